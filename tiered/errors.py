@@ -1,0 +1,74 @@
+"""The one tree of errors: what was found, where, what was expected, what to do.
+
+`exit_code` is what the command line ends with. Not firing is a `Skip`, never an error; a broken
+promise inside tiered is an `assert`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class TieredError(Exception):
+    """Base of all errors that tiered raises on purpose."""
+
+    exit_code = 1
+
+
+class ModelError(TieredError):
+    """A model or its file is malformed, unreadable, or cannot be written."""
+
+
+class ShapeError(ModelError):
+    """Shapes or dtypes disagree with what an operation needs."""
+
+
+class RuntimeFailure(TieredError):
+    """ONNX Runtime (or the reference evaluator) refused a model or failed while running it."""
+
+
+class UsageError(TieredError):
+    """A wrong name, option or argument."""
+
+    exit_code = 2
+
+
+class PassNotFoundError(UsageError):
+    """No pass, alias or glob of this name."""
+
+
+class OptionError(UsageError):
+    """An option which the pass does not have, or a value which it does not take."""
+
+
+class PipelineSyntaxError(UsageError):
+    """Pipeline text that does not parse."""
+
+
+class ConfigError(UsageError):
+    """An unknown config key, or a value of the wrong type."""
+
+
+class VerificationError(TieredError):
+    """Outputs changed more than the passes promise."""
+
+    exit_code = 3
+
+
+class TargetError(TieredError):
+    """The target cannot take the model, or an expectation was not met."""
+
+    exit_code = 4
+
+
+class PassError(TieredError):
+    """A pass failed; the model was rolled back to the state before it."""
+
+    exit_code = 5
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """Return "; did you mean 'x'?" for the closest candidate, or an empty string."""
+    close = difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,34 @@
+"""The networkx view of a model, kept in step with ONNX, edit by edit."""
+
+from tiered.graph.determinism import is_deterministic
+from tiered.graph.gate import Gate, RewriteRecord
+from tiered.graph.graph import Function, Graph
+from tiered.graph.journal import Edit, Journal, Mark, Stamp
+from tiered.graph.links import Slot
+from tiered.graph.model import Model
+from tiered.graph.node import Node
+from tiered.graph.tensor import Tensor
+from tiered.graph.types import DataType, OpaqueType, TensorType, ValueType
+from tiered.graph.value import Use, Value
+
+__all__ = [
+    "DataType",
+    "Edit",
+    "Function",
+    "Gate",
+    "Graph",
+    "Journal",
+    "Mark",
+    "Model",
+    "Node",
+    "OpaqueType",
+    "RewriteRecord",
+    "Slot",
+    "Stamp",
+    "Tensor",
+    "TensorType",
+    "Use",
+    "Value",
+    "ValueType",
+    "is_deterministic",
+]

@@ -1,0 +1,56 @@
+"""The builder behind `graph.op`: nodes in their newest form, written in the form of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tiered.graph.forms import to_model_form
+
+if TYPE_CHECKING:
+    from tiered.graph.graph import Graph
+    from tiered.graph.value import Value
+
+Operand = "Value | np.ndarray[Any, Any] | None"
+
+
+class OpBuilder:
+    """Makes nodes: `graph.op.Conv(x, w, kernel_shape=[1, 1])`, `graph.op("com.microsoft").Gelu(x)`.
+
+    Inputs are values, arrays (which become constants) or None. A call returns the first output, or
+    the tuple of them with `outputs=N`.
+    """
+
+    __slots__ = ("_domain", "_graph")
+
+    def __init__(self, graph: Graph, domain: str) -> None:
+        self._graph = graph
+        self._domain = domain
+
+    def __call__(self, domain: str) -> OpBuilder:
+        return OpBuilder(self._graph, domain)
+
+    def __getattr__(self, op_type: str) -> Callable[..., Any]:
+        if op_type.startswith("_"):
+            raise AttributeError(op_type)
+
+        def build(
+            *inputs: Value | np.ndarray[Any, Any] | None,
+            outputs: int = 1,
+            name: str | None = None,
+            **attributes: Any,
+        ) -> Any:
+            graph = self._graph
+            operands = [
+                graph.constant(value) if isinstance(value, np.ndarray) else value
+                for value in inputs
+            ]
+            slots, written = to_model_form(graph, op_type, self._domain, operands, attributes)
+            node = graph.add_node(
+                op_type, slots, outputs, written, domain=self._domain, name=name or graph.model.hint
+            )
+            return node.output if outputs == 1 else node.outputs
+
+        return build

@@ -1,0 +1,151 @@
+"""From the view to a ModelProto: GraphProtos and bodies are assembled anew, nothing is shared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import onnx
+
+from tiered.graph.types import write_type
+from tiered.graph.value import Value
+
+if TYPE_CHECKING:
+    from tiered.graph.graph import Function, Graph
+    from tiered.graph.model import Model
+    from tiered.graph.node import Node
+
+
+def export_model(
+    model: Model, *, max_elements: int | None = None, annotate: bool = False
+) -> onnx.ModelProto:
+    """Return the model as a new ModelProto.
+
+    Args:
+        model: the view; it is not changed.
+        max_elements: leave out the contents of larger initializers, which become typed inputs: what
+            shape inference needs, and no more.
+        annotate: write inferred types as value_info too, not only those of the user.
+    """
+    proto = onnx.ModelProto()
+    proto.CopyFrom(model.skeleton)
+    del proto.opset_import[:]
+    for domain, version in model.opset_imports.items():
+        entry = proto.opset_import.add(version=version)
+        # Unset and "" mean the same, yet are different bytes; "ai.onnx" is "" in other words.
+        spelling = model.spellings.get(domain, domain)
+        if spelling is not None:
+            entry.domain = spelling
+    writer = _Writer(max_elements, annotate)
+    writer.write_graph(model.main, proto.graph)
+    for function in model.functions:
+        writer.write_function(function, proto.functions.add())
+    return proto
+
+
+class _Writer:
+    def __init__(self, max_elements: int | None, annotate: bool) -> None:
+        self.max_elements = max_elements
+        self.annotate = annotate
+
+    def write_graph(self, graph: Graph, proto: onnx.GraphProto) -> None:
+        assert isinstance(graph.skeleton, onnx.GraphProto)
+        proto.MergeFrom(graph.skeleton)
+        for node in graph.topological_order():
+            self._write_node(node, proto.node.add())
+        self._write_infos(graph._inputs, graph._input_infos, proto.input)
+        self._write_infos(graph._outputs, graph._output_infos, proto.output)
+        for value in graph.initializers:
+            self._write_initializer(value, proto)
+        proto.value_info.extend(self._declarations(graph))
+        for values, annotation in graph.annotations:
+            if all(value.graph is not None for value in values):
+                _write_annotation(values, annotation, proto.quantization_annotation.add())
+
+    def write_function(self, function: Function, proto: onnx.FunctionProto) -> None:
+        assert isinstance(function.skeleton, onnx.FunctionProto)
+        proto.MergeFrom(function.skeleton)
+        proto.input.extend(value.name for value in function.inputs)
+        proto.output.extend(value.name for value in function.outputs)
+        for node in function.topological_order():
+            self._write_node(node, proto.node.add())
+        proto.value_info.extend(self._declarations(function))
+
+    def _write_node(self, node: Node, proto: onnx.NodeProto) -> None:
+        proto.CopyFrom(node.proto)
+        if not node.bodies:
+            return
+        bodies = iter(node.bodies)
+        for attribute in proto.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                if not attribute.ref_attr_name:
+                    self.write_graph(next(bodies), attribute.g)
+            elif attribute.type == onnx.AttributeProto.GRAPHS:
+                for body in node.bodies:
+                    if body.attribute == attribute.name:
+                        self.write_graph(next(bodies), attribute.graphs.add())
+
+    def _write_initializer(self, value: Value, proto: onnx.GraphProto) -> None:
+        tensor = value.default
+        assert tensor is not None
+        if tensor.is_sparse:
+            assert isinstance(tensor.proto, onnx.SparseTensorProto)
+            sparse = proto.sparse_initializer.add()
+            sparse.CopyFrom(tensor.proto)
+            sparse.values.name = value.name
+            return
+        if self.max_elements is None or (
+            tensor.size <= self.max_elements and not tensor.is_external
+        ):
+            proto.initializer.append(tensor.to_proto(value.name))
+        elif not value.is_graph_input:
+            proto.input.add(name=value.name, type=write_type(value.type))
+
+    def _declarations(self, graph: Graph) -> Iterable[onnx.ValueInfoProto]:
+        for value, info in graph.declarations:
+            if value is None:
+                yield info
+            elif value.graph is graph:
+                yield _named(info, value.name)
+        if self.annotate:
+            for value in sorted(graph._values.values(), key=lambda value: value.id):
+                if value.producer is not None and value.declared is None and not value.output_of:
+                    kind = _without_invented(write_type(value.type))
+                    if kind.WhichOneof("value"):
+                        yield onnx.ValueInfoProto(name=value.name, type=kind)
+
+    @staticmethod
+    def _write_infos(
+        values: Iterable[Value],
+        infos: Iterable[onnx.ValueInfoProto],
+        target: Iterable[onnx.ValueInfoProto],
+    ) -> None:
+        target.extend(  # type: ignore[attr-defined]  # a repeated field
+            _named(info, value.name) for value, info in zip(values, infos, strict=True)
+        )
+
+
+def _named(info: onnx.ValueInfoProto, name: str) -> onnx.ValueInfoProto:
+    if info.name == name:
+        return info
+    copy = onnx.ValueInfoProto()
+    copy.CopyFrom(info)
+    copy.name = name
+    return copy
+
+
+def _without_invented(proto: onnx.TypeProto) -> onnx.TypeProto:
+    """Take out the dim names that shape inference made up."""
+    for dim in proto.tensor_type.shape.dim if proto.HasField("tensor_type") else ():
+        if dim.dim_param.startswith("unk__"):
+            dim.ClearField("dim_param")
+    return proto
+
+
+def _write_annotation(
+    values: list[Value], annotation: onnx.TensorAnnotation, target: onnx.TensorAnnotation
+) -> None:
+    target.CopyFrom(annotation)
+    target.tensor_name = values[0].name
+    for entry, value in zip(target.quant_parameter_tensor_names, values[1:], strict=True):
+        entry.value = value.name

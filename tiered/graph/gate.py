@@ -1,0 +1,63 @@
+"""The gate: every rewrite of a run passes it and gets its number.
+
+Bisection, limits, provenance and statistics all count by it. The same number means the same rewrite
+in every run of the same pipeline on the same model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tiered.graph.journal import Entry
+
+if TYPE_CHECKING:
+    from tiered.graph.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteRecord:
+    """One rewrite that passed the gate: its number, pass, law, anchor and edits."""
+
+    number: int
+    pass_name: str
+    law: str
+    graph: Graph
+    node_name: str
+    edits: Sequence[Entry]
+
+
+class Gate:
+    """Numbers rewrites from 1; those beyond `limit` are not let through."""
+
+    __slots__ = ("count", "limit", "listeners", "pass_name", "refused")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.limit: int | None = None
+        self.refused = 0
+        self.pass_name = ""
+        self.listeners: list[Callable[[RewriteRecord], None]] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether one more rewrite may pass."""
+        return self.limit is None or self.count < self.limit
+
+    @property
+    def is_shut(self) -> bool:
+        """Tell whether the limit is reached."""
+        return not self.is_open
+
+    def refuse(self) -> None:
+        """Note a rewrite that was undone because the limit is reached."""
+        self.refused += 1
+
+    def passed(self, graph: Graph, law: str, node_name: str, edits: Sequence[Entry]) -> None:
+        """Number a rewrite and tell the listeners."""
+        self.count += 1
+        if self.listeners:
+            record = RewriteRecord(self.count, self.pass_name, law, graph, node_name, tuple(edits))
+            for listener in self.listeners:
+                listener(record)

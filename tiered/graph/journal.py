@@ -1,0 +1,148 @@
+"""The journal: every edit of a model, in order, each with what it takes to undo it.
+
+It is the single source for rollback, for whether a pass changed anything and what, for which nodes
+are dirty, and for the numbers of the rewrites. An entry is a tuple `(edit, subject, *before)`.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from tiered.graph.node import Node
+    from tiered.graph.value import Value
+
+Entry = tuple[Any, ...]
+
+Mark = int
+"""A place in the journal to undo to: the number of edits made before it."""
+
+
+class Edit(IntEnum):
+    """The kinds of edits; the comment shows the rest of the entry."""
+
+    ADD_NODE = 0  # node
+    REMOVE_NODE = 1  # node, graph
+    SET_INPUT = 2  # node, index, value before, value after
+    SET_INPUTS = 3  # node, inputs before, proto before
+    SET_OUTPUTS = 4  # node, outputs before, proto before
+    SET_PROTO = 5  # node, proto before (attributes, metadata)
+    RENAME_NODE = 6  # node, proto before
+    MOVE_NODE = 7  # node, graph before
+    ADD_CONSTANT = 8  # value
+    REMOVE_CONSTANT = 9  # value, graph
+    SET_CONSTANT = 10  # value, tensor before
+    SET_TYPE = 11  # value, type before
+    RENAME_VALUE = 12  # value, name before
+    SET_GRAPH_INPUTS = 13  # graph, inputs before, infos before
+    SET_GRAPH_OUTPUTS = 14  # graph, outputs before, infos before
+    ADD_FUNCTION = 15  # function
+    REMOVE_FUNCTION = 16  # function, position
+    SET_OPSET = 17  # model or function, domain, version before
+    MOVE_CONSTANT = 18  # value, graph before
+    SET_IR_VERSION = 19  # model, version before
+
+
+NODE_EDITS = frozenset(
+    {
+        Edit.ADD_NODE,
+        Edit.REMOVE_NODE,
+        Edit.SET_INPUT,
+        Edit.SET_INPUTS,
+        Edit.SET_OUTPUTS,
+        Edit.SET_PROTO,
+        Edit.RENAME_NODE,
+        Edit.MOVE_NODE,
+    }
+)
+"""The edits whose subject is a node."""
+
+_VALUE_EDITS: Final = frozenset(
+    {Edit.SET_TYPE, Edit.SET_CONSTANT, Edit.MOVE_CONSTANT, Edit.ADD_CONSTANT}
+)
+
+
+class Stamp(NamedTuple):
+    """A moment in the life of a journal, which stays meaningful when edits are undone later."""
+
+    length: int
+    undos: int
+
+
+class Journal:
+    """An append-only list of edits that can be cut back to any mark."""
+
+    __slots__ = ("_lows", "entries", "frozen", "undo_table", "undos")
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.undo_table: dict[Edit, Callable[..., None]] = {}
+        self.undos = 0
+        # (undo number, length it went back to), lengths ascending: enough to tell how far back the
+        # journal has been cut since any stamp.
+        self._lows: list[tuple[int, int]] = []
+        # Why nobody may edit just now (a trace hook is looking), or None.
+        self.frozen: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def stamp(self) -> Stamp:
+        """Return the present moment."""
+        return Stamp(len(self.entries), self.undos)
+
+    def since(self, mark: Mark) -> Sequence[Entry]:
+        """Return the edits made after the mark, oldest first."""
+        return self.entries[mark:]
+
+    def kept_since(self, stamp: Stamp) -> int:
+        """Return how many of the edits that the stamp saw are still in force, contiguously."""
+        place = bisect.bisect_left(self._lows, (stamp.undos + 1, -1))
+        if place == len(self._lows):
+            return stamp.length
+        return min(stamp.length, self._lows[place][1])
+
+    def moved_since(self, stamp: Stamp) -> bool:
+        """Tell whether the model differs, as far as the journal knows, from that moment."""
+        return len(self.entries) != stamp.length or self.kept_since(stamp) < stamp.length
+
+    def undo_to(self, mark: Mark) -> None:
+        """Undo the edits after the mark, newest first."""
+        entries, table = self.entries, self.undo_table
+        if len(entries) <= mark:
+            return
+        self.undos += 1
+        while self._lows and self._lows[-1][1] >= mark:
+            self._lows.pop()
+        self._lows.append((self.undos, mark))
+        while len(entries) > mark:
+            edit, *rest = entries.pop()
+            table[edit](*rest)
+
+
+def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
+    """Return the live nodes that edits touched: themselves, or what their values stand for."""
+    found: dict[Node, None] = {}
+    values: dict[Value, None] = {}
+    for entry in entries:
+        edit, subject = entry[0], entry[1]
+        if edit in NODE_EDITS:
+            found[subject] = None
+            if edit is Edit.SET_INPUT:
+                values.update(dict.fromkeys(value for value in entry[3:5] if value is not None))
+            else:
+                values.update(dict.fromkeys(value for value in subject._inputs if value))
+            if edit is Edit.SET_INPUTS:
+                values.update(dict.fromkeys(value for value in entry[2] if value))
+        elif edit is Edit.SET_GRAPH_OUTPUTS:
+            values.update(dict.fromkeys((*subject._outputs, *entry[2])))
+        elif edit in _VALUE_EDITS:
+            values[subject] = None
+            found.update(dict.fromkeys(subject._users.values()))
+    for value in values:
+        if value.producer is not None:
+            found[value.producer] = None
+    return [node for node in found if node.graph is not None]

@@ -1,0 +1,206 @@
+"""Who reads what: the links between values and nodes, and the networkx view that shows them.
+
+Nothing here writes to the journal or to a proto; the primitives of `Graph` do, around these.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tiered.graph.value import SLOT_BITS
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from tiered.graph.graph import Graph
+    from tiered.graph.node import Node
+    from tiered.graph.value import Value
+
+
+class Slot(NamedTuple):
+    """One tensor on an edge: output number of the producer, input number of the user.
+
+    `input` is None where a body of the user captures the tensor.
+    """
+
+    output: int
+    input: int | None
+
+
+def slot_order(slot: Slot) -> tuple[int, int]:
+    return slot.output, -1 if slot.input is None else slot.input
+
+
+def add_use(value: Value, node: Node, index: int) -> None:
+    """Note that input `index` of the node reads the value."""
+    value._users[node.id << SLOT_BITS | index] = node
+    home, graph = value.graph, node.graph
+    if home is graph:
+        assert graph is not None
+        if graph._dag is not None and value.producer is not None:
+            add_slot(graph._dag, value.producer, node, Slot(value.index, index))
+    else:
+        _add_capture(value, graph)
+
+
+def drop_use(value: Value, node: Node, index: int) -> None:
+    """Note that input `index` of the node no longer reads the value."""
+    del value._users[node.id << SLOT_BITS | index]
+    home, graph = value.graph, node.graph
+    if home is graph:
+        assert graph is not None
+        if graph._dag is not None and value.producer is not None:
+            drop_slot(graph._dag, value.producer, node, Slot(value.index, index))
+    else:
+        _drop_capture(value, graph)
+
+
+def add_output_use(value: Value, graph: Graph) -> None:
+    """Note that the value is an output of the graph: its own one, or a body below it."""
+    value.output_of = (*value.output_of, graph)
+    if value.graph is not graph:
+        _add_capture(value, graph)
+
+
+def drop_output_use(value: Value, graph: Graph) -> None:
+    remaining = list(value.output_of)
+    remaining.remove(graph)
+    value.output_of = tuple(remaining)
+    if value.graph is not graph:
+        _drop_capture(value, graph)
+
+
+def _add_capture(value: Value, graph: Graph | None) -> None:
+    home = value.graph
+    while graph is not None and graph is not home:
+        owner = graph.owner
+        assert owner is not None, f"{value.name!r} is not visible where it is used"
+        captured = owner._captured
+        if captured is None:
+            captured = owner._captured = {}
+        captured[value] = captured.get(value, 0) + 1
+        graph = owner.graph
+        if graph is home and graph is not None:
+            captures = value._captures
+            if captures is None:
+                captures = value._captures = {}
+            captures[owner] = captures.get(owner, 0) + 1
+            if captures[owner] == 1:
+                graph._order = None
+                if graph._dag is not None and value.producer is not None:
+                    add_slot(graph._dag, value.producer, owner, Slot(value.index, None))
+
+
+def _drop_capture(value: Value, graph: Graph | None) -> None:
+    home = value.graph
+    while graph is not None and graph is not home:
+        owner = graph.owner
+        assert owner is not None
+        assert owner._captured is not None
+        _count_down(owner._captured, value)
+        graph = owner.graph
+        if graph is home and graph is not None:
+            assert value._captures is not None
+            if _count_down(value._captures, owner):
+                graph._order = None
+                if graph._dag is not None and value.producer is not None:
+                    drop_slot(graph._dag, value.producer, owner, Slot(value.index, None))
+
+
+def _count_down(counts: dict[Any, int], key: Any) -> bool:
+    """Take one from a count; tell whether it was the last."""
+    if counts[key] > 1:
+        counts[key] -= 1
+        return False
+    del counts[key]
+    return True
+
+
+def link_inputs(node: Node) -> None:
+    for index, value in enumerate(node._inputs):
+        if value is not None:
+            add_use(value, node, index)
+
+
+def unlink_inputs(node: Node) -> None:
+    for index, value in enumerate(node._inputs):
+        if value is not None:
+            drop_use(value, node, index)
+
+
+def link_bodies(node: Node) -> None:
+    """Link everything that the bodies of the node read from above it, and take their names."""
+    for body in node.bodies:
+        names, node_names = body.model.names, body.model.node_names
+        for name in body._values:
+            names.take(name)
+        for inner in body._nodes.values():
+            if inner.proto.name:
+                node_names.take(inner.proto.name)
+            for index, read in enumerate(inner._inputs):
+                if read is not None and read.graph is not body:
+                    add_use(read, inner, index)
+            link_bodies(inner)
+        for value in body._outputs:
+            if value.graph is not body:
+                add_output_use(value, body)
+
+
+def unlink_bodies(node: Node) -> None:
+    """Undo `link_bodies`: what stands above a removed node must not show its bodies as users."""
+    for body in node.bodies:
+        names, node_names = body.model.names, body.model.node_names
+        for name in body._values:
+            names.release(name)
+        for value in body._outputs:
+            if value.graph is not body:
+                drop_output_use(value, body)
+        for inner in body._nodes.values():
+            if inner.proto.name:
+                node_names.release(inner.proto.name)
+            unlink_bodies(inner)
+            for index, read in enumerate(inner._inputs):
+                if read is not None and read.graph is not body:
+                    drop_use(read, inner, index)
+
+
+# --- networkx -------------------------------------------------------------------------------------
+
+
+def build_dag(graph: Graph) -> nx.DiGraph[Node]:
+    """Return the op-only DiGraph of a graph; each edge carries the sorted list of its slots."""
+    import networkx as nx
+
+    dag: nx.DiGraph[Node] = nx.DiGraph()
+    nodes = graph.nodes
+    dag.add_nodes_from(nodes)
+    slots: dict[tuple[Node, Node], list[Slot]] = {}
+    for node in nodes:
+        if node._captured:
+            for value in node.captured:
+                if value.graph is graph and value.producer is not None:
+                    slots.setdefault((value.producer, node), []).append(Slot(value.index, None))
+        for index, operand in enumerate(node._inputs):
+            if operand is not None and operand.graph is graph and operand.producer is not None:
+                slots.setdefault((operand.producer, node), []).append(Slot(operand.index, index))
+    for shared in slots.values():
+        if len(shared) > 1:
+            shared.sort(key=slot_order)
+    dag.add_edges_from((tail, head, {"slots": shared}) for (tail, head), shared in slots.items())
+    return dag
+
+
+def add_slot(dag: nx.DiGraph[Node], tail: Node, head: Node, slot: Slot) -> None:
+    edge = dag.get_edge_data(tail, head)
+    if edge is None:
+        dag.add_edge(tail, head, slots=[slot])
+    else:
+        edge["slots"].append(slot)
+        edge["slots"].sort(key=slot_order)
+
+
+def drop_slot(dag: nx.DiGraph[Node], tail: Node, head: Node, slot: Slot) -> None:
+    slots = dag[tail][head]["slots"]
+    slots.remove(slot)
+    if not slots:
+        dag.remove_edge(tail, head)

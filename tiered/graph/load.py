@@ -1,0 +1,300 @@
+"""From a ModelProto to the view.
+
+The view owns its NodeProtos. Tensors and type declarations are shared with the source and never
+written to, so that opening a model copies no weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import onnx
+from google.protobuf.message import Message
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from tiered.errors import ModelError
+from tiered.graph import links
+from tiered.graph.graph import Function, Graph
+from tiered.graph.node import Node, domain_of
+from tiered.graph.tensor import Tensor
+from tiered.graph.types import read_type
+from tiered.graph.value import NOT_INFERRED, Value
+
+if TYPE_CHECKING:
+    from tiered.graph.model import Model
+
+_GRAPH_FIELDS = frozenset(
+    {
+        "initializer",
+        "input",
+        "node",
+        "output",
+        "quantization_annotation",
+        "sparse_initializer",
+        "value_info",
+    }
+)
+_FUNCTION_FIELDS = frozenset({"input", "node", "output", "value_info"})
+_GRAPH_KINDS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
+
+Scope = dict[str, Value]
+
+
+def load_model(model: Model, proto: onnx.ModelProto) -> None:
+    """Fill an empty view from a ModelProto, which is only read.
+
+    Raises:
+        ModelError: there is no graph, a name is undefined or defined twice, or there is a cycle.
+    """
+    if not proto.HasField("graph"):
+        raise ModelError(f"{model.label} has no graph; expected an ONNX model")
+    model.skeleton = _without(proto, frozenset({"functions", "graph"}), onnx.ModelProto())
+    for entry in proto.opset_import:
+        domain = domain_of(entry.domain)
+        model.opset_imports[domain] = entry.version
+        model.spellings[domain] = entry.domain if entry.HasField("domain") else None
+    main = Graph(model)
+    model.main = main
+    _Loader(model).fill_main(main, proto.graph)
+    for source in proto.functions:
+        function = Function(model, source)
+        _Loader(model).fill_function(function, source)
+        model.functions.append(function)
+    _pin_training_names(model)
+
+
+def _without(proto: Any, fields: frozenset[str], target: Any) -> Any:
+    """Copy a message without some of its fields; unknown fields survive."""
+    if len(UnknownFieldSet(proto)):
+        target.CopyFrom(proto)
+        for name in fields:
+            target.ClearField(name)
+        return target
+    for field, content in proto.ListFields():
+        if field.name in fields:
+            continue
+        if isinstance(content, Message):
+            getattr(target, field.name).CopyFrom(content)
+        elif field.is_repeated:
+            getattr(target, field.name).extend(content)
+        else:
+            setattr(target, field.name, content)
+    return target
+
+
+class _Loader:
+    """Fills one root graph and everything nested in it."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def fill_main(self, graph: Graph, proto: onnx.GraphProto) -> None:
+        self._fill_graph(graph, proto, [])
+
+    def fill_function(self, function: Function, proto: onnx.FunctionProto) -> None:
+        function.skeleton = _without(proto, _FUNCTION_FIELDS, onnx.FunctionProto())
+        scope: Scope = {}
+        for name in proto.input:
+            value = self._define(function, scope, [], name)
+            value._type = None
+            value.input_of = function
+            function._inputs.append(value)
+        self._fill_nodes(function, proto.node, scope, [])
+        function._outputs = [self._output(function, name, [scope]) for name in proto.output]
+        self._fill_declarations(function, proto.value_info, scope)
+
+    def _fill_graph(self, graph: Graph, proto: onnx.GraphProto, outer: list[Scope]) -> None:
+        graph.skeleton = _without(proto, _GRAPH_FIELDS, onnx.GraphProto())
+        scope: Scope = {}
+        for tensor in proto.initializer:
+            self._define_constant(graph, scope, outer, tensor.name, tensor)
+        for sparse in proto.sparse_initializer:
+            self._define_constant(graph, scope, outer, sparse.values.name, sparse)
+        for info in proto.input:
+            if any(value.name == info.name for value in graph._inputs) and info.name in scope:
+                raise ModelError(f"graph {graph.name!r} lists the input {info.name!r} twice")
+            value = scope.get(info.name) or self._define(graph, scope, outer, info.name)
+            value.input_of = graph
+            value._type = read_type(info.type)
+            graph._inputs.append(value)
+            graph._input_infos.append(info)
+        self._fill_nodes(graph, proto.node, scope, outer)
+        for info in proto.output:
+            graph._outputs.append(self._output(graph, info.name, [scope, *outer]))
+            graph._output_infos.append(info)
+        self._fill_declarations(graph, proto.value_info, scope)
+        for info, value in zip(proto.output, graph._outputs, strict=True):
+            if value.declared is None and value.graph is graph:
+                value.declared = info
+        for annotation in proto.quantization_annotation:
+            self._annotate(graph, annotation, [scope, *outer])
+
+    # --- values -----------------------------------------------------------------------------------
+
+    def _define(self, graph: Graph, scope: Scope, outer: list[Scope], name: str) -> Value:
+        if name in scope:
+            raise ModelError(f"graph {graph.name!r} defines the value {name!r} twice")
+        if not name:
+            raise ModelError(f"graph {graph.name!r} has an input or initializer without a name")
+        # A name that hides one of a graph above would be read wrongly once code moves between them.
+        hidden = any(name in above for above in outer)
+        value = Value(
+            self.model.next_serial(), None, self.model.names.fresh(name) if hidden else name
+        )
+        scope[name] = value
+        value._type = NOT_INFERRED
+        graph._enter(value)
+        return value
+
+    def _define_constant(
+        self,
+        graph: Graph,
+        scope: Scope,
+        outer: list[Scope],
+        name: str,
+        proto: onnx.TensorProto | onnx.SparseTensorProto,
+    ) -> None:
+        value = self._define(graph, scope, outer, name)
+        value._tensor = Tensor(proto, folder=self.model.folder)
+        graph._constants[value.id] = value
+
+    def _output(self, graph: Graph, name: str, scopes: list[Scope]) -> Value:
+        value = _lookup(name, scopes)
+        if value is None:
+            raise ModelError(f"graph {graph.name!r} has the output {name!r}, which has no source")
+        links.add_output_use(value, graph)
+        return value
+
+    def _fill_declarations(
+        self, graph: Graph, infos: Iterable[onnx.ValueInfoProto], scope: Scope
+    ) -> None:
+        for info in infos:
+            value = scope.get(info.name)
+            graph.declarations.append((value, info))
+            if value is not None:
+                value.declared = info
+            elif info.name:
+                # Nothing new may take the name of a declaration that speaks of nothing.
+                self.model.names.take(info.name)
+
+    def _annotate(
+        self, graph: Graph, annotation: onnx.TensorAnnotation, scopes: list[Scope]
+    ) -> None:
+        names = [entry.value for entry in annotation.quant_parameter_tensor_names]
+        found = [_lookup(name, scopes) for name in (annotation.tensor_name, *names)]
+        values = [value for value in found if value is not None]
+        if len(values) < len(found):
+            return
+        for value in values[1:]:
+            value.pins += 1
+        graph.annotations.append((values, annotation))
+
+    # --- nodes ------------------------------------------------------------------------------------
+
+    def _fill_nodes(
+        self,
+        graph: Graph,
+        protos: Iterable[onnx.NodeProto],
+        scope: Scope,
+        outer: list[Scope],
+    ) -> None:
+        serial, model = self.model.next_serial, self.model
+        pending: list[tuple[Node, onnx.NodeProto, list[onnx.AttributeProto]]] = []
+        for source in protos:
+            bodies = [attribute for attribute in source.attribute if attribute.type in _GRAPH_KINDS]
+            node = Node(serial(), graph, _detached(source, bool(bodies)))
+            pending.append((node, source, bodies))
+            graph._nodes[node.id] = node
+            graph._by_op.setdefault((node.domain, node.op_type), {})[node.id] = node
+            if source.name:
+                model.node_names.take(source.name)
+            for index, name in enumerate(source.output):
+                if not name:
+                    node._outputs.append(None)
+                    continue
+                value = self._define(graph, scope, outer, name)
+                value.producer, value.index = node, index
+                if value.name != name:
+                    node.proto.output[index] = value.name
+                node._outputs.append(value)
+        scopes = [scope, *outer]
+        for node, source, bodies in pending:
+            for index, name in enumerate(source.input):
+                self._read(node, index, name, scopes)
+            for attribute in bodies:
+                self._fill_bodies(node, attribute, scopes)
+        if not _is_sorted(graph, (node for node, _, _ in pending)):
+            graph.topological_order()
+
+    def _read(self, node: Node, index: int, name: str, scopes: list[Scope]) -> None:
+        if not name:
+            node._inputs.append(None)
+            return
+        value = _lookup(name, scopes)
+        if value is None:
+            raise ModelError(
+                f"node {node.label!r} ({node.op_type}) reads {name!r}, which nothing defines"
+            )
+        node._inputs.append(value)
+        if value.name != name:
+            node.proto.input[index] = value.name
+        links.add_use(value, node, index)
+
+    def _fill_bodies(
+        self, node: Node, attribute: onnx.AttributeProto, scopes: list[Scope]
+    ) -> None:
+        if attribute.ref_attr_name:
+            return
+        single = attribute.type == onnx.AttributeProto.GRAPH
+        for source in [attribute.g] if single else attribute.graphs:
+            body = Graph(self.model, node, attribute.name)
+            node.bodies = (*node.bodies, body)
+            self._fill_graph(body, source, scopes)
+
+
+def _lookup(name: str, scopes: list[Scope]) -> Value | None:
+    for scope in scopes:
+        value = scope.get(name)
+        if value is not None:
+            return value
+    return None
+
+
+def _is_sorted(graph: Graph, nodes: Iterable[Node]) -> bool:
+    """Tell whether each node stands after all that it reads; an unsorted graph may have a cycle."""
+    for node in nodes:
+        for value in (*node._inputs, *(node._captured or ())):
+            producer = value.producer if value is not None and value.graph is graph else None
+            if producer is not None and producer.id >= node.id:
+                return False
+    return True
+
+
+def _detached(source: onnx.NodeProto, has_bodies: bool) -> onnx.NodeProto:
+    """Return the view's own copy of a NodeProto, its bodies left empty."""
+    proto = onnx.NodeProto()
+    if not has_bodies:
+        proto.CopyFrom(source)
+        return proto
+    _without(source, frozenset({"attribute"}), proto)
+    for attribute in source.attribute:
+        if attribute.type in _GRAPH_KINDS:
+            _without(attribute, frozenset({"g", "graphs"}), proto.attribute.add())
+        else:
+            proto.attribute.add().CopyFrom(attribute)
+    return proto
+
+
+def _pin_training_names(model: Model) -> None:
+    """Keep what the training graphs speak of: they name values of the main graph."""
+    names: set[str] = set()
+    for training in model.skeleton.training_info:
+        for graph in (training.initialization, training.algorithm):
+            names.update(name for node in graph.node for name in node.input)
+        for binding in (*training.initialization_binding, *training.update_binding):
+            names.update((binding.key, binding.value))
+    for name in sorted(names):
+        value = model.main._values.get(name)
+        if value is not None:
+            value.pins += 1

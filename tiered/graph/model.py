@@ -1,0 +1,287 @@
+"""Model: a whole ModelProto as a view that is edited in place, journalled, and rolled back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from tiered.errors import ModelError
+from tiered.graph.export import export_model
+from tiered.graph.gate import Gate
+from tiered.graph.graph import Function, Graph
+from tiered.graph.journal import Edit, Journal, Mark, Stamp
+from tiered.graph.load import load_model
+from tiered.graph.names import Names
+from tiered.graph.undo import undo_table
+from tiered.graph.value import Value
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+T = TypeVar("T")
+
+
+class Model:
+    """The main graph, its nested bodies, the local functions, and everything else of a ModelProto.
+
+    A model belongs to one thread.
+    """
+
+    def __init__(self, folder: str = "", source: str | None = None) -> None:
+        self.folder = folder
+        self.source = source
+        self.skeleton = onnx.ModelProto()
+        # What was loaded; the view shares its tensors anyway.
+        self.origin: onnx.ModelProto | None = None
+        self.main: Graph
+        self.functions: list[Function] = []
+        self.opset_imports: dict[str, int] = {}
+        # How the file spells each domain ("", "ai.onnx", or not at all).
+        self.spellings: dict[str, str | None] = {}
+        self.journal = Journal()
+        self.journal.undo_table = undo_table(self)
+        self.gate = Gate()
+        self.names = Names()
+        self.node_names = Names()
+        self.is_inferred = False
+        self.types_stamp: Stamp | None = None
+        # What new nodes are named after: the node that a rewrite replaces.
+        self.hint: str | None = None
+        self.notes: list[str] = []
+        # Bytes by which constant folding made the model grow so far.
+        self.folded_growth = 0
+        self._serial = 0
+        self._analyses: dict[Callable[[Model], Any], tuple[Stamp, Any]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Model {self.label}, {sum(len(graph) for graph in self.graphs())} nodes>"
+
+    # --- in and out -------------------------------------------------------------------------------
+
+    @classmethod
+    def from_proto(
+        cls, proto: onnx.ModelProto, *, folder: str = "", source: str | None = None
+    ) -> Model:
+        """Return the view of a ModelProto, which is not changed.
+
+        Args:
+            proto: the model; its tensors are shared with the view.
+            folder: where its external data is.
+            source: the name for messages.
+
+        Raises:
+            ModelError: names are undefined or defined twice, or the graph has a cycle.
+        """
+        model = cls(folder, source)
+        load_model(model, proto)
+        model.origin = proto
+        return model
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """Return the view of a model file; external data is not read.
+
+        Raises:
+            ModelError: the file cannot be read or is not an ONNX model.
+        """
+        path = os.fspath(path)
+        try:
+            with open(path, "rb") as file:
+                proto = onnx.ModelProto.FromString(file.read())
+        except OSError as error:
+            raise ModelError(f"cannot read {path}: {error.strerror or error}") from error
+        except DecodeError as error:
+            raise ModelError(f"{path} is not an ONNX model: it does not parse") from error
+        if not proto.ListFields():
+            raise ModelError(f"{path} is empty; expected an ONNX model")
+        try:
+            return cls.from_proto(proto, folder=os.path.dirname(path), source=path)
+        except ModelError as error:
+            raise ModelError(f"{path}: {error}") from error
+
+    def to_proto(self, *, annotate: bool = False) -> onnx.ModelProto:
+        """Return the model as a new ModelProto; `annotate` adds the inferred types."""
+        return export_model(self, annotate=annotate)
+
+    def save(self, path: str | os.PathLike[str], *, annotate: bool = False) -> None:
+        """Write the model to a file: whole, or not at all.
+
+        Raises:
+            ModelError: the file cannot be written.
+        """
+        from tiered.graph.save import save_model
+
+        save_model(self, os.fspath(path), annotate=annotate)
+
+    # --- contents ---------------------------------------------------------------------------------
+
+    @property
+    def label(self) -> str:
+        """Return what messages call the model."""
+        return self.source or "the model"
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Return the bytes of the model as it was loaded, with its external data."""
+        if self.origin is None:
+            return 0
+        tensors = (value.default for value in self.main.initializers)
+        external = sum(tensor.nbytes for tensor in tensors if tensor and tensor.is_external)
+        return self.origin.ByteSize() + external
+
+    @property
+    def ir_version(self) -> int:
+        return self.skeleton.ir_version
+
+    def opset(self, domain: str = "") -> int:
+        """Return the imported version of a domain; 0 if it is not imported."""
+        return self.opset_imports.get(domain, 0)
+
+    def graphs(self) -> Iterator[Graph]:
+        """Yield every graph: the main one, then the local functions, bodies after their owner."""
+        for root in (self.main, *self.functions):
+            pending = [root]
+            while pending:
+                graph = pending.pop()
+                yield graph
+                bodies = [body for node in graph.nodes for body in node.bodies]
+                pending += reversed(bodies)
+
+    def function(self, domain: str, name: str, overload: str = "") -> Function | None:
+        """Return a local function, None if the model has none of this id."""
+        wanted = (domain, name, overload)
+        return next((entry for entry in self.functions if entry.id == wanted), None)
+
+    def call_graph(self) -> nx.DiGraph[Any]:
+        """Return who calls whom: `model.main` and function ids, with an edge to each callee."""
+        import networkx as nx
+
+        calls: nx.DiGraph[Any] = nx.DiGraph()
+        calls.add_node(self.main)
+        ids = {function.id for function in self.functions}
+        calls.add_nodes_from(function.id for function in self.functions)
+        for graph in self.graphs():
+            root = graph.root
+            caller = root.id if isinstance(root, Function) else root
+            for node in graph.nodes:
+                callee = (node.domain, node.op_type, node.proto.overload)
+                if callee in ids:
+                    calls.add_edge(caller, callee)
+        return calls
+
+    # --- primitives -------------------------------------------------------------------------------
+
+    def remove(self, function: Function) -> None:
+        """Remove a local function that nobody calls."""
+        position = self.functions.index(function)
+        self.main._log(Edit.REMOVE_FUNCTION, function, position)
+        del self.functions[position]
+
+    def add(self, function: Function) -> None:
+        """Add a local function."""
+        if self.function(*function.id) is not None:
+            raise ModelError(f"the model has a function {function.id} already")
+        self.main._log(Edit.ADD_FUNCTION, function)
+        self.functions.append(function)
+
+    def set_opset(self, domain: str, version: int | None, root: Graph | None = None) -> None:
+        """Import a domain at a version, for the model or one function; None drops the import."""
+        holder: Model | Graph = self if root is None or not root.is_function else root
+        before = holder.opset_imports.get(domain)
+        if before == version:
+            return
+        self.main._log(Edit.SET_OPSET, holder, domain, before)
+        if version is None:
+            del holder.opset_imports[domain]
+        else:
+            holder.opset_imports[domain] = version
+
+    def set_ir_version(self, version: int) -> None:
+        """Raise or lower the IR version."""
+        self.main._log(Edit.SET_IR_VERSION, self, self.skeleton.ir_version)
+        self.skeleton.ir_version = version
+
+    # --- types and validity -----------------------------------------------------------------------
+
+    def refresh_types(self) -> None:
+        """Infer what has no type yet, and again what reads a value that is known better now."""
+        from tiered.graph.inference import refresh_types
+
+        refresh_types(self)
+
+    def check(self) -> None:
+        """Hold the model against onnx.checker, without its weights.
+
+        Raises:
+            ModelError: the checker rejects it, and did not reject what was loaded.
+        """
+        from tiered.graph.validity import check_model
+
+        check_model(self)
+
+    def check_view(self) -> None:
+        """Prove the invariants of the view: links, indices, names, networkx agree with the protos.
+
+        Raises:
+            AssertionError: one does not hold, which is a bug in tiered.
+        """
+        from tiered.graph.invariants import violations
+
+        broken = list(violations(self))
+        assert not broken, "; ".join(broken)
+
+    # --- history ----------------------------------------------------------------------------------
+
+    def mark(self) -> Mark:
+        """Return the present place in the journal."""
+        return len(self.journal.entries)
+
+    def changed_since(self, mark: Mark) -> bool:
+        return len(self.journal.entries) != mark
+
+    def undo_to(self, mark: Mark) -> None:
+        """Undo every edit made after the mark: the same objects are back in the same places."""
+        self.journal.undo_to(mark)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Undo what the block did if it raises; the exception goes on."""
+        mark = self.mark()
+        try:
+            yield
+        except BaseException:
+            self.undo_to(mark)
+            raise
+
+    def analysis(self, compute: Callable[[Model], T]) -> T:
+        """Return `compute(model)`, kept until the next edit."""
+        known = self._analyses.get(compute)
+        if known is not None and not self.journal.moved_since(known[0]):
+            return known[1]  # type: ignore[no-any-return]  # it is what compute returned
+        result = compute(self)
+        self._analyses[compute] = (self.journal.stamp(), result)
+        return result
+
+    def note(self, text: str) -> None:
+        """Keep a remark about the model itself."""
+        self.notes.append(text)
+
+    def next_serial(self) -> int:
+        """Return a new serial number; later ones are larger."""
+        self._serial += 1
+        return self._serial
+
+    def peek_serial(self) -> int:
+        """Return the serial number that the next node or value will get."""
+        return self._serial + 1
+
+    @property
+    def overridable(self) -> list[Value]:
+        """Return the initializers that are also graph inputs: defaults, not constants."""
+        return [value for value in self.main.inputs if value.is_overridable]

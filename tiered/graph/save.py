@@ -1,0 +1,112 @@
+"""Writing model files: whole or not at all, external data copied span by span."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+import onnx
+
+from tiered.errors import ModelError
+
+if TYPE_CHECKING:
+    from tiered.graph.model import Model
+
+_CHUNK: Final = 1 << 24
+_ALIGNMENT: Final = 4096
+_PROTO_LIMIT: Final = (1 << 31) - (1 << 20)
+"""A protobuf message cannot be larger than 2 GiB; some room for what is not weights."""
+
+
+def save_model(model: Model, path: str, *, annotate: bool = False) -> None:
+    """Write a model to `path`; weights that were external go to `<path>.data`.
+
+    Raises:
+        ModelError: the folder or file cannot be written, or the model needs external data.
+    """
+    proto = model.to_proto(annotate=annotate)
+    external = [tensor for tensor in _tensors(proto) if _is_external(tensor)]
+    try:
+        if not external:
+            _write_whole(path, proto)
+            return
+        location = os.path.basename(path) + ".data"
+        with _replacing(path + ".data") as data:
+            _copy_external(external, model.folder, location, data)
+        _write_whole(path, proto)
+    except OSError as error:
+        raise ModelError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _write_whole(path: str, proto: onnx.ModelProto) -> None:
+    if proto.ByteSize() > _PROTO_LIMIT:
+        raise ModelError(
+            f"{path} would be larger than the 2 GiB of a protobuf file; keep weights external"
+        )
+    with _replacing(path) as file:
+        file.write(proto.SerializeToString(deterministic=True))
+
+
+@contextlib.contextmanager
+def _replacing(path: str) -> Iterator[BinaryIO]:
+    """Write a temporary file beside `path`, which takes its place only if all went well."""
+    folder = os.path.dirname(path) or "."
+    handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        # mkstemp makes private files; a model is as readable as any new file.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+def _is_external(tensor: onnx.TensorProto) -> bool:
+    return tensor.data_location == onnx.TensorProto.EXTERNAL
+
+
+def _tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    pending: list[onnx.GraphProto | onnx.FunctionProto] = [proto.graph, *proto.functions]
+    while pending:
+        graph = pending.pop()
+        if isinstance(graph, onnx.GraphProto):
+            yield from graph.initializer
+        for node in graph.node:
+            for attribute in node.attribute:
+                if attribute.HasField("t"):
+                    yield attribute.t
+                if attribute.HasField("g"):
+                    pending.append(attribute.g)
+                pending.extend(attribute.graphs)
+
+
+def _copy_external(
+    tensors: list[onnx.TensorProto], folder: str, location: str, data: BinaryIO
+) -> None:
+    """Copy the bytes of external tensors into one file and point the tensors there."""
+    from tiered.graph.tensor import Tensor
+
+    for proto in tensors:
+        path, offset, length = Tensor(proto, folder=folder).external_span()
+        data.write(b"\0" * (-data.tell() % _ALIGNMENT))
+        start = data.tell()
+        with open(path, "rb") as source:
+            source.seek(offset)
+            remaining = length
+            while remaining:
+                chunk = source.read(min(remaining, _CHUNK))
+                if not chunk:
+                    raise ModelError(f"{path} became shorter while it was copied")
+                data.write(chunk)
+                remaining -= len(chunk)
+        del proto.external_data[:]
+        for key, text in (("location", location), ("offset", start), ("length", length)):
+            proto.external_data.add(key=key, value=str(text))

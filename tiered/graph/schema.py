@@ -1,0 +1,120 @@
+"""Operator schemas, looked up once: `onnx.defs` is the only source of what an operator takes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import onnx
+from onnx import defs
+
+Schema = defs.OpSchema
+
+NEWEST = 1 << 30
+
+
+@lru_cache(maxsize=8192)
+def schema_of(op_type: str, domain: str, version: int = NEWEST) -> Schema | None:
+    """Return the schema in force at an opset version; None for an operator onnx does not know."""
+    try:
+        return defs.get_schema(op_type, min(version, defs.onnx_opset_version()), domain)
+    except defs.SchemaError:
+        pass
+    if domain == "":
+        return None
+    try:
+        # Other domains count their versions on their own.
+        return defs.get_schema(op_type, min(version, (1 << 31) - 1), domain)
+    except defs.SchemaError:
+        return None
+
+
+@lru_cache(maxsize=8192)
+def default_of(schema: Schema, name: str) -> Any:
+    """Return the default that the schema gives an attribute, None if it has none."""
+    attribute = schema.attributes.get(name)
+    if attribute is None or attribute.default_value.type == onnx.AttributeProto.UNDEFINED:
+        return None
+    return decode_attribute(attribute.default_value)
+
+
+@lru_cache(maxsize=8192)
+def input_names(schema: Schema) -> tuple[str, ...]:
+    """Return the formal names of the inputs."""
+    return tuple(formal.name for formal in schema.inputs)
+
+
+class AttributeReference:
+    """An attribute of a local function's node that is given by the call (`ref_attr_name`)."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AttributeReference) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"@{self.name}"
+
+
+def decode_attribute(proto: onnx.AttributeProto) -> Any:
+    """Return an attribute as int, float, str, Tensor, TypeProto, reference or a tuple of these.
+
+    Text that is no UTF-8 stays bytes. Graphs are not attributes here: they are bodies of the node.
+    """
+    from tiered.graph.tensor import Tensor
+
+    if proto.ref_attr_name:
+        return AttributeReference(proto.ref_attr_name)
+    kinds = onnx.AttributeProto
+    match proto.type:
+        case kinds.INT:
+            return proto.i
+        case kinds.FLOAT:
+            return proto.f
+        case kinds.STRING:
+            return _text(proto.s)
+        case kinds.TENSOR:
+            return Tensor(proto.t)
+        case kinds.SPARSE_TENSOR:
+            return Tensor(proto.sparse_tensor)
+        case kinds.INTS:
+            return tuple(proto.ints)
+        case kinds.FLOATS:
+            return tuple(proto.floats)
+        case kinds.STRINGS:
+            return tuple(_text(text) for text in proto.strings)
+        case kinds.TENSORS:
+            return tuple(Tensor(tensor) for tensor in proto.tensors)
+        case kinds.TYPE_PROTO:
+            return proto.tp
+        case _:
+            return None
+
+
+def _text(raw: bytes) -> str | bytes:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
+
+
+def encode_attribute(name: str, value: Any, schema: Schema | None) -> onnx.AttributeProto:
+    """Return the AttributeProto of a Python value, in the type which the schema demands."""
+    from tiered.graph.tensor import Tensor
+
+    if isinstance(value, onnx.AttributeProto):
+        return value
+    kind = None
+    if schema is not None and name in schema.attributes:
+        kind = onnx.AttributeProto.AttributeType.Value(schema.attributes[name].type.name)
+    if isinstance(value, Tensor):
+        value = value.to_proto("")
+    if isinstance(value, AttributeReference):
+        return onnx.AttributeProto(name=name, ref_attr_name=value.name, type=kind or 0)  # type: ignore[arg-type]  # enum stub
+    return onnx.helper.make_attribute(name, value, attr_type=kind)

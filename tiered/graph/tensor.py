@@ -1,0 +1,228 @@
+"""Tensors: dtype, shape and size without the bytes; the numbers when somebody asks for them."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from tiered.errors import ModelError
+
+# Decoded arrays up to this many bytes are kept: shapes, axes and scalars are read again and again.
+_KEEP_BYTES = 1 << 14
+
+_BITS: dict[int, int] = {
+    onnx.TensorProto.FLOAT: 32,
+    onnx.TensorProto.UINT8: 8,
+    onnx.TensorProto.INT8: 8,
+    onnx.TensorProto.UINT16: 16,
+    onnx.TensorProto.INT16: 16,
+    onnx.TensorProto.INT32: 32,
+    onnx.TensorProto.INT64: 64,
+    onnx.TensorProto.BOOL: 8,
+    onnx.TensorProto.FLOAT16: 16,
+    onnx.TensorProto.DOUBLE: 64,
+    onnx.TensorProto.UINT32: 32,
+    onnx.TensorProto.UINT64: 64,
+    onnx.TensorProto.COMPLEX64: 64,
+    onnx.TensorProto.COMPLEX128: 128,
+    onnx.TensorProto.BFLOAT16: 16,
+}
+
+
+def bits_of(dtype: int) -> int:
+    """Return the bits of one stored element; 0 for strings, whose size is not fixed."""
+    if dtype in _BITS:
+        return _BITS[dtype]
+    name = onnx.TensorProto.DataType.Name(dtype)
+    if name.startswith("FLOAT8"):
+        return 8
+    if name.endswith("4") or name.startswith("FLOAT4"):
+        return 4
+    if name.endswith("2"):
+        return 2
+    return 0
+
+
+class Tensor:
+    """The contents of a constant: a TensorProto, a SparseTensorProto or an array.
+
+    Tensors are immutable and may be shared between values. The proto is never written to.
+    """
+
+    __slots__ = ("_array", "_folder", "_key", "dtype", "proto", "shape")
+
+    def __init__(
+        self,
+        proto: onnx.TensorProto | onnx.SparseTensorProto | None,
+        array: np.ndarray[Any, Any] | None = None,
+        folder: str = "",
+    ) -> None:
+        self.proto = proto
+        self._array = array
+        self._folder = folder
+        self._key: tuple[Any, ...] | None = None
+        if array is not None:
+            self.dtype = int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
+            self.shape: tuple[int, ...] = array.shape
+        elif isinstance(proto, onnx.SparseTensorProto):
+            self.dtype = proto.values.data_type
+            self.shape = tuple(proto.dims)
+        else:
+            assert proto is not None
+            self.dtype = proto.data_type
+            self.shape = tuple(proto.dims)
+
+    @classmethod
+    def of(cls, array: np.ndarray[Any, Any]) -> Tensor:
+        """Return the tensor of an array; the array must not be changed afterwards."""
+        array = np.asarray(array)
+        return cls(None, array)
+
+    @property
+    def is_sparse(self) -> bool:
+        return isinstance(self.proto, onnx.SparseTensorProto)
+
+    @property
+    def is_external(self) -> bool:
+        return (
+            isinstance(self.proto, onnx.TensorProto)
+            and self.proto.data_location == onnx.TensorProto.EXTERNAL
+        )
+
+    @property
+    def size(self) -> int:
+        """Return the number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes that the elements take in a file; strings count their characters."""
+        if self.dtype == onnx.TensorProto.STRING:
+            return sum(len(text) for text in self._string_data())
+        if isinstance(self.proto, onnx.SparseTensorProto):
+            return self.proto.ByteSize()
+        return (self.size * bits_of(self.dtype) + 7) // 8
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """Return the numbers as a read-only array; external data is mapped, not read.
+
+        Raises:
+            ModelError: the bytes do not fit the declared dtype and dims, or the external file is
+                missing, too short or outside the folder of the model.
+        """
+        if self._array is not None:
+            return self._array
+        assert isinstance(self.proto, onnx.TensorProto), "a sparse tensor has no dense array"
+        array = self._map_external() if self.is_external else self._decode()
+        array.setflags(write=False)
+        if array.nbytes <= _KEEP_BYTES:
+            self._array = array
+        return array
+
+    def key(self) -> tuple[Any, ...]:
+        """Return what is equal for two tensors exactly when their bits are."""
+        if self._key is not None:
+            return self._key
+        if self.dtype == onnx.TensorProto.STRING:
+            return (self.dtype, self.shape, *self._string_data())
+        if isinstance(self.proto, onnx.SparseTensorProto):
+            return (self.dtype, self.shape, self.proto.SerializeToString(deterministic=True))
+        key = (self.dtype, self.shape, self.numpy().tobytes())
+        if self.nbytes <= _KEEP_BYTES:
+            self._key = key
+        return key
+
+    def to_proto(self, name: str) -> onnx.TensorProto:
+        """Return a TensorProto of this name; the stored form of a loaded tensor is kept."""
+        if self.proto is None:
+            assert self._array is not None
+            return numpy_helper.from_array(self._array, name)
+        assert isinstance(self.proto, onnx.TensorProto)
+        if self.proto.name == name:
+            return self.proto
+        proto = onnx.TensorProto()
+        proto.CopyFrom(self.proto)
+        proto.name = name
+        return proto
+
+    def external_span(self) -> tuple[str, int, int]:
+        """Return (file, offset, length in bytes) of external data, checked.
+
+        Raises:
+            ModelError: the file is missing, too short, or no plain file inside the model's folder.
+        """
+        assert isinstance(self.proto, onnx.TensorProto)
+        entries = {entry.key: entry.value for entry in self.proto.external_data}
+        what = f"tensor {self.proto.name!r}: external data"
+        path = _inside(self._folder, entries.get("location", ""), what)
+        expected = self.nbytes
+        try:
+            offset, length = int(entries.get("offset", 0)), int(entries.get("length", expected))
+        except ValueError as error:
+            raise ModelError(f"{what} has an offset or length that is no integer") from error
+        if length != expected:
+            raise ModelError(f"{what} has {length} bytes, dtype and dims need {expected}")
+        size = os.path.getsize(path)
+        if offset < 0 or offset + length > size:
+            raise ModelError(
+                f"{what} is bytes {offset} to {offset + length} of {path}, which has {size}"
+            )
+        return path, offset, length
+
+    def _map_external(self) -> np.ndarray[Any, Any]:
+        path, offset, length = self.external_span()
+        if bits_of(self.dtype) < 8:
+            proto = onnx.TensorProto(data_type=self.dtype, dims=self.shape)
+            with open(path, "rb") as file:
+                file.seek(offset)
+                proto.raw_data = file.read(length)
+            return numpy_helper.to_array(proto)
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(self.dtype)
+        if not length:
+            return np.empty(self.shape, dtype)
+        return np.memmap(path, dtype, "r", offset, self.shape)
+
+    def _decode(self) -> np.ndarray[Any, Any]:
+        assert isinstance(self.proto, onnx.TensorProto)
+        try:
+            return numpy_helper.to_array(self.proto)
+        except (ValueError, TypeError, KeyError) as error:
+            raise ModelError(
+                f"tensor {self.proto.name!r}: its data does not fit dtype "
+                f"{onnx.TensorProto.DataType.Name(self.dtype)} and dims {list(self.shape)}"
+            ) from error
+
+    def _string_data(self) -> list[bytes]:
+        if isinstance(self.proto, onnx.TensorProto):
+            return list(self.proto.string_data)
+        assert self._array is not None
+        return [
+            text if isinstance(text, bytes) else str(text).encode()
+            for text in self._array.ravel().tolist()
+        ]
+
+
+def _inside(folder: str, location: str, what: str) -> str:
+    """Return the path of an external file, which must be a plain file inside the folder.
+
+    A model is data from anywhere: it must not make us read /etc/passwd into its output.
+    """
+    parts = location.replace("\\", "/").split("/")
+    if not location or os.path.isabs(location) or ".." in parts or ":" in parts[0]:
+        raise ModelError(
+            f"{what} is at {location!r}; expected a file inside the folder of the model"
+        )
+    path = os.path.join(folder, *parts)
+    below = folder
+    for part in parts:
+        below = os.path.join(below, part)
+        if os.path.islink(below):
+            raise ModelError(f"{what} is at {location!r}, a symbolic link; expected a plain file")
+    if not os.path.isfile(path):
+        raise ModelError(f"{what} is missing: no file {path!r}")
+    return path

@@ -1,0 +1,176 @@
+"""Types of values: dtype and shape, read from TypeProto once and compared by value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import onnx
+
+
+class DataType(IntEnum):
+    """The dtypes of TensorProto, by ONNX's names."""
+
+    FLOAT = 1
+    UINT8 = 2
+    INT8 = 3
+    UINT16 = 4
+    INT16 = 5
+    INT32 = 6
+    INT64 = 7
+    STRING = 8
+    BOOL = 9
+    FLOAT16 = 10
+    DOUBLE = 11
+    UINT32 = 12
+    UINT64 = 13
+    COMPLEX64 = 14
+    COMPLEX128 = 15
+    BFLOAT16 = 16
+    FLOAT8E4M3FN = 17
+    FLOAT8E4M3FNUZ = 18
+    FLOAT8E5M2 = 19
+    FLOAT8E5M2FNUZ = 20
+    UINT4 = 21
+    INT4 = 22
+    FLOAT4E2M1 = 23
+    FLOAT8E8M0 = 24
+    UINT2 = 25
+    INT2 = 26
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """Return the numpy dtype, one of ml_dtypes where numpy has none."""
+        return onnx.helper.tensor_dtype_to_np_dtype(self.value)
+
+    @property
+    def is_float(self) -> bool:
+        """Tell whether it is a binary floating-point dtype of 16 bits or more."""
+        return self in (self.FLOAT, self.FLOAT16, self.DOUBLE, self.BFLOAT16)
+
+
+Dim = int | str | None
+"""One dim: a size, the name of a symbolic size, or None where nothing is known."""
+
+Shape = tuple[Dim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """A dense tensor: `dtype` is a TensorProto.DataType, `shape` is None for an unknown rank."""
+
+    dtype: int
+    shape: Shape | None
+
+    def __str__(self) -> str:
+        name: str = onnx.TensorProto.DataType.Name(self.dtype).lower()
+        if self.shape is None:
+            return name
+        return f"{name}[{','.join('?' if dim is None else str(dim) for dim in self.shape)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueType:
+    """A sequence, optional, map or sparse tensor: kept as the bytes of its TypeProto."""
+
+    serialized: bytes
+
+    def __str__(self) -> str:
+        kind = onnx.TypeProto.FromString(self.serialized).WhichOneof("value") or "unknown"
+        return kind.removesuffix("_type")
+
+
+ValueType = TensorType | OpaqueType
+
+
+@lru_cache(maxsize=4096)
+def tensor_type(dtype: int, shape: Shape | None) -> TensorType:
+    """Return the shared TensorType, so that equal types are one object."""
+    return TensorType(dtype, shape)
+
+
+def read_type(proto: onnx.TypeProto) -> ValueType | None:
+    """Return what a TypeProto says; None when it says nothing (no dtype)."""
+    kind = proto.WhichOneof("value")
+    if kind is None:
+        return None
+    if kind != "tensor_type":
+        return OpaqueType(proto.SerializeToString(deterministic=True))
+    tensor = proto.tensor_type
+    if not tensor.elem_type:
+        return None
+    if not tensor.HasField("shape"):
+        return tensor_type(tensor.elem_type, None)
+    return tensor_type(tensor.elem_type, tuple(_read_dim(dim) for dim in tensor.shape.dim))
+
+
+def _read_dim(dim: onnx.TensorShapeProto.Dimension) -> Dim:
+    kind = dim.WhichOneof("value")
+    if kind == "dim_value":
+        # Some exporters write -1 for "unknown": it is not a size.
+        return dim.dim_value if dim.dim_value >= 0 else None
+    if kind == "dim_param":
+        return dim.dim_param or None
+    return None
+
+
+def write_type(value_type: ValueType | None) -> onnx.TypeProto:
+    """Return the TypeProto of a type; an empty one for None."""
+    proto = onnx.TypeProto()
+    if isinstance(value_type, OpaqueType):
+        proto.ParseFromString(value_type.serialized)
+    elif value_type is not None:
+        proto.tensor_type.elem_type = value_type.dtype
+        if value_type.shape is not None:
+            shape = proto.tensor_type.shape
+            for dim in value_type.shape:
+                entry = shape.dim.add()
+                if isinstance(dim, int):
+                    entry.dim_value = dim
+                elif dim is not None:
+                    entry.dim_param = dim
+            if not value_type.shape:
+                shape.SetInParent()
+    return proto
+
+
+def merge_types(declared: ValueType | None, inferred: ValueType | None) -> ValueType | None:
+    """Return what two statements about one value prove together.
+
+    A size beats a name, a name beats nothing. Where two sizes contradict each other neither is
+    believed (files exist whose declared shapes are wrong), and a contradiction in dtype or rank
+    leaves the declared one.
+    """
+    if declared is None or inferred is None:
+        return declared or inferred
+    if isinstance(declared, OpaqueType) or isinstance(inferred, OpaqueType):
+        return declared
+    if declared.dtype != inferred.dtype or inferred.shape is None:
+        return declared
+    if declared.shape is None:
+        return inferred
+    if len(declared.shape) != len(inferred.shape):
+        return tensor_type(declared.dtype, None)
+    dims = tuple(_merge_dim(a, b) for a, b in zip(declared.shape, inferred.shape, strict=True))
+    return tensor_type(declared.dtype, dims)
+
+
+def _merge_dim(declared: Dim, inferred: Dim) -> Dim:
+    if isinstance(declared, int):
+        return None if isinstance(inferred, int) and inferred != declared else declared
+    return inferred if isinstance(inferred, int) else declared or inferred
+
+
+def static_size(shape: Shape | None) -> int | None:
+    """Return the number of elements, or None while a dim is not known."""
+    if shape is None:
+        return None
+    size = 1
+    for dim in shape:
+        if not isinstance(dim, int):
+            return None
+        size *= dim
+    return size

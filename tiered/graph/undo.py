@@ -1,0 +1,108 @@
+"""How each edit of the journal is undone: the same Node and Value objects come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tiered.graph.journal import Edit
+
+if TYPE_CHECKING:
+    import onnx
+
+    from tiered.graph.graph import Function, Graph
+    from tiered.graph.model import Model
+    from tiered.graph.node import Node
+    from tiered.graph.tensor import Tensor
+    from tiered.graph.types import ValueType
+    from tiered.graph.value import Value
+
+
+def undo_table(model: Model) -> dict[Edit, Callable[..., None]]:
+    """Return what undoes each kind of edit of a model."""
+    def add_node(node: Node) -> None:
+        node.owner._detach(node)
+
+    def remove_node(node: Node, graph: Graph) -> None:
+        graph._attach(node)
+
+    def set_input(node: Node, index: int, before: Value | None, _after: Value | None) -> None:
+        node.owner._write_input(node, index, before)
+
+    def set_inputs(node: Node, before: list[Value | None], proto: onnx.NodeProto) -> None:
+        node.owner._write_inputs(node, before, proto)
+
+    def set_outputs(node: Node, before: list[Value | None], proto: onnx.NodeProto) -> None:
+        node.owner._write_outputs(node, before, proto)
+
+    def set_proto(node: Node, before: onnx.NodeProto) -> None:
+        node.proto = before
+        node.forget_attributes()
+
+    def rename_node(node: Node, before: onnx.NodeProto) -> None:
+        node.owner._write_named(node, before)
+
+    def move_node(node: Node, before: Graph) -> None:
+        node.owner._write_graph(node, before)
+
+    def add_constant(value: Value) -> None:
+        value.owner._leave_constant(value)
+
+    def remove_constant(value: Value, graph: Graph) -> None:
+        graph._enter_constant(value)
+
+    def set_constant(value: Value, before: Tensor | None) -> None:
+        value.owner._write_tensor(value, before)
+
+    def move_constant(value: Value, before: Graph) -> None:
+        value.owner._write_constant_graph(value, before)
+
+    def set_type(value: Value, before: ValueType | None) -> None:
+        value._type = before
+
+    def rename_value(value: Value, before: str) -> None:
+        value.owner._write_name(value, before)
+
+    def set_graph_inputs(graph: Graph, before: list[Value], infos: list[Any]) -> None:
+        graph._write_graph_inputs(before, infos)
+
+    def set_graph_outputs(graph: Graph, before: list[Value], infos: list[Any]) -> None:
+        graph._write_graph_outputs(before, infos)
+
+    def add_function(function: Function) -> None:
+        model.functions.remove(function)
+
+    def remove_function(function: Function, position: int) -> None:
+        model.functions.insert(position, function)
+
+    def set_opset(root: Model | Function, domain: str, before: int | None) -> None:
+        if before is None:
+            del root.opset_imports[domain]
+        else:
+            root.opset_imports[domain] = before
+
+    def set_ir_version(subject: Model, before: int) -> None:
+        subject.skeleton.ir_version = before
+
+    return {
+        Edit.ADD_NODE: add_node,
+        Edit.REMOVE_NODE: remove_node,
+        Edit.SET_INPUT: set_input,
+        Edit.SET_INPUTS: set_inputs,
+        Edit.SET_OUTPUTS: set_outputs,
+        Edit.SET_PROTO: set_proto,
+        Edit.RENAME_NODE: rename_node,
+        Edit.MOVE_NODE: move_node,
+        Edit.ADD_CONSTANT: add_constant,
+        Edit.REMOVE_CONSTANT: remove_constant,
+        Edit.SET_CONSTANT: set_constant,
+        Edit.MOVE_CONSTANT: move_constant,
+        Edit.SET_TYPE: set_type,
+        Edit.RENAME_VALUE: rename_value,
+        Edit.SET_GRAPH_INPUTS: set_graph_inputs,
+        Edit.SET_GRAPH_OUTPUTS: set_graph_outputs,
+        Edit.ADD_FUNCTION: add_function,
+        Edit.REMOVE_FUNCTION: remove_function,
+        Edit.SET_OPSET: set_opset,
+        Edit.SET_IR_VERSION: set_ir_version,
+    }

@@ -1,0 +1,42 @@
+"""Validity by onnx.checker, without the weights: what the passes could have broken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import onnx
+from onnx import checker
+
+from tiered.errors import ModelError
+from tiered.graph.export import export_model
+
+if TYPE_CHECKING:
+    from tiered.graph.model import Model
+
+_SMALL: Final = 1024
+"""Initializers up to this many elements are checked too; the others are as they were loaded."""
+
+
+def check_model(model: Model) -> None:
+    """Hold a model against onnx.checker.
+
+    Raises:
+        ModelError: the checker rejects it, and did not reject what was loaded.
+    """
+    complaint = _complaint(export_model(model, max_elements=_SMALL))
+    if complaint is None:
+        return
+    if model.origin is not None:
+        loaded = type(model).from_proto(model.origin, folder=model.folder)
+        if _complaint(export_model(loaded, max_elements=_SMALL)) is not None:
+            model.note(f"onnx.checker rejects the model as it was loaded: {complaint}")
+            return
+    raise ModelError(f"onnx.checker rejects the result: {complaint}")
+
+
+def _complaint(proto: onnx.ModelProto) -> str | None:
+    try:
+        checker.check_model(proto)
+    except (checker.ValidationError, ValueError, RuntimeError) as error:
+        return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return None

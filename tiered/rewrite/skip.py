@@ -1,0 +1,19 @@
+"""Skip: why a rewrite did not fire. Not an error; it becomes a remark."""
+
+from __future__ import annotations
+
+
+class Skip:
+    """A reason, formatted only if somebody listens: `Skip("axis {} is not the last", axis)`."""
+
+    __slots__ = ("args", "reason")
+
+    def __init__(self, reason: str, *args: object) -> None:
+        self.reason = reason
+        self.args = args
+
+    def __str__(self) -> str:
+        return self.reason.format(*self.args) if self.args else self.reason
+
+    def __repr__(self) -> str:
+        return f"Skip({str(self)!r})"
