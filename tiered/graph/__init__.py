@@ -7,6 +7,7 @@ from tiered.graph.journal import Edit, Journal, Mark, Stamp
 from tiered.graph.links import Slot
 from tiered.graph.model import Model
 from tiered.graph.node import Node
+from tiered.graph.partial import Elements
 from tiered.graph.tensor import Tensor
 from tiered.graph.types import DataType, OpaqueType, TensorType, ValueType
 from tiered.graph.value import Use, Value
@@ -14,6 +15,7 @@ from tiered.graph.value import Use, Value
 __all__ = [
     "DataType",
     "Edit",
+    "Elements",
     "Function",
     "Gate",
     "Graph",

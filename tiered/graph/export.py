@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 def export_model(
-    model: Model, *, max_elements: int | None = None, annotate: bool = False
+    model: Model,
+    *,
+    max_elements: int | None = None,
+    annotate: bool = False,
+    for_inference: bool = False,
 ) -> onnx.ModelProto:
     """Return the model as a new ModelProto.
 
@@ -25,6 +29,7 @@ def export_model(
         model: the view; it is not changed.
         max_elements: leave out the contents of larger initializers, which become typed inputs: what
             shape inference needs, and no more.
+        for_inference: leave out the names of output dims: users choose them, and not with care.
         annotate: write inferred types as value_info too, not only those of the user.
     """
     proto = onnx.ModelProto()
@@ -40,6 +45,10 @@ def export_model(
     writer.write_graph(model.main, proto.graph)
     for function in model.functions:
         writer.write_function(function, proto.functions.add())
+    if for_inference:
+        for info in proto.graph.output:
+            for dim in info.type.tensor_type.shape.dim:
+                dim.ClearField("dim_param")
     return proto
 
 

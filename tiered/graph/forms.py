@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 
 from tiered.errors import ModelError
-from tiered.graph.schema import default_of, input_names, schema_of
+from tiered.graph.schema import AttributeReference, default_of, input_names, schema_of
 from tiered.graph.tensor import Tensor
 from tiered.graph.value import NOT_INFERRED, Value
 
@@ -113,6 +113,9 @@ def operands_of(node: Node) -> Sequence[Value | None]:
 def _detached(node: Node, form: Operand) -> Value:
     raw = node.attr(form.attribute)
     value = Value(0, None, form.attribute)
+    if isinstance(raw, AttributeReference):
+        # The call of the function decides it: there, but no constant.
+        return value
     value._type = NOT_INFERRED
     value._tensor = Tensor.of(_READERS[form.kind](raw, node))
     return value

@@ -45,7 +45,6 @@ class Gate:
         """Tell whether one more rewrite may pass."""
         return self.limit is None or self.count < self.limit
 
-    @property
     def is_shut(self) -> bool:
         """Tell whether the limit is reached."""
         return not self.is_open

@@ -21,7 +21,7 @@ from tiered.graph.node import Node, domain_of
 from tiered.graph.ordering import sort_nodes
 from tiered.graph.schema import encode_attribute, schema_of
 from tiered.graph.tensor import Tensor
-from tiered.graph.types import ValueType
+from tiered.graph.types import ValueType, read_type
 from tiered.graph.value import NOT_INFERRED, Value
 
 if TYPE_CHECKING:
@@ -297,8 +297,16 @@ class Graph:
         before = node._inputs[index]
         if before is value:
             return
+        self._check_visible(node, value)
         self._log(Edit.SET_INPUT, node, index, before, value)
         self._write_input(node, index, value)
+
+    @staticmethod
+    def _check_visible(node: Node, value: Value | None) -> None:
+        if value is None or value.graph is node.graph:
+            return
+        if not node.owner.sees(value):
+            raise ModelError(f"node {node.label!r} cannot read {value!r}, which it does not see")
 
     def _write_input(self, node: Node, index: int, value: Value | None) -> None:
         before = node._inputs[index]
@@ -315,6 +323,8 @@ class Graph:
 
     def set_inputs(self, node: Node, inputs: Sequence[Value | None]) -> None:
         """Give the node other inputs, also more or fewer of them."""
+        for value in inputs:
+            self._check_visible(node, value)
         self._log(Edit.SET_INPUTS, node, list(node._inputs), node.proto)
         proto = _copy(node.proto)
         del proto.input[:]
@@ -545,9 +555,14 @@ class Graph:
             value.input_of = None
             if value._tensor is None:
                 self._leave(value)
+            else:
+                # A constant has the type of its contents, whatever an input was declared to take.
+                value._type = NOT_INFERRED
         self._inputs, self._input_infos = inputs, infos
-        for value in inputs:
+        for value, info in zip(inputs, infos, strict=True):
             value.input_of = self
+            if value._tensor is not None:
+                value._type = read_type(info.type)
             if value.graph is None:
                 self._enter(value)
 

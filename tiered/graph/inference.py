@@ -15,6 +15,7 @@ from onnx import shape_inference
 from tiered.graph.export import export_model
 from tiered.graph.journal import dirty_nodes
 from tiered.graph.schema import schema_of
+from tiered.graph.shape_rules import refine_shapes
 from tiered.graph.types import (
     OpaqueType,
     TensorType,
@@ -117,7 +118,7 @@ def infer_model(model: Model) -> None:
             if value._tensor is not None and value._type is NOT_INFERRED:
                 value._type = tensor_type(value._tensor.dtype, value._tensor.shape)
     try:
-        proto = export_model(model, max_elements=DATA_ELEMENTS)
+        proto = export_model(model, max_elements=DATA_ELEMENTS, for_inference=True)
         inferred = shape_inference.infer_shapes(proto, data_prop=True)
     except _INFERENCE_FAILURES as error:
         model.note(f"shape inference failed, only declared types are known: {error}")
@@ -128,6 +129,7 @@ def infer_model(model: Model) -> None:
         for value in graph._values.values():
             if value._type is NOT_INFERRED:
                 value._type = None if value.declared is None else read_type(value.declared.type)
+    refine_shapes(model, _infer_outputs)
 
 
 def _take_types(graph: Graph, proto: onnx.GraphProto) -> None:

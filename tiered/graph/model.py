@@ -18,6 +18,7 @@ from tiered.graph.graph import Function, Graph
 from tiered.graph.journal import Edit, Journal, Mark, Stamp
 from tiered.graph.load import load_model
 from tiered.graph.names import Names
+from tiered.graph.symbols import Dims
 from tiered.graph.undo import undo_table
 from tiered.graph.value import Value
 
@@ -50,6 +51,7 @@ class Model:
         self.names = Names()
         self.node_names = Names()
         self.is_inferred = False
+        self.dims = Dims()
         self.types_stamp: Stamp | None = None
         # What new nodes are named after: the node that a rewrite replaces.
         self.hint: str | None = None

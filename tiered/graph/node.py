@@ -118,6 +118,11 @@ class Node:
     def is_used(self) -> bool:
         return any(value is not None and value.is_used for value in self._outputs)
 
+    @property
+    def is_pinned(self) -> bool:
+        """Tell whether training info or a quantization annotation speaks of an output by name."""
+        return any(value is not None and value.pins > 0 for value in self._outputs)
+
     def operand(self, name: str | int) -> Value | None:
         """Return an operand by its name or place in the operator's newest form, None if absent.
 

@@ -112,7 +112,8 @@ def encode_attribute(name: str, value: Any, schema: Schema | None) -> onnx.Attri
         return value
     kind = None
     if schema is not None and name in schema.attributes:
-        kind = onnx.AttributeProto.AttributeType.Value(schema.attributes[name].type.name)
+        declared: Any = schema.attributes[name].type
+        kind = onnx.AttributeProto.AttributeType.Value(declared.name)
     if isinstance(value, Tensor):
         value = value.to_proto("")
     if isinstance(value, AttributeReference):

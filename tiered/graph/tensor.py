@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 from typing import Any
@@ -125,17 +126,21 @@ class Tensor:
         return array
 
     def key(self) -> tuple[Any, ...]:
-        """Return what is equal for two tensors exactly when their bits are."""
+        """Return what is equal for two tensors exactly when their bits are; large ones are hashed."""
         if self._key is not None:
             return self._key
         if self.dtype == onnx.TensorProto.STRING:
             return (self.dtype, self.shape, *self._string_data())
         if isinstance(self.proto, onnx.SparseTensorProto):
             return (self.dtype, self.shape, self.proto.SerializeToString(deterministic=True))
-        key = (self.dtype, self.shape, self.numpy().tobytes())
-        if self.nbytes <= _KEEP_BYTES:
-            self._key = key
-        return key
+        numbers = self.numpy()
+        if numbers.nbytes <= _KEEP_BYTES:
+            bits = numbers.tobytes()
+        else:
+            flat = np.ascontiguousarray(numbers).reshape(-1)
+            bits = hashlib.blake2b(flat.view(np.uint8)).digest()
+        self._key = (self.dtype, self.shape, bits)
+        return self._key
 
     def to_proto(self, name: str) -> onnx.TensorProto:
         """Return a TensorProto of this name; the stored form of a loaded tensor is kept."""

@@ -22,11 +22,11 @@ SLOT_BITS: Final = 32
 _SLOT_MASK: Final = (1 << SLOT_BITS) - 1
 
 
-class _NotInferred:
-    """The type of a value that nobody has asked for yet."""
+class NotInferred:
+    """What is not known yet, because nobody has asked for it."""
 
 
-NOT_INFERRED: Final = _NotInferred()
+NOT_INFERRED: Final = NotInferred()
 
 
 class Use(NamedTuple):
@@ -45,6 +45,7 @@ class Value:
 
     __slots__ = (
         "_captures",
+        "_elements",
         "_tensor",
         "_type",
         "_users",
@@ -74,8 +75,9 @@ class Value:
         self._users: dict[int, Node] = {}
         # Owner nodes in this value's own graph whose bodies read it, with the number of reads.
         self._captures: dict[Node, int] | None = None
-        self._type: ValueType | _NotInferred | None = None
+        self._type: ValueType | NotInferred | None = None
         self._tensor: Tensor | None = None
+        self._elements: np.ndarray[Any, Any] | NotInferred | None = NOT_INFERRED
 
     def __hash__(self) -> int:
         return self.id
@@ -163,7 +165,7 @@ class Value:
         if self._tensor is not None:
             return None if self.input_of is not None else self._tensor
         producer = self.producer
-        if producer is not None and producer.op_type == "Constant":
+        if producer is not None and producer.op_type == "Constant" and not producer.domain:
             return producer.constant_tensor()
         return None
 
@@ -183,11 +185,11 @@ class Value:
     @property
     def type(self) -> ValueType | None:
         """Return what is known of the type; asked for the first time, it is inferred."""
-        if isinstance(self._type, _NotInferred):
+        if isinstance(self._type, NotInferred):
             from tiered.graph.inference import infer_value
 
             infer_value(self)
-            assert not isinstance(self._type, _NotInferred)
+            assert not isinstance(self._type, NotInferred)
         return self._type
 
     @property
@@ -201,6 +203,17 @@ class Value:
         """Return the dims (int, symbol, or None each), None for an unknown rank."""
         value_type = self.type
         return value_type.shape if isinstance(value_type, TensorType) else None
+
+    @property
+    def elements(self) -> np.ndarray[Any, Any] | None:
+        """Return what is known of the elements of a small integer or boolean tensor.
+
+        An object array of int, `symbols.Poly` (a size that depends on dynamic dims) or None; None
+        for a tensor of which nothing is known.
+        """
+        from tiered.graph.partial import elements_of
+
+        return elements_of(self)
 
     @property
     def rank(self) -> int | None:

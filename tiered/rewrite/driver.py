@@ -95,7 +95,7 @@ def apply_rule(
     Raises:
         PassError: the rule does not come to an end.
     """
-    if model.gate.is_shut:
+    if model.gate.is_shut():
         return
     run = _Run(rule, model, options, on_skip, accept, graphs)
     queue = deque(run.everything() if since is None else run.concerned(since))
@@ -110,7 +110,7 @@ def apply_rule(
         mark = model.mark()
         if not run.rewrite(node):
             continue
-        if model.gate.is_shut:
+        if model.gate.is_shut():
             return
         budget -= 1
         if budget == 0:
@@ -234,6 +234,8 @@ class _Run:
 
 def _cannot_stand_in(node: Node, values: Sequence[Value | None]) -> Skip | None:
     """Return why values may not take the place of a node's outputs."""
+    if node.is_pinned:
+        return Skip("training info or an annotation names a value here")
     for before, after in zip(node._outputs, values, strict=False):
         if before is None or after is None:
             if before is not None and before.is_used:

@@ -1,0 +1,50 @@
+# `make help` explains the targets. Everything runs in .venv, which the first target creates.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+MODELS ?= examples/models
+# Two processes: more of them gain little where the tests are short, and small machines have two.
+PYTEST_ARGS ?= -q -n 2
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:  # two pips in one .venv would trip over each other
+.PHONY: help demo test check lint types conformance bench clean
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.installed-test  ## Optimise examples/models at -O3, verified; results in build/demo
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/.installed-test  ## Run the tests
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: lint types test  ## All that CI checks: ruff, mypy --strict, tests
+
+lint: $(VENV)/.installed-dev  ## Run ruff
+	@$(BIN)/ruff check .
+
+types: $(VENV)/.installed-dev  ## Run mypy --strict
+	@$(BIN)/mypy
+
+conformance: $(VENV)/.installed-test  ## Judge every model of MODELS=DIR and the ONNX backend cases at every level
+	@$(BIN)/python -m tests.conformance --models $(MODELS) $(CONFORMANCE_ARGS)
+
+bench: $(VENV)/.installed-bench  ## Measure tiered and its peers side by side on MODELS=DIR
+	@$(BIN)/python -m benchmarks.peers --models $(MODELS) $(BENCH_ARGS)
+
+clean:  ## Remove .venv, build results and caches
+	rm -rf $(VENV) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamp of an installed group of extras: `test`, `dev` or `bench`.
+$(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+	@echo "installing tiered[$*] into $(VENV) ..."
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "tiered needs Python 3.11 or newer; try: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV)

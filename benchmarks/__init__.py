@@ -1,0 +1,1 @@
+"""Measurements of tiered beside its peers, on the models of any folder."""

@@ -1,0 +1,46 @@
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tiered.cli import main
+from tiered.testing import parse
+
+SMALL = """(float[n,2] x) => (float[n,2] y) <float[2] w = {1,2}, float[2] unused = {3,4}> {
+    a = Identity(x)  b = Add(a, w)  y = Identity(b) }"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that ended: its exit code and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+
+Cli = Callable[..., Ended]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Run a command line in this process, as if its output were piped."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def run(*tokens: str | Path) -> Ended:
+        capsys.readouterr()
+        code = main([str(token) for token in tokens])
+        said = capsys.readouterr()
+        return Ended(code, said.out, said.err)
+
+    return run
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """Return the file of a small model with something to remove, alone in its folder."""
+    path = tmp_path / "small.onnx"
+    onnx.save(parse(SMALL), path)
+    return path

@@ -1,0 +1,138 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tiered import __version__, errors
+from tiered.cli import app, optimize
+
+
+@pytest.mark.parametrize(
+    ("tokens", "hint"),
+    [
+        (["optimise", "a"], 'Did you mean "optimize"?'),
+        (["optimize"], "MODEL"),
+        (["optimize", "a", "b", "c"], "c"),
+        (["optimize", "a", "b", "--verif"], "--verify"),
+        (["optimize", "a", "b", "-O"], "-O"),
+        (["optimize", "a", "b", "-O", "high"], "high"),
+        (["optimize", "a", "b", "-O1", "-O2"], "-O"),
+        (["inspect"], "MODEL"),
+        (["passes", "a", "b"], "b"),
+    ],
+)
+def test_what_does_not_parse_is_a_usage_error_with_a_hint(
+    cli: Cli, tokens: list[str], hint: str
+) -> None:
+    ended = cli(*tokens)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("tiered: error: ")
+    assert ended.err.count("\n") == 1
+    assert hint in ended.err
+    assert "--help` shows" in ended.err
+
+
+@pytest.mark.parametrize("tokens", [["--help"], ["-h"], [], ["optimize", "--help"]])
+def test_help_is_a_result(cli: Cli, tokens: list[str]) -> None:
+    ended = cli(*tokens)
+    assert (ended.code, ended.err) == (0, "")
+    assert "Usage: tiered" in ended.out
+
+
+def test_help_names_every_option_of_optimize(cli: Cli) -> None:
+    shown = cli("optimize", "--help").out
+    for option in (
+        *("-o", "-O", "-q", "-v", "--output", "--opt-level", "--quiet", "--verbose", "--disable"),
+        *("--require", "--passes", "--verify", "--dry-run", "--json", "--annotate", "--strict"),
+    ):
+        assert option in shown
+    assert "--no-" not in shown
+
+
+def test_help_names_the_exit_codes(cli: Cli) -> None:
+    shown = " ".join(cli("--help").out.split())
+    assert "3 verification failed" in shown
+    assert "130 interrupted" in shown
+
+
+def test_the_version_is_printed(cli: Cli) -> None:
+    assert cli("--version").out == f"tiered {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.ModelError("found"), 1),
+        (errors.RuntimeFailure("found"), 1),
+        (MemoryError("found"), 1),
+        (RecursionError("found"), 1),
+        (OSError(28, "No space left on device"), 1),
+        (errors.UsageError("found"), 2),
+        (errors.VerificationError("found"), 3),
+        (errors.TargetError("found"), 4),
+        (errors.PassError("found"), 5),
+        (ZeroDivisionError("found"), 5),
+        (KeyboardInterrupt(), 130),
+        (BrokenPipeError(), 0),
+    ],
+)
+def test_every_way_to_end_has_its_exit_code(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(optimize, "run_optimize", fail)
+    ended = cli("optimize", "m.onnx", "out.onnx")
+    assert (ended.code, ended.out) == (code, "")
+    assert "Traceback" not in ended.err
+    if code in (1, 3, 4, 5):
+        assert ended.err.startswith("tiered: error: m.onnx: ")
+
+
+def test_a_bug_shows_where_it_happened_only_with_v(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("broken promise")
+
+    monkeypatch.setattr(optimize, "run_optimize", fail)
+    plain = cli("optimize", "m.onnx", "out.onnx")
+    assert plain.err.count("\n") == 1
+    assert "bug in tiered" in plain.err
+    assert "report it" in plain.err
+    told = cli("optimize", "m.onnx", "out.onnx", "-v")
+    assert told.code == 5
+    assert "Traceback" in told.err
+    assert "test_app.py" in told.err
+
+
+def test_an_interrupt_is_said_in_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(optimize, "run_optimize", fail)
+    assert cli("optimize", "m.onnx", "out.onnx").err == "tiered: interrupted\n"
+
+
+def test_an_error_keeps_its_exit_code_when_nobody_reads_stderr(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Closed:
+        encoding = "utf-8"
+
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+        def isatty(self) -> bool:
+            return False
+
+        def fileno(self) -> int:
+            raise OSError
+
+    monkeypatch.setattr(sys, "stderr", Closed())
+    assert app.run(["inspect", str(tmp_path / "none.onnx")]) == 1

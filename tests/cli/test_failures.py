@@ -1,0 +1,110 @@
+import errno
+import os
+
+import pytest
+
+from tiered import errors
+from tiered.cli.failures import failure, short_traceback
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.ModelError("x"), 1),
+        (errors.ShapeError("x"), 1),
+        (errors.RuntimeFailure("x"), 1),
+        (FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), "m.onnx"), 1),
+        (MemoryError(), 1),
+        (RecursionError(), 1),
+        (errors.UsageError("x"), 2),
+        (errors.PassNotFoundError("x"), 2),
+        (errors.OptionError("x"), 2),
+        (errors.PipelineSyntaxError("x"), 2),
+        (errors.ConfigError("x"), 2),
+        (errors.VerificationError("x"), 3),
+        (errors.TargetError("x"), 4),
+        (errors.PassError("x"), 5),
+        (AssertionError("x"), 5),
+        (KeyError("x"), 5),
+    ],
+)
+def test_each_error_has_its_exit_code(error: Exception, code: int) -> None:
+    assert failure(error).exit_code == code
+
+
+def test_the_file_is_named_once() -> None:
+    said = failure(errors.ModelError("the graph has a cycle"), "dir/m.onnx").text
+    assert said == "dir/m.onnx: the graph has a cycle"
+    assert failure(errors.ModelError("no file 'dir/m.onnx'"), "dir/m.onnx").text == (
+        "no file 'dir/m.onnx'"
+    )
+
+
+def test_a_file_is_not_taken_as_named_because_a_longer_word_holds_its_name() -> None:
+    said = failure(errors.ModelError("the graph has no outputs"), "out").text
+    assert said == "out: the graph has no outputs"
+
+
+def test_an_error_of_the_operating_system_says_which_file_and_why() -> None:
+    error = PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/x/out.onnx")
+    assert failure(error, "m.onnx").text == "m.onnx: /x/out.onnx: permission denied"
+
+
+@pytest.mark.parametrize("cause", [RecursionError("x"), MemoryError("x")])
+def test_a_model_that_exhausts_the_machine_is_no_bug_of_the_pass(cause: Exception) -> None:
+    error = errors.PassError("fold_constant raised")
+    error.__cause__ = ValueError("x")
+    error.__cause__.__cause__ = cause
+    assert failure(error, "m.onnx").exit_code == 1
+
+
+def test_causes_that_go_in_a_circle_end() -> None:
+    error, other = ValueError("a"), ValueError("b")
+    error.__cause__, other.__cause__ = other, error
+    assert failure(error).exit_code == 5
+
+
+def test_a_bug_says_so_and_asks_for_a_report() -> None:
+    said = failure(ZeroDivisionError("division by zero"), "m.onnx").text
+    assert "bug in tiered" in said
+    assert "report" in said
+    assert "ZeroDivisionError: division by zero" in said
+    assert "\n" not in said
+
+
+def test_what_a_model_puts_into_a_message_cannot_reach_the_terminal() -> None:
+    said = failure(errors.ModelError("node 'a\x1b[2J\u202e\udcff' is odd")).text
+    assert said == r"node 'a\x1b[2J\u202e\udcff' is odd"
+
+
+def test_further_lines_of_a_message_are_kept_and_indented() -> None:
+    said = failure(errors.VerificationError("p changed 'y'\n  rewrite #1\nreproduce x")).text
+    assert said == "p changed 'y'\n  rewrite #1\n  reproduce x"
+
+
+def test_the_pass_in_which_a_model_turned_out_bad_is_on_the_same_line() -> None:
+    error = errors.ModelError("tensor 'w' is too short")
+    error.add_note("in pass fold_constant\n  changed before it by eliminate_identity")
+    assert failure(error, "m.onnx").text == (
+        "m.onnx: tensor 'w' is too short (in pass fold_constant)"
+    )
+
+
+def test_a_failed_pass_is_told_with_what_ran_before_it() -> None:
+    error = errors.PassError("a failed\n  changed before it by b")
+    error.add_note("in pass c")
+    said = failure(error, "m.onnx").text
+    assert said.startswith("m.onnx: a failed\n  changed before it by b\n  in pass c; please report")
+
+
+def test_the_traceback_is_short() -> None:
+    def deep(level: int) -> None:
+        if level == 0:
+            raise ValueError("here")
+        deep(level - 1)
+
+    with pytest.raises(ValueError, match="here") as caught:
+        deep(50)
+    text = short_traceback(caught.value)
+    assert text.count("\n") < 40
+    assert text.endswith("ValueError: here\n")

@@ -1,0 +1,115 @@
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.cli.conftest import Cli
+from tiered.testing import parse
+
+RICH = """<ir_version: 8, opset_import: ["" : 17, "local" : 1], producer_name: "maker"> g
+(float[batch,4] x, bool[1] c, float[4] free) => (float[batch,4] y) <float[4] w = {1,2,3,4}, float[4] free = {0,0,0,0}> {
+    k = Constant <value = int64[2] {0, 4}> ()
+    r = Reshape(x, k)
+    i = If (c) <
+        then_branch = t () => (float[batch,4] p) { p = Add(r, w) },
+        else_branch = e () => (float[batch,4] q) { q = Mul(r, free) }>
+    y = local.Twice(i)
+}
+<domain: "local", opset_import: ["" : 17]> Twice (a) => (b) { b = Add(a, a) }"""
+
+
+@pytest.fixture
+def rich(tmp_path: Path) -> Path:
+    model = parse(RICH)
+    model.metadata_props.add(key="author", value="somebody")
+    path = tmp_path / "rich.onnx"
+    onnx.save(model, path)
+    return path
+
+
+def test_json_has_everything(cli: Cli, rich: Path) -> None:
+    ended = cli("inspect", rich, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    facts = json.loads(ended.out)
+    assert facts["file"] == str(rich)
+    assert facts["ir_version"] == 8
+    assert facts["producer"] == "maker"
+    assert facts["opsets"] == {"ai.onnx": 17, "local": 1}
+    assert facts["inputs"][0] == {"name": "x", "type": "float[batch,4]", "overridable": False}
+    assert facts["outputs"][0]["type"] == "float[batch,4]"
+    assert facts["nodes"] == 7
+    assert facts["operators"] == {
+        "main": {"Constant": 1, "If": 1, "Reshape": 1, "local.Twice": 1},
+        "bodies": {"Add": 1, "Mul": 1},
+        "functions": {"Add": 1},
+    }
+    assert facts["functions"] == ["local.Twice"]
+    assert facts["weights"] == {
+        "tensors": 3,
+        "elements": 10,
+        "bytes": 48,
+        "by_dtype": {
+            "float": {"tensors": 2, "elements": 8, "bytes": 32},
+            "int64": {"tensors": 1, "elements": 2, "bytes": 16},
+        },
+    }
+    assert facts["overridable"] == ["free"]
+    assert [tensor["bytes"] for tensor in facts["tensors"]] == [16, 16, 16]
+    assert facts["dynamic_dims"] == {"batch": ["x[0]"]}
+    assert 0 < facts["typed"] <= facts["values"]
+    assert facts["metadata"] == {"author": "somebody"}
+
+
+def test_the_text_says_the_same(cli: Cli, rich: Path) -> None:
+    shown = cli("inspect", rich).out
+    for text in (
+        *("IR 8", "ai.onnx 17", "made by maker", "author: somebody", "float[batch,4]", "bodies"),
+        *("functions", "local.Twice", "7 nodes", "10 parameters, 48 B", "dynamic dim batch: x[0]"),
+        *("1 initializer is also graph input", "--require remove_initializer_from_input"),
+    ):
+        assert text in shown
+
+
+def test_only_the_first_rows_are_shown_without_v(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "many.onnx"
+    weights = ", ".join(f"float[1] w{i} = {{1}}" for i in range(15))
+    onnx.save(parse(f"(float[1] x) => (float[1] y) <{weights}> {{ y = Relu(x) }}"), path)
+    few, all_of_it = cli("inspect", path).out, cli("inspect", path, "-v").out
+    assert "and 5 more (-v lists them)" in few
+    assert "w14" in all_of_it
+    assert "more (-v" not in all_of_it
+    assert len(json.loads(cli("inspect", path, "--json").out)["tensors"]) == 10
+    assert len(json.loads(cli("inspect", path, "--json", "-v").out)["tensors"]) == 15
+
+
+def test_weights_that_are_external_are_counted_and_not_read(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    model = parse("(float[2] x) => (float[2] y) <float[2] w = {1,2}> { y = Add(x, w) }")
+    tensor = model.graph.initializer[0]
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.ClearField("float_data")
+    tensor.external_data.add(key="location", value="not_there.bin")
+    onnx.save_model(model, path)
+    facts = json.loads(cli("inspect", path, "--json").out)
+    assert facts["weights"]["bytes"] == 8
+    assert facts["tensors"][0]["external"]
+
+
+def test_a_model_without_nodes_or_weights_is_shown(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "empty.onnx"
+    onnx.save(parse("(float[2] x) => (float[2] x) { }"), path)
+    ended = cli("inspect", path)
+    assert ended.code == 0
+    assert "0 nodes" in ended.out
+
+
+@pytest.mark.parametrize("content", [b"", b"hello" * 9, b"\x08\x0a"])
+def test_what_is_no_model_is_said_in_one_line(cli: Cli, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "no.onnx"
+    path.write_bytes(content)
+    ended = cli("inspect", path)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("tiered: error: ")
+    assert "no.onnx" in ended.err
+    assert ended.err.count("\n") == 1

@@ -1,0 +1,54 @@
+import json
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tiered import pass_names
+
+
+def test_the_table_has_every_pass_on_one_line(cli: Cli) -> None:
+    ended = cli("passes")
+    assert (ended.code, ended.err) == (0, "")
+    lines = ended.out.splitlines()
+    for name in pass_names():
+        assert sum(line.split()[:1] == [name] for line in lines) == 1
+    assert f"{len(pass_names())} passes" in lines
+
+
+def test_a_pass_is_described_with_law_options_and_aliases(cli: Cli) -> None:
+    shown = cli("passes", "fold_constant").out
+    for text in ("=>", "max_growth", "1%", "a size such as", "exact", "constant_folding"):
+        assert text in shown
+    assert "fold_constant.py" in shown
+    assert "Args:" not in shown
+
+
+def test_an_opt_in_pass_says_that_it_runs_only_when_required(cli: Cli) -> None:
+    shown = cli("passes", "remove_initializer_from_input").out
+    assert "opt-in (runs only when required)" in shown
+    assert "interface" in shown
+
+
+@pytest.mark.parametrize("name", ["FoldConstant", "fold-constant", "constant_folding"])
+def test_other_names_find_the_pass(cli: Cli, name: str) -> None:
+    assert json.loads(cli("passes", name, "--json").out)["name"] == "fold_constant"
+
+
+def test_an_unknown_pass_is_a_usage_error_with_a_suggestion(cli: Cli) -> None:
+    ended = cli("passes", "fold_constants_")
+    assert (ended.code, ended.out) == (2, "")
+    assert "did you mean 'fold_constant'?" in ended.err
+
+
+def test_json_describes_all_passes_alike(cli: Cli) -> None:
+    described = json.loads(cli("passes", "--json").out)
+    assert [entry["name"] for entry in described] == list(pass_names())
+    fields = "name kind opt_level numerics changes_interface analysis law doc options required"
+    expected = {*fields.split(), "followed_by", "conflicts", "aliases", "source"}
+    assert all(entry.keys() == expected for entry in described)
+    one = next(entry for entry in described if entry["name"] == "fold_constant")
+    assert one == json.loads(cli("passes", "fold_constant", "--json").out)
+    option = one["options"][0]
+    assert option.keys() == {"name", "takes", "default", "doc"}
+    opt_in = next(e for e in described if e["name"] == "remove_initializer_from_input")
+    assert opt_in["opt_level"] is None

@@ -1,0 +1,104 @@
+"""Imports point one way, and what is heavy loads at first use."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tiered
+from tests.house.tree import PACKAGE, PASS_FOLDERS, PassFile, parse, pass_files
+
+# Each imports only what stands before it.
+ORDER = (
+    "errors",
+    "graph",
+    "rewrite",
+    "runtime",
+    "values",
+    "options",
+    "config",
+    "aliases",
+    "registry",
+    "context",
+    "passes",
+    "pipeline",
+    "instruments",
+    "backends",
+    "debug",
+    "cli",
+)
+# What stands outside of the order: it may use all of the package, and nothing inside may use it.
+OUTSIDE = ("__init__", "__main__", "testing", "compat")
+PASSES_MAY_IMPORT = {"numpy", "onnx", "networkx"} | sys.stdlib_module_names
+HEAVY = ("networkx", "numpy", "onnx", "onnxruntime")
+
+
+def _layer(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def _engine_files() -> list[Path]:
+    ordered = [path for path in PACKAGE.rglob("*.py") if _layer(path) not in PASS_FOLDERS]
+    return [path for path in sorted(ordered) if _layer(path) not in OUTSIDE]
+
+
+def _imported_modules(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Yield (line, module, name) for every import that runs; "" is the module itself."""
+    for node in _running(parse(path)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: write imports in full"
+            yield from ((node.lineno, str(node.module), alias.name) for alias in node.names)
+
+
+def _running(node: ast.AST) -> Iterator[ast.AST]:
+    """Walk all but what is for type checkers alone."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            yield from (below for other in child.orelse for below in ast.walk(other))
+            continue
+        yield child
+        yield from _running(child)
+
+
+@pytest.mark.parametrize("path", _engine_files(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_one_way(path: Path) -> None:
+    layer = _layer(path)
+    assert layer in ORDER, f"say where tiered/{layer} stands in ORDER"
+    allowed = ORDER[: ORDER.index(layer) + 1]
+    for line, module, name in _imported_modules(path):
+        package, *below = module.split(".")
+        if package != "tiered":
+            continue
+        used = below[0] if below else name
+        if layer == "cli" and used in tiered.__all__:
+            continue
+        assert used in allowed, f"{path}:{line}: {layer} imports {used}, which stands after it"
+
+
+@pytest.mark.parametrize("file", pass_files(), ids=str)
+def test_passes_import_only_public_names(file: PassFile) -> None:
+    for line, module, name in _imported_modules(file.path):
+        package = module.split(".")[0]
+        if package == "tiered":
+            public = module == "tiered" and name in tiered.__all__
+            assert public, f"{file}:{line}: {module} {name} is not public"
+        else:
+            assert package in PASSES_MAY_IMPORT, f"{file}:{line}: a pass may not need {package}"
+
+
+@pytest.mark.parametrize("arguments", [["-c", "import tiered"], ["-m", "tiered", "--help"]])
+def test_what_is_heavy_loads_at_first_use(arguments: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "tiered" in loaded
+    assert loaded.isdisjoint(HEAVY)

@@ -1,0 +1,285 @@
+"""Running models: every dtype in and out, containers, and errors that say what happened."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, parser
+
+from tiered.errors import RuntimeFailure
+from tiered.runtime import Session, run, run_reference
+from tiered.runtime.compare import compare
+
+f32 = partial(np.array, dtype=np.float32)
+f64 = partial(np.array, dtype=np.float64)
+i64 = partial(np.array, dtype=np.int64)
+i8 = partial(np.array, dtype=np.int8)
+
+HEADER = '<ir_version: 11, opset_import: ["": 25, "ai.onnx.ml": 3]>'
+
+
+def model(text: str) -> onnx.ModelProto:
+    return parser.parse_model(f"{HEADER} {text}")
+
+
+def cast_model(source: int, target: int) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        [helper.make_node("Cast", ["x"], ["y"], to=target)],
+        "cast",
+        [helper.make_tensor_value_info("x", source, ["n"])],
+        [helper.make_tensor_value_info("y", target, ["n"])],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=13)
+
+
+PLAIN = {
+    "FLOAT": np.float32,
+    "DOUBLE": np.float64,
+    "FLOAT16": np.float16,
+    "INT8": np.int8,
+    "INT16": np.int16,
+    "INT32": np.int32,
+    "INT64": np.int64,
+    "UINT8": np.uint8,
+    "UINT16": np.uint16,
+    "UINT32": np.uint32,
+    "UINT64": np.uint64,
+    "BOOL": np.bool_,
+}
+RAW = {
+    "BFLOAT16": ml_dtypes.bfloat16,
+    "FLOAT8E4M3FN": ml_dtypes.float8_e4m3fn,
+    "FLOAT8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
+    "FLOAT8E5M2": ml_dtypes.float8_e5m2,
+    "FLOAT8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
+    "UINT4": ml_dtypes.uint4,
+    "INT4": ml_dtypes.int4,
+    "UINT2": ml_dtypes.uint2,
+    "INT2": ml_dtypes.int2,
+}
+
+
+@pytest.mark.parametrize(("name", "dtype"), [*PLAIN.items(), *RAW.items()])
+@pytest.mark.parametrize("count", [0, 1, 5, 8])
+def test_every_dtype_goes_in_and_comes_out(name: str, dtype: Any, count: int) -> None:
+    number = TensorProto.DataType.Value(name)
+    floats = np.resize(f32([1, 0, -1, 1, 0]), count)
+    if np.array([-1]).astype(dtype).astype(np.float32)[0] != -1:
+        floats = np.abs(floats)
+    x = floats.astype(dtype)
+    out = run(cast_model(TensorProto.FLOAT, number), {"x": floats})["y"]
+    assert out.dtype == x.dtype
+    assert compare({"y": x}, {"y": out}).ok
+    back = run(cast_model(number, TensorProto.FLOAT), {"x": x})["y"]
+    np.testing.assert_array_equal(back, floats)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"), [("INT4", range(-8, 8)), ("UINT4", range(16)), ("INT2", range(-2, 2))]
+)
+def test_packed_integers_keep_order_and_sign(name: str, values: range) -> None:
+    number = TensorProto.DataType.Value(name)
+    x = np.array(list(values)).astype(RAW[name])
+    floats = run(cast_model(number, TensorProto.FLOAT), {"x": x})["y"]
+    np.testing.assert_array_equal(floats, f32(list(values)))
+    back = run(cast_model(TensorProto.FLOAT, number), {"x": floats})["y"]
+    np.testing.assert_array_equal(back.astype(np.int8), i8(list(values)))
+
+
+def test_scalars_keep_rank_zero() -> None:
+    out = run(model("g (bfloat16 x) => (bfloat16 y) { y = Identity(x) }"), {"x": _bf16(1.5)})
+    assert out["y"].shape == ()
+    assert out["y"] == _bf16(1.5)
+
+
+def _bf16(value: float) -> np.ndarray[Any, Any]:
+    return np.array(value, ml_dtypes.bfloat16)
+
+
+def test_returned_arrays_are_writable_and_own_their_memory() -> None:
+    session = Session(model("g (bfloat16[N] x) => (bfloat16[N] y) { y = Identity(x) }"))
+    first = session.run({"x": np.ones(3, ml_dtypes.bfloat16)})["y"]
+    session.run({"x": np.zeros(3, ml_dtypes.bfloat16)})
+    assert first.astype(np.float32).tolist() == [1, 1, 1]
+    first[0] = 2
+
+
+def test_inputs_that_are_views_or_byte_swapped_are_read_right() -> None:
+    session = Session(model("g (float[N, M] x) => (float[N, M] y) { y = Identity(x) }"))
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(session.run({"x": x.T})["y"], x.T)
+    np.testing.assert_array_equal(session.run({"x": x.astype(">f4")})["y"], x)
+    bf16 = Session(model("g (bfloat16[N, M] x) => (bfloat16[N, M] y) { y = Identity(x) }"))
+    y = bf16.run({"x": x.astype(ml_dtypes.bfloat16).T})["y"]
+    np.testing.assert_array_equal(y.astype(np.float32), x.T)
+
+
+def test_strings_of_each_kind_go_in_and_come_out_as_objects() -> None:
+    session = Session(model("g (string[N] x) => (string[N] y) { y = Identity(x) }"))
+    for x in (np.array(["a", "né"]), np.array(["a", "né"], object)):
+        out = session.run({"x": x})["y"]
+        assert out.dtype == object
+        assert out.tolist() == ["a", "né"]
+    encoded = np.char.encode(np.array(["a", "né"]), "utf-8")
+    assert session.run({"x": encoded})["y"].tolist() == ["a", "né"]
+
+
+def test_sequences_are_lists() -> None:
+    text = """g (seq(float[N]) q, float[N] x) => (seq(float[N]) out, int64 n)
+        { out = SequenceInsert(q, x)  n = SequenceLength(out) }"""
+    out = run(model(text), {"q": [f32([1, 2])], "x": f32([3])})
+    assert [a.tolist() for a in out["out"]] == [[1, 2], [3]]
+    assert out["n"] == 2
+
+
+def test_optionals_are_values_or_none() -> None:
+    has = Session(model("g (optional(float[N]) x) => (bool y) { y = OptionalHasElement(x) }"))
+    assert not has.run({"x": None})["y"]
+    assert has.run({"x": f32([1])})["y"]
+    none = model("g () => (optional(float[N]) y) { y = Optional<type: type_proto = float[N]>() }")
+    assert run(none, {}) == {"y": None}
+
+
+def test_maps_are_dicts() -> None:
+    text = "g (float[1, 2] x) => (y) { y = ai.onnx.ml.ZipMap<classlabels_strings=['a', 'b']>(x) }"
+    proto = model(text.replace("'", '"').replace("(y)", "(float[N] y)"))
+    proto.graph.output[0].type.CopyFrom(
+        helper.make_sequence_type_proto(
+            helper.make_map_type_proto(
+                TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, [])
+            )
+        )
+    )
+    assert run(proto, {"x": f32([[1, 2]])}) == {"y": [{"a": 1.0, "b": 2.0}]}
+
+
+def test_raw_and_plain_outputs_come_in_the_models_order() -> None:
+    text = """g (float[N] x) => (seq(float[N]) s, bfloat16[N] b, string[N] t, float[N] y)
+        { b = Cast<to=16>(x)  t = Cast<to=8>(x)  y = Neg(x)  s = SequenceConstruct(x, y) }"""
+    out = run(model(text), {"x": f32([1, 2])})
+    assert list(out) == ["s", "b", "t", "y"]
+    assert out["b"].dtype == ml_dtypes.bfloat16
+    assert out["t"].tolist() == ["1", "2"]
+    assert [a.tolist() for a in out["s"]] == [[1, 2], [-1, -2]]
+
+
+def test_raw_input_beside_a_sequence_input() -> None:
+    text = """g (seq(float[N]) q, bfloat16[N] x) => (seq(float[N]) out)
+        { y = Cast<to=1>(x)  out = SequenceInsert(q, y) }"""
+    out = run(model(text), {"q": [f32([1])], "x": np.ones(1, ml_dtypes.bfloat16)})
+    assert [a.tolist() for a in out["out"]] == [[1], [1]]
+
+
+def test_what_the_runtimes_api_cannot_do_is_said() -> None:
+    text = "g (string[N] x, float[N] z) => (bfloat16[N] y, string[N] t) "
+    proto = model(text + "{ y = Cast<to=16>(z)  t = Identity(x) }")
+    with pytest.raises(RuntimeFailure, match=r"cannot feed input 'x' .*cast that output to float"):
+        run(proto, {"x": np.array(["1"], object), "z": f32([1])})
+
+
+def test_overridable_initializers_need_no_feed_and_take_one() -> None:
+    text = "g (float[2] x, float[2] w = {1, 1}) => (float[2] y) { y = Add(x, w) }"
+    session = Session(model(text))
+    assert session.inputs == ("x",)
+    assert session.outputs == ("y",)
+    x = f32([1, 2])
+    assert session.run({"x": x})["y"].tolist() == [2, 3]
+    assert session.run({"x": x, "w": x})["y"].tolist() == [2, 4]
+
+
+def test_no_optimisation_of_the_runtime_is_on() -> None:
+    # Optimised, onnxruntime would remove the inner Casts, and the rounding with them.
+    text = """g (float[1] x) => (float[1] y)
+        { h = Cast<to=10>(x)  f = Cast<to=1>(h)  y = Identity(f) }"""
+    assert run(model(text), {"x": f32([1 + 2**-20])})["y"][0] == 1.0
+
+
+def test_a_path_and_bytes_are_models_too(tmp_path: Path) -> None:
+    proto = model("g (float[2] x) => (float[2] y) { y = Neg(x) }")
+    path = tmp_path / "m.onnx"
+    onnx.save(proto, path)
+    for source in (path, str(path), proto.SerializeToString(), proto):
+        assert run(source, {"x": f32([1, 2])})["y"].tolist() == [-1, -2]
+
+
+def test_external_data_is_found_from_the_path(tmp_path: Path) -> None:
+    proto = model("g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }")
+    path = tmp_path / "m.onnx"
+    onnx.save(proto, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    assert run(path, {"x": f32([0, 0])})["y"].tolist() == [1, 2]
+
+
+def test_load_failure_names_the_model_and_keeps_the_runtimes_words(tmp_path: Path) -> None:
+    proto = model("broken (float[2] x) => (float[2] y, float[2] z) { y = Nope(x) z = Neg(x) }")
+    with pytest.raises(RuntimeFailure, match=r"cannot load model 'broken' \(outputs y, z\).*Nope"):
+        Session(proto)
+    with pytest.raises(RuntimeFailure, match="a model of 7 bytes") as caught:
+        Session(b"garbage")
+    assert caught.value.__cause__ is not None
+    with pytest.raises(RuntimeFailure, match=r"gone\.onnx"):
+        Session(tmp_path / "gone.onnx")
+
+
+def test_run_failure_names_the_operator_in_one_line() -> None:
+    proto = model("g (float[N] x, int64[1] s) => (float[M] y) { y = Reshape(x, s) }")
+    with pytest.raises(RuntimeFailure, match=r"while running model 'g'.*Reshape") as caught:
+        run(proto, {"x": np.ones(6, np.float32), "s": i64([5])})
+    assert caught.value.__cause__ is not None
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("feeds", [{}, {"x": f64([1])}, {"x": np.float32(1)}, {"z": f32([1])}])
+def test_wrong_feeds_are_failures_on_both_runtimes(feeds: dict[str, Any]) -> None:
+    proto = model("g (float[N] x) => (float[N] y) { y = Conv(x, x) }")
+    for runner in (run, run_reference):
+        with pytest.raises(RuntimeFailure):
+            runner(proto, feeds)
+
+
+def test_a_value_that_is_no_array_is_named() -> None:
+    proto = model("g (float[N] x) => (float[N] y) { y = Neg(x) }")
+    with pytest.raises(RuntimeFailure, match="input 'x' takes an array, not list"):
+        run(proto, {"x": [1.0]})
+
+
+def test_the_same_session_gives_the_same_bytes() -> None:
+    session = Session(model("g (float[N, N] x) => (float[N, N] y) { y = MatMul(x, x) }"))
+    x = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
+    assert session.run({"x": x})["y"].tobytes() == session.run({"x": x})["y"].tobytes()
+
+
+def test_reference_results_have_the_same_form() -> None:
+    text = """g (float[N] x) => (bfloat16[N] b, string[N] t, seq(float[N]) s, float m)
+        { b = Cast<to=16>(x)  n = Cast<to=7>(x)  t = Cast<to=8>(n)  s = SequenceConstruct(x)
+          m = ReduceSum<keepdims=0>(x) }"""
+    feeds = {"x": f32([1, 2])}
+    assert compare(run(model(text), feeds), run_reference(model(text), feeds)).ok
+
+
+def test_reference_failures_are_runtime_failures() -> None:
+    with pytest.raises(RuntimeFailure, match=r"onnx\.reference"):
+        run_reference(model("g (float[N] x) => (float[N] y) { y = Nope(x) }"), {"x": np.ones(1)})
+    bad = model("g (float[2] x, int64[1] s) => (float[M] y) { y = Reshape(x, s) }")
+    with pytest.raises(RuntimeFailure, match="failed while running model 'g'") as caught:
+        run_reference(bad, {"x": np.ones(2, np.float32), "s": i64([3])})
+    assert caught.value.__cause__ is not None
+
+
+def test_importing_the_package_loads_no_runtime() -> None:
+    code = (
+        "import sys, tiered.runtime, tiered.runtime.numerics\n"
+        "heavy = {'numpy', 'onnx', 'onnxruntime'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "import tiered.runtime.compare, tiered.runtime.session, tiered.runtime.inputs\n"
+        "heavy = {'onnx', 'onnxruntime'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2])

@@ -1,0 +1,37 @@
+"""The benchmark measures what it says, on a model that takes no time."""
+
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+
+from benchmarks.peers import Measurement, _summary, main
+
+
+def test_a_ratio_compares_the_two_measurements_of_one_turn() -> None:
+    reference = [Measurement(1.0, 2.0, 50.0), Measurement(10.0, 20.0, 50.0)]
+    slower = [Measurement(3.0, 2.0, 70.0), Measurement(30.0, 20.0, 70.0)]
+    row = _summary("model", "peer", slower, reference)
+    assert (row.optimize_ratio, row.process_ratio) == (3.0, 1.0)
+    assert (row.optimize_s, row.peak_mb) == (16.5, 70.0)
+
+
+def test_tiered_alone_is_measured_where_no_peer_is_wanted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "agraph (float[2] x) => (float[2] y) { h = Identity(x)  y = Relu(h) }"
+    header = '<ir_version: 8, opset_import: ["" : 17]>'
+    onnx.save(onnx.parser.parse_model(f"{header} {text}"), tmp_path / "small.onnx")
+    main(models=tmp_path, peers="", runs=1, json_out=tmp_path / "rows.json")
+    (row,) = json.loads((tmp_path / "rows.json").read_text())
+    assert (row["tool"], row["error"], row["nodes"]) == ("tiered", "", 1)
+    assert row["optimize_ratio"] == 1.0
+    assert 0 < row["optimize_s"] < row["process_s"]
+    assert row["peak_mb"] > 10
+    assert "2 -> 1" in capsys.readouterr().out
+
+
+def test_a_peer_that_nobody_knows_is_an_error() -> None:
+    with pytest.raises(SystemExit, match="no peer named onnxfast"):
+        main(peers="onnxfast")

@@ -1,0 +1,183 @@
+"""tiered: passes over ONNX models that people can trust.
+
+The names below load on first use; `import tiered` loads neither onnx nor onnxruntime.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tiered.context import (
+        Decision,
+        Instrument,
+        PassContext,
+        PassResult,
+        Remark,
+    )
+    from tiered.errors import (
+        ModelError,
+        PassError,
+        ShapeError,
+        TieredError,
+        UsageError,
+        VerificationError,
+    )
+    from tiered.graph import (
+        DataType,
+        Elements,
+        Function,
+        Graph,
+        Model,
+        Node,
+        Tensor,
+        Value,
+        is_deterministic,
+    )
+    from tiered.options import Size, size_in_bytes
+    from tiered.passes import (
+        Pass,
+        PassInfo,
+        function_pass,
+        get_pass,
+        get_registered_passes,
+        module_pass,
+        pass_names,
+        register,
+        rewrite,
+    )
+    from tiered.pipeline import Fixpoint, Sequential, default_pipeline, parse_pipeline
+    from tiered.pipeline.optimize import optimize, optimize_model
+    from tiered.pipeline.result import OptimizeResult
+    from tiered.rewrite import (
+        COMMUTATIVE,
+        Skip,
+        const,
+        op,
+        opt,
+        rest,
+        var,
+    )
+    from tiered.runtime import Numerics, ancestors, evaluate
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "COMMUTATIVE",
+    "DataType",
+    "Decision",
+    "Elements",
+    "Fixpoint",
+    "Function",
+    "Graph",
+    "Instrument",
+    "Model",
+    "ModelError",
+    "Node",
+    "Numerics",
+    "OptimizeResult",
+    "Pass",
+    "PassContext",
+    "PassError",
+    "PassInfo",
+    "PassResult",
+    "Remark",
+    "Sequential",
+    "ShapeError",
+    "Size",
+    "Skip",
+    "Tensor",
+    "TieredError",
+    "UsageError",
+    "Value",
+    "VerificationError",
+    "__version__",
+    "ancestors",
+    "const",
+    "default_pipeline",
+    "evaluate",
+    "function_pass",
+    "get_pass",
+    "get_registered_passes",
+    "is_deterministic",
+    "module_pass",
+    "op",
+    "opt",
+    "optimize",
+    "optimize_model",
+    "parse_pipeline",
+    "pass_names",
+    "register",
+    "rest",
+    "rewrite",
+    "size_in_bytes",
+    "var",
+]
+
+_HOME = {
+    "context": ("Decision", "Instrument", "PassContext", "PassResult", "Remark"),
+    "errors": (
+        "ModelError",
+        "PassError",
+        "ShapeError",
+        "TieredError",
+        "UsageError",
+        "VerificationError",
+    ),
+    "graph": (
+        "DataType",
+        "Elements",
+        "Function",
+        "Graph",
+        "Model",
+        "Node",
+        "Tensor",
+        "Value",
+        "is_deterministic",
+    ),
+    "options": ("Size", "size_in_bytes"),
+    "passes": (
+        "Pass",
+        "PassInfo",
+        "function_pass",
+        "get_pass",
+        "get_registered_passes",
+        "module_pass",
+        "pass_names",
+        "register",
+        "rewrite",
+    ),
+    "pipeline": ("Fixpoint", "Sequential", "default_pipeline", "parse_pipeline"),
+    "pipeline.optimize": ("optimize", "optimize_model"),
+    "pipeline.result": ("OptimizeResult",),
+    "rewrite": ("COMMUTATIVE", "Skip", "const", "op", "opt", "rest", "var"),
+    "runtime": ("Numerics", "ancestors", "evaluate"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+
+class _Package(ModuleType):
+    """The package, where a public name is never hidden by a module of the same name."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # Importing `tiered.rewrite` would put that module in the place of the decorator.
+        if name not in _MODULE_OF or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

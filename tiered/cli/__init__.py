@@ -1,0 +1,71 @@
+"""The command line: `tiered optimize`, `tiered passes`, `tiered inspect`.
+
+Results go to stdout, everything else to stderr. Importing it loads neither onnx, numpy, networkx
+nor onnxruntime, so that `tiered --help` answers at once; each command imports what it needs.
+
+Exit codes: 0 done, 1 model or file error, 2 usage, 3 verification failed, 4 a target or an
+expectation not met, 5 a bug in tiered or in a pass, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+
+__all__ = ["main"]
+
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line on argv (default: the process's own) and return the exit code."""
+    tokens = list(sys.argv[1:] if argv is None else argv)
+    with _sigterm_as_interrupt():
+        try:
+            from tiered.cli.app import run
+
+            return run(tokens)
+        except BrokenPipeError:
+            # The reader (`| head`) has enough. What the command does was done before it printed.
+            return 0
+        except KeyboardInterrupt:
+            _say("tiered: interrupted")
+            return INTERRUPTED
+        finally:
+            _settle_streams()
+
+
+@contextlib.contextmanager
+def _sigterm_as_interrupt() -> Iterator[None]:
+    """Let SIGTERM raise KeyboardInterrupt, so that temporary files go as they do for Ctrl-C."""
+    handler = signal.getsignal(signal.SIGTERM)
+    if threading.current_thread() is not threading.main_thread() or handler is signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+
+
+def _say(text: str) -> None:
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(f"{text}\n")
+
+
+def _settle_streams() -> None:
+    """Flush; where that fails, point the stream at nothing, as Python flushes again at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is None:  # started with it closed
+            continue
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

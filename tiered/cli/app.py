@@ -1,0 +1,133 @@
+"""The commands as they are typed: names, options, help. What each does is in its own file."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from cyclopts import App, CycloptsError, Parameter
+
+from tiered.cli.failures import BUG, Failure, failure, short_traceback, usage_failure
+from tiered.cli.options import OptimizeOptions
+from tiered.cli.terminal import notes, screen
+
+EPILOGUE = """\
+Exit codes: 0 done, 1 model or file error, 2 usage, 3 verification failed (nothing is written), \
+4 a target or an expectation not met, 5 a bug in tiered or in a pass, 130 interrupted."""
+
+AsJson = Annotated[bool, Parameter(name="--json", negative=(), show_default=False)]
+Verbose = Annotated[bool, Parameter(name=["--verbose", "-v"], negative=(), show_default=False)]
+
+
+def _version() -> str:
+    from tiered import __version__
+
+    return f"tiered {__version__}"
+
+
+app = App(
+    name="tiered",
+    help="Optimise ONNX models with passes that can be trusted.",
+    help_epilogue=EPILOGUE,
+    help_format="plaintext",
+    version=_version,
+    suppress_keyboard_interrupt=False,
+)
+COMMANDS = ("optimize", "passes", "inspect")
+
+
+@app.command
+def optimize(
+    model: str,
+    out: str | None = None,
+    /,
+    *,
+    options: OptimizeOptions = OptimizeOptions(),  # noqa: B008 - frozen
+) -> None:
+    """Optimise a model and say what changed.
+
+    Args:
+        model: The ONNX file to read; it is never changed.
+        out: The file to write. Only --dry-run and --json do without.
+    """
+    from tiered.cli.optimize import run_optimize
+
+    run_optimize(model, out, options)
+
+
+@app.command
+def passes(name: str | None = None, /, *, as_json: AsJson = False) -> None:
+    """List all passes, or say everything about one.
+
+    Args:
+        name: A pass, by any of its names.
+        as_json: Print JSON instead of text.
+    """
+    from tiered.cli.passes import run_passes
+
+    run_passes(name, as_json=as_json)
+
+
+@app.command
+def inspect(model: str, /, *, as_json: AsJson = False, verbose: Verbose = False) -> None:
+    """Say what is in a model, without changing it.
+
+    Args:
+        model: The ONNX file to read.
+        as_json: Print JSON instead of text.
+        verbose: List everything, not only the largest and most frequent.
+    """
+    from tiered.cli.inspect import run_inspect
+
+    run_inspect(model, as_json=as_json, verbose=verbose)
+
+
+def run(tokens: Sequence[str]) -> int:
+    """Run one command line; errors are said on stderr, and the exit code is returned."""
+    subject = None
+    try:
+        command, bound, _ = app.parse_args(
+            list(tokens), console=screen(), exit_on_error=False, print_error=False
+        )
+        subject = bound.arguments.get("model")
+        with _no_warnings():
+            command(*bound.args, **bound.kwargs)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return 0
+    except BrokenPipeError:
+        raise
+    except CycloptsError as error:
+        return _end(usage_failure(error, _command_line(tokens)))
+    except Exception as error:  # noqa: BLE001 - each becomes an exit code and a line
+        found = failure(error, subject)
+        if found.exit_code == BUG and _is_verbose(tokens):
+            found = Failure(BUG, f"{found.text}\n{short_traceback(error)}".rstrip())
+        return _end(found)
+
+
+@contextlib.contextmanager
+def _no_warnings() -> Iterator[None]:
+    """Keep Python's warnings, which speak to programmers, off stderr; -W brings them back."""
+    with warnings.catch_warnings():
+        if not sys.warnoptions:
+            warnings.simplefilter("ignore")
+        yield
+
+
+def _end(found: Failure) -> int:
+    with contextlib.suppress(OSError):  # nobody reads stderr; the exit code is what is left to say
+        notes().print(f"tiered: error: {found.text}", soft_wrap=True)
+    return found.exit_code
+
+
+def _command_line(tokens: Sequence[str]) -> str:
+    command = next((token for token in tokens if token in COMMANDS), None)
+    return f"tiered {command}" if command else "tiered"
+
+
+def _is_verbose(tokens: Sequence[str]) -> bool:
+    return not {"-v", "--verbose"}.isdisjoint(tokens)

@@ -1,0 +1,189 @@
+"""What is in a model, as plain data; each of these is one value of `tiered inspect --json`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import onnx
+
+from tiered.graph.tensor import Tensor
+from tiered.graph.types import TensorType
+
+if TYPE_CHECKING:
+    from tiered.graph import Graph, Model, Node, Value
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output of the model, with its type as text; "" where it declares none."""
+
+    name: str
+    type: str
+    overridable: bool = False
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How many constant tensors, elements and bytes a model holds, and by dtype."""
+
+    tensors: int
+    elements: int
+    bytes: int
+    by_dtype: dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """One constant tensor."""
+
+    name: str
+    type: str
+    bytes: int
+    external: bool
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """A model as `tiered inspect` shows it.
+
+    Attributes:
+        nodes: in the main graph, bodies and local functions together.
+        operators: counts by operator for "main", "bodies" and "functions".
+        tensors: the constant ones, the largest first.
+        dynamic_dims: for each symbol of an input, the places "input[axis]"; "?" is a nameless one.
+        typed: values whose dtype and rank are known after inference, of `values`.
+    """
+
+    file: str
+    producer: str
+    ir_version: int
+    opsets: dict[str, int]
+    inputs: list[Port]
+    outputs: list[Port]
+    nodes: int
+    operators: dict[str, dict[str, int]]
+    functions: list[str]
+    weights: Weights
+    overridable: list[str]
+    tensors: list[StoredTensor]
+    dynamic_dims: dict[str, list[str]]
+    typed: int
+    values: int
+    metadata: dict[str, str]
+
+
+def gather_facts(model: Model, file: str) -> ModelFacts:
+    """Return what `tiered inspect` says about a model; no tensor's bytes are read."""
+    graphs = list(model.graphs())
+    inputs = model.main.inputs
+    values = [value for graph in graphs for value in graph.values.values()]
+    return ModelFacts(
+        file=file,
+        producer=_producer(model),
+        ir_version=model.ir_version,
+        opsets={domain or "ai.onnx": version for domain, version in model.opset_imports.items()},
+        inputs=[_port(value) for value in inputs],
+        outputs=[_port(value) for value in model.main.outputs],
+        nodes=sum(map(len, graphs)),
+        operators=_operators(graphs),
+        functions=[_function_name(function.id) for function in model.functions],
+        weights=_weights(tensor for _, tensor in stored_tensors(graphs)),
+        overridable=[value.name for value in inputs if value.is_overridable],
+        tensors=_by_size(graphs),
+        dynamic_dims=_dynamic_dims(inputs),
+        typed=sum(map(_is_typed, values)),
+        values=len(values),
+        metadata={entry.key: entry.value for entry in model.skeleton.metadata_props},
+    )
+
+
+def _producer(model: Model) -> str:
+    return f"{model.skeleton.producer_name} {model.skeleton.producer_version}".strip()
+
+
+def _port(value: Value) -> Port:
+    return Port(value.name, str(value.type or ""), value.is_overridable)
+
+
+def _operators(graphs: Iterable[Graph]) -> dict[str, dict[str, int]]:
+    counts: dict[str, Counter[str]] = {
+        "main": Counter(),
+        "bodies": Counter(),
+        "functions": Counter(),
+    }
+    for graph in graphs:
+        kind = "main" if graph.is_main else "functions" if graph.is_function else "bodies"
+        counts[kind].update(operator_name(node) for node in graph.nodes)
+    return {kind: dict(sorted(found.items(), key=_most_first)) for kind, found in counts.items()}
+
+
+def _most_first(entry: tuple[str, int]) -> tuple[int, str]:
+    name, count = entry
+    return -count, name
+
+
+def operator_name(node: Node) -> str:
+    """Return the operator as people write it: Conv, com.microsoft.Gelu."""
+    return f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+
+
+def _function_name(key: tuple[str, str, str]) -> str:
+    domain, name, overload = key
+    return f"{domain}.{name}:{overload}" if overload else f"{domain}.{name}"
+
+
+def stored_tensors(graphs: Iterable[Graph]) -> Iterator[tuple[str, Tensor]]:
+    """Yield what the model stores: initializers, overridable ones too, and Constant nodes."""
+    for graph in graphs:
+        for value in graph.initializers:
+            if value.default is not None:
+                yield value.name, value.default
+        for node in graph.nodes_of("Constant"):
+            tensor = node.constant_tensor()
+            if tensor is not None:
+                yield node.label, tensor
+
+
+def _weights(tensors: Iterable[Tensor]) -> Weights:
+    by_dtype: dict[str, dict[str, int]] = {}
+    for tensor in tensors:
+        row = by_dtype.setdefault(_dtype(tensor), {"tensors": 0, "elements": 0, "bytes": 0})
+        row["tensors"] += 1
+        row["elements"] += tensor.size
+        row["bytes"] += tensor.nbytes
+    total = {
+        key: sum(row[key] for row in by_dtype.values()) for key in ("tensors", "elements", "bytes")
+    }
+    return Weights(**total, by_dtype=dict(sorted(by_dtype.items())))
+
+
+def _dtype(tensor: Tensor) -> str:
+    return onnx.TensorProto.DataType.Name(tensor.dtype).lower()
+
+
+def _by_size(graphs: Iterable[Graph]) -> list[StoredTensor]:
+    found = [
+        StoredTensor(
+            name, str(TensorType(tensor.dtype, tensor.shape)), tensor.nbytes, tensor.is_external
+        )
+        for name, tensor in stored_tensors(graphs)
+    ]
+    return sorted(found, key=lambda tensor: (-tensor.bytes, tensor.name))
+
+
+def _dynamic_dims(inputs: Iterable[Value]) -> dict[str, list[str]]:
+    places: dict[str, list[str]] = {}
+    for value in inputs:
+        for axis, dim in enumerate(value.shape or ()):
+            if not isinstance(dim, int):
+                places.setdefault(dim or "?", []).append(f"{value.name}[{axis}]")
+    return places
+
+
+def _is_typed(value: Value) -> bool:
+    return value.type is not None and (
+        not isinstance(value.type, TensorType) or value.rank is not None
+    )

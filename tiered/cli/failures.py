@@ -1,0 +1,103 @@
+"""From an exception to an exit code and one line: what was found, where, what to do."""
+
+from __future__ import annotations
+
+import os
+import re
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tiered.cli.terminal import printable
+from tiered.errors import PassError, TieredError
+
+MODEL, USAGE, BUG = 1, 2, 5
+
+REPORT = "please report it with the model, the command and what -v adds"
+TRACEBACK_FRAMES = 8
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The exit code of a failed command and what it says on stderr."""
+
+    exit_code: int
+    text: str
+
+
+def usage_failure(error: Exception, command: str) -> Failure:
+    """Explain what cyclopts could not parse, and where the right form is written."""
+    found = " ".join(str(error).split()).rstrip(".")
+    return Failure(USAGE, f"{printable(found)} (`{command} --help` shows the options)")
+
+
+def failure(error: Exception, subject: str | None = None) -> Failure:
+    """Explain an exception that a command ended with.
+
+    Args:
+        error: what was raised.
+        subject: the file that the command works on; named in the text if the error does not.
+    """
+    exhausted = _exhaustion(error)
+    if exhausted is not None:
+        return Failure(MODEL, _about(subject, exhausted))
+    if isinstance(error, PassError):
+        return Failure(error.exit_code, f"{_about(subject, _lines(error))}; {REPORT}")
+    if isinstance(error, TieredError):
+        named = None if error.exit_code == USAGE else subject
+        return Failure(error.exit_code, _about(named, _lines(error)))
+    if isinstance(error, OSError):
+        return Failure(MODEL, _about(subject, _operating_system(error)))
+    kind = type(error).__name__
+    found = f"this is a bug in tiered, {REPORT}: {kind}: {printable(error)}"
+    return Failure(BUG, _about(subject, found))
+
+
+def short_traceback(error: Exception) -> str:
+    """Return the innermost frames of the exception and of its causes."""
+    return "".join(traceback.format_exception(error, limit=-TRACEBACK_FRAMES))
+
+
+def _exhaustion(error: Exception) -> str | None:
+    """Tell which resource a model used up, wherever in the chain of causes that shows."""
+    for cause in _causes(error):
+        if isinstance(cause, RecursionError):
+            return "the model is nested too deeply to be worked on"
+        if isinstance(cause, MemoryError):
+            return "ran out of memory; give the process more, or a smaller model"
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _operating_system(error: OSError) -> str:
+    reason = (error.strerror or str(error)).lower()
+    files = [os.fsdecode(name) for name in (error.filename, error.filename2) if name is not None]
+    return f"{' -> '.join(map(printable, files))}: {reason}" if files else reason
+
+
+def _lines(error: TieredError) -> str:
+    """Return the message and the notes on it: one line, more where a pass is to blame."""
+    notes = getattr(error, "__notes__", [])
+    if error.exit_code == MODEL and notes:
+        text = f"{error} ({'; '.join(note.partition(chr(10))[0] for note in notes)})"
+    else:
+        text = "\n".join((str(error), *notes))
+    return "\n  ".join(printable(line.strip()) for line in text.strip().split("\n"))
+
+
+def _about(subject: str | None, text: str) -> str:
+    """Put the file before the text, unless the text names it already."""
+    if subject is None:
+        return text
+    name = printable(os.path.basename(subject) or subject)
+    if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text):
+        return text
+    return f"{printable(subject)}: {text}"

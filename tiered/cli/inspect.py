@@ -1,0 +1,87 @@
+"""`tiered inspect MODEL`: what is in a model.
+
+`--json` prints one object: the fields of `tiered.cli.facts.ModelFacts`, nested as they are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+
+from rich.console import Console
+
+from tiered.cli.facts import ModelFacts, gather_facts
+from tiered.cli.files import load_model
+from tiered.cli.summary import overridable_note
+from tiered.cli.tables import print_table, size
+from tiered.cli.terminal import Progress, print_json, printable, results
+
+FEW = 10
+"""Rows of a table without -v."""
+
+
+def run_inspect(file: str, *, as_json: bool, verbose: bool) -> None:
+    """Print what is in the model of a file."""
+    with Progress() as progress:
+        progress.say(f"reading {printable(file)}")
+        facts = gather_facts(load_model(file), file)
+    limit = None if verbose else FEW
+    if as_json:
+        print_json(asdict(replace(facts, tensors=facts.tensors[:limit])))
+        return
+    console = results()
+    _print_head(console, facts)
+    _print_interface(console, facts)
+    _print_operators(console, facts, limit)
+    _print_weights(console, facts, limit)
+
+
+def _print_head(console: Console, facts: ModelFacts) -> None:
+    opsets = ", ".join(f"{domain} {version}" for domain, version in facts.opsets.items())
+    made_by = f", made by {facts.producer}" if facts.producer else ""
+    console.print(printable(f"{facts.file}: IR {facts.ir_version}, opsets {opsets}{made_by}"))
+    for key, text in facts.metadata.items():
+        console.print(printable(f"  {key}: {text}"))
+
+
+def _print_interface(console: Console, facts: ModelFacts) -> None:
+    rows = [("input", port.name, port.type) for port in facts.inputs if not port.overridable]
+    rows += [("output", port.name, port.type) for port in facts.outputs]
+    print_table(console, "Interface", ("", "name", "type"), rows)
+    for symbol, places in facts.dynamic_dims.items():
+        console.print(printable(f"dynamic dim {symbol}: {', '.join(places)}"))
+    if facts.overridable:
+        console.print(overridable_note(len(facts.overridable)))
+
+
+def _print_operators(console: Console, facts: ModelFacts, limit: int | None) -> None:
+    kinds = [kind for kind, counts in facts.operators.items() if counts or kind == "main"]
+    names = sorted(
+        {name for counts in facts.operators.values() for name in counts},
+        key=lambda name: (-sum(facts.operators[kind].get(name, 0) for kind in kinds), name),
+    )
+    rows = [(name, *(facts.operators[kind].get(name, 0) for kind in kinds)) for name in names]
+    title = f"{facts.nodes:,} nodes, {len(names):,} operators"
+    print_table(console, title, ("operator", *kinds), rows[:limit])
+    _print_rest(console, rows, limit)
+
+
+def _print_weights(console: Console, facts: ModelFacts, limit: int | None) -> None:
+    weights = facts.weights
+    rows = [
+        (dtype, row["tensors"], row["elements"], size(row["bytes"]))
+        for dtype, row in weights.by_dtype.items()
+    ]
+    title = f"{weights.elements:,} parameters, {size(weights.bytes)}"
+    print_table(console, title, ("dtype", "tensors", "elements", "size"), rows)
+    largest = [(tensor.name, tensor.type, size(tensor.bytes)) for tensor in facts.tensors]
+    if largest:
+        print_table(console, "Largest tensors", ("tensor", "type", "size"), largest[:limit])
+        _print_rest(console, largest, limit)
+    console.print(f"types known after inference: {facts.typed:,} of {facts.values:,} values")
+
+
+def _print_rest(console: Console, rows: Iterable[object], limit: int | None) -> None:
+    hidden = 0 if limit is None else max(0, len(list(rows)) - limit)
+    if hidden:
+        console.print(f"  and {hidden:,} more (-v lists them)")

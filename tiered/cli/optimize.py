@@ -1,0 +1,142 @@
+"""`tiered optimize IN OUT`: read, run the passes, verify, write, say what changed."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tiered.cli.files import (
+    check_data_files,
+    check_input,
+    check_output,
+    choose_output,
+    load_model,
+)
+from tiered.cli.options import LEVELS, OptimizeOptions, split_names
+from tiered.cli.terminal import Progress, notes, print_json, printable, results
+from tiered.errors import UsageError
+
+if TYPE_CHECKING:
+    from tiered.graph import Model
+    from tiered.pipeline.result import OptimizeResult
+    from tiered.registry import PassInfo
+
+
+def run_optimize(source: str, out: str | None, options: OptimizeOptions) -> None:
+    """Optimise the model of a file as the options say.
+
+    Raises:
+        UsageError: options that do not go together, or a wrong name in one of them.
+        ModelError: a file cannot be read or written, or holds no model.
+        VerificationError: the result computes something else; nothing is written.
+    """
+    target = choose_output(out, options.output, may_lack=options.dry_run or options.json)
+    _check(options)
+    check_input(source)
+    if target is not None:
+        check_output(source, target)
+    if options.dry_run:
+        target = None
+    with Progress(enabled=not options.quiet) as progress, _paused_gc():
+        result = _optimize(source, target, options, progress)
+        if target is not None:
+            progress.say(f"writing {printable(target)}")
+            result.model.save(target, annotate=options.annotate)
+    _tell(Outcome(source, target, options, result))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was asked, and what came of it; `target` is None if nothing was written."""
+
+    source: str
+    target: str | None
+    options: OptimizeOptions
+    result: OptimizeResult
+
+
+@contextlib.contextmanager
+def _paused_gc() -> Iterator[None]:
+    """Pause the garbage collector while a model is read too, as `optimize_model` does for the rest.
+
+    It would visit every node of a large graph, again and again.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _check(options: OptimizeOptions) -> None:
+    if options.opt_level not in LEVELS:
+        raise UsageError(f"-O takes 0 to {max(LEVELS)}, not {options.opt_level}")
+    if options.quiet and options.verbose:
+        raise UsageError("-q and -v are opposites; give one")
+
+
+def _optimize(
+    source: str, target: str | None, options: OptimizeOptions, progress: Progress
+) -> OptimizeResult:
+    required = split_names(options.require, "--require")
+    disabled = split_names(options.disable, "--disable")
+    progress.say(f"reading {printable(source)}")
+    from tiered.context import PassContext
+    from tiered.pipeline import parse_pipeline
+    from tiered.pipeline.optimize import optimize_model
+    from tiered.pipeline.verification import verify
+
+    # A wrong name is told before a large model is read.
+    passes = None if options.passes is None else parse_pipeline(options.passes)
+    PassContext(required=required, disabled=disabled)
+    model = load_model(source)
+    if target is not None:
+        check_data_files(model, target)
+    result = optimize_model(
+        model,
+        opt_level=options.opt_level,
+        required=required,
+        disabled=disabled,
+        passes=passes,
+        strict=options.strict or None,
+        instruments=[_Narrator(progress)] if progress.is_enabled else [],
+    )
+    if not options.verify:
+        return result
+    progress.say("verifying")
+    verified = verify(source, result.model, result.report.changing())
+    return replace(result, verified=verified)
+
+
+class _Narrator:
+    """An instrument that says on the progress line which pass is running."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def run_before_pass(self, model: Model, info: PassInfo) -> None:
+        self._progress.say(info.name)
+
+
+def _tell(outcome: Outcome) -> None:
+    """Say what came of it: the results on stdout, what to look at on stderr."""
+    from tiered.cli.summary import print_summary, warnings_of
+
+    options = outcome.options
+    if options.json:
+        from tiered.cli.record import record_of
+
+        print_json(record_of(outcome))
+    elif not options.quiet:
+        print_summary(results(), outcome)
+    if not options.quiet:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        for text in warnings_of(outcome.result):
+            notes().print(f"tiered: note: {printable(text)}", soft_wrap=True)

@@ -1,0 +1,80 @@
+"""The options of `tiered optimize`, as typed and as used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from tiered.errors import UsageError
+
+Flag = Parameter(negative=(), show_default=False)
+Names = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
+
+LEVELS = range(5)
+OPENING, CLOSING, QUOTES = "({[", ")}]", "'\""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class OptimizeOptions:
+    """What `tiered optimize` takes besides its two files."""
+
+    output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None
+    """The file to write, instead of OUT."""
+    opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2
+    """0 what inference needs, 1 structure, 2 exact algebra, 3 fusions, 4 approximations."""
+    disable: Names = ()
+    """Passes that must not run: names, globs, a,b. Repeatable."""
+    require: Names = ()
+    """Passes that must run, whatever their level. Repeatable."""
+    passes: str | None = None
+    """A pipeline of your own: 'a,b{x=1},fix(c,d)'."""
+    verify: Annotated[bool, Flag] = False
+    """Run model and result on onnxruntime and compare; nothing is written if they differ."""
+    dry_run: Annotated[bool, Flag] = False
+    """Write nothing."""
+    json: Annotated[bool, Flag] = False
+    """Print one JSON object on stdout instead of the summary."""
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False)] = (
+        False
+    )
+    """Print nothing but errors (and the JSON, if asked for)."""
+    verbose: Annotated[
+        bool, Parameter(name=["--verbose", "-v"], negative=(), show_default=False)
+    ] = False
+    """Every pass and every remark."""
+    annotate: Annotated[bool, Flag] = False
+    """Write the inferred types into the model."""
+    strict: Annotated[bool, Flag] = False
+    """Fail where an entry of --disable or --require meets no pass of the pipeline."""
+
+
+def split_names(entries: Sequence[str], option: str) -> tuple[str, ...]:
+    """Return the names of a repeatable option; commas separate, save in brackets and quotes.
+
+    Raises:
+        UsageError: an entry is empty.
+    """
+    names = tuple(name.strip() for entry in entries for name in _split(entry))
+    if not all(names):
+        raise UsageError(f"{option}: an empty pass name in {', '.join(entries)!r}")
+    return names
+
+
+def _split(entry: str) -> list[str]:
+    parts, depth, quote = [""], 0, ""
+    for char in entry:
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in QUOTES:
+            quote = char
+        else:
+            depth += (char in OPENING) - (char in CLOSING)
+        if char == "," and not quote and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return parts

@@ -1,0 +1,122 @@
+"""The JSON of `tiered optimize --json`.
+
+One object:
+    input, output: file names; output is null if nothing was written.
+    opt_level: 0 to 4.
+    before, after: {nodes, operators: {type: count}, parameters, bytes}.
+    passes: [{name, ran, reason, changed, rewrites, seconds}], one for each decision, in order; a
+        pass in a fixed point has one for each round.
+    seconds: what all passes took together.
+    verified: whether --verify ran and found the outputs to agree (a difference is exit code 3).
+    verification: null, or for each set of inputs {numerics, outputs: [{name, max_abs, max_rel}]};
+        numerics is what the passes promised, max_rel is null where it is not finite.
+    overridable: initializers that are also graph inputs, and so not constant.
+    remarks: [{kind, pass, reason, count, op_type, nodes}], like remarks counted together; nodes
+        are examples.
+    versions: of tiered, python and the packages it works with.
+    peak_memory: bytes, of the whole process; null where the system does not tell.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import math
+import platform
+import sys
+from typing import TYPE_CHECKING, Any
+
+import tiered
+
+if TYPE_CHECKING:
+    from tiered.cli.optimize import Outcome
+    from tiered.context import PassResult, Remark
+    from tiered.pipeline.result import Statistics
+    from tiered.runtime import Comparison
+
+PACKAGES = ("onnx", "onnxruntime", "numpy", "networkx")
+
+
+def record_of(outcome: Outcome) -> dict[str, Any]:
+    """Return an outcome as plain data."""
+    result = outcome.result
+    verified = result.verified
+    return {
+        "input": outcome.source,
+        "output": outcome.target,
+        "opt_level": outcome.options.opt_level,
+        "before": _statistics(result.before),
+        "after": _statistics(result.after),
+        "passes": [_pass(ran) for ran in result.report.results if ran.info.kind != "pipeline"],
+        "seconds": result.seconds,
+        "verified": verified is not None,
+        "verification": None if verified is None else [_comparison(each) for each in verified],
+        "overridable": [value.name for value in result.model.overridable],
+        "remarks": [_remark(remark) for remark in result.remarks],
+        "versions": _versions(),
+        "peak_memory": peak_memory(),
+    }
+
+
+def _statistics(statistics: Statistics) -> dict[str, Any]:
+    return {
+        "nodes": statistics.nodes,
+        "operators": statistics.operators,
+        "parameters": statistics.parameters,
+        "bytes": statistics.nbytes,
+    }
+
+
+def _pass(result: PassResult) -> dict[str, Any]:
+    return {
+        "name": result.name,
+        "ran": result.ran,
+        "reason": result.reason,
+        "changed": result.changed,
+        "rewrites": result.rewrites,
+        "seconds": result.seconds,
+    }
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "numerics": comparison.numerics.value,
+        "outputs": [
+            {
+                "name": output.name,
+                "max_abs": _finite(output.max_abs),
+                "max_rel": _finite(output.max_rel),
+            }
+            for output in comparison.outputs
+        ],
+    }
+
+
+def _finite(number: float) -> float | None:
+    """Return the number; JSON has no infinity and no NaN."""
+    return float(number) if math.isfinite(number) else None
+
+
+def _remark(remark: Remark) -> dict[str, Any]:
+    return {
+        "kind": remark.kind,
+        "pass": remark.pass_name,
+        "reason": remark.reason,
+        "count": remark.count,
+        "op_type": remark.op_type,
+        "nodes": list(remark.nodes),
+    }
+
+
+def _versions() -> dict[str, str]:
+    packages = {name: importlib.metadata.version(name) for name in PACKAGES}
+    return {"tiered": tiered.__version__, "python": platform.python_version(), **packages}
+
+
+def peak_memory() -> int | None:
+    """Return the most memory that the process has held so far, in bytes."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024  # macOS counts bytes, others KiB

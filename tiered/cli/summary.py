@@ -1,0 +1,131 @@
+"""The summary of `tiered optimize`, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from tiered.cli.record import peak_memory
+from tiered.cli.tables import Cell, change, print_table, seconds, size
+from tiered.cli.terminal import printable
+from tiered.runtime.numerics import Numerics
+
+if TYPE_CHECKING:
+    from tiered.cli.optimize import Outcome
+    from tiered.context import PassResult, Remark
+    from tiered.pipeline.result import OptimizeResult, Statistics
+
+FEW_PASSES = 5
+"""Rows of the table of times without -v."""
+
+ALWAYS_TOLD = frozenset({"failed", "unmet", "hook"})
+"""Kinds of remarks that are said without -v, on stderr."""
+
+
+def print_summary(console: Console, outcome: Outcome) -> None:
+    """Print what changed, how long each pass took, and whether the result was verified."""
+    result, options = outcome.result, outcome.options
+    console.print(_headline(outcome), soft_wrap=True)
+    _print_change(console, result.before, result.after)
+    _print_times(console, result, everything=options.verbose)
+    console.print()
+    console.print(_verified(result), soft_wrap=True)
+    if overridable := result.model.overridable:
+        console.print(overridable_note(len(overridable)), soft_wrap=True)
+    if options.verbose:
+        if peak := peak_memory():
+            console.print(f"peak memory: {size(peak)}")
+        for remark in result.remarks:
+            if remark.kind not in ALWAYS_TOLD:
+                console.print(printable(remark), soft_wrap=True)
+
+
+def warnings_of(result: OptimizeResult) -> list[str]:
+    """Return what to know even if one does not ask for remarks."""
+    remarks: list[Remark] = [r for r in result.remarks if r.kind in ALWAYS_TOLD]
+    return [*result.model.notes, *map(str, remarks)]
+
+
+def overridable_note(count: int) -> str:
+    """Return what to know about initializers that are graph inputs too."""
+    one = count == 1
+    return (
+        f"{count:,} {'initializer is' if one else 'initializers are'} also graph "
+        f"{'input' if one else 'inputs'}, so overridable and not constant; "
+        f"`--require remove_initializer_from_input` frees {'it' if one else 'them'}"
+    )
+
+
+def _headline(outcome: Outcome) -> str:
+    source, target = printable(outcome.source), outcome.target
+    goal = printable(target) if target is not None else "nothing written"
+    what = f"--passes at -O{outcome.options.opt_level}" if outcome.options.passes else ""
+    what = what or f"-O{outcome.options.opt_level}"
+    return f"{source} -> {goal}  ({what}, {seconds(outcome.result.seconds)})"
+
+
+def _print_change(console: Console, before: Statistics, after: Statistics) -> None:
+    rows: list[tuple[Cell, ...]] = []
+    for name in {**before.operators, **after.operators}:
+        old, new = before.operators.get(name, 0), after.operators.get(name, 0)
+        if old != new:
+            rows.append((name, old, new, change(old, new)))
+    totals: list[tuple[Cell, ...]] = [
+        ("nodes", before.nodes, after.nodes, change(before.nodes, after.nodes)),
+        (
+            "parameters",
+            before.parameters,
+            after.parameters,
+            change(before.parameters, after.parameters),
+        ),
+        ("bytes", before.nbytes, after.nbytes, change(before.nbytes, after.nbytes)),
+    ]
+    headers = ("operator", "before", "after", "change")
+    print_table(console, "What changed", headers, rows, totals)
+
+
+@dataclass
+class _Time:
+    """What one pass took over all its runs."""
+
+    name: str
+    runs: int = 0
+    rewrites: int = 0
+    seconds: float = 0.0
+
+    def add(self, result: PassResult) -> None:
+        self.runs += 1
+        self.rewrites += result.rewrites
+        self.seconds += result.seconds
+
+
+def _print_times(console: Console, result: OptimizeResult, *, everything: bool) -> None:
+    times = sorted(_times(result), key=lambda time: -time.seconds)
+    rows = [(time.name, time.runs, time.rewrites, seconds(time.seconds)) for time in times]
+    shown = rows if everything else rows[:FEW_PASSES]
+    title = f"Where the time went ({len(rows)} passes)"
+    print_table(console, title, ("pass", "runs", "rewrites", "time"), shown)
+    if len(rows) > len(shown):
+        rest = sum(time.seconds for time in times[len(shown) :])
+        console.print(f"  and {len(rows) - len(shown)} more, {seconds(rest)} (-v lists them)")
+
+
+def _times(result: OptimizeResult) -> Iterator[_Time]:
+    times: dict[str, _Time] = {}
+    for ran in result.report.ran():
+        times.setdefault(ran.name, _Time(ran.name)).add(ran)
+    return iter(times.values())
+
+
+def _verified(result: OptimizeResult) -> str:
+    if result.verified is None:
+        return "verified: no (--verify runs model and result on onnxruntime)"
+    differences = [output.max_abs for each in result.verified for output in each.outputs]
+    promised = max((each.numerics for each in result.verified), key=list(Numerics).index)
+    return (
+        f"verified: yes ({promised}; {len(result.verified)} sets of inputs, "
+        f"largest difference {max(differences, default=0.0):.1e})"
+    )

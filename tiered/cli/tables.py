@@ -1,0 +1,78 @@
+"""Tables of plain data, and numbers as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tiered.cli.terminal import printable
+
+Cell = object
+"""Anything: None is an empty cell, text is escaped."""
+
+
+def print_table(
+    console: Console,
+    title: str,
+    headers: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    totals: Sequence[Sequence[Cell]] = (),
+) -> None:
+    """Print a table under its title, the totals under a line.
+
+    A column is aligned to the right if its first row holds a number there.
+    """
+    table = Table(box=SIMPLE_HEAD, show_edge=False)
+    first = next(iter((*rows, *totals)), [""] * len(headers))
+    for cell, header in zip(first, headers, strict=True):
+        numeric = isinstance(cell, int | float | Number)
+        table.add_column(header, justify="right" if numeric else "left", no_wrap=numeric)
+    for row in rows:
+        table.add_row(*(Text(show(cell)) for cell in row))
+    if rows and totals:
+        table.add_section()
+    for row in totals:
+        table.add_row(*(Text(show(cell)) for cell in row))
+    console.print()
+    console.print(Text(printable(title), style="bold"))
+    console.print(table)
+
+
+class Number(str):
+    """A number that is formatted already."""
+
+
+def show(cell: Cell) -> str:
+    """Return the text of a cell."""
+    if cell is None:
+        return ""
+    if isinstance(cell, int) and not isinstance(cell, bool):
+        return f"{cell:,}"
+    return printable(cell)
+
+
+def size(count: int) -> Number:
+    """Return a number of bytes with its unit, in powers of 1024: 1.4 MiB."""
+    amount = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(amount) < 1024:
+            return Number(f"{count} B" if unit == "B" else f"{amount:.1f} {unit}")
+        amount /= 1024
+    return Number(f"{amount:.1f} TiB")
+
+
+def seconds(amount: float) -> Number:
+    """Return a time: 1.23 s, 4.56 ms."""
+    return Number(f"{amount:.2f} s" if amount >= 1 else f"{amount * 1e3:.2f} ms")
+
+
+def change(before: int, after: int) -> Number:
+    """Return the difference with its sign and share; nothing where there is none."""
+    if before == after:
+        return Number("")
+    share = f" ({(after - before) / before:+.0%})" if before else ""
+    return Number(f"{after - before:+,}{share}")

@@ -1,0 +1,325 @@
+"""PassContext: what decides which passes run, and what watches and remembers them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
+
+from tiered.config import checked_config, config_options
+from tiered.context.decision import Decision, Place, decide
+from tiered.context.entries import Entry, caller, check_disjoint, entries_of
+from tiered.context.hooks import Trace, Watcher, enter_all, exit_all
+from tiered.context.report import Remark, Report
+from tiered.errors import TieredError, UsageError
+from tiered.registry import registry
+
+if TYPE_CHECKING:
+    from tiered.graph import Node
+    from tiered.passes import Pass
+    from tiered.rewrite import Skip
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+OnError = Literal["raise", "skip"]
+SaidKind = Literal["missed", "found"]
+DEFAULT_LEVEL = 2
+
+
+class _Entered(NamedTuple):
+    context: PassContext
+    told: list[Watcher]
+
+
+class Listener(Protocol):
+    """What hears the notes of the pass that runs."""
+
+    def say(self, kind: SaidKind, reason: Skip | str, node: Node | None = None) -> None: ...
+
+
+LISTENER: ContextVar[Listener | None] = ContextVar("tiered_listener", default=None)
+"""Set while a pass runs."""
+
+_STACK: ContextVar[tuple[_Entered, ...]] = ContextVar("tiered_contexts", default=())
+
+
+class PassContext:
+    """Which passes run, how, and who watches: `with PassContext(opt_level=3): model = p(model)`.
+
+    What is not given is inherited from the context around it; outermost: level 2, raise, not
+    strict. `required` and `disabled` take passes, names, aliases, globs (`fuse_*`), a place
+    (`fold_constant:2`, `cleanup/fold_constant`) and a part of the model
+    (`fuse_gelu@'/encoder/**'`); the innermost context that mentions a pass decides about it.
+
+    Args:
+        opt_level: passes up to this level run.
+        required: passes that run whatever their level.
+        disabled: passes that do not run.
+        trace: called as `trace(model, info, is_before)` before and after each pass.
+        instruments: objects with some of the hooks of `Instrument`.
+        config: config options by name.
+        backend: the target that passes may specialise for.
+        on_error: what a pass that raises does: "raise" fails the whole call, "skip" undoes that
+            pass and goes on.
+        strict: make an error of what is a remark otherwise: entries that meet no pass, and passes
+            whose dependency is disabled.
+        rewrite_limit: the number of the last rewrite of a model that is let through.
+
+    Raises:
+        UsageError: an argument of the wrong type, or one name both required and disabled.
+        PassNotFoundError: an unknown name, or a glob that fits no pass.
+        ConfigError: an unknown config option, or a value of the wrong type.
+    """
+
+    def __init__(
+        self,
+        opt_level: int | None = None,
+        *,
+        required: Iterable[Pass | str] = (),
+        disabled: Iterable[Pass | str] = (),
+        trace: Trace | None = None,
+        instruments: Iterable[object] = (),
+        config: Mapping[str, Any] | None = None,
+        backend: str | None = None,
+        on_error: OnError | None = None,
+        strict: bool | None = None,
+        rewrite_limit: int | None = None,
+    ) -> None:
+        self.site = caller()
+        self.required = entries_of(required, "required", self.site)
+        self.disabled = entries_of(disabled, "disabled", self.site)
+        check_disjoint(self.required, self.disabled)
+        self.report = Report()
+        self._is_isolated = False
+        self._opt_level = _checked("opt_level", opt_level, _is_level, "an integer from 0")
+        self._rewrite_limit = _checked(
+            "rewrite_limit", rewrite_limit, _is_level, "an integer from 0"
+        )
+        self._on_error = _checked(
+            "on_error", on_error, ("raise", "skip").__contains__, "'raise' or 'skip'"
+        )
+        self._strict = _checked("strict", strict, _is_bool, "true or false")
+        self._backend = _checked("backend", backend, _is_text, "the name of a backend")
+        self._config = checked_config(config or {})
+        self._watchers = _watchers(trace, instruments, self.report)
+        self._met: set[Entry] = set()
+
+    @classmethod
+    def current(cls) -> PassContext:
+        """Return the innermost context that is entered, or a new one with the defaults."""
+        stack = _STACK.get()
+        return stack[-1].context if stack else cls()
+
+    @classmethod
+    def is_active(cls) -> bool:
+        """Tell whether a context is entered here."""
+        return bool(_STACK.get())
+
+    @classmethod
+    def isolated(cls, opt_level: int | None = None, **settings: Any) -> PassContext:
+        """Return a context that inherits nothing and tells nobody outside; same arguments."""
+        context = cls(opt_level, **settings)
+        context._is_isolated = True
+        return context
+
+    # --- what holds here --------------------------------------------------------------------------
+
+    @property
+    def opt_level(self) -> int:
+        level = self._inherited("_opt_level")
+        return DEFAULT_LEVEL if level is None else int(level)
+
+    @property
+    def on_error(self) -> OnError:
+        return self._inherited("_on_error") or "raise"
+
+    @property
+    def strict(self) -> bool:
+        return bool(self._inherited("_strict"))
+
+    @property
+    def backend(self) -> str | None:
+        backend: str | None = self._inherited("_backend")
+        return backend
+
+    @property
+    def rewrite_limit(self) -> int | None:
+        limit: int | None = self._inherited("_rewrite_limit")
+        return limit
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """Every config option's value: the innermost that is set, or the default."""
+        values = {name: option.default for name, option in config_options().items()}
+        return MappingProxyType({**values, **self.config_set})
+
+    @property
+    def config_set(self) -> dict[str, Any]:
+        """The config options that are set here, without the defaults."""
+        values: dict[str, Any] = {}
+        for context in self.chain:
+            values.update(context._config)
+        return values
+
+    @property
+    def watchers(self) -> list[Watcher]:
+        """The traces and instruments that watch here, outermost first."""
+        return [watcher for context in self.chain for watcher in context._watchers]
+
+    @property
+    def sets_level(self) -> bool:
+        """Tell whether this context itself gives the level."""
+        return self._opt_level is not None
+
+    @property
+    def chain(self) -> tuple[PassContext, ...]:
+        """The contexts whose settings hold here, outermost first, this one last.
+
+        A context that is not entered here is taken as if it were, innermost.
+        """
+        contexts = [entered.context for entered in _STACK.get()]
+        if self in contexts:
+            del contexts[_last(contexts, self) :]
+        contexts.append(self)
+        start = max((i for i, c in enumerate(contexts) if c._is_isolated), default=0)
+        return tuple(contexts[start:])
+
+    def _inherited(self, setting: str) -> Any:
+        values = (getattr(context, setting) for context in reversed(self.chain))
+        return next((value for value in values if value is not None), None)
+
+    # --- decisions --------------------------------------------------------------------------------
+
+    def decide(self, pass_: Pass | str, place: Place | None = None) -> Decision:
+        """Say whether a pass runs here, and why.
+
+        Args:
+            pass_: the pass, or its name.
+            place: where it stands; as in a direct call by default.
+
+        Raises:
+            PassNotFoundError: no pass has this name.
+        """
+        asked = registry.load(pass_) if isinstance(pass_, str) else pass_
+        return decide(self.chain, asked, place or Place())
+
+    def meet(self, entry: Entry) -> None:
+        """Note that an entry met a pass."""
+        self._met.add(entry)
+
+    # --- what happened ----------------------------------------------------------------------------
+
+    @property
+    def remarks(self) -> list[Remark]:
+        """What is worth knowing of what happened here, like remarks counted together."""
+        return self.report.remarks(self.config["remarks.examples"])
+
+    def skip(self, node: Node | None, reason: Skip | str) -> None:
+        """Note, from inside a function or module pass, why a node is left alone."""
+        if (listener := LISTENER.get()) is not None:
+            listener.say("missed", reason, node)
+
+    def remark(self, text: Skip | str, node: Node | None = None) -> None:
+        """Note, from inside a pass, what it found out; a Skip keeps its arguments unformatted."""
+        if (listener := LISTENER.get()) is not None:
+            listener.say("found", text, node)
+
+    # --- entering and leaving ---------------------------------------------------------------------
+
+    def __enter__(self) -> PassContext:
+        told = enter_all(self._watchers)
+        _STACK.set((*_STACK.get(), _Entered(self, told)))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        told = self._leave()
+        unmet = self._note_unmet()
+        try:
+            exit_all(told)
+        except TieredError as late:
+            if error is None:
+                raise
+            error.add_note(f"and on leaving the context: {late}")
+        if unmet and error is None and self.strict:
+            raise UsageError("; ".join(unmet))
+
+    def _leave(self) -> list[Watcher]:
+        """Take this context off the stack, wherever a generator has left it."""
+        stack = _STACK.get()
+        place = _last([entered.context for entered in stack], self)
+        _STACK.set((*stack[:place], *stack[place + 1 :]))
+        return stack[place].told
+
+    def _note_unmet(self) -> list[str]:
+        unmet = []
+        for entries, said in ((self.required, "required"), (self.disabled, "disabled")):
+            for entry in entries:
+                if entry not in self._met:
+                    self._met.add(entry)
+                    unmet.append(f"{said} {entry} met no pass")
+        self.report.notes += [Remark("unmet", "", text) for text in unmet]
+        return unmet
+
+    def wrap(self, function: Callable[P, T]) -> Callable[P, T]:
+        """Return the function so that it runs in this context in whichever thread calls it.
+
+        `pool.map(PassContext.current().wrap(work), models)`.
+        """
+        carried = tuple(_Entered(context, []) for context in self.chain)
+
+        @functools.wraps(function)
+        def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
+            token = _STACK.set(carried)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                _STACK.reset(token)
+
+        return wrapped
+
+    def __repr__(self) -> str:
+        return f"<PassContext opt_level={self.opt_level}, from {self.site}>"
+
+
+def _last(contexts: Sequence[PassContext], wanted: PassContext) -> int:
+    for place in range(len(contexts) - 1, -1, -1):
+        if contexts[place] is wanted:
+            return place
+    raise UsageError("this PassContext is not entered here: was it entered in another thread?")
+
+
+def _watchers(
+    trace: Trace | None, instruments: Iterable[object], report: Report
+) -> tuple[Watcher, ...]:
+    if not hasattr(instruments, "__iter__"):
+        raise UsageError(f"instruments takes a list of instruments, not {instruments!r}")
+    watchers = [Watcher.of_instrument(instrument, report) for instrument in instruments]
+    if trace is not None:
+        watchers.append(Watcher.of_trace(trace, report))
+    return tuple(watchers)
+
+
+def _checked(name: str, value: Any, fits: Callable[[Any], bool], takes: str) -> Any:
+    if value is None or (isinstance(value, int | str) and fits(value)):
+        return value
+    raise UsageError(f"{name} takes {takes}, not {value!r}")
+
+
+def _is_level(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)

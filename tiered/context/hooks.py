@@ -1,0 +1,256 @@
+"""What watches passes: the trace callable and instruments, called so that they can harm nothing.
+
+A hook that raises is reported once and goes on being called; the model and the other hooks are not
+touched by it. Only a `TieredError` is taken as meant: a check or a verification fails the pass by
+raising one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tiered.context.report import Remark, Report
+from tiered.errors import TieredError, UsageError
+from tiered.registry import PassInfo
+
+if TYPE_CHECKING:
+    from tiered.context.decision import Decision
+    from tiered.graph import Model, RewriteRecord
+
+HOOKS = (
+    "enter_pass_ctx",
+    "exit_pass_ctx",
+    "should_run",
+    "run_before_pass",
+    "run_after_pass",
+    "run_after_pass_failed",
+    "on_skip",
+    "on_rewrite",
+)
+TRACE = "trace"
+
+Trace = Callable[["Model", PassInfo, bool], object]
+
+
+class Instrument(Protocol):
+    """The eight hooks of an instrument; an instrument is any object that has some of them.
+
+    `model` is the live `Model`, which a hook may read and must not edit. Pipelines are announced
+    like passes (`info.kind == "pipeline"`), so that calls nest.
+    """
+
+    def enter_pass_ctx(self) -> None: ...
+    def exit_pass_ctx(self) -> None: ...
+    def should_run(self, model: Model, info: PassInfo) -> bool: ...
+    def run_before_pass(self, model: Model, info: PassInfo) -> None: ...
+    def run_after_pass(self, model: Model, info: PassInfo) -> None: ...
+    def run_after_pass_failed(self, model: Model, info: PassInfo, error: BaseException) -> None: ...
+    def on_skip(self, model: Model, info: PassInfo, decision: Decision) -> None: ...
+    def on_rewrite(self, model: Model, info: PassInfo, record: RewriteRecord) -> None: ...
+
+
+class Watcher:
+    """One instrument or trace callable of one context."""
+
+    def __init__(self, hooks: dict[str, Callable[..., Any]], label: str, report: Report) -> None:
+        self.hooks = hooks
+        self.label = label
+        self._report = report
+        self._reported = False
+
+    @classmethod
+    def of_instrument(cls, instrument: object, report: Report) -> Watcher:
+        """Return the watcher of an instrument.
+
+        Raises:
+            UsageError: it has none of the hooks, or is a class.
+        """
+        hooks = {name: getattr(instrument, name, None) for name in HOOKS}
+        label = type(instrument).__name__
+        if isinstance(instrument, type) or not any(map(callable, hooks.values())):
+            raise UsageError(
+                f"{instrument!r} is no instrument: expected an object with at least one of "
+                f"{', '.join(HOOKS)}"
+            )
+        return cls({name: hook for name, hook in hooks.items() if callable(hook)}, label, report)
+
+    @classmethod
+    def of_trace(cls, trace: object, report: Report) -> Watcher:
+        """Return the watcher of a trace callable.
+
+        Raises:
+            UsageError: it is not callable.
+        """
+        if not callable(trace):
+            raise UsageError(f"trace takes a callable (model, info, is_before), not {trace!r}")
+        label = getattr(trace, "__qualname__", None) or type(trace).__name__
+        return cls({TRACE: trace}, f"trace {label}", report)
+
+    def call(self, hook: str, *arguments: Any, otherwise: Any = None) -> Any:
+        """Call a hook if there is one; return `otherwise` if there is none or it raises.
+
+        Raises:
+            TieredError: the hook raised it: it means to fail the pass.
+        """
+        function = self.hooks.get(hook)
+        if function is None:
+            return otherwise
+        try:
+            return function(*arguments)
+        except TieredError:
+            raise
+        except Exception as error:  # noqa: BLE001 - reported; a hook may not harm the run
+            self._report_once(hook, error)
+            return _FAILED if otherwise is None else otherwise
+
+    def _report_once(self, hook: str, error: Exception) -> None:
+        if self._reported:
+            return
+        self._reported = True
+        where = _place(error)
+        text = f"{self.label} raised in {hook}{where}: {type(error).__name__}: {error}"
+        self._report.notes.append(Remark("hook", "", text))
+        warnings.warn(f"{text} (reported once; the passes go on)", RuntimeWarning, stacklevel=3)
+
+
+_FAILED: Any = object()
+
+
+def _place(error: Exception) -> str:
+    """Return where a hook raised, as far as it is known."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None:
+        return ""
+    return f" at {traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
+
+
+def enter_all(watchers: Sequence[Watcher]) -> list[Watcher]:
+    """Call `enter_pass_ctx` in order; return those which entered and so will be told of the exit.
+
+    Raises:
+        TieredError: one refuses; those before it have been told of the exit.
+    """
+    entered: list[Watcher] = []
+    try:
+        for watcher in watchers:
+            if watcher.call("enter_pass_ctx") is not _FAILED:
+                entered.append(watcher)
+    except BaseException:
+        exit_all(entered)
+        raise
+    return entered
+
+
+def exit_all(entered: Sequence[Watcher]) -> None:
+    """Call every `exit_pass_ctx` in reverse order; the first error that was meant goes on."""
+    _all(reversed(entered), "exit_pass_ctx")
+
+
+def _all(watchers: Iterable[Watcher], hook: str, *arguments: Any) -> None:
+    meant: TieredError | None = None
+    for watcher in watchers:
+        try:
+            watcher.call(hook, *arguments)
+        except TieredError as error:
+            meant = meant or error
+    if meant is not None:
+        raise meant
+
+
+class Watch:
+    """The watchers of the contexts around one pass run, outermost first."""
+
+    def __init__(self, watchers: Sequence[Watcher], model: Model) -> None:
+        self._watchers = watchers
+        self._model = model
+
+    def __bool__(self) -> bool:
+        return bool(self._watchers)
+
+    @contextmanager
+    def _looking(self, hook: str) -> Iterator[None]:
+        """Forbid edits: a hook looks at the live model."""
+        journal = self._model.journal
+        before, journal.frozen = journal.frozen, f"a {hook} hook is looking at it"
+        try:
+            yield
+        finally:
+            journal.frozen = before
+
+    def veto(self, info: PassInfo) -> str | None:
+        """Ask every instrument whether the pass should run; return who says no."""
+        refused = None
+        for watcher in self._watchers:
+            if "should_run" not in watcher.hooks:
+                continue
+            with self._looking("should_run"):
+                wanted = watcher.call("should_run", self._model, info, otherwise=True)
+            if not wanted and refused is None:
+                refused = watcher.label
+        return refused
+
+    def before(self, info: PassInfo) -> list[Watcher]:
+        """Announce a pass; return those that were told and so will be told of its end.
+
+        Raises:
+            TieredError: a hook refuses; those before it have been told that the pass failed.
+        """
+        told: list[Watcher] = []
+        try:
+            for watcher in self._watchers:
+                if self._announce(watcher, info):
+                    told.append(watcher)
+        except BaseException as error:
+            self.failed(info, told, error)
+            raise
+        return told
+
+    def _announce(self, watcher: Watcher, info: PassInfo) -> bool:
+        with self._looking("run_before_pass"):
+            if TRACE in watcher.hooks:
+                if info.kind == "pipeline":
+                    return False
+                return watcher.call(TRACE, self._model, info, True) is not _FAILED
+            return watcher.call("run_before_pass", self._model, info) is not _FAILED
+
+    def after(self, info: PassInfo, told: Sequence[Watcher]) -> None:
+        """Tell that a pass ended well, in reverse order."""
+        if not told:
+            return
+        with self._looking("run_after_pass"):
+            meant: TieredError | None = None
+            for watcher in reversed(told):
+                try:
+                    watcher.call("run_after_pass", self._model, info)
+                    watcher.call(TRACE, self._model, info, False)
+                except TieredError as error:
+                    meant = meant or error
+            if meant is not None:
+                raise meant
+
+    def failed(self, info: PassInfo, told: Sequence[Watcher], error: BaseException) -> None:
+        """Tell that a pass failed and was undone, in reverse order."""
+        if told:
+            with self._looking("run_after_pass_failed"):
+                _all(reversed(told), "run_after_pass_failed", self._model, info, error)
+
+    def skipped(self, info: PassInfo, decision: Decision) -> None:
+        """Tell that a pass does not run."""
+        if self._watchers:
+            with self._looking("on_skip"):
+                _all(self._watchers, "on_skip", self._model, info, decision)
+
+    def rewrote(self, info: PassInfo, record: RewriteRecord) -> None:
+        """Tell of one rewrite."""
+        with self._looking("on_rewrite"):
+            _all(self._watchers, "on_rewrite", self._model, info, record)
+
+    @property
+    def wants_rewrites(self) -> bool:
+        """Tell whether an instrument listens to rewrites."""
+        return any("on_rewrite" in watcher.hooks for watcher in self._watchers)

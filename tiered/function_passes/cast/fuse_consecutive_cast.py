@@ -1,0 +1,70 @@
+"""Cast(Cast(x, to=b), to=c)  =>  Cast(x, to=c), where b holds every x exactly"""
+
+from tiered import DataType, Graph, Skip, Value, op, rewrite, var
+
+_INTEGERS = {
+    DataType.BOOL: (0, 1),
+    DataType.UINT8: (0, 8),
+    DataType.UINT16: (0, 16),
+    DataType.UINT32: (0, 32),
+    DataType.UINT64: (0, 64),
+    DataType.INT8: (1, 7),
+    DataType.INT16: (1, 15),
+    DataType.INT32: (1, 31),
+    DataType.INT64: (1, 63),
+}
+"""Integer dtypes: whether signed, and the bits of the largest value."""
+
+_FLOATS = {
+    DataType.FLOAT16: (11, 5),
+    DataType.BFLOAT16: (8, 8),
+    DataType.FLOAT: (24, 8),
+    DataType.DOUBLE: (53, 11),
+}
+"""Float dtypes: bits of the significand and of the exponent."""
+
+
+@rewrite(op.Cast(op.Cast(var.x, to=var.middle).shared(), to=var.to, attrs=...), opt_level=1)
+def fuse_consecutive_cast(graph: Graph, x: Value, middle: int, to: int) -> Value | Skip:
+    """Cast once: a middle dtype that keeps every value cannot be observed.
+
+    The direct conversion must also be the one that the middle dtype gives: a negative int8 becomes
+    something else as uint8 than its float does.
+    """
+    if x.dtype is None:
+        return Skip("the dtype of x is not known")
+    if not _holds(middle, x.dtype):
+        return Skip("the middle dtype loses values of x")
+    if to == x.dtype:
+        return x
+    if not _converts_alike(x.dtype, middle, to):
+        return Skip("the last dtype may be reached differently from x")
+    return graph.op.Cast(x, to=to)
+
+
+def _holds(wide: int, narrow: int) -> bool:
+    """Tell whether every value of one dtype is a value of another."""
+    if wide == narrow:
+        return wide in _INTEGERS or wide in _FLOATS
+    if narrow in _INTEGERS:
+        signed, bits = _INTEGERS[narrow]
+        if wide in _INTEGERS:
+            return wide != DataType.BOOL and _INTEGERS[wide][0] >= signed and (
+                _INTEGERS[wide][1] >= bits
+            )
+        return wide in _FLOATS and _FLOATS[wide][0] >= bits and 2 ** (_FLOATS[wide][1] - 1) > bits
+    if narrow in _FLOATS and wide in _FLOATS:
+        return all(a >= b for a, b in zip(_FLOATS[wide], _FLOATS[narrow], strict=True))
+    return False
+
+
+def _converts_alike(start: int, middle: int, to: int) -> bool:
+    """Tell whether start -> to is defined for each value and equals middle -> to."""
+    if to in _FLOATS:
+        return True
+    if to == DataType.BOOL:
+        return True
+    if to not in _INTEGERS or start not in _INTEGERS:
+        # NaN and infinities have no integer value; float8 and text have rules of their own.
+        return False
+    return middle in _INTEGERS or _holds(to, start)

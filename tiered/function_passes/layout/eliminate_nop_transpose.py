@@ -1,0 +1,17 @@
+"""Transpose(x, perm=[0, 1, 2, ...])  =>  x"""
+
+from tiered import Graph, Skip, Value, op, rewrite, var
+
+
+@rewrite(op.Transpose(var.x, perm=var.perm), opt_level=1)
+def eliminate_nop_transpose(
+    graph: Graph, x: Value, perm: tuple[int, ...] | None
+) -> Value | Skip:
+    """Drop a Transpose that leaves every axis in its place; without perm it reverses them."""
+    if perm is None:
+        if x.rank is None:
+            return Skip("perm is absent and the rank of x is not known")
+        perm = tuple(reversed(range(x.rank)))
+    if perm != tuple(range(len(perm))):
+        return Skip("it moves an axis")
+    return x

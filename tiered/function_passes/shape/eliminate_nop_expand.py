@@ -1,0 +1,19 @@
+"""Expand(x, shape that x already fills)  =>  x"""
+
+from tiered import Graph, Skip, Value, op, rewrite, var
+
+
+@rewrite(op.Expand(var.x, var.shape), opt_level=1)
+def eliminate_nop_expand(graph: Graph, x: Value, shape: Value) -> Value | Skip:
+    """Drop an Expand whose every size is 1 or the dim that x has there."""
+    if shape.const is None:
+        return Skip("shape is not a constant")
+    if x.shape is None:
+        return Skip("the rank of x is not known")
+    sizes = [int(size) for size in shape.const]
+    if len(sizes) > len(x.shape):
+        return Skip("the rank grows")
+    dims = x.shape[len(x.shape) - len(sizes) :]
+    if any(size not in (1, dim) for size, dim in zip(sizes, dims, strict=True)):
+        return Skip("a dim grows, or is not known to stay")
+    return x

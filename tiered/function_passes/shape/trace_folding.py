@@ -1,0 +1,128 @@
+"""Shape arithmetic that the shapes determine  =>  constants, or one computation of each size"""
+
+from collections import ChainMap
+from collections.abc import Hashable, MutableMapping
+from typing import Final
+
+import numpy as np
+
+from tiered import DataType, Elements, Graph, Node, PassContext, Tensor, Value, function_pass
+
+Known = MutableMapping[Hashable, Value]
+
+_KEPT: Final = frozenset({"Constant", "If", "Loop", "Scan"})
+
+
+@function_pass(
+    opt_level=2, required=("infer_shapes",), followed_by=("eliminate_unused_initializer",)
+)
+def trace_folding(graph: Graph, ctx: PassContext) -> None:
+    """Fold what exporters trace of shapes, as far as the declared input shapes determine it.
+
+    An integer tensor whose every element is a number becomes a constant. One that equals another for
+    all dims, element by element, is computed once. A Reshape or Expand whose sizes are numbers, or
+    dims of its operand, takes them from there.
+    """
+    if graph.owner is None:
+        _visit(graph, {})
+
+
+def _visit(graph: Graph, known: Known) -> None:
+    for node in graph.topological_order():
+        for body in node.bodies:
+            _visit(body, ChainMap({}, known))
+        if node.op_type in _KEPT or node.domain:
+            continue
+        if node.op_type in ("Expand", "Reshape"):
+            _fold_sizes(graph, node)
+        for value in node.outputs:
+            if value is not None and value.dtype in (DataType.INT64, DataType.INT32, DataType.BOOL):
+                _fold_value(graph, node, value, known)
+
+
+def _fold_value(graph: Graph, node: Node, value: Value, known: Known) -> None:
+    elements = value.elements
+    if elements is None or value.pins or not value.is_used:
+        return
+    flat = tuple(elements.flat)
+    if any(element is None for element in flat):
+        return
+    assert value.dtype is not None
+    if all(isinstance(element, int) for element in flat):
+        if value.is_graph_output and node.op_type == "Identity":
+            # It bears the name of the output already.
+            return
+        array = elements.astype(DataType(value.dtype).numpy)
+        with graph.rewrite("a tensor whose elements are all known => a constant", node):
+            graph.become_constant(value, Tensor.of(array))
+        return
+    if value.is_graph_output:
+        return
+    key = (value.dtype, elements.shape, flat)
+    first = known.get(key)
+    if first is None or first.graph is None:
+        known[key] = value
+    else:
+        with graph.rewrite("two tensors with the same elements for all dims => one", node):
+            graph.replace_uses(value, first)
+            graph.prune([node])
+
+
+def _fold_sizes(graph: Graph, node: Node) -> None:
+    """Write the sizes of a Reshape or Expand as a constant, if they can be."""
+    data, sizes = node.inputs[0], node.input(1)
+    if data is None or sizes is None or sizes.is_constant or data.shape is None:
+        return
+    elements = sizes.elements
+    if elements is None or elements.ndim != 1:
+        return
+    fold = _reshape_sizes if node.op_type == "Reshape" else _expand_sizes
+    target = fold(node, data, elements)
+    if target is None:
+        return
+    with graph.rewrite("sizes that are numbers or dims of the operand => a constant", node):
+        graph.set_input(node, 1, graph.constant(np.array(target, np.int64), f"{sizes.name}_folded"))
+        if sizes.producer is not None:
+            graph.prune([sizes.producer])
+
+
+def _reshape_sizes(node: Node, data: Value, elements: Elements) -> list[int] | None:
+    """Return the target with 0 where a dim is copied and -1 where it is what remains.
+
+    Both at once are only good where the target had the -1 before: if the copied dim is 0 at run time
+    no size can be computed for the -1, and the Reshape would fail where it did not.
+    """
+    if node.attr("allowzero", 0):
+        return None
+    dims = [data.owner.model.dims.size(dim) for dim in data.shape or ()]
+    target: list[int | None] = []
+    for axis, element in enumerate(elements.flat):
+        if isinstance(element, int):
+            target.append(element)
+        elif element is not None and axis < len(dims) and element == dims[axis]:
+            target.append(0)
+        else:
+            target.append(None)
+    unknown = target.count(None)
+    if unknown == 0:
+        return [size for size in target if size is not None]
+    numbers = [size for size in target if size is not None]
+    if unknown > 1 or any(size <= 0 for size in numbers):
+        return None
+    return [-1 if size is None else size for size in target]
+
+
+def _expand_sizes(node: Node, data: Value, elements: Elements) -> list[int] | None:
+    """Return the sizes with 1 where the operand has the dim already."""
+    assert data.shape is not None
+    dims = [data.owner.model.dims.size(dim) for dim in data.shape]
+    offset = len(elements) - len(dims)
+    target: list[int] = []
+    for axis, element in enumerate(elements.flat):
+        if isinstance(element, int):
+            target.append(element)
+        elif element is not None and axis >= offset and element == dims[axis - offset]:
+            target.append(1)
+        else:
+            return None
+    return target

@@ -1,0 +1,215 @@
+"""Sizes that depend on dynamic dims: integer polynomials in the names of dims.
+
+A dim is never negative, so a polynomial without negative coefficients is not negative either: that
+is what lets `Equal(dim, -1)` be answered. Division is done only where it leaves no remainder
+whatever the dims are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tiered.graph.types import Dim
+
+Monomial = tuple[str, ...]
+"""The sorted names of a product of dims; () for a constant term."""
+
+COMPOSED: Final = "="
+"""What the names of composed sizes begin with, so that no name of a user's can mean one."""
+
+INVENTED: Final = "unk__"
+"""What the names begin with that onnx's shape inference makes up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Poly:
+    """A polynomial with at least one dim in it, as sorted terms (monomial, coefficient)."""
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    @property
+    def is_non_negative(self) -> bool:
+        """Tell whether it can be seen that no dims make it negative."""
+        return all(coefficient > 0 for _, coefficient in self.terms)
+
+    @property
+    def symbol(self) -> str | None:
+        """Return the name of the dim, if it is nothing but one."""
+        if len(self.terms) == 1:
+            ((names, coefficient),) = self.terms
+            if coefficient == 1 and len(names) == 1:
+                return names[0]
+        return None
+
+    def __str__(self) -> str:
+        parts = []
+        for names, coefficient in self.terms:
+            factors = list(names) if coefficient == 1 and names else [str(coefficient), *names]
+            parts.append("*".join(factors))
+        return "+".join(parts)
+
+
+Size = int | Poly
+Element = Size | bool | None
+"""An element of an integer or boolean tensor: known, known as a polynomial, or unknown."""
+
+
+def _terms(size: Size) -> dict[Monomial, int]:
+    return {(): size} if isinstance(size, int) else dict(size.terms)
+
+
+def _size(terms: dict[Monomial, int]) -> Size:
+    kept = {names: coefficient for names, coefficient in terms.items() if coefficient}
+    if not kept:
+        return 0
+    if kept.keys() == {()}:
+        return kept[()]
+    return Poly(tuple(sorted(kept.items())))
+
+
+def add(a: Size, b: Size) -> Size:
+    if isinstance(a, int) and isinstance(b, int):
+        return a + b
+    terms = _terms(a)
+    for names, coefficient in _terms(b).items():
+        terms[names] = terms.get(names, 0) + coefficient
+    return _size(terms)
+
+
+def multiply(a: Size, b: Size) -> Size:
+    if isinstance(a, int) and isinstance(b, int):
+        return a * b
+    terms: dict[Monomial, int] = {}
+    for left, x in _terms(a).items():
+        for right, y in _terms(b).items():
+            names = tuple(sorted((*left, *right)))
+            terms[names] = terms.get(names, 0) + x * y
+    return _size(terms)
+
+
+def subtract(a: Size, b: Size) -> Size:
+    return add(a, multiply(-1, b))
+
+
+def divide(a: Size, b: Size) -> Size | None:
+    """Return a / b where that is exact for all dims for which b is not zero, else None.
+
+    Two integers are divided as ONNX divides them, towards zero.
+    """
+    if b == 0:
+        return None
+    if isinstance(a, int) and isinstance(b, int):
+        quotient = abs(a) // abs(b)
+        return quotient if (a < 0) == (b < 0) else -quotient
+    if isinstance(b, int):
+        divisor: tuple[Monomial, int] = ((), b)
+    elif len(b.terms) == 1:
+        divisor = b.terms[0]
+    else:
+        return 1 if a == b else None
+    terms: dict[Monomial, int] = {}
+    for names, coefficient in _terms(a).items():
+        remaining = _without(names, divisor[0])
+        if remaining is None or coefficient % divisor[1]:
+            return None
+        terms[remaining] = coefficient // divisor[1]
+    return _size(terms)
+
+
+def _without(names: Monomial, divisor: Monomial) -> Monomial | None:
+    remaining = list(names)
+    for name in divisor:
+        if name not in remaining:
+            return None
+        remaining.remove(name)
+    return tuple(remaining)
+
+
+def equal(a: Size, b: Size) -> bool | None:
+    """Tell whether two sizes are equal for all dims (True), for none (False), or it depends."""
+    difference = subtract(a, b)
+    if isinstance(difference, int):
+        return difference == 0
+    sign = sign_of(difference)
+    return False if sign in (1, -1) else None
+
+
+def sign_of(size: Size) -> int | None:
+    """Return the sign if it is the same for all dims: 1, 0 or -1; None if it depends on them."""
+    if isinstance(size, int):
+        return (size > 0) - (size < 0)
+    constant = dict(size.terms).get((), 0)
+    others = [coefficient for names, coefficient in size.terms if names]
+    if constant > 0 and all(coefficient > 0 for coefficient in others):
+        return 1
+    if constant < 0 and all(coefficient < 0 for coefficient in others):
+        return -1
+    return None
+
+
+class Dims:
+    """What the names of dims stand for, and which of them turned out to be the same.
+
+    One for each model. Composed sizes get a name, so that a shape can hold them.
+    """
+
+    __slots__ = ("_composed", "_known")
+
+    def __init__(self) -> None:
+        self._composed: dict[str, Poly] = {}
+        # Invented names that turned out to be something else.
+        self._known: dict[str, Size] = {}
+
+    def size(self, dim: Dim) -> Size | None:
+        """Return what a dim stands for, as far as is known now; None for an unknown one."""
+        if dim is None or isinstance(dim, int):
+            return dim
+        size = self._known.get(dim) or self._composed.get(dim)
+        return Poly((((dim,), 1),)) if size is None else self._resolved(size)
+
+    def dim(self, size: Element) -> Dim:
+        """Return the dim that stands for a size."""
+        if not isinstance(size, Poly):
+            return None if size is None or size < 0 else int(size)
+        if size.symbol is not None:
+            return size.symbol
+        if not size.is_non_negative:
+            return None
+        name = f"{COMPOSED}{size}"
+        self._composed[name] = size
+        return name
+
+    def resolve(self, dim: Dim) -> Dim:
+        """Return what a dim is now known as."""
+        return self.dim(self.size(dim)) if isinstance(dim, str) else dim
+
+    def learn(self, invented: str, size: Size) -> bool:
+        """Note that an invented name is a size; tell whether that is news."""
+        if not invented.startswith(INVENTED) or invented in self._known:
+            return False
+        size = self._resolved(size)
+        if isinstance(size, Poly) and any(invented in names for names, _ in size.terms):
+            return False
+        self._known[invented] = size
+        return True
+
+    def _resolved(self, size: Size) -> Size:
+        """Replace the names that turned out to be something else."""
+        if isinstance(size, int) or not any(
+            name in self._known for names, _ in size.terms for name in names
+        ):
+            return size
+        total: Size = 0
+        for names, coefficient in size.terms:
+            product: Size = coefficient
+            for name in names:
+                by = self._known.get(name)
+                factor = Poly((((name,), 1),)) if by is None else self._resolved(by)
+                product = multiply(product, factor)
+            total = add(total, product)
+        return total
+
+    @property
+    def has_news(self) -> bool:
+        return bool(self._known)

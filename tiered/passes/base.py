@@ -1,0 +1,148 @@
+"""Pass: a frozen value that is called with a model."""
+
+from __future__ import annotations
+
+import copy
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import onnx
+
+from tiered.context import PassContext, Place
+from tiered.context.scope import Scope
+from tiered.errors import UsageError
+from tiered.graph import Model
+from tiered.options import checked_options
+from tiered.registry import PassInfo
+from tiered.values import format_value
+
+if TYPE_CHECKING:
+    from tiered.passes.execution import Execution
+    from tiered.passes.recording import PassRun
+
+AnyModel = TypeVar("AnyModel", Model, onnx.ModelProto)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Pass(ABC):
+    """What a pass is: its info, its options, the part of the model that it is bound to.
+
+    Passes are equal if they have the same text. They keep nothing from one run to the next.
+    """
+
+    info: PassInfo
+    _options: Mapping[str, Any] = field(default_factory=dict)
+    scope: Scope | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the pass."""
+        return self.info.name
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Every option with its value; a copy, which may be changed without harm."""
+        return MappingProxyType(copy.deepcopy(dict(self._options)))
+
+    def with_options(self, **options: Any) -> Self:
+        """Return the same pass with other options; those not given stay.
+
+        Raises:
+            OptionError: an unknown option, or a value of the wrong type.
+        """
+        checked = checked_options(self.info.options, {**self._options, **options}, self.name)
+        return replace(self, _options=copy.deepcopy(checked))
+
+    def on(self, scope: Any) -> Self:
+        """Return the pass bound to a part of a model; bound twice, to what both have in common.
+
+        Args:
+            scope: a glob of node names (`/encoder/**`), `module:`, `body:` or `function:` and a
+                glob, nodes, a graph, or a networkx view of nodes.
+
+        Raises:
+            UsageError: it is no scope, or the pass is a module pass.
+        """
+        if self.info.kind not in ("rewrite", "function"):
+            raise UsageError(
+                f"{self.name} is a {self.info.kind} pass: only rewrite and function passes can be "
+                "bound to a part of a model"
+            )
+        part = Scope.of(scope)
+        return replace(self, scope=part if self.scope is None else self.scope & part)
+
+    # --- running ----------------------------------------------------------------------------------
+
+    def __call__(self, model: AnyModel) -> AnyModel:
+        """Run the pass if the context says so.
+
+        A ModelProto is left as it is, and a new one returned; a `Model` is edited and returned. If
+        the pass raises, the `Model` is exactly as it was.
+
+        Raises:
+            PassError: the pass raised.
+            UsageError: it was not called with a model.
+        """
+        return self._called(model, PassContext.current(), Place())
+
+    def apply(self, model: AnyModel, ctx: PassContext | None = None) -> AnyModel:
+        """Run the pass whatever its level and whatever the context around says.
+
+        Args:
+            model: as for a call.
+            ctx: what the pass sees as its context, and what keeps the remarks; by default a new
+                one that inherits nothing.
+        """
+        return self._called(model, ctx or PassContext.isolated(), Place(forced=True))
+
+    def _called(self, model: AnyModel, ctx: PassContext, place: Place) -> AnyModel:
+        from tiered.passes.execution import execute
+
+        if isinstance(model, Model):
+            execute(self, model, ctx, place)
+            return model
+        if isinstance(model, onnx.ModelProto):
+            view = Model.from_proto(model)
+            execute(self, view, ctx, place)
+            return view.to_proto()
+        if isinstance(model, str | os.PathLike):
+            raise UsageError(
+                f"{self.name} takes a model, not a path: tiered.optimize({os.fspath(model)!r}) "
+                "reads files, and so does tiered.Model.load"
+            )
+        raise UsageError(
+            f"{self.name} takes a tiered.Model or an onnx.ModelProto, not {type(model).__name__}"
+        )
+
+    @abstractmethod
+    def run(self, model: Model, execution: Execution, run: PassRun) -> None:
+        """Do what the pass does, in place; for those who make new kinds of passes."""
+
+    # --- text -------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        return f"{self.name}{self._options_text()}{self.scope or ''}"
+
+    def _options_text(self) -> str:
+        """Return the options that differ from their defaults, as `{name=value,...}`."""
+        given = [
+            f"{option.name}={format_value(self._options[option.name])}"
+            for option in self.info.options
+            if self._options[option.name] != option.default
+        ]
+        return "{" + ",".join(given) + "}" if given else ""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Pass):
+            return NotImplemented
+        return str(self) == str(other) and self.scope == other.scope
+
+    def __hash__(self) -> int:
+        return hash(str(self))

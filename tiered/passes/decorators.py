@@ -1,0 +1,218 @@
+"""The decorators: from a function (or a class) to a Pass. They write to no global."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, TypedDict, TypeVar, Unpack
+
+from tiered.errors import UsageError
+from tiered.options import checked_options, options_of
+from tiered.passes.base import Pass
+from tiered.passes.kinds import FunctionPass, ModulePass, RewritePass
+from tiered.registry import PassInfo
+from tiered.rewrite import Pattern, Rule
+from tiered.runtime.numerics import Numerics
+
+Kind = TypeVar("Kind", bound=Pass)
+
+
+class Declared(TypedDict, total=False):
+    """What a pass may declare of itself besides its level; each is empty or false by default."""
+
+    name: str
+    """The name, if it is not the function's."""
+    required: Iterable[str]
+    """Passes that must have run since the last edit."""
+    followed_by: Iterable[str]
+    """Passes that run after this one when it changed something."""
+    conflicts: Iterable[str]
+    """Passes that must never stand in one fixed point with this one."""
+    numerics: Numerics | str
+    """What it promises about the outputs; `exact` by default."""
+    changes_interface: bool
+    """Whether it changes inputs, outputs or their types."""
+    analysis: bool
+    """Whether it only looks: the journal must stay empty."""
+
+
+def rewrite(
+    pattern: Pattern, *, opt_level: int | None, **declared: Unpack[Declared]
+) -> Callable[[Callable[..., Any]], RewritePass]:
+    """Make a pass of a function that says what stands in the place of a pattern.
+
+    The function takes the graph, then the pattern's variables that it needs (and `node`, the
+    anchor), and returns the new value or values, or a `Skip`. Its keyword-only parameters are the
+    pass's options.
+
+    Args:
+        pattern: what to look for: `op.Relu(op.Relu(var.x))`.
+        opt_level: the level from which on it runs; None is opt-in.
+        declared: see `Declared`.
+
+    Raises:
+        UsageError: the pass does not fit together.
+    """
+
+    def decorate(function: Callable[..., Any]) -> RewritePass:
+        info = _info(function, "rewrite", opt_level, declared)
+        rule = Rule(info.name, pattern, function, info.law)
+        return RewritePass(info=info, _options=_defaults(info), rule=rule)
+
+    return decorate
+
+
+def function_pass(
+    *, opt_level: int | None, **declared: Unpack[Declared]
+) -> Callable[[Callable[..., Any]], FunctionPass]:
+    """Make a pass of a function `(graph, ctx, *, options)`, which is called with each graph.
+
+    It edits the graph in place and returns None, or a `Skip`. A class with `transform_graph(graph,
+    ctx)` will do too: its constructor's parameters are the options, and each graph gets a new one.
+
+    Args:
+        opt_level: the level from which on it runs; None is opt-in.
+        declared: see `Declared`.
+
+    Raises:
+        UsageError: the pass does not fit together.
+    """
+
+    def decorate(function: Callable[..., Any]) -> FunctionPass:
+        info = _info(function, "function", opt_level, declared)
+        body = _body(function, "transform_graph", info.name)
+        return FunctionPass(info=info, _options=_defaults(info), function=body)
+
+    return decorate
+
+
+def module_pass(
+    *, opt_level: int | None, **declared: Unpack[Declared]
+) -> Callable[[Callable[..., Any]], ModulePass]:
+    """Make a pass of a function `(model, ctx, *, options)`, which edits the whole model in place.
+
+    A class with `transform_module(model, ctx)` will do too.
+
+    Args:
+        opt_level: the level from which on it runs; None is opt-in.
+        declared: see `Declared`.
+
+    Raises:
+        UsageError: the pass does not fit together.
+    """
+
+    def decorate(function: Callable[..., Any]) -> ModulePass:
+        info = _info(function, "module", opt_level, declared)
+        body = _body(function, "transform_module", info.name)
+        return ModulePass(info=info, _options=_defaults(info), function=body)
+
+    return decorate
+
+
+# --- what is known of a pass ----------------------------------------------------------------------
+
+
+def _defaults(info: PassInfo) -> dict[str, Any]:
+    return checked_options(info.options, {}, info.name)
+
+
+def _info(
+    function: Callable[..., Any], kind: str, opt_level: int | None, declared: Declared
+) -> PassInfo:
+    if not callable(function):
+        raise UsageError(f"a pass is made of a function or a class, not of {function!r}")
+    name = declared.get("name", "") or _name_of(function)
+    info = PassInfo(
+        name=name,
+        opt_level=_level(opt_level, name),
+        kind=kind,
+        required=_names(declared, "required", name),
+        followed_by=_names(declared, "followed_by", name),
+        conflicts=_names(declared, "conflicts", name),
+        numerics=_numerics(declared.get("numerics", Numerics.EXACT), name),
+        changes_interface=declared.get("changes_interface", False),
+        analysis=declared.get("analysis", False),
+        law=_law(function, name),
+        doc=inspect.getdoc(function) or "",
+        source=_source(function),
+        options=options_of(function, name),
+    )
+    return _checked(info)
+
+
+def _checked(info: PassInfo) -> PassInfo:
+    by_level = info.opt_level is not None
+    if by_level and (info.changes_interface or info.numerics is Numerics.LOSSY):
+        what = "changes the interface" if info.changes_interface else "is lossy"
+        raise UsageError(f"{info.name} {what}, so no level may imply it: opt_level=None")
+    return info
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__name__", type(function).__name__)
+    if not isinstance(function, type):
+        return str(name)
+    # FuseThis is fuse_this: the same name that the registry would find it under.
+    return "".join(f"_{char.lower()}" if char.isupper() else char for char in name).strip("_")
+
+
+def _level(opt_level: int | None, name: str) -> int | None:
+    if opt_level is None or (type(opt_level) is int and opt_level >= 0):
+        return opt_level
+    raise UsageError(f"{name}: opt_level takes an integer from 0, or None, not {opt_level!r}")
+
+
+def _names(declared: Declared, key: str, name: str) -> tuple[str, ...]:
+    given: Any = declared.get(key, ())
+    if isinstance(given, str) or not all(isinstance(item, str) for item in given):
+        raise UsageError(f"{name}: {key} takes a list of pass names, not {given!r}")
+    return tuple(given)
+
+
+def _numerics(numerics: Numerics | str, name: str) -> Numerics:
+    try:
+        return Numerics(numerics)
+    except ValueError:
+        known = ", ".join(Numerics)
+        raise UsageError(f"{name}: numerics is one of {known}, not {numerics!r}") from None
+
+
+def _law(function: Callable[..., Any], name: str) -> str:
+    """Return the first line of the file, if it is the file of this pass."""
+    module = sys.modules.get(function.__module__)
+    stem = os.path.splitext(os.path.basename(getattr(module, "__file__", None) or ""))[0]
+    doc = (getattr(module, "__doc__", None) or "").strip()
+    return doc.splitlines()[0] if stem == name and doc else ""
+
+
+def _source(function: Callable[..., Any]) -> str:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is not None:
+        return f"{code.co_filename}:{code.co_firstlineno}"
+    return getattr(sys.modules.get(function.__module__), "__file__", None) or ""
+
+
+def _body(function: Callable[..., Any], method: str, name: str) -> Callable[..., Any]:
+    """Return the function to call: the one given, or one that makes an instance and asks it."""
+    if not isinstance(function, type):
+        _check_positional(function, name)
+        return function
+    if not callable(getattr(function, method, None)):
+        raise UsageError(f"{name}: the class of a pass has a method {method}(self, ..., ctx)")
+
+    def body(subject: Any, ctx: Any, **options: Any) -> Any:
+        return getattr(function(**options), method)(subject, ctx)
+
+    return body
+
+
+def _check_positional(function: Callable[..., Any], name: str) -> None:
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError as error:
+        raise UsageError(
+            f"{name}: a pass function takes two arguments, the graph or model and the context, and "
+            f"options by keyword ({error})"
+        ) from error

@@ -1,0 +1,254 @@
+"""Running a pass: decide, dependencies, hooks, transaction, follow-ups.
+
+The one way in which passes run, for a direct call, inside a pipeline and as a dependency alike.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tiered.context import LISTENER, Decision, PassContext, PassResult, Place, Watch
+from tiered.errors import PassError, TieredError
+from tiered.graph import Model, Node, RewriteRecord
+from tiered.passes.memory import memory_of
+from tiered.passes.recording import Allows, PassRun
+from tiered.registry import registry
+
+if TYPE_CHECKING:
+    from tiered.passes.base import Pass
+
+NOTHING: tuple[str, ...] = ()
+_LOG = logging.getLogger("tiered")
+_NODE_WISE = ("rewrite", "function")
+
+
+def execute(pass_: Pass, model: Model, ctx: PassContext, place: Place) -> None:
+    """Run a pass on a model; if that raises, the model is as it was, whatever had been done.
+
+    Raises:
+        PassError: the pass, or one that it runs, raised.
+        TieredError: a check or verification failed, or something was used wrongly.
+    """
+    is_bare = not PassContext.is_active()
+    with _entered(ctx) as context, _limited(model, context), model.transaction():
+        Execution(model, context).execute(pass_, place)
+    if is_bare and not (last := ctx.report.results[-1]).ran:
+        # Nobody holds this context, so nobody could ask it why nothing happened.
+        _LOG.warning("%s did not run: %s (`.apply` runs it anyway)", last.text, last.reason)
+
+
+@contextmanager
+def _entered(ctx: PassContext) -> Iterator[PassContext]:
+    """Make the context the one that holds, if it is not."""
+    if PassContext.is_active() and PassContext.current() is ctx:
+        yield ctx
+    else:
+        with ctx:
+            yield ctx
+
+
+@contextmanager
+def _limited(model: Model, ctx: PassContext) -> Iterator[None]:
+    """Let no rewrite through after the last one that the context allows."""
+    before = model.gate.limit
+    if ctx.rewrite_limit is not None:
+        model.gate.limit = ctx.rewrite_limit
+    try:
+        yield
+    finally:
+        model.gate.limit = before
+
+
+class Execution:
+    """One outermost call: the passes that it runs share model, context and watchers."""
+
+    def __init__(self, model: Model, ctx: PassContext) -> None:
+        self.model = model
+        self.ctx = ctx
+        self.memory = memory_of(model)
+        self.watch = Watch(ctx.watchers, model)
+        self._reports = [context.report for context in ctx.chain]
+        self._following: list[str] = []
+        # Function passes see the context, so their outcome may depend on it.
+        settings = tuple(sorted((key, repr(value)) for key, value in ctx.config_set.items()))
+        self._settings = (ctx.opt_level, ctx.backend, settings)
+
+    def execute(self, pass_: Pass, place: Place) -> tuple[str, ...]:
+        """Run a pass if the context says so; return the names of the passes that changed something.
+
+        Raises:
+            PassError: a pass raised.
+            TieredError: a check or verification failed, or something was used wrongly.
+        """
+        decision = self._decide(pass_, place)
+        if not decision:
+            self._record(PassResult(pass_.info, str(pass_), False, decision.reason))
+            self.watch.skipped(pass_.info, decision)
+            return NOTHING
+        changed = self._run_dependencies(pass_, place)
+        own = self._attempt(pass_, place, decision)
+        followers = self._run_followers(pass_, place) if own else NOTHING
+        return (*changed, *own, *followers)
+
+    def _decide(self, pass_: Pass, place: Place) -> Decision:
+        decision = self.ctx.decide(pass_, place)
+        if decision and (refused := self.watch.veto(pass_.info)) is not None:
+            return Decision(False, f"instrument {refused} said no")
+        return decision
+
+    def _run_dependencies(self, pass_: Pass, place: Place) -> tuple[str, ...]:
+        """Run what the pass requires, where the model moved since that last ran."""
+        changed = NOTHING
+        for name in pass_.info.required:
+            needed = registry.load(name)
+            ended = self.memory.ended.get(str(needed))
+            if ended is None or self.model.journal.moved_since(ended):
+                changed += self.execute(needed, place.beside(pass_.name))
+        return changed
+
+    def _run_followers(self, pass_: Pass, place: Place) -> tuple[str, ...]:
+        """Run what follows a pass that changed something; never a pass inside its own following."""
+        changed = NOTHING
+        self._following.append(pass_.name)
+        try:
+            for name in pass_.info.followed_by:
+                follower = registry.load(name)
+                if follower.name not in self._following:
+                    changed += self.execute(follower, place.beside(pass_.name))
+        finally:
+            self._following.pop()
+        return changed
+
+    # --- one pass ---------------------------------------------------------------------------------
+
+    def _attempt(self, pass_: Pass, place: Place, decision: Decision) -> tuple[str, ...]:
+        """Run a pass as a transaction and record what came of it; return who changed the model."""
+        memory, journal, gate = self.memory, self.model.journal, self.model.gate
+        run = PassRun(pass_, place, allows=_allows(pass_, decision))
+        before, length, rewrites = journal.stamp(), len(journal), gate.count
+        made_before, started = len(memory.changed_by), time.perf_counter()
+        result = PassResult(pass_.info, str(pass_), True, decision.reason, model=memory.serial)
+        try:
+            self._transact(run, decision)
+        except Exception as error:
+            del memory.changed_by[made_before:]
+            seconds = time.perf_counter() - started
+            self._record(replace(result, seconds=seconds, error=f"{type(error).__name__}: {error}"))
+            if self.ctx.on_error == "raise":
+                raise
+            return NOTHING
+        seconds = time.perf_counter() - started
+        changed = journal.moved_since(before)
+        memory.ended[str(pass_)] = journal.stamp()
+        if changed and pass_.info.kind != "pipeline":
+            run.changed.append(pass_.name)
+            memory.changed_by.append(pass_.name)
+        self._record(
+            replace(
+                result,
+                changed=changed,
+                rewrites=gate.count - rewrites,
+                edits=len(journal) - length,
+                seconds=seconds,
+                **run.notes(),
+            )
+        )
+        return tuple(run.changed)
+
+    def _transact(self, run: PassRun, decision: Decision) -> None:
+        """Run a pass between its hooks; if it or one of them raises, the model is as it was."""
+        info = run.pass_.info
+        waiting = self.watch.before(info)
+        try:
+            with self.model.transaction():
+                if info.kind == "pipeline":
+                    run.pass_.run(self.model, self, run)
+                else:
+                    self._run_leaf(run, decision)
+                told, waiting = waiting, []
+                self.watch.after(info, told)
+        except BaseException as error:
+            self.watch.failed(info, waiting, error)
+            raise
+
+    def _run_leaf(self, run: PassRun, decision: Decision) -> None:
+        """Run a pass that is no pipeline, unless it has nothing to look at since its last run."""
+        info, journal, gate = run.pass_.info, self.model.journal, self.model.gate
+        key = (str(run.pass_), decision.nodes, self._settings if info.kind == "function" else None)
+        if info.kind in _NODE_WISE:
+            run.looked = self.memory.looked.get(key)
+            if run.looked is not None and not journal.moved_since(run.looked):
+                return
+        before, refused = journal.stamp(), gate.refused
+        with self._listening(run), self._blaming(run):
+            run.pass_.run(self.model, self, run)
+            if info.analysis and journal.moved_since(before):
+                raise PassError(f"{info.name} is an analysis, but it edited the model")
+        # A rule leaves nothing to do for itself; a function may find more in what it made.
+        is_done = info.kind == "rewrite" or not journal.moved_since(before)
+        if is_done and gate.refused == refused and gate.is_open:
+            self.memory.looked[key] = journal.stamp()
+        else:
+            self.memory.looked.pop(key, None)
+
+    @contextmanager
+    def _listening(self, run: PassRun) -> Iterator[None]:
+        """Note the rewrites of a pass, and tell the instruments that want to know of them."""
+        gate, info, tells = self.model.gate, run.pass_.info, self.watch.wants_rewrites
+
+        def listen(record: RewriteRecord) -> None:
+            run.applied.append((record.node_name, record.law))
+            if tells:
+                self.watch.rewrote(info, record)
+
+        before, gate.pass_name = gate.pass_name, info.name
+        gate.listeners.append(listen)
+        token = LISTENER.set(run)
+        try:
+            yield
+        finally:
+            LISTENER.reset(token)
+            gate.listeners.remove(listen)
+            gate.pass_name = before
+
+    @contextmanager
+    def _blaming(self, run: PassRun) -> Iterator[None]:
+        """Make the error of a pass name the pass, the rewrite, and what ran before."""
+        try:
+            yield
+        except TieredError as error:
+            error.add_note(f"in pass {run.pass_}{self._history()}")
+            raise
+        except Exception as error:
+            number = self.model.gate.count + 1
+            raise PassError(
+                f"{run.pass_} failed at rewrite #{number} of {self.model.label}: "
+                f"{type(error).__name__}: {error}{self._history()}"
+            ) from error
+
+    def _history(self) -> str:
+        made = list(dict.fromkeys(self.memory.changed_by))
+        return f"\n  changed before it by {', '.join(made)}" if made else ""
+
+    def _record(self, result: PassResult) -> None:
+        for report in self._reports:
+            report.results.append(result)
+
+
+def _allows(pass_: Pass, decision: Decision) -> Allows | None:
+    """Return which nodes a pass may rewrite, by its own scope and by the entries that fit it."""
+    scope, rules = pass_.scope, decision.nodes
+    if rules is None:
+        return None if scope is None else scope.holds
+    if scope is None:
+        return rules.allow
+
+    def both(node: Node) -> bool:
+        return scope.holds(node) and rules.allow(node)
+
+    return both

@@ -1,0 +1,77 @@
+"""What one run of one pass is told, and what it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tiered.context import NodeNote, Place, SaidKind, note_of
+from tiered.errors import UsageError
+from tiered.graph import Node, Stamp
+from tiered.rewrite import Skip
+
+if TYPE_CHECKING:
+    from tiered.passes.base import Pass
+
+Allows = Callable[[Node], bool]
+
+
+@dataclass(slots=True)
+class PassRun:
+    """One run of one pass.
+
+    Attributes:
+        pass_: the pass.
+        place: where it stands.
+        looked: the moment since which there may be something new for it; None looks everywhere.
+        allows: which nodes it may rewrite; None for all.
+        changed: the names of the passes that changed something: those in a pipeline, or itself.
+        applied: the node and the law of each rewrite.
+    """
+
+    pass_: Pass
+    place: Place
+    looked: Stamp | None = None
+    allows: Allows | None = None
+    changed: list[str] = field(default_factory=list)
+    applied: list[tuple[str, str]] = field(default_factory=list)
+    _missed: dict[Node, Skip] = field(default_factory=dict)
+    _said: list[tuple[SaidKind, Node | None, Skip | str]] = field(default_factory=list)
+
+    def missed(self, node: Node, reason: Skip) -> None:
+        """Note a node that was left alone."""
+        self._missed[node] = reason
+
+    def say(self, kind: SaidKind, reason: Skip | str, node: Node | None = None) -> None:
+        """Note what was declined or found out, of a node or of none."""
+        self._said.append((kind, node, reason))
+
+    def returned(self, outcome: object, subject: object) -> None:
+        """Take what the function of the pass returned: nothing, a Skip, or what it was called with.
+
+        Raises:
+            UsageError: it returned something else, which would be lost.
+        """
+        if isinstance(outcome, Skip):
+            self.say("missed", outcome)
+        elif outcome is not None and outcome is not subject:
+            raise UsageError(
+                f"{self.pass_.name} returned a {type(outcome).__name__}: a pass edits in place and "
+                "returns None or a Skip (tiered.proto_pass lifts functions that return a model)"
+            )
+
+    def notes(self) -> dict[str, Any]:
+        """Return what a `PassResult` keeps, without the nodes that are gone by now."""
+        notes: dict[str, list[NodeNote]] = {"missed": [], "found": []}
+        for node, skip in self._missed.items():
+            if node.graph is not None:
+                notes["missed"].append(_note(node, skip))
+        for kind, subject, reason in self._said:
+            notes[kind].append(_note(subject, reason))
+        notes["applied"] = [note_of("", label, law) for label, law in self.applied]
+        return {kind: tuple(of_kind) for kind, of_kind in notes.items()}
+
+
+def _note(node: Node | None, reason: Skip | str) -> NodeNote:
+    return note_of(node.op_type, node.label, reason) if node else note_of("", "", reason)

@@ -1,0 +1,251 @@
+"""Pipeline: what Sequential and Fixpoint have in common: listed, planned, edited, written."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar
+
+from tiered.context import Decision, PassContext, Place
+from tiered.errors import PassNotFoundError, UsageError, did_you_mean
+from tiered.options import Option, checked_options
+from tiered.passes import Pass, PassInfo
+from tiered.registry import registry
+from tiered.runtime.numerics import Numerics
+
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+_RESERVED = ("fix", "sequential")
+_CLASSES = list(Numerics)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One pass of a pipeline: where it stands, and whether it would run."""
+
+    pass_: Pass
+    place: Place
+    decision: Decision
+
+
+class Pipeline(Pass):
+    """Passes in order, as a value.
+
+    The edits return a new pipeline. They name a pass by any of its names, or by its place
+    (`fold_constant:2`), and reach into groups; without a place they act wherever the pass stands.
+    """
+
+    passes: tuple[Pass, ...]
+    group: str
+    """The name that was given, or ""."""
+
+    def _fill(
+        self,
+        passes: Iterable[Pass | str],
+        group: str | None,
+        unnamed: str,
+        options: Sequence[Option],
+        given: Mapping[str, Any],
+    ) -> None:
+        """Set everything; for the constructors, which say what it is called without a name."""
+        made = passes_of(passes)
+        name = _checked_name(group)
+        values = checked_options(options, given, name or unnamed)
+        info = PassInfo(
+            name=name or unnamed,
+            opt_level=values["opt_level"],
+            kind="pipeline",
+            numerics=max((p.info.numerics for p in made), key=_CLASSES.index, default=_CLASSES[0]),
+            changes_interface=any(p.info.changes_interface for p in made),
+            options=tuple(options),
+        )
+        Pass.__init__(self, info=info, _options=values)
+        object.__setattr__(self, "passes", made)
+        object.__setattr__(self, "group", name)
+
+    @abstractmethod
+    def _made_of(self, passes: Iterable[Pass | str], **options: Any) -> Self:
+        """Return the same kind of pipeline, of the same name, of other passes and options."""
+
+    def with_options(self, **options: Any) -> Self:
+        """Return the same pipeline with other options; those not given stay.
+
+        Raises:
+            OptionError: an unknown option, or a value of the wrong type.
+        """
+        checked = checked_options(self.info.options, {**self.options, **options}, self.name)
+        return self._made_of(self.passes, **checked)
+
+    def on(self, scope: Any) -> Self:
+        """Return the pipeline with each of its passes bound to a part of a model."""
+        return self._made_of([p.on(scope) for p in self.passes], **self.options)
+
+    # --- contents ---------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Pass]:
+        return iter(self.passes)
+
+    def __len__(self) -> int:
+        return len(self.passes)
+
+    def leaves(self) -> Iterator[Pass]:
+        """Yield the passes of all groups in order."""
+        for pass_ in self.passes:
+            if isinstance(pass_, Pipeline):
+                yield from pass_.leaves()
+            else:
+                yield pass_
+
+    @property
+    def parks(self) -> bool:
+        """Whether opt-in passes wait here until a context requires them."""
+        return False
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of the text: equal for equal pipelines, in every process."""
+        return hashlib.sha256(str(self).encode()).hexdigest()
+
+    def places(self, place: Place) -> Iterator[tuple[Pass, Place]]:
+        """Yield each pass with where it stands, the pipeline itself being at `place`."""
+        earlier = Counter(place.earlier)
+        inside = replace(
+            place,
+            groups=(*place.groups, self.group) if self.group else place.groups,
+            parks=place.parks or self.parks,
+            asked=place.asked and not self.parks,
+        )
+        for pass_ in self.passes:
+            occurrence = 0 if place.needed_by else earlier[pass_.name] + 1
+            before = dict(earlier) if isinstance(pass_, Pipeline) else {}
+            yield pass_, replace(inside, occurrence=occurrence, earlier=before)
+            earlier.update(_names(pass_))
+
+    def plan(self, ctx: PassContext | None = None, place: Place | None = None) -> list[Step]:
+        """Return every pass with the decision about it in a context, by default the one here."""
+        context, where = ctx or PassContext.current(), place or Place()
+        return list(self._plan(context, where, context.decide(self, where)))
+
+    def _plan(self, ctx: PassContext, place: Place, decision: Decision) -> Iterator[Step]:
+        for pass_, where in self.places(place):
+            here = ctx.decide(pass_, where) if decision else decision
+            if isinstance(pass_, Pipeline):
+                yield from pass_._plan(ctx, where, here)
+            else:
+                yield Step(pass_, where, here)
+
+    # --- edits ------------------------------------------------------------------------------------
+
+    def insert_before(self, target: str, *passes: Pass | str) -> Self:
+        """Return the pipeline with passes before the target.
+
+        Raises:
+            PassNotFoundError: the pipeline has no such pass, or one inserted does not exist.
+        """
+        return self._edited(target, lambda found: (*passes, found))
+
+    def insert_after(self, target: str, *passes: Pass | str) -> Self:
+        """Return the pipeline with passes after the target; raises as `insert_before`."""
+        return self._edited(target, lambda found: (found, *passes))
+
+    def replace(self, target: str, *passes: Pass | str) -> Self:
+        """Return the pipeline with passes in the place of the target; raises as `insert_before`."""
+        return self._edited(target, lambda _: passes)
+
+    def drop(self, target: str) -> Self:
+        """Return the pipeline without the target; raises as `insert_before`."""
+        return self._edited(target, lambda _: ())
+
+    def _edited(self, target: str, edit: Callable[[Pass], Iterable[Pass | str]]) -> Self:
+        editor = _Editor(target, edit)
+        result = editor.edited(self)
+        if not editor.hits:
+            raise PassNotFoundError(
+                f"the pipeline has no {target!r}{did_you_mean(target, editor.seen)}\n  {self}"
+            )
+        return result
+
+    # --- text -------------------------------------------------------------------------------------
+
+    @property
+    def element(self) -> str:
+        """The text of this pipeline inside another one."""
+        return str(self)
+
+    @property
+    def inner(self) -> str:
+        """The text of the passes."""
+        return ",".join(p.element if isinstance(p, Pipeline) else str(p) for p in self.passes)
+
+
+class _Editor:
+    """Rebuilds a pipeline with an edit at one target, counting the places of each name."""
+
+    def __init__(self, target: str, edit: Callable[[Pass], Iterable[Pass | str]]) -> None:
+        head, _, self.number = target.partition(":")
+        self.wanted = _target_names(head)
+        self.edit = edit
+        self.seen: Counter[str] = Counter()
+        self.hits = 0
+
+    def edited(self, pipeline: PipelineT) -> PipelineT:
+        made: list[Pass | str] = []
+        for pass_ in pipeline.passes:
+            self.seen[pass_.name] += 1
+            if pass_.name in self.wanted and self.number in ("", str(self.seen[pass_.name])):
+                self.hits += 1
+                made += self.edit(pass_)
+            else:
+                made.append(self.edited(pass_) if isinstance(pass_, Pipeline) else pass_)
+        return pipeline._made_of(made, **pipeline.options)
+
+
+PipelineT = TypeVar("PipelineT", bound=Pipeline)
+
+
+def passes_of(passes: Iterable[Pass | str]) -> tuple[Pass, ...]:
+    """Return the passes that passes and text stand for.
+
+    Raises:
+        PassNotFoundError: an unknown name.
+        UsageError: something is neither a pass nor text.
+    """
+    # The grammar makes pipelines, so it imports this module.
+    from tiered.pipeline.text import parse_elements
+
+    if isinstance(passes, str):
+        return parse_elements(passes)
+    if not hasattr(passes, "__iter__"):
+        raise UsageError(f"a pipeline takes a list of passes, not {passes!r}")
+    made: list[Pass] = []
+    for item in passes:
+        if isinstance(item, str):
+            made += parse_elements(item)
+        elif isinstance(item, Pass):
+            made.append(item)
+        else:
+            raise UsageError(f"a pipeline takes passes and their names, not {item!r}")
+    return tuple(made)
+
+
+def _checked_name(name: str | None) -> str:
+    if not name or (_NAME.fullmatch(name) and name not in _RESERVED):
+        return name or ""
+    raise UsageError(f"a group cannot be called {name!r}")
+
+
+def _names(pass_: Pass) -> list[str]:
+    """Return the names that a pass puts into a pipeline: its own and those inside."""
+    if not isinstance(pass_, Pipeline):
+        return [pass_.name]
+    return [pass_.name, *(name for inner in pass_.passes for name in _names(inner))]
+
+
+def _target_names(name: str) -> tuple[str, ...]:
+    try:
+        return (name, *registry.resolve(name))
+    except PassNotFoundError:
+        return (name,)  # a group, or a pass that no registry knows

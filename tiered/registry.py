@@ -1,0 +1,299 @@
+"""Names to passes: found by walking folders, loaded one by one, when asked for.
+
+The file name is the pass name, so a name resolves to its file without importing any other. Other
+packages add passes through the entry-point group `tiered.passes`, scripts through `register`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from tiered.aliases import ALIASES
+from tiered.errors import PassNotFoundError, UsageError, did_you_mean
+from tiered.options import Option
+from tiered.runtime.numerics import Numerics
+
+if TYPE_CHECKING:
+    from tiered.passes import Pass
+
+PACKAGES = ("tiered.function_passes", "tiered.module_passes")
+ENTRY_POINTS = "tiered.passes"
+
+
+@dataclass(frozen=True, slots=True)
+class PassInfo:
+    """What is known of a pass without running it; hooks receive it too.
+
+    `opt_level` None is opt-in; `kind` is one of rewrite, function, module, proto and pipeline;
+    `law` is the first line of the pass's file, `source` where the pass is written.
+    """
+
+    name: str
+    opt_level: int | None = 0
+    kind: str = "module"
+    required: tuple[str, ...] = ()
+    followed_by: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    numerics: Numerics = Numerics.EXACT
+    changes_interface: bool = False
+    analysis: bool = False
+    law: str = ""
+    doc: str = ""
+    source: str = ""
+    options: tuple[Option, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """Where a pass is, for messages, and how to get it."""
+
+    where: str
+    load: Callable[[], Any]
+
+
+def is_glob(name: str) -> bool:
+    """Tell whether a name is a pattern."""
+    return any(char in name for char in "*?[")
+
+
+class Registry:
+    """All passes that can be named; `tiered` has one, tests make their own."""
+
+    def __init__(
+        self, packages: Iterable[str] = PACKAGES, entry_points: str | None = ENTRY_POINTS
+    ) -> None:
+        self._packages = tuple(packages)
+        self._entry_points = entry_points
+        self._registered: dict[str, _Entry] = {}
+        self._files: dict[str, _Entry] | None = None
+        self._plugins: dict[str, _Entry] | None = None
+        self._loaded: dict[str, Pass] = {}
+
+    # --- names ------------------------------------------------------------------------------------
+
+    def names(self) -> tuple[str, ...]:
+        """Return all names, sorted, without importing a pass.
+
+        Raises:
+            UsageError: two passes have the same name.
+        """
+        return tuple(sorted({**self._walked(), **self._plugged(), **self._registered}))
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._find(name) is not None
+
+    def resolve(self, name: str) -> tuple[str, ...]:
+        """Return the canonical names that a name stands for: itself, or those of an alias.
+
+        Raises:
+            PassNotFoundError: no pass and no alias has this name.
+        """
+        if name in self:
+            return (name,)
+        squashed = _squash(name)
+        same = tuple(known for known in self.names() if _squash(known) == squashed)
+        if same:
+            return same
+        meant = _aliases().get(squashed, ())
+        found = tuple(target for target in meant if target in self)
+        if not found:
+            raise self._not_found(name, meant)
+        return found
+
+    def expand(self, pattern: str) -> tuple[str, ...]:
+        """Return the canonical names that a glob fits, sorted.
+
+        Raises:
+            PassNotFoundError: it fits none.
+        """
+        found = tuple(name for name in self.names() if fnmatchcase(name, pattern))
+        if not found:
+            raise PassNotFoundError(f"no pass fits {pattern!r} ({self._count()})")
+        return found
+
+    # --- passes -----------------------------------------------------------------------------------
+
+    def load(self, name: str) -> Pass:
+        """Return the pass of a name or of an alias that stands for one pass.
+
+        Raises:
+            PassNotFoundError: no pass has this name, or its file cannot be imported.
+            UsageError: the alias stands for several, or the file does not define its pass.
+        """
+        if (known := self._loaded.get(name)) is not None:
+            return known
+        canonical = self.resolve(name)
+        if len(canonical) > 1:
+            raise UsageError(f"{name!r} stands for {' and '.join(canonical)}; name one of them")
+        found = self._load(canonical[0])
+        self._loaded[canonical[0]] = found
+        return found
+
+    def load_all(self) -> dict[str, Pass]:
+        """Return every pass by its canonical name."""
+        return {name: self.load(name) for name in self.names()}
+
+    def register(self, pass_: Pass, *, replace: bool = False) -> Pass:
+        """Add a pass that no folder and no entry point has, and return it.
+
+        Raises:
+            UsageError: the name is taken (say `replace=True` to take it over from a script).
+        """
+        name = pass_.info.name
+        known = self._find(name)
+        taken = known is not None and not (replace and name in self._registered)
+        if known is not None and taken and self._loaded.get(name) is not pass_:
+            raise UsageError(f"there are two passes {name!r}: {known.where} and {_where(pass_)}")
+        self._registered[name] = _Entry(_where(pass_), lambda: pass_)
+        self._loaded[name] = pass_
+        return pass_
+
+    def unregister(self, name: str) -> None:
+        """Take away what `register` added."""
+        if self._registered.pop(name, None) is not None:
+            del self._loaded[name]
+
+    def dependencies(self, info: PassInfo) -> tuple[Pass, ...]:
+        """Return all passes which a pass requires, directly or not, in the order to run them.
+
+        Raises:
+            UsageError: passes require each other in a circle.
+        """
+        ordered: dict[str, Pass] = {}
+        self._depend(info, (info.name,), ordered)
+        return tuple(ordered.values())
+
+    def _depend(self, info: PassInfo, path: tuple[str, ...], ordered: dict[str, Pass]) -> None:
+        for name in info.required:
+            needed = self.load(name)
+            if needed.name in path:
+                circle = " -> ".join((*path[path.index(needed.name) :], needed.name))
+                raise UsageError(f"passes require each other: {circle}")
+            if needed.name not in ordered:
+                self._depend(needed.info, (*path, needed.name), ordered)
+                ordered[needed.name] = needed
+
+    # --- where passes are -------------------------------------------------------------------------
+
+    def _find(self, name: str) -> _Entry | None:
+        """Return where a canonical name is; entry points are asked last, as that is slow."""
+        for known in (self._registered, self._walked()):
+            if name in known:
+                return known[name]
+        return self._plugged().get(name)
+
+    def _load(self, name: str) -> Pass:
+        entry = self._find(name)
+        assert entry is not None, name
+        try:
+            found = entry.load()
+        except UsageError:
+            raise
+        except Exception as error:
+            raise PassNotFoundError(
+                f"pass {name!r} cannot be loaded from {entry.where}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        info = getattr(found, "info", None)
+        if not isinstance(info, PassInfo) or info.name != name:
+            raise UsageError(f"{entry.where} does not define a pass {name!r}, as its name says")
+        loaded: Pass = found
+        return loaded
+
+    def _walked(self) -> Mapping[str, _Entry]:
+        if self._files is None:
+            files: dict[str, _Entry] = {}
+            for package in self._packages:
+                for module, path in _pass_files(package):
+                    name = module.rpartition(".")[2]
+                    _add(files, name, _Entry(path, _attribute_of(module, name)))
+            self._files = files
+        return self._files
+
+    def _plugged(self) -> Mapping[str, _Entry]:
+        if self._plugins is None:
+            plugins: dict[str, _Entry] = {}
+            for point in importlib.metadata.entry_points(group=self._entry_points or ""):
+                where = f"entry point {point.value!r} of {point.dist.name if point.dist else '?'}"
+                walked = self._walked().get(point.name)
+                if walked is not None:
+                    plugins[point.name] = walked
+                _add(plugins, point.name, _Entry(where, point.load))
+            self._plugins = plugins
+        return self._plugins
+
+    # --- messages ---------------------------------------------------------------------------------
+
+    def _not_found(self, name: str, meant: tuple[str, ...]) -> PassNotFoundError:
+        if meant:
+            return PassNotFoundError(
+                f"no pass named {name!r}: it stands for {' and '.join(meant)}, "
+                f"which this tiered does not have ({self._count()})"
+            )
+        names = self.names()
+        close = did_you_mean(name, names) or did_you_mean(_snake(name), names)
+        return PassNotFoundError(f"no pass named {name!r}{close} ({self._count()})")
+
+    def _count(self) -> str:
+        return f"`tiered passes` lists all {len(self.names())}"
+
+
+def _pass_files(package: str) -> Iterator[tuple[str, str]]:
+    """Yield (module, path) of the pass files below a package; only its parents are imported."""
+    spec = importlib.util.find_spec(package)
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        yield from _walk(package, folder)
+
+
+def _walk(package: str, folder: str) -> Iterator[tuple[str, str]]:
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            stem, extension = os.path.splitext(entry.name)
+            if stem.startswith(("_", ".")):
+                continue
+            if entry.is_dir():
+                yield from _walk(f"{package}.{entry.name}", entry.path)
+            elif extension == ".py":
+                yield f"{package}.{stem}", entry.path
+
+
+def _attribute_of(module: str, name: str) -> Callable[[], Any]:
+    def load() -> Any:
+        imported: ModuleType = importlib.import_module(module)
+        return getattr(imported, name, None)
+
+    return load
+
+
+def _add(known: dict[str, _Entry], name: str, entry: _Entry) -> None:
+    if name in known:
+        raise UsageError(f"there are two passes {name!r}: {known[name].where} and {entry.where}")
+    known[name] = entry
+
+
+def _where(pass_: Pass) -> str:
+    return pass_.info.source or "a script"
+
+
+def _aliases() -> dict[str, tuple[str, ...]]:
+    return {_squash(alias): targets for alias, targets in ALIASES.items()}
+
+
+def _squash(name: str) -> str:
+    """Return what CamelCase, kebab-case and snake_case of a name have in common."""
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{char.lower()}" if char.isupper() else char for char in name).strip("_")
+
+
+registry = Registry()

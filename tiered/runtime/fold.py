@@ -1,0 +1,92 @@
+"""Evaluating constant nodes: many in one session, and around those that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+
+from tiered.errors import RuntimeFailure
+from tiered.graph.types import write_type
+from tiered.runtime.session import Session
+
+if TYPE_CHECKING:
+    from tiered.graph.node import Node
+    from tiered.graph.value import Value
+
+Array = np.ndarray[Any, Any]
+OnFailure = Callable[["Value", RuntimeFailure], None]
+
+
+def evaluate(wanted: Sequence[Value], on_failure: OnFailure) -> dict[Value, Array]:
+    """Return the numbers of values that depend on constants alone.
+
+    All are computed in one session, by onnxruntime with its optimisations off and by the model's
+    own opset. Where that fails the batch is halved, until what cannot be computed is left alone.
+
+    Args:
+        wanted: values of one graph, each produced by a node whose every ancestor is constant.
+        on_failure: told each value that cannot be computed, and why.
+    """
+    if not wanted:
+        return {}
+    try:
+        outputs = Session(_model_of(wanted)).run({})
+    except RuntimeFailure as error:
+        if len(wanted) == 1:
+            on_failure(wanted[0], error)
+            return {}
+        middle = len(wanted) // 2
+        return evaluate(wanted[:middle], on_failure) | evaluate(wanted[middle:], on_failure)
+    return {value: np.asarray(outputs[value.name]) for value in wanted}
+
+
+def _model_of(wanted: Sequence[Value]) -> onnx.ModelProto:
+    """Return a model without inputs that computes the values."""
+    graph = wanted[0].owner
+    nodes, constants = ancestors(wanted)
+    proto = onnx.ModelProto(ir_version=max(graph.model.ir_version, 4))
+    for domain, version in graph.root.opset_imports.items():
+        proto.opset_import.add(domain=domain, version=version)
+    proto.graph.name = "constants"
+    for node in nodes:
+        proto.graph.node.add().CopyFrom(node.proto)
+        # Names serve nobody here, and files exist where two nodes share one.
+        proto.graph.node[-1].ClearField("name")
+    for value in constants:
+        tensor = value.tensor
+        assert tensor is not None
+        stored = tensor.to_proto(value.name)
+        if tensor.is_external:
+            stored = onnx.numpy_helper.from_array(tensor.numpy(), value.name)
+        proto.graph.initializer.append(stored)
+    for value in wanted:
+        proto.graph.output.add(name=value.name, type=write_type(value.type))
+    return proto
+
+
+def ancestors(wanted: Iterable[Value]) -> tuple[list[Node], list[Value]]:
+    """Return the nodes that compute values, producers first, and the constants which they read."""
+    nodes: dict[Node, None] = {}
+    constants: dict[Value, None] = {}
+    stack: list[tuple[Node, bool]] = [
+        (value.producer, False) for value in reversed(list(wanted)) if value.producer is not None
+    ]
+    while stack:
+        node, is_ready = stack.pop()
+        if node in nodes:
+            continue
+        if is_ready:
+            nodes[node] = None
+            continue
+        stack.append((node, True))
+        for value in reversed(node.inputs):
+            if value is None:
+                continue
+            if value.tensor is not None:
+                constants[value] = None
+            elif value.producer is not None:
+                stack.append((value.producer, False))
+    return list(nodes), list(constants)

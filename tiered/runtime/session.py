@@ -1,0 +1,282 @@
+"""Run a model: on onnxruntime as it stands (no optimisations of its own), or on onnx.reference."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from tiered.errors import RuntimeFailure
+from tiered.runtime.dtypes import is_float
+
+if TYPE_CHECKING:
+    import onnx
+
+    ModelLike = onnx.ModelProto | bytes | str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class _RawType:
+    """A tensor type that onnxruntime has and numpy has not: its number in onnx, dtype, width."""
+
+    onnx_type: int
+    dtype: np.dtype[Any]
+    bits: int
+
+
+# onnxruntime's name of the type -> how to move it. The numbers are TensorProto.DataType's.
+_RAW_TYPES = {
+    f"tensor({name})": _RawType(number, np.dtype(dtype), bits)
+    for name, number, dtype, bits in (
+        ("bfloat16", 16, ml_dtypes.bfloat16, 16),
+        ("float8e4m3fn", 17, ml_dtypes.float8_e4m3fn, 8),
+        ("float8e4m3fnuz", 18, ml_dtypes.float8_e4m3fnuz, 8),
+        ("float8e5m2", 19, ml_dtypes.float8_e5m2, 8),
+        ("float8e5m2fnuz", 20, ml_dtypes.float8_e5m2fnuz, 8),
+        ("uint4", 21, ml_dtypes.uint4, 4),
+        ("int4", 22, ml_dtypes.int4, 4),
+        ("float4e2m1", 23, ml_dtypes.float4_e2m1fn, 4),
+        ("float8e8m0", 24, ml_dtypes.float8_e8m0fnu, 8),
+        ("uint2", 25, ml_dtypes.uint2, 2),
+        ("int2", 26, ml_dtypes.int2, 2),
+    )
+}
+_LONGEST_WORDS = 600  # characters of a runtime's message that ours repeats
+_RAW_BY_DTYPE = {raw.dtype: raw for raw in _RAW_TYPES.values()}
+
+
+class Session:
+    """A model opened by onnxruntime: CPU, its own optimisations off, one thread, silent.
+
+    The same feeds give the same outputs, run after run (random operators without a `seed`
+    attribute excepted: onnxruntime draws them anew).
+
+    Args:
+        model: a ModelProto, its bytes, or the path of a file (the way to open external data).
+        threads: onnxruntime's intra-op threads; more than one may change the order of sums.
+
+    Raises:
+        RuntimeFailure: onnxruntime cannot load the model.
+    """
+
+    def __init__(self, model: ModelLike, *, threads: int = 1) -> None:
+        ort = _onnxruntime()
+        self._label = _label(model)
+        options = ort.SessionOptions()
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.use_deterministic_compute = True
+        options.log_severity_level = 4
+        source = _loadable(model, self._label)
+        try:
+            self._session: Any = ort.InferenceSession(
+                source, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # its errors have no common base but Exception
+            raise RuntimeFailure(
+                f"onnxruntime cannot load {self._label}: {_words(error)}"
+            ) from error
+        self._input_types = {i.name: str(i.type) for i in self._session.get_inputs()}
+        for i in self._session.get_overridable_initializers():
+            self._input_types[i.name] = str(i.type)
+        self._output_types = {o.name: str(o.type) for o in self._session.get_outputs()}
+        self.inputs: tuple[str, ...] = tuple(i.name for i in self._session.get_inputs())
+        self.outputs: tuple[str, ...] = tuple(self._output_types)
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """Return each output by name: arrays, lists (sequences), dicts (maps), None (optional).
+
+        Feeds are the same kinds of values; bfloat16, float8 and 4- or 2-bit types are ml_dtypes
+        arrays on both sides. Overridable initializers may be fed and need not be.
+
+        Raises:
+            RuntimeFailure: onnxruntime refuses the feeds or fails on them.
+        """
+        raw_outputs = [n for n, t in self._output_types.items() if t in _RAW_TYPES]
+        try:
+            fed = {name: self._fed(name, value) for name, value in feeds.items()}
+            if not raw_outputs:
+                return dict(zip(self.outputs, self._session.run(None, fed), strict=True))
+            return self._run_raw(fed, raw_outputs)
+        except RuntimeFailure:
+            raise
+        except Exception as error:  # its errors have no common base but Exception
+            raise RuntimeFailure(
+                f"onnxruntime failed while running {self._label}: {_words(error)}"
+            ) from error
+
+    def _fed(self, name: str, value: Any) -> Any:
+        """Return what onnxruntime's binding takes for a value."""
+        if not isinstance(value, (np.ndarray, np.generic)):
+            if self._input_types.get(name, "").startswith("tensor("):
+                raise RuntimeFailure(
+                    f"cannot run {self._label}: input {name!r} takes an array, not "
+                    f"{type(value).__name__}"
+                )
+            return value
+        array = np.asarray(value)
+        if array.dtype.kind == "S":  # the binding would read past these
+            return np.char.decode(array, "utf-8").astype(object)
+        raw = _RAW_BY_DTYPE.get(array.dtype)
+        if raw is not None:
+            return _to_ort_value(array, raw)
+        if not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
+        return np.asarray(array, order="C")
+
+    def _run_raw(self, fed: Mapping[str, Any], raw_outputs: list[str]) -> dict[str, Any]:
+        """Run where some outputs have a type that only OrtValue carries."""
+        ort = _onnxruntime()
+        values: dict[str, Any] = {}
+        for name, value in fed.items():
+            if isinstance(value, ort.OrtValue):
+                values[name] = value
+            elif isinstance(value, np.ndarray) and value.dtype.kind not in "OU":
+                values[name] = ort.OrtValue.ortvalue_from_numpy(value)
+            else:
+                raise RuntimeFailure(
+                    f"cannot run {self._label}: onnxruntime's Python API cannot feed input "
+                    f"{name!r} ({self._input_types.get(name, 'unknown')}) while output "
+                    f"{raw_outputs[0]!r} is {self._output_types[raw_outputs[0]]}; "
+                    "cast that output to float first"
+                )
+        tensors = [n for n, t in self._output_types.items() if t.startswith("tensor(")]
+        others = [n for n in self.outputs if n not in tensors]
+        results = dict(
+            zip(tensors, self._session.run_with_ort_values(tensors, values), strict=True)
+        )
+        # Sequences, maps and optionals cannot be read out of an OrtValue (an empty optional
+        # crashes the process), so they come from a second run.
+        plain = self._session.run(others, fed) if others else []
+        outputs = dict(zip(others, plain, strict=True))
+        for name, result in results.items():
+            raw = _RAW_TYPES.get(self._output_types[name])
+            outputs[name] = result.numpy() if raw is None else _from_ort_value(result, raw)
+        return {name: outputs[name] for name in self.outputs}
+
+
+def run(model: ModelLike, feeds: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a model once on onnxruntime; `Session` says how."""
+    return Session(model).run(feeds)
+
+
+def run_reference(model: ModelLike, feeds: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a model once on onnx.reference, with the results and errors that `run` has."""
+    from onnx.reference import ReferenceEvaluator
+
+    label = _label(model)
+    source: Any = os.fspath(model) if isinstance(model, os.PathLike) else model
+    try:
+        evaluator = ReferenceEvaluator(source)
+    except Exception as error:  # anything may come out of parsing and of unknown operators
+        raise RuntimeFailure(f"onnx.reference cannot load {label}: {_words(error)}") from error
+    names = [str(name) for name in evaluator.output_names]
+    try:
+        results: Any = evaluator.run(None, dict(feeds))
+    except Exception as error:  # its operators raise whatever numpy raises
+        raise RuntimeFailure(
+            f"onnx.reference failed while running {label}: {_words(error)}"
+        ) from error
+    return {name: _plain(result) for name, result in zip(names, results, strict=True)}
+
+
+def _plain(value: Any) -> Any:
+    """Return a result of onnx.reference as `Session.run` would give it."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if value is None or isinstance(value, dict):
+        return value
+    array = np.asarray(value)
+    return array.astype(object) if array.dtype.kind in "US" else array
+
+
+def _to_ort_value(array: np.ndarray[Any, Any], raw: _RawType) -> Any:
+    ort_value = _onnxruntime().OrtValue
+    if raw.bits >= 8:
+        bits = np.asarray(array, order="C").view(f"u{raw.bits // 8}")
+        return ort_value.ortvalue_from_numpy_with_onnx_type(bits, raw.onnx_type)
+    # `..._with_onnx_type` would take one byte for each element and read the wrong ones.
+    packed = _pack(array, raw)
+    value = ort_value.ortvalue_from_shape_and_type(list(array.shape), raw.onnx_type)
+    ctypes.memmove(value.data_ptr(), packed, len(packed))
+    return value
+
+
+def _from_ort_value(value: Any, raw: _RawType) -> np.ndarray[Any, Any]:
+    shape = tuple(value.shape())
+    size = value.tensor_size_in_bytes()
+    data = ctypes.string_at(value.data_ptr(), size) if size else b""
+    if raw.bits >= 8:
+        return np.frombuffer(bytearray(data), raw.dtype).reshape(shape)
+    return _unpack(data, shape, raw)
+
+
+def _pack(array: np.ndarray[Any, Any], raw: _RawType) -> bytes:
+    """Return the bytes of a 4- or 2-bit tensor: elements in order, low bits first."""
+    per_byte = 8 // raw.bits
+    flat = array.reshape(-1)
+    codes = flat.view(np.uint8) if is_float(raw.dtype) else flat.astype(np.int8).view(np.uint8)
+    codes = codes & np.uint8((1 << raw.bits) - 1)
+    rows = np.zeros((-(-flat.size // per_byte), per_byte), np.uint8)
+    rows.reshape(-1)[: flat.size] = codes
+    shifts = np.arange(per_byte, dtype=np.uint8) * np.uint8(raw.bits)
+    return bytes(np.bitwise_or.reduce(rows << shifts, axis=1).astype(np.uint8).data)
+
+
+def _unpack(data: bytes, shape: tuple[int, ...], raw: _RawType) -> np.ndarray[Any, Any]:
+    per_byte = 8 // raw.bits
+    shifts = np.arange(per_byte, dtype=np.uint8) * np.uint8(raw.bits)
+    codes = (np.frombuffer(data, np.uint8)[:, None] >> shifts) & np.uint8((1 << raw.bits) - 1)
+    flat = codes.reshape(-1)[: int(np.prod(shape))]
+    if is_float(raw.dtype):
+        return flat.view(raw.dtype).reshape(shape)
+    if raw.dtype.name.startswith("int"):
+        sign = np.int8(1 << (raw.bits - 1))
+        return ((flat.view(np.int8) ^ sign) - sign).astype(raw.dtype).reshape(shape)
+    return flat.astype(raw.dtype).reshape(shape)
+
+
+@cache
+def _onnxruntime() -> Any:
+    import onnxruntime
+
+    return onnxruntime
+
+
+def _loadable(model: ModelLike, label: str) -> bytes | str:
+    if isinstance(model, bytes):
+        return model
+    if isinstance(model, (str, os.PathLike)):
+        return os.fspath(model)
+    try:
+        return bytes(model.SerializeToString())
+    except Exception as error:  # protobuf's EncodeError, or ValueError beyond 2 GiB
+        raise RuntimeFailure(
+            f"cannot serialise {label} ({_words(error)}); beyond 2 GiB, save it with "
+            "external data and give the path"
+        ) from error
+
+
+def _label(model: ModelLike) -> str:
+    """Name a model in a message: its path, or its graph and outputs."""
+    if isinstance(model, bytes):
+        return f"a model of {len(model)} bytes"
+    if isinstance(model, (str, os.PathLike)):
+        return f"{os.fspath(model)!r}"
+    outputs = [o.name for o in model.graph.output]
+    shown = ", ".join(outputs[:3]) + (", ..." if len(outputs) > 3 else "")
+    return f"model {model.graph.name!r} (outputs {shown or 'none'})"
+
+
+def _words(error: BaseException) -> str:
+    """Return an error's words in one line; onnxruntime's first one alone often says only where."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= _LONGEST_WORDS else f"{text[:_LONGEST_WORDS]} ..."

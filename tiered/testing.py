@@ -1,0 +1,226 @@
+"""Testing passes: what one makes of a model, that it means the same, and why it does nothing.
+
+Public, for passes of third parties too. Models are `onnx.parser` text; the header may be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+import onnx
+from onnx import numpy_helper, parser, printer
+
+from tiered.context import PassContext
+from tiered.errors import RuntimeFailure
+from tiered.graph import Graph, Model, Node, Value
+from tiered.graph.schema import default_of
+from tiered.passes import get_pass
+from tiered.runtime import Session, make_inputs, run_reference
+from tiered.runtime.compare import compare
+
+HEADER: Final = '<ir_version: 10, opset_import: ["" : {opset}{others}]>'
+
+Runtime = Literal["onnxruntime", "reference", "none"]
+
+
+def parse(text: str, *, opset: int = 21) -> onnx.ModelProto:
+    """Return the model of a text; without a header it is IR 10 at `opset`, with "com.microsoft"."""
+    text = text.strip()
+    if not text.startswith("<"):
+        others = ', "com.microsoft" : 1' if "com.microsoft." in text else ""
+        graph = f"g {text}" if text.startswith("(") else text
+        text = f"{HEADER.format(opset=opset, others=others)} {graph}"
+    try:
+        return parser.parse_model(text)
+    except parser.ParseError as error:
+        raise AssertionError(f"the model text does not parse: {error}") from error
+
+
+def assert_rewrites(
+    pass_name: str,
+    before: str,
+    after: str,
+    *,
+    opset: int = 21,
+    runtime: Runtime = "onnxruntime",
+    **options: Any,
+) -> None:
+    """Assert that a pass makes one model into another, and that the two compute the same.
+
+    The pass runs through the registry. The result is compared up to the names and the order of what
+    the interface does not show, held against onnx.checker, and given to the pass again, which must
+    find nothing to do. Both models run on ordinary and on special values (±0, ±Inf, NaN, denormals,
+    the largest) and must agree as the pass promises; special values only if it promises `exact`.
+
+    Args:
+        pass_name: the pass, or text of a pipeline's one entry without options.
+        before, after: models as text; the header is supplied.
+        opset: of the default domain, where the text has no header.
+        runtime: what runs the models; "reference" where onnxruntime has no kernel, "none" where
+            nothing has.
+        options: of the pass.
+    """
+    source = parse(before, opset=opset)
+    model = Model.from_proto(source)
+    _apply(pass_name, model, options)
+    result = model.to_proto()
+    expected = parse(after, opset=opset)
+    assert _canonical(result) == _canonical(expected), (
+        f"{pass_name} made\n{printer.to_text(result)}\nnot\n{printer.to_text(expected)}"
+    )
+    model.check_view()
+    onnx.checker.check_model(result, full_check=True)
+    mark = model.mark()
+    _apply(pass_name, model, options)
+    assert not model.changed_since(mark), f"{pass_name} is not done after one run"
+    if runtime != "none":
+        _assert_same_outputs(pass_name, source, result, runtime)
+
+
+def assert_unchanged(
+    pass_name: str, text: str, *, because: str | None = None, opset: int = 21, **options: Any
+) -> None:
+    """Assert that a pass leaves a model alone, and says why.
+
+    Args:
+        pass_name: the pass.
+        text: the model; the header is supplied.
+        because: a part of a reason that the pass must give; None where it has nothing to say.
+        opset: of the default domain, where the text has no header.
+        options: of the pass.
+    """
+    model = Model.from_proto(parse(text, opset=opset))
+    mark = model.mark()
+    reasons = _apply(pass_name, model, options)
+    assert not model.changed_since(mark), (
+        f"{pass_name} made\n{printer.to_text(model.to_proto())}\nwhere it should do nothing"
+    )
+    if because is not None:
+        assert any(because in reason for reason in reasons), (
+            f"{pass_name} gave {reasons or 'no reason'}, not {because!r}"
+        )
+
+
+def _apply(pass_name: str, model: Model, options: Mapping[str, Any]) -> list[str]:
+    """Run a pass whatever the level; return the reasons for which it left nodes alone."""
+    ctx = PassContext.isolated(opt_level=4)
+    get_pass(pass_name, **options).apply(model, ctx)
+    return [remark.reason for remark in ctx.remarks if remark.kind == "missed"]
+
+
+def _assert_same_outputs(
+    pass_name: str, before: onnx.ModelProto, after: onnx.ModelProto, runtime: Runtime
+) -> None:
+    numerics = get_pass(pass_name).info.numerics
+    run_all = [_run(model, runtime) for model in (before, after)]
+    is_exact = numerics == "exact"
+    for seed in range(4):
+        feeds = make_inputs(before, seed=seed, special=is_exact and seed > 0).feeds
+        try:
+            expected = run_all[0](feeds)
+        except RuntimeFailure:
+            # Special values may lie outside of what the model itself takes, an index say.
+            if seed == 0:
+                raise
+            continue
+        comparison = compare(expected, run_all[1](feeds), numerics)
+        assert comparison.ok, f"{pass_name} changed the outputs: {comparison}"
+
+
+def _run(model: onnx.ModelProto, runtime: Runtime) -> Any:
+    if runtime == "onnxruntime":
+        return Session(model).run
+    return lambda feeds: run_reference(model, feeds)
+
+
+# --- comparing models -----------------------------------------------------------------------------
+
+
+def _canonical(proto: onnx.ModelProto) -> str:
+    """Return a text that is the same for models that differ only in what nobody can see."""
+    model = Model.from_proto(proto)
+    lines = [_canonical_graph(model.main, {})]
+    for function in sorted(model.functions, key=lambda function: function.id):
+        lines.append(f"{function.id} {_canonical_graph(function, {})}")
+    return "\n".join(lines)
+
+
+def _canonical_graph(graph: Graph, outer: dict[Value, str]) -> str:
+    names = dict(outer)
+    depth = graph.depth
+    is_interface = graph.is_main
+    for at, value in enumerate(graph.inputs):
+        names[value] = value.name if is_interface else f"in{depth}.{at}"
+    lines = [
+        f"input {names[value]}{_declared(graph, at)}{_contents(value.default)}"
+        for at, value in enumerate(graph.inputs)
+    ]
+    for node in _from_outputs(graph):
+        for read in (*node.inputs, *node.captured):
+            if read is not None and read not in names:
+                names[read] = f"c{depth}.{len(names)}"
+                lines.append(f"{names[read]} ={_contents(read.default)}")
+        for made in node.outputs:
+            if made is not None:
+                names[made] = f"v{depth}.{len(names)}"
+        lines.append(_canonical_node(node, names))
+    for value in graph.initializers:
+        if value not in names:
+            names[value] = f"c{depth}.{len(names)}"
+            lines.append(f"unused{_contents(value.default)}")
+    for value in graph.outputs:
+        name = f" as {value.name}" if is_interface else ""
+        lines.append(f"output {names[value]}{name}")
+    return "\n".join("  " * depth + line for line in lines)
+
+
+def _declared(graph: Graph, at: int) -> str:
+    return "" if graph.is_function else f" {graph.inputs[at].type}"
+
+
+def _from_outputs(graph: Graph) -> list[Node]:
+    """Return the nodes in the order in which the outputs, then the rest, need them."""
+    order: dict[Node, None] = {}
+    starts = [value.producer for value in graph.outputs if value.producer is not None]
+    for start in (*starts, *graph.topological_order()):
+        stack = [(start, False)]
+        while stack:
+            node, is_ready = stack.pop()
+            if node in order:
+                continue
+            if is_ready:
+                order[node] = None
+                continue
+            stack.append((node, True))
+            for value in reversed((*node.inputs, *node.captured)):
+                if value is not None and value.producer is not None and value.graph is graph:
+                    stack.append((value.producer, False))
+    return list(order)
+
+
+def _canonical_node(node: Node, names: dict[Value, str]) -> str:
+    outputs = ", ".join("" if value is None else names[value] for value in node.outputs)
+    inputs = ", ".join("" if value is None else names[value] for value in node.inputs)
+    attributes = " ".join(
+        f"{name}={_attribute(value)}"
+        for name, value in sorted(node.attributes.items())
+        if node.schema is None or value != default_of(node.schema, name)
+    )
+    line = f"{outputs} = {node.domain}.{node.op_type}({inputs}) {attributes}"
+    for body in node.bodies:
+        line += f"\n{body.attribute}:\n{_canonical_graph(body, names)}"
+    return line
+
+
+def _attribute(value: Any) -> str:
+    return _contents(value) if hasattr(value, "nbytes") else repr(value)
+
+
+def _contents(tensor: Any) -> str:
+    if tensor is None:
+        return ""
+    if tensor.is_sparse:
+        return f" sparse {tensor.key()!r}"
+    array = numpy_helper.to_array(tensor.to_proto(""))
+    return f" {array.dtype}{list(array.shape)} {array.ravel().tolist()}"
