@@ -104,6 +104,7 @@ def main(
         rows = [_with_nodes(row, Path(folder)) for row in rows]
         before = {path.stem: _count_nodes(path) for path in paths}
     _show(rows, before, level, runs)
+    _console.print("A ratio is the tool's time to tiered's, above 1 where tiered is faster.")
     for name in wanted:
         if name not in tools:
             _console.print(f"{name} is not installed: pip install {name}")
@@ -208,28 +209,35 @@ def _count_nodes(path: Path) -> int:
 
 
 def _show(rows: Sequence[Row], before: dict[str, int], level: int, runs: int) -> None:
-    table = Table(title=f"tiered -O{level} and its peers, file to file, medians of {runs}")
-    for column in ("model", "tool", "version"):
-        table.add_column(column)
-    for column in ("optimise", "x tiered", "process", "x tiered", "peak", "nodes"):
-        table.add_column(column, justify="right")
-    for row in rows:
-        version = importlib.metadata.version(row.tool)
-        if row.error:
-            table.add_row(row.model, row.tool, version, row.error)
-            continue
-        table.add_row(
-            row.model,
-            row.tool,
-            version,
-            f"{row.optimize_s * 1e3:,.0f} ms",
-            _times(row.optimize_ratio),
-            f"{row.process_s * 1e3:,.0f} ms",
-            _times(row.process_ratio),
-            f"{row.peak_mb:,.0f} MB",
-            f"{before[row.model]:,} -> {row.nodes:,}",
-        )
-    _console.print(table)
+    for model, nodes in before.items():
+        title = f"{model}, {nodes:,} nodes: tiered at -O{level}; medians of {runs}"
+        table = Table("tool", "version", title=title, title_justify="left", min_width=len(title))
+        for column in ("optimise", "ratio", "process", "ratio", "peak", "nodes"):
+            table.add_column(column, justify="right", no_wrap=True)
+        for row in rows:
+            if row.model == model:
+                table.add_row(row.tool, _version(row.tool), *_cells(row))
+        _console.print(table)
+
+
+def _cells(row: Row) -> list[str]:
+    if row.error:
+        return ["failed", "", "", "", "", row.error]
+    return [
+        f"{row.optimize_s * 1e3:,.0f} ms",
+        _times(row.optimize_ratio),
+        f"{row.process_s * 1e3:,.0f} ms",
+        _times(row.process_ratio),
+        f"{row.peak_mb:,.0f} MB",
+        f"{row.nodes:,}",
+    ]
+
+
+def _version(tool: str) -> str:
+    try:
+        return importlib.metadata.version(tool)
+    except importlib.metadata.PackageNotFoundError:
+        return ""  # run from a checkout
 
 
 def _times(ratio: float | None) -> str:

@@ -29,7 +29,7 @@ def test_tiered_alone_is_measured_where_no_peer_is_wanted(
     assert row["optimize_ratio"] == 1.0
     assert 0 < row["optimize_s"] < row["process_s"]
     assert row["peak_mb"] > 10
-    assert "2 -> 1" in capsys.readouterr().out
+    assert "small, 2 nodes" in capsys.readouterr().out
 
 
 def test_a_peer_that_nobody_knows_is_an_error() -> None:

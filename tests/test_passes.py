@@ -97,7 +97,7 @@ def test_the_law_is_the_first_line_of_the_file_of_the_pass() -> None:
 )
 def test_a_declaration_that_does_not_fit_is_refused(declared: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        tiered.function_pass(**declared)(lambda graph, ctx: None)
+        tiered.function_pass(**declared, name="named")(lambda graph, ctx: None)
 
 
 def test_the_level_must_be_said() -> None:
@@ -105,9 +105,15 @@ def test_the_level_must_be_said() -> None:
         tiered.function_pass()  # type: ignore[call-arg]  # the point
 
 
+@pytest.mark.parametrize("thing", [lambda graph, ctx: None, 3, type("1", (), {})])
+def test_a_pass_needs_a_name_that_text_can_hold(thing: Any) -> None:
+    with pytest.raises(UsageError, match=r"a pass cannot be called|is made of a function"):
+        tiered.function_pass(opt_level=0)(thing)
+
+
 def test_a_pass_function_takes_a_context() -> None:
     with pytest.raises(UsageError, match="takes two arguments"):
-        tiered.module_pass(opt_level=0)(lambda model: None)
+        tiered.module_pass(opt_level=0, name="short")(lambda model: None)
 
 
 # --- what a pass is called with -------------------------------------------------------------------
@@ -300,6 +306,13 @@ def test_a_pipeline_that_dies_leaves_the_model_as_it_was_before_the_pipeline() -
     with pytest.raises(PassError):
         Sequential([fuse_relu, Sequential([rename_graph, failing(ValueError())])])(given)
     assert content(given) == before
+
+
+def test_a_failure_is_said_once_however_deep_it_is() -> None:
+    with PassContext() as ctx, pytest.raises(PassError):
+        Sequential([Sequential([failing(ValueError("boom"))], name="inner")])(model())
+    assert [remark.pass_name for remark in ctx.remarks if remark.kind == "failed"] == ["failing"]
+    assert [result.name for result in ctx.report.results] == ["failing", "inner", "sequential"]
 
 
 def test_on_error_skip_undoes_the_one_pass_and_goes_on() -> None:

@@ -35,7 +35,10 @@ if TYPE_CHECKING:
         Node,
         Tensor,
         Value,
+        broadcasts_into,
         is_deterministic,
+        non_negative_axes,
+        same_axes,
     )
     from tiered.options import Size, size_in_bytes
     from tiered.passes import (
@@ -96,6 +99,7 @@ __all__ = [
     "VerificationError",
     "__version__",
     "ancestors",
+    "broadcasts_into",
     "const",
     "default_pipeline",
     "evaluate",
@@ -104,6 +108,7 @@ __all__ = [
     "get_registered_passes",
     "is_deterministic",
     "module_pass",
+    "non_negative_axes",
     "op",
     "opt",
     "optimize",
@@ -113,6 +118,7 @@ __all__ = [
     "register",
     "rest",
     "rewrite",
+    "same_axes",
     "size_in_bytes",
     "var",
 ]
@@ -136,7 +142,10 @@ _HOME = {
         "Node",
         "Tensor",
         "Value",
+        "broadcasts_into",
         "is_deterministic",
+        "non_negative_axes",
+        "same_axes",
     ),
     "options": ("Size", "size_in_bytes"),
     "passes": (
@@ -171,12 +180,14 @@ class _Package(ModuleType):
 sys.modules[__name__].__class__ = _Package
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # with a __getattr__ to fall back to, type checkers would take any name
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

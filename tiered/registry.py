@@ -50,6 +50,11 @@ class PassInfo:
     source: str = ""
     options: tuple[Option, ...] = ()
 
+    @property
+    def is_node_wise(self) -> bool:
+        """Whether the pass works node by node, so that it can be bound to a part of a model."""
+        return self.kind in ("rewrite", "function")
+
 
 @dataclass(frozen=True, slots=True)
 class _Entry:

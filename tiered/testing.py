@@ -5,7 +5,7 @@ Public, for passes of third parties too. Models are `onnx.parser` text; the head
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
 import onnx
@@ -14,7 +14,6 @@ from onnx import numpy_helper, parser, printer
 from tiered.context import PassContext
 from tiered.errors import RuntimeFailure
 from tiered.graph import Graph, Model, Node, Value
-from tiered.graph.schema import default_of
 from tiered.passes import get_pass
 from tiered.runtime import Session, make_inputs, run_reference
 from tiered.runtime.compare import compare
@@ -24,8 +23,11 @@ HEADER: Final = '<ir_version: 10, opset_import: ["" : {opset}{others}]>'
 Runtime = Literal["onnxruntime", "reference", "none"]
 
 
-def parse(text: str, *, opset: int = 21) -> onnx.ModelProto:
+def parse(text: str | onnx.ModelProto, *, opset: int = 21) -> onnx.ModelProto:
     """Return the model of a text; without a header it is IR 10 at `opset`, with "com.microsoft"."""
+    if isinstance(text, onnx.ModelProto):
+        # What the text cannot say: training info, annotations, external data.
+        return text
     text = text.strip()
     if not text.startswith("<"):
         others = ', "com.microsoft" : 1' if "com.microsoft." in text else ""
@@ -39,8 +41,8 @@ def parse(text: str, *, opset: int = 21) -> onnx.ModelProto:
 
 def assert_rewrites(
     pass_name: str,
-    before: str,
-    after: str,
+    before: str | onnx.ModelProto,
+    after: str | onnx.ModelProto,
     *,
     opset: int = 21,
     runtime: Runtime = "onnxruntime",
@@ -51,11 +53,13 @@ def assert_rewrites(
     The pass runs through the registry. The result is compared up to the names and the order of what
     the interface does not show, held against onnx.checker, and given to the pass again, which must
     find nothing to do. Both models run on ordinary and on special values (±0, ±Inf, NaN, denormals,
-    the largest) and must agree as the pass promises; special values only if it promises `exact`.
+    the largest), with two sizes of each symbolic dim and with none, and must agree as the pass
+    promises; special values only if it promises `exact`. The interface must stay byte for byte,
+    unless the pass says that it changes it.
 
     Args:
         pass_name: the pass, or text of a pipeline's one entry without options.
-        before, after: models as text; the header is supplied.
+        before, after: models as text; the header is supplied. A ModelProto does too.
         opset: of the default domain, where the text has no header.
         runtime: what runs the models; "reference" where onnxruntime has no kernel, "none" where
             nothing has.
@@ -69,6 +73,8 @@ def assert_rewrites(
     assert _canonical(result) == _canonical(expected), (
         f"{pass_name} made\n{printer.to_text(result)}\nnot\n{printer.to_text(expected)}"
     )
+    if not get_pass(pass_name).info.changes_interface:
+        _assert_same_interface(pass_name, source, result)
     model.check_view()
     onnx.checker.check_model(result, full_check=True)
     mark = model.mark()
@@ -79,7 +85,12 @@ def assert_rewrites(
 
 
 def assert_unchanged(
-    pass_name: str, text: str, *, because: str | None = None, opset: int = 21, **options: Any
+    pass_name: str,
+    text: str | onnx.ModelProto,
+    *,
+    because: str | None = None,
+    opset: int = 21,
+    **options: Any,
 ) -> None:
     """Assert that a pass leaves a model alone, and says why.
 
@@ -109,23 +120,43 @@ def _apply(pass_name: str, model: Model, options: Mapping[str, Any]) -> list[str
     return [remark.reason for remark in ctx.remarks if remark.kind == "missed"]
 
 
+def _assert_same_interface(
+    pass_name: str, before: onnx.ModelProto, after: onnx.ModelProto
+) -> None:
+    for kind in ("input", "output"):
+        was, has = ([*getattr(model.graph, kind)] for model in (before, after))
+        assert was == has, f"{pass_name} changed the {kind}s of the model"
+
+
 def _assert_same_outputs(
     pass_name: str, before: onnx.ModelProto, after: onnx.ModelProto, runtime: Runtime
 ) -> None:
     numerics = get_pass(pass_name).info.numerics
-    run_all = [_run(model, runtime) for model in (before, after)]
-    is_exact = numerics == "exact"
-    for seed in range(4):
-        feeds = make_inputs(before, seed=seed, special=is_exact and seed > 0).feeds
+    first, second = _run(before, runtime), _run(after, runtime)
+    for at, feeds in enumerate(_feeds(before, has_specials=numerics == "exact")):
         try:
-            expected = run_all[0](feeds)
+            expected = first(feeds)
         except RuntimeFailure:
             # Special values may lie outside of what the model itself takes, an index say.
-            if seed == 0:
+            if at == 0:
                 raise
             continue
-        comparison = compare(expected, run_all[1](feeds), numerics)
+        try:
+            actual = second(feeds)
+        except RuntimeFailure as error:
+            raise AssertionError(f"{pass_name} made a model that fails: {error}") from error
+        comparison = compare(expected, actual, numerics)
         assert comparison.ok, f"{pass_name} changed the outputs: {comparison}"
+
+
+def _feeds(model: onnx.ModelProto, *, has_specials: bool) -> Iterator[Mapping[str, Any]]:
+    """Yield inputs: ordinary ones first, then special values, other sizes, and empty tensors."""
+    for seed in range(4):
+        special = has_specials and seed > 0
+        inputs = make_inputs(model, seed=seed, binding=seed % 2, special=special)
+        yield inputs.feeds
+    if inputs.dims:
+        yield make_inputs(model, dims=dict.fromkeys(inputs.dims, 0)).feeds
 
 
 def _run(model: onnx.ModelProto, runtime: Runtime) -> Any:
@@ -204,8 +235,7 @@ def _canonical_node(node: Node, names: dict[Value, str]) -> str:
     inputs = ", ".join("" if value is None else names[value] for value in node.inputs)
     attributes = " ".join(
         f"{name}={_attribute(value)}"
-        for name, value in sorted(node.attributes.items())
-        if node.schema is None or value != default_of(node.schema, name)
+        for name, value in sorted(node.settings.items())
     )
     line = f"{outputs} = {node.domain}.{node.op_type}({inputs}) {attributes}"
     for body in node.bodies:

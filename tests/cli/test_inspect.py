@@ -8,7 +8,8 @@ from tests.cli.conftest import Cli
 from tiered.testing import parse
 
 RICH = """<ir_version: 8, opset_import: ["" : 17, "local" : 1], producer_name: "maker"> g
-(float[batch,4] x, bool[1] c, float[4] free) => (float[batch,4] y) <float[4] w = {1,2,3,4}, float[4] free = {0,0,0,0}> {
+(float[batch,4] x, bool[1] c, float[4] free) => (float[batch,4] y)
+<float[4] w = {1,2,3,4}, float[4] free = {0,0,0,0}> {
     k = Constant <value = int64[2] {0, 4}> ()
     r = Reshape(x, k)
     i = If (c) <
@@ -66,7 +67,7 @@ def test_the_text_says_the_same(cli: Cli, rich: Path) -> None:
     for text in (
         *("IR 8", "ai.onnx 17", "made by maker", "author: somebody", "float[batch,4]", "bodies"),
         *("functions", "local.Twice", "7 nodes", "10 parameters, 48 B", "dynamic dim batch: x[0]"),
-        *("1 initializer is also graph input", "--require remove_initializer_from_input"),
+        *("1 initializer is also a graph input", "--require remove_initializer_from_input"),
     ):
         assert text in shown
 

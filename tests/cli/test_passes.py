@@ -35,7 +35,7 @@ def test_other_names_find_the_pass(cli: Cli, name: str) -> None:
 
 
 def test_an_unknown_pass_is_a_usage_error_with_a_suggestion(cli: Cli) -> None:
-    ended = cli("passes", "fold_constants_")
+    ended = cli("passes", "fold_constnat")
     assert (ended.code, ended.out) == (2, "")
     assert "did you mean 'fold_constant'?" in ended.err
 

@@ -12,7 +12,7 @@ from tiered.graph import Graph, Model, Node, Value
 TEXT = """
 <ir_version: 10, opset_import: ["" : 21, "local" : 1]>
 g (float[2,3] x, bool c, float[3] w = {1, 2, 3}) => (float[2,3] y, float[2,3] x, float[2,3] z)
-<float[3] k = {4, 5, 6}, float[3] unused = {0, 0, 0}>
+<float[3] k = {4, 5, 6}, float[3] unused = {0, 0, 0}, int64 n = {2}, float[2,3] b, float[2,3] q>
 {
     a = Add(x, w)
     b = Mul(a, a)
@@ -27,6 +27,14 @@ g (float[2,3] x, bool c, float[3] w = {1, 2, 3}) => (float[2,3] y, float[2,3] x,
             p = Add(n, k)
         },
         else_branch = e () => (float[2,3] p2) { p2 = Relu(f) }
+    >
+    count, stop = Loop(n, , b) <
+        body = l (int64 at, bool go, float[m,3] v) => (bool go2, float[m,3] w2, float[2,3] each)
+        <float[3] step = {1, 1, 1}> {
+            go2 = Identity(go)
+            w2 = Add(v, step)
+            each = Mul(w2, b)
+        }
     >
     y = Div(i, k)
     z = Concat<axis=0>(i)
@@ -81,7 +89,9 @@ class Editor:
         edits = [
             self.add, self.remove, self.set_input, self.set_attribute, self.replace_uses,
             self.add_constant, self.remove_constant, self.rename_value, self.rename_node,
-            self.prune, self.drop_outputs, self.set_inputs, self.outputs,
+            self.prune, self.drop_outputs, self.set_inputs, self.outputs, self.dissolve,
+            self.copy_nodes, self.add_with_body, self.set_opset, self.remove_function,
+            self.declare, self.forget_types,
         ]  # fmt: skip
         edit = self.data.draw(st.sampled_from(edits), label="edit")
         try:
@@ -157,6 +167,53 @@ class Editor:
     def outputs(self, graph: Graph) -> None:
         if not graph.is_function and graph.outputs:
             graph.set_graph_outputs(graph.outputs[::-1], graph.output_infos[::-1])
+
+    def dissolve(self, graph: Graph) -> None:
+        bodies = [body for node in graph.nodes for body in node.bodies if not body.inputs]
+        if bodies:
+            body = self.pick(bodies, "body")
+            assert isinstance(body, Graph)
+            assert body.owner is not None
+            graph.dissolve(body.owner, body)
+
+    def copy_nodes(self, graph: Graph) -> None:
+        source = self.graph()
+        order = source.topological_order()
+        start = self.data.draw(st.integers(0, len(order)), label="start")
+        nodes = order[start : start + 3]
+        stands = {value: self.visible(graph) for value in source.inputs}
+        graph.copy_nodes(nodes, stands, prefix=self.data.draw(st.sampled_from(["", "p"])))
+
+    def add_with_body(self, graph: Graph) -> None:
+        value = self.visible(graph)
+        if value is not None:
+            node = graph.add_node("If", (value,), 1, bodies=("then_branch", "else_branch"))
+            for body in node.bodies:
+                inner = body.add_node("Relu", (value,))
+                body.set_graph_outputs([inner.output], [onnx.ValueInfoProto()])
+
+    def set_opset(self, graph: Graph) -> None:
+        version = self.data.draw(st.sampled_from([None, 1, 21]), label="version")
+        domain = self.data.draw(st.sampled_from(["local", "other"]), label="domain")
+        holds = self.model.opset_imports if not graph.root.is_function else graph.root.opset_imports
+        if version is not None or domain in holds:
+            self.model.set_opset(domain, version, graph.root)
+
+    def remove_function(self, graph: Graph) -> None:
+        for function in self.model.functions:
+            self.model.remove(function)
+            return
+
+    def declare(self, graph: Graph) -> None:
+        value = self.visible(graph)
+        if value is not None and value.graph is graph:
+            kept = self.data.draw(st.integers(0, len(graph.declarations)), label="kept")
+            graph.set_declarations([(value, onnx.ValueInfoProto())], keep=kept)
+
+    def forget_types(self, graph: Graph) -> None:
+        for value in graph.values.values():
+            assert value.type is None or str(value.type)
+        self.model.forget_types()
 
 
 @settings(max_examples=40, deadline=None)

@@ -42,7 +42,8 @@ def failure(error: Exception, subject: str | None = None) -> Failure:
     if exhausted is not None:
         return Failure(MODEL, _about(subject, exhausted))
     if isinstance(error, PassError):
-        return Failure(error.exit_code, f"{_about(subject, _lines(error))}; {REPORT}")
+        bug = f"this is a bug in the pass; {REPORT}"
+        return Failure(error.exit_code, f"{_about(subject, _lines(error))}\n  {bug}")
     if isinstance(error, TieredError):
         named = None if error.exit_code == USAGE else subject
         return Failure(error.exit_code, _about(named, _lines(error)))

@@ -79,6 +79,8 @@ def _check(options: OptimizeOptions) -> None:
         raise UsageError(f"-O takes 0 to {max(LEVELS)}, not {options.opt_level}")
     if options.quiet and options.verbose:
         raise UsageError("-q and -v are opposites; give one")
+    if options.passes is not None and not options.passes.strip():
+        raise UsageError("--passes lists no pass; leave it out for the default pipeline")
 
 
 def _optimize(

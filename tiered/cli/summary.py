@@ -51,11 +51,12 @@ def warnings_of(result: OptimizeResult) -> list[str]:
 
 def overridable_note(count: int) -> str:
     """Return what to know about initializers that are graph inputs too."""
-    one = count == 1
+    are, them = "initializers are also graph inputs", "them"
+    if count == 1:
+        are, them = "initializer is also a graph input", "it"
     return (
-        f"{count:,} {'initializer is' if one else 'initializers are'} also graph "
-        f"{'input' if one else 'inputs'}, so overridable and not constant; "
-        f"`--require remove_initializer_from_input` frees {'it' if one else 'them'}"
+        f"{count:,} {are}, so overridable and not constant; "
+        f"`--require remove_initializer_from_input` frees {them}"
     )
 
 

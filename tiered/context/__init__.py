@@ -3,7 +3,7 @@
 from tiered.context.context import LISTENER, OnError, PassContext, SaidKind
 from tiered.context.decision import Decision, NodeRules, Place
 from tiered.context.entries import Entry
-from tiered.context.hooks import HOOKS, Instrument, Trace, Watch
+from tiered.context.hooks import HOOKS, Instrument, TraceHook, Watch
 from tiered.context.report import NodeNote, PassResult, Remark, Report, note_of
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "Remark",
     "Report",
     "SaidKind",
-    "Trace",
+    "TraceHook",
     "Watch",
     "note_of",
 ]

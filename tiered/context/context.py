@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, Protocol,
 from tiered.config import checked_config, config_options
 from tiered.context.decision import Decision, Place, decide
 from tiered.context.entries import Entry, caller, check_disjoint, entries_of
-from tiered.context.hooks import Trace, Watcher, enter_all, exit_all
+from tiered.context.hooks import TraceHook, Watcher, enter_all, exit_all
 from tiered.context.report import Remark, Report
 from tiered.errors import TieredError, UsageError
 from tiered.registry import registry
@@ -80,7 +80,7 @@ class PassContext:
         *,
         required: Iterable[Pass | str] = (),
         disabled: Iterable[Pass | str] = (),
-        trace: Trace | None = None,
+        trace: TraceHook | None = None,
         instruments: Iterable[object] = (),
         config: Mapping[str, Any] | None = None,
         backend: str | None = None,
@@ -129,24 +129,29 @@ class PassContext:
 
     @property
     def opt_level(self) -> int:
+        """The level up to which passes run."""
         level = self._inherited("_opt_level")
         return DEFAULT_LEVEL if level is None else int(level)
 
     @property
     def on_error(self) -> OnError:
+        """What a pass that raises does."""
         return self._inherited("_on_error") or "raise"
 
     @property
     def strict(self) -> bool:
+        """Whether unmet entries and disabled dependencies are errors."""
         return bool(self._inherited("_strict"))
 
     @property
     def backend(self) -> str | None:
+        """The target, None for any."""
         backend: str | None = self._inherited("_backend")
         return backend
 
     @property
     def rewrite_limit(self) -> int | None:
+        """The number of the last rewrite that is let through, None for all."""
         limit: int | None = self._inherited("_rewrite_limit")
         return limit
 
@@ -297,7 +302,7 @@ def _last(contexts: Sequence[PassContext], wanted: PassContext) -> int:
 
 
 def _watchers(
-    trace: Trace | None, instruments: Iterable[object], report: Report
+    trace: TraceHook | None, instruments: Iterable[object], report: Report
 ) -> tuple[Watcher, ...]:
     if not hasattr(instruments, "__iter__"):
         raise UsageError(f"instruments takes a list of instruments, not {instruments!r}")

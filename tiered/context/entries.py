@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tiered.passes import Pass
 
 _TEXT = re.compile(r"(?:(?P<group>.+)/)?(?P<name>[^/:]+)(?::(?P<occurrence>\d+))?")
-NODE_WISE = ("rewrite", "function")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +75,9 @@ class Entry:
     def means(self, pass_: Pass, place: Place) -> bool:
         """Tell whether the entry speaks of a pass at a place, or of some of its nodes."""
         info = pass_.info
-        if not self._names(info) or (self.exact and self.exact != str(pass_)):
+        if not self._names(info) or (self.exact and self.exact != pass_.text):
             return False
-        if self.scope is not None and info.kind not in NODE_WISE:
+        if self.scope is not None and not info.is_node_wise:
             return False
         if self.occurrence and self.occurrence != place.occurrence:
             return False
@@ -128,10 +127,10 @@ def _entry(item: Pass | str, argument: str, site: Site) -> Entry:
     if not isinstance(info, PassInfo):
         raise UsageError(f"{argument} takes names and passes, not {item!r}")
     text = str(item)
-    exact = "" if text == info.name or info.kind == "pipeline" else text
-    if info.kind == "pipeline" and info.name in ANONYMOUS:
-        return Entry(text, frozenset({info.name}), exact=text, site=site)
-    return Entry(exact or info.name, frozenset({info.name}), exact=exact, site=site)
+    is_group = info.kind == "pipeline" and info.name not in ANONYMOUS
+    if text == info.name or is_group:
+        return Entry(info.name, frozenset({info.name}), site=site)
+    return Entry(text, frozenset({info.name}), exact=text, site=site)
 
 
 ANONYMOUS = ("sequential", "fix")
@@ -164,11 +163,11 @@ def _entry_of_text(text: str, argument: str, site: Site) -> Entry:
 
 def _check_scoped(names: Iterable[str], text: str, argument: str) -> None:
     for name in names:
-        kind = registry.load(name).info.kind
-        if kind not in NODE_WISE:
+        info = registry.load(name).info
+        if not info.is_node_wise:
             raise UsageError(
-                f"{argument}: {text!r} has a scope, but {name} is a {kind} pass; only rewrite and "
-                "function passes can be bound to a part of a model"
+                f"{argument}: {text!r} has a scope, but {name} is a {info.kind} pass; only rewrite "
+                "and function passes can be bound to a part of a model"
             )
 
 

@@ -30,9 +30,8 @@ HOOKS = (
     "on_skip",
     "on_rewrite",
 )
-TRACE = "trace"
 
-Trace = Callable[["Model", PassInfo, bool], object]
+TraceHook = Callable[["Model", PassInfo, bool], object]
 
 
 class Instrument(Protocol):
@@ -55,9 +54,17 @@ class Instrument(Protocol):
 class Watcher:
     """One instrument or trace callable of one context."""
 
-    def __init__(self, hooks: dict[str, Callable[..., Any]], label: str, report: Report) -> None:
+    def __init__(
+        self,
+        hooks: dict[str, Callable[..., Any]],
+        label: str,
+        report: Report,
+        *,
+        sees_pipelines: bool = True,
+    ) -> None:
         self.hooks = hooks
         self.label = label
+        self.sees_pipelines = sees_pipelines
         self._report = report
         self._reported = False
 
@@ -87,24 +94,34 @@ class Watcher:
         if not callable(trace):
             raise UsageError(f"trace takes a callable (model, info, is_before), not {trace!r}")
         label = getattr(trace, "__qualname__", None) or type(trace).__name__
-        return cls({TRACE: trace}, f"trace {label}", report)
+        hooks = {
+            "run_before_pass": lambda model, info: trace(model, info, True),
+            "run_after_pass": lambda model, info: trace(model, info, False),
+        }
+        return cls(hooks, f"trace {label}", report, sees_pipelines=False)
 
-    def call(self, hook: str, *arguments: Any, otherwise: Any = None) -> Any:
-        """Call a hook if there is one; return `otherwise` if there is none or it raises.
+    def call(self, hook: str, *arguments: Any) -> bool:
+        """Call a hook if there is one; tell whether it went well.
 
         Raises:
             TieredError: the hook raised it: it means to fail the pass.
         """
         function = self.hooks.get(hook)
-        if function is None:
-            return otherwise
+        return function is None or self._answer(hook, function, *arguments) is not _NO_ANSWER
+
+    def wants(self, model: Model, info: PassInfo) -> bool:
+        """Ask `should_run`, if there is one; raises as `call`."""
+        function = self.hooks.get("should_run")
+        return function is None or bool(self._answer("should_run", function, model, info))
+
+    def _answer(self, hook: str, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return function(*arguments)
         except TieredError:
             raise
         except Exception as error:  # noqa: BLE001 - reported; a hook may not harm the run
             self._report_once(hook, error)
-            return _FAILED if otherwise is None else otherwise
+            return _NO_ANSWER
 
     def _report_once(self, hook: str, error: Exception) -> None:
         if self._reported:
@@ -116,7 +133,8 @@ class Watcher:
         warnings.warn(f"{text} (reported once; the passes go on)", RuntimeWarning, stacklevel=3)
 
 
-_FAILED: Any = object()
+# Is true: an instrument that cannot say whether a pass should run does not stop it.
+_NO_ANSWER: Any = object()
 
 
 def _place(error: Exception) -> str:
@@ -138,7 +156,7 @@ def enter_all(watchers: Sequence[Watcher]) -> list[Watcher]:
     entered: list[Watcher] = []
     try:
         for watcher in watchers:
-            if watcher.call("enter_pass_ctx") is not _FAILED:
+            if watcher.call("enter_pass_ctx"):
                 entered.append(watcher)
     except BaseException:
         exit_all(entered)
@@ -169,9 +187,6 @@ class Watch:
         self._watchers = watchers
         self._model = model
 
-    def __bool__(self) -> bool:
-        return bool(self._watchers)
-
     @contextmanager
     def _looking(self, hook: str) -> Iterator[None]:
         """Forbid edits: a hook looks at the live model."""
@@ -186,12 +201,9 @@ class Watch:
         """Ask every instrument whether the pass should run; return who says no."""
         refused = None
         for watcher in self._watchers:
-            if "should_run" not in watcher.hooks:
-                continue
             with self._looking("should_run"):
-                wanted = watcher.call("should_run", self._model, info, otherwise=True)
-            if not wanted and refused is None:
-                refused = watcher.label
+                if not watcher.wants(self._model, info):
+                    refused = refused or watcher.label
         return refused
 
     def before(self, info: PassInfo) -> list[Watcher]:
@@ -203,35 +215,21 @@ class Watch:
         told: list[Watcher] = []
         try:
             for watcher in self._watchers:
-                if self._announce(watcher, info):
-                    told.append(watcher)
+                if info.kind == "pipeline" and not watcher.sees_pipelines:
+                    continue
+                with self._looking("run_before_pass"):
+                    if watcher.call("run_before_pass", self._model, info):
+                        told.append(watcher)
         except BaseException as error:
             self.failed(info, told, error)
             raise
         return told
 
-    def _announce(self, watcher: Watcher, info: PassInfo) -> bool:
-        with self._looking("run_before_pass"):
-            if TRACE in watcher.hooks:
-                if info.kind == "pipeline":
-                    return False
-                return watcher.call(TRACE, self._model, info, True) is not _FAILED
-            return watcher.call("run_before_pass", self._model, info) is not _FAILED
-
     def after(self, info: PassInfo, told: Sequence[Watcher]) -> None:
         """Tell that a pass ended well, in reverse order."""
-        if not told:
-            return
-        with self._looking("run_after_pass"):
-            meant: TieredError | None = None
-            for watcher in reversed(told):
-                try:
-                    watcher.call("run_after_pass", self._model, info)
-                    watcher.call(TRACE, self._model, info, False)
-                except TieredError as error:
-                    meant = meant or error
-            if meant is not None:
-                raise meant
+        if told:
+            with self._looking("run_after_pass"):
+                _all(reversed(told), "run_after_pass", self._model, info)
 
     def failed(self, info: PassInfo, told: Sequence[Watcher], error: BaseException) -> None:
         """Tell that a pass failed and was undone, in reverse order."""

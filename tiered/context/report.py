@@ -113,6 +113,12 @@ class Report:
         """Return the results of the passes that were run, without those of pipelines."""
         return [r for r in self.results if r.ran and r.info.kind != "pipeline"]
 
+    def failed(self) -> list[PassResult]:
+        """Return the results of what failed, without the pipelines that only passed an error on."""
+        failed = [r for r in self.results if r.error is not None]
+        own = {r.error for r in failed if r.info.kind != "pipeline"}
+        return [r for r in failed if r.info.kind != "pipeline" or r.error not in own]
+
     def changing(self) -> list[PassInfo]:
         """Return the passes that changed a model, each once, in the order of their first change."""
         return list({r.name: r.info for r in self.ran() if r.changed}.values())
@@ -135,7 +141,7 @@ class Report:
             *_grouped("applied", applied, examples),
             *_grouped("missed", missed.values(), examples),
             *_grouped("analysis", found.values(), examples),
-            *_counted("failed", ((r.name, r.error) for r in self.results if r.error is not None)),
+            *_counted("failed", ((r.name, r.error) for r in self.failed())),
             *_counted("skipped", ((r.name, r.reason) for r in self.results if not r.ran)),
             *self.notes,
         ]

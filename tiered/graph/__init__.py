@@ -9,7 +9,15 @@ from tiered.graph.model import Model
 from tiered.graph.node import Node
 from tiered.graph.partial import Elements
 from tiered.graph.tensor import Tensor
-from tiered.graph.types import DataType, OpaqueType, TensorType, ValueType
+from tiered.graph.types import (
+    DataType,
+    OpaqueType,
+    TensorType,
+    ValueType,
+    broadcasts_into,
+    non_negative_axes,
+    same_axes,
+)
 from tiered.graph.value import Use, Value
 
 __all__ = [
@@ -32,5 +40,8 @@ __all__ = [
     "Use",
     "Value",
     "ValueType",
+    "broadcasts_into",
     "is_deterministic",
+    "non_negative_axes",
+    "same_axes",
 ]

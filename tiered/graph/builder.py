@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
 
-from tiered.graph.forms import to_model_form
+from tiered.graph.forms import detached, to_model_form
 
 if TYPE_CHECKING:
     from tiered.graph.graph import Graph
     from tiered.graph.value import Value
 
-Operand = "Value | np.ndarray[Any, Any] | None"
+class Build(Protocol):
+    """Makes a node of one operator, and returns its first output, or all of them."""
+
+    @overload
+    def __call__(
+        self,
+        *inputs: Value | np.ndarray[Any, Any] | None,
+        outputs: Literal[1] = 1,
+        name: str | None = None,
+        **attributes: Any,
+    ) -> Value: ...
+
+    @overload
+    def __call__(
+        self,
+        *inputs: Value | np.ndarray[Any, Any] | None,
+        outputs: int,
+        name: str | None = None,
+        **attributes: Any,
+    ) -> tuple[Value, ...]: ...
 
 
 class OpBuilder:
@@ -32,7 +50,7 @@ class OpBuilder:
     def __call__(self, domain: str) -> OpBuilder:
         return OpBuilder(self._graph, domain)
 
-    def __getattr__(self, op_type: str) -> Callable[..., Any]:
+    def __getattr__(self, op_type: str) -> Build:
         if op_type.startswith("_"):
             raise AttributeError(op_type)
 
@@ -44,7 +62,7 @@ class OpBuilder:
         ) -> Any:
             graph = self._graph
             operands = [
-                graph.constant(value) if isinstance(value, np.ndarray) else value
+                detached(value) if isinstance(value, np.ndarray) else value
                 for value in inputs
             ]
             slots, written = to_model_form(graph, op_type, self._domain, operands, attributes)

@@ -29,7 +29,7 @@ def export_model(
         model: the view; it is not changed.
         max_elements: leave out the contents of larger initializers, which become typed inputs: what
             shape inference needs, and no more.
-        for_inference: leave out the names of output dims: users choose them, and not with care.
+        for_inference: leave out declared shapes that inference can find out.
         annotate: write inferred types as value_info too, not only those of the user.
     """
     proto = onnx.ModelProto()
@@ -41,21 +41,27 @@ def export_model(
         spelling = model.spellings.get(domain, domain)
         if spelling is not None:
             entry.domain = spelling
-    writer = _Writer(max_elements, annotate)
+    writer = _Writer(max_elements, annotate, for_inference)
     writer.write_graph(model.main, proto.graph)
     for function in model.functions:
         writer.write_function(function, proto.functions.add())
-    if for_inference:
-        for info in proto.graph.output:
-            for dim in info.type.tensor_type.shape.dim:
-                dim.ClearField("dim_param")
+    return proto
+
+
+def export_node(node: Node, *, max_elements: int | None = None) -> onnx.NodeProto:
+    """Return a node with its bodies as a new NodeProto; `max_elements` as for `export_model`."""
+    proto = onnx.NodeProto()
+    _Writer(max_elements, annotate=False)._write_node(node, proto)
     return proto
 
 
 class _Writer:
-    def __init__(self, max_elements: int | None, annotate: bool) -> None:
+    def __init__(
+        self, max_elements: int | None, annotate: bool, for_inference: bool = False
+    ) -> None:
         self.max_elements = max_elements
         self.annotate = annotate
+        self.for_inference = for_inference
 
     def write_graph(self, graph: Graph, proto: onnx.GraphProto) -> None:
         assert isinstance(graph.skeleton, onnx.GraphProto)
@@ -64,6 +70,8 @@ class _Writer:
             self._write_node(node, proto.node.add())
         self._write_infos(graph._inputs, graph._input_infos, proto.input)
         self._write_infos(graph._outputs, graph._output_infos, proto.output)
+        if self.for_inference:
+            _forget_what_follows(graph, proto)
         for value in graph.initializers:
             self._write_initializer(value, proto)
         proto.value_info.extend(self._declarations(graph))
@@ -74,6 +82,12 @@ class _Writer:
     def write_function(self, function: Function, proto: onnx.FunctionProto) -> None:
         assert isinstance(function.skeleton, onnx.FunctionProto)
         proto.MergeFrom(function.skeleton)
+        del proto.opset_import[:]
+        for domain, version in function.opset_imports.items():
+            entry = proto.opset_import.add(version=version)
+            spelling = function.spellings.get(domain, domain)
+            if spelling is not None:
+                entry.domain = spelling
         proto.input.extend(value.name for value in function.inputs)
         proto.output.extend(value.name for value in function.outputs)
         for node in function.topological_order():
@@ -112,6 +126,8 @@ class _Writer:
 
     def _declarations(self, graph: Graph) -> Iterable[onnx.ValueInfoProto]:
         for value, info in graph.declarations:
+            if self.for_inference and (value is None or _is_inferable(value)):
+                continue
             if value is None:
                 yield info
             elif value.graph is graph:
@@ -132,6 +148,21 @@ class _Writer:
         target.extend(  # type: ignore[attr-defined]  # a repeated field
             _named(info, value.name) for value, info in zip(values, infos, strict=True)
         )
+
+
+def _is_inferable(value: Value) -> bool:
+    """Tell whether onnx can find out the type of a value from the inputs."""
+    return value.producer is not None and value.producer.schema is not None
+
+
+def _forget_what_follows(graph: Graph, proto: onnx.GraphProto) -> None:
+    """Take out the declared shapes that inference would otherwise believe."""
+    for value, info in zip(graph._outputs, proto.output, strict=True):
+        if _is_inferable(value) and info.type.HasField("tensor_type"):
+            info.type.tensor_type.ClearField("shape")
+    if graph.owner is not None:
+        for value, info in zip(graph._inputs, proto.input, strict=False):
+            info.type.CopyFrom(write_type(value.type))
 
 
 def _named(info: onnx.ValueInfoProto, name: str) -> onnx.ValueInfoProto:

@@ -112,12 +112,17 @@ def operands_of(node: Node) -> Sequence[Value | None]:
 
 def _detached(node: Node, form: Operand) -> Value:
     raw = node.attr(form.attribute)
-    value = Value(0, None, form.attribute)
     if isinstance(raw, AttributeReference):
         # The call of the function decides it: there, but no constant.
-        return value
+        return Value(0, None, form.attribute)
+    return detached(_READERS[form.kind](raw, node), form.attribute)
+
+
+def detached(array: np.ndarray[Any, Any], name: str = "const") -> Value:
+    """Return a constant value of no graph; it enters one where it is written as an operand."""
+    value = Value(0, None, name)
     value._type = NOT_INFERRED
-    value._tensor = Tensor.of(_READERS[form.kind](raw, node))
+    value._tensor = Tensor.of(array)
     return value
 
 

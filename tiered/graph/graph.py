@@ -21,6 +21,7 @@ from tiered.graph.node import Node, domain_of
 from tiered.graph.ordering import sort_nodes
 from tiered.graph.schema import encode_attribute, schema_of
 from tiered.graph.tensor import Tensor
+from tiered.graph.transplant import copy_nodes, dissolve
 from tiered.graph.types import ValueType, read_type
 from tiered.graph.value import NOT_INFERRED, Value
 
@@ -46,6 +47,8 @@ class Graph:
         self._nodes: dict[int, Node] = {}
         self._values: dict[str, Value] = {}
         self._by_op: dict[tuple[str, str], dict[int, Node]] = {}
+        # The nodes that have bodies: few, and asked for often.
+        self._owners: dict[int, Node] = {}
         self._constants: dict[int, Value] = {}
         self._inputs: list[Value] = []
         self._outputs: list[Value] = []
@@ -110,6 +113,11 @@ class Graph:
     def nodes(self) -> tuple[Node, ...]:
         """Return the nodes by serial number: those of the file in its order, then the new ones."""
         return tuple(node for _, node in sorted(self._nodes.items()))
+
+    @property
+    def owners(self) -> tuple[Node, ...]:
+        """Return the nodes that have bodies, by serial number."""
+        return tuple(node for _, node in sorted(self._owners.items()))
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -197,19 +205,37 @@ class Graph:
         *,
         domain: str = "",
         name: str | None = None,
+        bodies: Iterable[str] = (),
     ) -> Node:
         """Add a node; `outputs` is their number, or their names ("" for an absent one).
+
+        `bodies` are the attributes that hold its bodies: these are empty, and are filled by their
+        own primitives.
 
         Raises:
             ModelError: an input is not visible here, or an output name is taken.
         """
-        model = self.model
         proto = onnx.NodeProto(op_type=op_type, domain=domain)
-        proto.name = model.node_names.fresh(name or op_type)
+        proto.name = self.model.node_names.fresh(name or op_type)
         schema = schema_of(op_type, domain_of(domain), self.opset(domain_of(domain)))
         for key, attribute in (attributes or {}).items():
             proto.attribute.append(encode_attribute(key, attribute, schema))
+        bodies = tuple(bodies)
+        for key in bodies:
+            proto.attribute.add(name=key, type=onnx.AttributeProto.GRAPH)
+        return self._insert(proto, inputs, outputs, bodies)
+
+    def _insert(
+        self,
+        proto: onnx.NodeProto,
+        inputs: Sequence[Value | None],
+        outputs: int | Sequence[str],
+        bodies: Iterable[str] = (),
+    ) -> Node:
+        """Add a node of which the proto says everything but operands and bodies."""
+        model = self.model
         node = Node(model.next_serial(), self, proto)
+        node.bodies = tuple(Graph(model, node, attribute) for attribute in bodies)
         for value in inputs:
             if value is not None and not self.sees(value):
                 raise ModelError(f"{value!r} is not visible in graph {self.name!r}")
@@ -256,6 +282,8 @@ class Graph:
         node.graph = self
         self._nodes[node.id] = node
         self._by_op.setdefault((node.domain, node.op_type), {})[node.id] = node
+        if node.bodies:
+            self._owners[node.id] = node
         if node.proto.name:
             self.model.node_names.take(node.proto.name)
         for value in node._outputs:
@@ -280,6 +308,7 @@ class Graph:
             self.model.node_names.release(node.proto.name)
         del self._by_op[node.domain, node.op_type][node.id]
         del self._nodes[node.id]
+        self._owners.pop(node.id, None)
         node.graph = None
 
     def _enter(self, value: Value) -> None:
@@ -476,7 +505,8 @@ class Graph:
         """
         tensor = array if isinstance(array, Tensor) else Tensor.of(array)
         if self.root.is_function or self.model.ir_version < 4:
-            node = self.add_node("Constant", (), attributes={"value": tensor}, name=name)
+            key = "sparse_value" if tensor.is_sparse else "value"
+            node = self.add_node("Constant", (), attributes={key: tensor}, name=name)
             return node.output
         return self.add_constant(tensor, self.model.names.fresh(name))
 
@@ -566,6 +596,39 @@ class Graph:
             if value.graph is None:
                 self._enter(value)
 
+    def set_declarations(
+        self, declarations: Iterable[tuple[Value | None, onnx.ValueInfoProto]], keep: int = 0
+    ) -> None:
+        """Exchange the user's value_info after the first `keep` entries, each with its value."""
+        after, before = list(declarations), self.declarations[keep:]
+        values = dict.fromkeys(value for value, _ in (*before, *after) if value is not None)
+        spoken = [(value, value.declared) for value in values]
+        self._log(Edit.SET_DECLARATIONS, self, keep, before, spoken)
+        self._write_declarations(keep, after)
+
+    def _write_declarations(
+        self, keep: int, declarations: list[tuple[Value | None, onnx.ValueInfoProto]]
+    ) -> None:
+        names = self.model.names
+        for value, info in self.declarations[keep:]:
+            if value is not None:
+                value.declared = None
+            elif info.name:
+                names.release(info.name)
+        self.declarations[keep:] = declarations
+        for value, info in declarations:
+            if value is not None:
+                value.declared = info
+            elif info.name:
+                names.take(info.name)
+        self._declare_outputs()
+
+    def _declare_outputs(self) -> None:
+        """Let the declaration of an output speak of the value, where no value_info does."""
+        for value, info in zip(self._outputs, self._output_infos, strict=False):
+            if value.declared is None and value.graph is self:
+                value.declared = info
+
     def set_graph_outputs(
         self, outputs: Sequence[Value], infos: Sequence[onnx.ValueInfoProto]
     ) -> None:
@@ -574,11 +637,15 @@ class Graph:
         self._write_graph_outputs(list(outputs), list(infos))
 
     def _write_graph_outputs(self, outputs: list[Value], infos: list[onnx.ValueInfoProto]) -> None:
+        stated = {id(info) for info in self._output_infos}
         for value in self._outputs:
             links.drop_output_use(value, self)
+            if id(value.declared) in stated:
+                value.declared = None
         self._outputs, self._output_infos = outputs, infos
         for value in outputs:
             links.add_output_use(value, self)
+        self._declare_outputs()
 
     # --- written in terms of the primitives -------------------------------------------------------
 
@@ -647,6 +714,55 @@ class Graph:
         if node.graph is None and label and is_new and successor is not None:
             self.rename_node(successor, label)
 
+    def splice(
+        self, node: Node, values: Sequence[Value | None], own: Iterable[Value | None]
+    ) -> None:
+        """Replace a node by code that was put beside it: `own` values take over the names.
+
+        Unlike with `replace`, the nodes keep theirs, which say where they come from.
+        """
+        names = [None if output is None else output.name for output in node.outputs]
+        self.replace(node, values)
+        free = set(own)
+        for name, value in zip(names, values, strict=False):
+            if name and value in free and value is not None and value.can_be_renamed:
+                free.discard(value)
+                if name not in self.model.names:
+                    self.rename_value(value, name)
+
+    def dissolve(self, node: Node, body: Graph) -> list[Node]:
+        """Put what one of its bodies holds in the place of a node; return those nodes.
+
+        Names that are not free here are made fresh; the outputs take over the node's names.
+
+        Raises:
+            ModelError: the body has inputs, or annotations that speak of its values.
+        """
+        return dissolve(node, body)
+
+    def copy_nodes(
+        self,
+        nodes: Iterable[Node],
+        stands: dict[Value, Value | None],
+        *,
+        prefix: str = "",
+        attributes: Mapping[str, onnx.AttributeProto] | None = None,
+    ) -> list[Node]:
+        """Copy nodes of any graph, with all that is nested in them, into this one.
+
+        Args:
+            nodes: producers first.
+            stands: what stands here for the values that the nodes read, None for an absent one; it
+                gets what they write. A value that is not in it is read as it is.
+            prefix: of all names: `prefix/name`.
+            attributes: what references to attributes stand for, by name: without an entry the
+                attribute is absent. None leaves references as they are.
+
+        Raises:
+            ModelError: an output of a body would be absent, or a value is not visible here.
+        """
+        return copy_nodes(nodes, self, stands, prefix=prefix, attributes=attributes)
+
     def prune(self, nodes: Iterable[Node]) -> None:
         """Remove the nodes that nobody reads, then what only they read: nodes and initializers."""
         pending = list(nodes)
@@ -686,9 +802,13 @@ class Function(Graph):
 
     def __init__(self, model: Model, proto: onnx.FunctionProto) -> None:
         super().__init__(model)
-        self._opset_imports = {
-            domain_of(entry.domain): entry.version for entry in proto.opset_import
-        }
+        self._opset_imports: dict[str, int] = {}
+        # How the file spells each domain ("", "ai.onnx", or not at all).
+        self.spellings: dict[str, str | None] = {}
+        for entry in proto.opset_import:
+            domain = domain_of(entry.domain)
+            self._opset_imports[domain] = entry.version
+            self.spellings[domain] = entry.domain if entry.HasField("domain") else None
         self.domain = domain_of(proto.domain)
         self.overload = proto.overload
         self.function_name = proto.name

@@ -6,23 +6,20 @@ shapes depend on them; larger ones become typed inputs.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Final
 
 import onnx
 from onnx import shape_inference
 
-from tiered.graph.export import export_model
+from tiered.graph.export import export_model, export_node
+from tiered.graph.graph import Function
 from tiered.graph.journal import dirty_nodes
 from tiered.graph.schema import schema_of
-from tiered.graph.shape_rules import refine_shapes
+from tiered.graph.shape_rules import Refiner
 from tiered.graph.types import (
-    OpaqueType,
-    TensorType,
     ValueType,
-    merge_types,
+    believed_type,
     read_type,
-    static_size,
     tensor_type,
     write_type,
 )
@@ -34,6 +31,8 @@ if TYPE_CHECKING:
     from tiered.graph.node import Node
 
 DATA_ELEMENTS: Final = 1024
+MOST_PROPAGATED: Final = 1 << 20
+MOST_EXPANDED: Final = 10_000
 
 # What onnx raises for a model or node that it finds inconsistent; declared types then stand.
 _INFERENCE_FAILURES = (shape_inference.InferenceError, RuntimeError, ValueError, TypeError)
@@ -56,7 +55,7 @@ def infer_value(value: Value) -> None:
         node = pending[-1]
         unknown = [
             read.producer
-            for read in node._inputs
+            for read in (*node._inputs, *node.captured)
             if read is not None and read._type is NOT_INFERRED and read.producer is not None
         ]
         if unknown and any(output._type is NOT_INFERRED for output in node._outputs if output):
@@ -74,7 +73,7 @@ def infer_node(node: Node) -> None:
     inferred = _infer_outputs(node)
     for output in missing:
         declared = None if output.declared is None else read_type(output.declared.type)
-        output._type = merge_types(declared, inferred.get(output.name))
+        output._type = believed_type(declared, inferred.get(output.name))
 
 
 def _infer_outputs(node: Node) -> dict[str, ValueType | None]:
@@ -84,9 +83,9 @@ def _infer_outputs(node: Node) -> dict[str, ValueType | None]:
         return {node.output.name: kind} if node._outputs else {}
     graph = node.owner
     schema = schema_of(node.op_type, node.domain, graph.opset(node.domain))
-    if schema is None or node.bodies or node.has_references:
+    if schema is None or node.has_references:
         return {}
-    reads = [value for value in node._inputs if value is not None]
+    reads = [value for value in (*node._inputs, *node.captured) if value is not None]
     types = {value.name: write_type(value.type) for value in reads}
     data = {
         value.name: tensor.to_proto(value.name)
@@ -96,10 +95,11 @@ def _infer_outputs(node: Node) -> dict[str, ValueType | None]:
         and not tensor.is_external
         and tensor.size <= DATA_ELEMENTS
     }
+    proto = export_node(node, max_elements=DATA_ELEMENTS) if node.bodies else node.proto
     opsets = [onnx.helper.make_opsetid(d, v) for d, v in graph.root.opset_imports.items()]
     try:
         outputs = shape_inference.infer_node_outputs(
-            schema, node.proto, types, data, None, opsets, graph.model.ir_version
+            schema, proto, types, data, None, opsets, graph.model.ir_version
         )
     except _INFERENCE_FAILURES:
         return {}
@@ -119,7 +119,10 @@ def infer_model(model: Model) -> None:
                 value._type = tensor_type(value._tensor.dtype, value._tensor.shape)
     try:
         proto = export_model(model, max_elements=DATA_ELEMENTS, for_inference=True)
-        inferred = shape_inference.infer_shapes(proto, data_prop=True)
+        if calls_expanded(model) > MOST_EXPANDED:
+            model.note("the local functions call each other too often to infer through them")
+            del proto.functions[:]
+        inferred = shape_inference.infer_shapes(proto, data_prop=_propagation_is_bounded(model))
     except _INFERENCE_FAILURES as error:
         model.note(f"shape inference failed, only declared types are known: {error}")
         inferred = None
@@ -129,7 +132,70 @@ def infer_model(model: Model) -> None:
         for value in graph._values.values():
             if value._type is NOT_INFERRED:
                 value._type = None if value.declared is None else read_type(value.declared.type)
-    refine_shapes(model, _infer_outputs)
+    order = [node for graph in model.graphs() for node in graph.topological_order()]
+    Refiner(model, _infer_outputs, _write_type).run(order, inferred=True)
+
+
+def calls_expanded(model: Model) -> int:
+    """Return how many calls there would be if each call stood for the calls in its function.
+
+    onnx's inference follows every one of them: thirty functions that each call the next one twice
+    are a thousand million.
+    """
+    functions = {function.id: function for function in model.functions}
+    calls: dict[tuple[str, str, str], list[tuple[str, str, str]]] = {}
+    for graph in (graph for graph in model.graphs() if isinstance(graph.root, Function)):
+        assert isinstance(graph.root, Function)
+        callees = calls.setdefault(graph.root.id, [])
+        for node in graph._nodes.values():
+            callee = (node.domain, node.op_type, node.proto.overload)
+            if callee in functions:
+                callees.append(callee)
+    counts: dict[tuple[str, str, str], int] = {}
+    pending = list(functions)
+    open_calls: set[tuple[str, str, str]] = set()
+    while pending:
+        name = pending[-1]
+        unknown = [callee for callee in calls.get(name, ()) if callee not in counts]
+        if name in counts or not unknown or name in open_calls:
+            pending.pop()
+            # A function that calls itself has no end.
+            expanded = sum(counts.get(callee, MOST_EXPANDED) for callee in calls.get(name, ()))
+            counts.setdefault(name, min(1 + expanded, MOST_EXPANDED + 1))
+            continue
+        open_calls.add(name)
+        pending += unknown
+    return max(counts.values(), default=0)
+
+
+def _propagation_is_bounded(model: Model) -> bool:
+    """Tell whether the values that onnx propagates stay small.
+
+    It computes small integer tensors as it goes; forty Concats of a value with itself make it one
+    of a million million elements.
+    """
+    sizes: dict[Value, int] = {}
+    for graph in model.graphs():
+        for node in graph.topological_order():
+            read = [
+                sizes.get(value, _propagated_size(value))
+                for value in node._inputs
+                if value is not None
+            ]
+            size = sum(read) if node.op_type == "Concat" else max(read, default=0)
+            if size > MOST_PROPAGATED and node.op_type == "Concat":
+                return False
+            for value in node._outputs:
+                if value is not None:
+                    sizes[value] = min(size, MOST_PROPAGATED)
+    return True
+
+
+def _propagated_size(value: Value) -> int:
+    """Return how many elements of a value onnx knows: of an input, at most those of a shape."""
+    if value._tensor is None:
+        return 16
+    return value._tensor.size if value._tensor.size <= DATA_ELEMENTS else 0
 
 
 def _take_types(graph: Graph, proto: onnx.GraphProto) -> None:
@@ -138,7 +204,7 @@ def _take_types(graph: Graph, proto: onnx.GraphProto) -> None:
             value = graph._values.get(info.name)
             if value is not None and value._type is NOT_INFERRED:
                 declared = None if value.declared is None else read_type(value.declared.type)
-                value._type = merge_types(declared, read_type(info.type))
+                value._type = believed_type(declared, read_type(info.type))
     if not any(node.bodies for node in graph._nodes.values()):
         return
     for node, exported in zip(graph.topological_order(), proto.node, strict=True):
@@ -167,51 +233,13 @@ def refresh_types(model: Model) -> None:
         pending = [node for graph in model.graphs() for node in graph.nodes]
     else:
         pending = dirty_nodes(journal.since(stamp.length))
-    queue = deque(pending)
-    while queue:
-        node = queue.popleft()
-        if node.graph is None:
-            continue
-        refined = _refine_outputs(node)
-        for value in refined:
-            queue.extend(use.node for use in value.users)
+    Refiner(model, _infer_outputs, _state_type).run(pending, inferred=False)
     model.types_stamp = journal.stamp()
 
 
-def _refine_outputs(node: Node) -> list[Value]:
-    """Infer a node again; return the outputs whose types became more exact."""
-    outputs = [value for value in node._outputs if value is not None]
-    known = {value: value.type for value in outputs}
-    if all(_is_complete(value_type) for value_type in known.values()):
-        return []
-    inferred = _infer_outputs(node)
-    refined = []
-    for value, before in known.items():
-        after = merge_types(before, inferred.get(value.name))
-        if after != before and _knows_more(after, before):
-            node.owner.set_type(value, after)
-            refined.append(value)
-    return refined
+def _write_type(value: Value, value_type: ValueType | None) -> None:
+    value._type = value_type
 
 
-def _is_complete(value_type: ValueType | None) -> bool:
-    return isinstance(value_type, OpaqueType) or (
-        value_type is not None and static_size(value_type.shape) is not None
-    )
-
-
-def _knows_more(after: ValueType | None, before: ValueType | None) -> bool:
-    """Tell whether a type gained a dtype, a rank, a size or a name, and lost none."""
-    if before is None:
-        return after is not None
-    if not isinstance(after, TensorType) or not isinstance(before, TensorType):
-        return False
-    if before.shape is None or after.shape is None:
-        return after.shape is not None
-    return any(
-        (isinstance(new, int) and not isinstance(old, int)) or (old is None and new is not None)
-        for new, old in zip(after.shape, before.shape, strict=True)
-    ) and not any(
-        isinstance(old, int) and new != old
-        for new, old in zip(after.shape, before.shape, strict=True)
-    )
+def _state_type(value: Value, value_type: ValueType | None) -> None:
+    value.owner.set_type(value, value_type)

@@ -106,6 +106,8 @@ def _check_index(graph: Graph) -> Iterator[str]:
         expected.setdefault((node.domain, node.op_type), {})[node.id] = node
     if {key: found for key, found in graph._by_op.items() if found} != expected:
         yield f"the operator index of graph {graph.name!r} is wrong"
+    if graph._owners != {node.id: node for node in graph.nodes if node.bodies}:
+        yield f"graph {graph.name!r} does not know its nodes with bodies"
     if graph._order is not None:
         place = {node: at for at, node in enumerate(graph._order)}
         if set(place) != set(graph.nodes):

@@ -41,9 +41,11 @@ class Edit(IntEnum):
     SET_GRAPH_OUTPUTS = 14  # graph, outputs before, infos before
     ADD_FUNCTION = 15  # function
     REMOVE_FUNCTION = 16  # function, position
-    SET_OPSET = 17  # model or function, domain, version before
+    SET_OPSET = 17  # model or function, imports before
     MOVE_CONSTANT = 18  # value, graph before
     SET_IR_VERSION = 19  # model, version before
+    SET_DECLARATIONS = 20  # graph, how many stayed, the others before, and what they spoke of
+    FORGET_TYPES = 21  # model, what was known before
 
 
 NODE_EDITS = frozenset(

@@ -131,12 +131,8 @@ def unlink_inputs(node: Node) -> None:
 def link_bodies(node: Node) -> None:
     """Link everything that the bodies of the node read from above it, and take their names."""
     for body in node.bodies:
-        names, node_names = body.model.names, body.model.node_names
-        for name in body._values:
-            names.take(name)
+        _take_names(body)
         for inner in body._nodes.values():
-            if inner.proto.name:
-                node_names.take(inner.proto.name)
             for index, read in enumerate(inner._inputs):
                 if read is not None and read.graph is not body:
                     add_use(read, inner, index)
@@ -149,19 +145,51 @@ def link_bodies(node: Node) -> None:
 def unlink_bodies(node: Node) -> None:
     """Undo `link_bodies`: what stands above a removed node must not show its bodies as users."""
     for body in node.bodies:
-        names, node_names = body.model.names, body.model.node_names
-        for name in body._values:
-            names.release(name)
+        _release_names(body)
         for value in body._outputs:
             if value.graph is not body:
                 drop_output_use(value, body)
         for inner in body._nodes.values():
-            if inner.proto.name:
-                node_names.release(inner.proto.name)
             unlink_bodies(inner)
             for index, read in enumerate(inner._inputs):
                 if read is not None and read.graph is not body:
                     drop_use(read, inner, index)
+
+
+def enter_function(function: Graph) -> None:
+    """Take the names of all that is in a local function, which is part of the model again."""
+    _take_names(function)
+    for node in function._nodes.values():
+        link_bodies(node)
+
+
+def leave_function(function: Graph) -> None:
+    """Give back the names of all that is in a local function."""
+    for node in function._nodes.values():
+        unlink_bodies(node)
+    _release_names(function)
+
+
+def _take_names(graph: Graph) -> None:
+    for name in _value_names(graph):
+        graph.model.names.take(name)
+    for node in graph._nodes.values():
+        if node.proto.name:
+            graph.model.node_names.take(node.proto.name)
+
+
+def _release_names(graph: Graph) -> None:
+    for name in _value_names(graph):
+        graph.model.names.release(name)
+    for node in graph._nodes.values():
+        if node.proto.name:
+            graph.model.node_names.release(node.proto.name)
+
+
+def _value_names(graph: Graph) -> list[str]:
+    """Return the names that a graph takes: its values, and declarations that speak of nothing."""
+    stale = [info.name for value, info in graph.declarations if value is None and info.name]
+    return [*graph._values, *stale]
 
 
 # --- networkx -------------------------------------------------------------------------------------

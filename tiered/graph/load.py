@@ -18,7 +18,7 @@ from tiered.graph import links
 from tiered.graph.graph import Function, Graph
 from tiered.graph.node import Node, domain_of
 from tiered.graph.tensor import Tensor
-from tiered.graph.types import read_type
+from tiered.graph.types import TensorType, ValueType, read_type, tensor_type
 from tiered.graph.value import NOT_INFERRED, Value
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ def load_model(model: Model, proto: onnx.ModelProto) -> None:
     main = Graph(model)
     model.main = main
     _Loader(model).fill_main(main, proto.graph)
+    if "" not in model.opset_imports and any(domain == "" for domain, _ in main._by_op):
+        raise ModelError(f"{model.label} imports no opset of the default domain, but uses it")
     for source in proto.functions:
         function = Function(model, source)
         _Loader(model).fill_function(function, source)
@@ -116,7 +118,7 @@ class _Loader:
                 raise ModelError(f"graph {graph.name!r} lists the input {info.name!r} twice")
             value = scope.get(info.name) or self._define(graph, scope, outer, info.name)
             value.input_of = graph
-            value._type = read_type(info.type)
+            value._type = _of_each_turn(graph, read_type(info.type))
             graph._inputs.append(value)
             graph._input_infos.append(info)
         self._fill_nodes(graph, proto.node, scope, outer)
@@ -137,6 +139,8 @@ class _Loader:
             raise ModelError(f"graph {graph.name!r} defines the value {name!r} twice")
         if not name:
             raise ModelError(f"graph {graph.name!r} has an input or initializer without a name")
+        if not isinstance(name, str):
+            raise ModelError(f"graph {graph.name!r} has a value whose name {name!r} is not UTF-8")
         # A name that hides one of a graph above would be read wrongly once code moves between them.
         hidden = any(name in above for above in outer)
         value = Value(
@@ -156,6 +160,8 @@ class _Loader:
         proto: onnx.TensorProto | onnx.SparseTensorProto,
     ) -> None:
         value = self._define(graph, scope, outer, name)
+        if any(dim < 0 for dim in proto.dims):
+            raise ModelError(f"initializer {name!r} has negative dims: {list(proto.dims)}")
         value._tensor = Tensor(proto, folder=self.model.folder)
         graph._constants[value.id] = value
 
@@ -203,6 +209,11 @@ class _Loader:
         pending: list[tuple[Node, onnx.NodeProto, list[onnx.AttributeProto]]] = []
         for source in protos:
             bodies = [attribute for attribute in source.attribute if attribute.type in _GRAPH_KINDS]
+            if not source.op_type or not isinstance(source.op_type, str):
+                raise ModelError(
+                    f"node {source.name!r} of graph {graph.name!r} has the op_type "
+                    f"{source.op_type!r}; expected the name of an operator, in UTF-8"
+                )
             node = Node(serial(), graph, _detached(source, bool(bodies)))
             pending.append((node, source, bodies))
             graph._nodes[node.id] = node
@@ -249,8 +260,19 @@ class _Loader:
         single = attribute.type == onnx.AttributeProto.GRAPH
         for source in [attribute.g] if single else attribute.graphs:
             body = Graph(self.model, node, attribute.name)
+            node.owner._owners[node.id] = node
             node.bodies = (*node.bodies, body)
             self._fill_graph(body, source, scopes)
+
+
+def _of_each_turn(graph: Graph, value_type: ValueType | None) -> ValueType | None:
+    """Forget the names of the dims of what a loop carries: they may differ from turn to turn."""
+    if graph.owner is None or graph.owner.op_type not in ("Loop", "Scan"):
+        return value_type
+    if not isinstance(value_type, TensorType) or value_type.shape is None:
+        return value_type
+    shape = tuple(dim if isinstance(dim, int) else None for dim in value_type.shape)
+    return tensor_type(value_type.dtype, shape)
 
 
 def _lookup(name: str, scopes: list[Scope]) -> Value | None:

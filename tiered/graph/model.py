@@ -16,8 +16,11 @@ from tiered.graph.export import export_model
 from tiered.graph.gate import Gate
 from tiered.graph.graph import Function, Graph
 from tiered.graph.journal import Edit, Journal, Mark, Stamp
+from tiered.graph.knowledge import Knowledge
+from tiered.graph.links import leave_function
 from tiered.graph.load import load_model
 from tiered.graph.names import Names
+from tiered.graph.node import domain_of
 from tiered.graph.symbols import Dims
 from tiered.graph.undo import undo_table
 from tiered.graph.value import Value
@@ -152,7 +155,7 @@ class Model:
             while pending:
                 graph = pending.pop()
                 yield graph
-                bodies = [body for node in graph.nodes for body in node.bodies]
+                bodies = [body for node in graph.owners for body in node.bodies]
                 pending += reversed(bodies)
 
     def function(self, domain: str, name: str, overload: str = "") -> Function | None:
@@ -172,10 +175,26 @@ class Model:
             root = graph.root
             caller = root.id if isinstance(root, Function) else root
             for node in graph.nodes:
-                callee = (node.domain, node.op_type, node.proto.overload)
-                if callee in ids:
-                    calls.add_edge(caller, callee)
+                if node.callee in ids:
+                    calls.add_edge(caller, node.callee)
+        for proto in self.training_nodes():
+            callee = (domain_of(proto.domain), proto.op_type, proto.overload)
+            if callee in ids:
+                calls.add_edge(self.main, callee)
         return calls
+
+    def training_nodes(self) -> Iterator[onnx.NodeProto]:
+        """Yield the nodes, at any depth, of the training graphs, which the view leaves alone."""
+        pending: list[onnx.GraphProto] = []
+        for training in self.skeleton.training_info:
+            pending += (training.initialization, training.algorithm)
+        while pending:
+            for node in pending.pop().node:
+                yield node
+                for attribute in node.attribute:
+                    pending += attribute.graphs
+                    if attribute.HasField("g"):
+                        pending.append(attribute.g)
 
     # --- primitives -------------------------------------------------------------------------------
 
@@ -184,6 +203,7 @@ class Model:
         position = self.functions.index(function)
         self.main._log(Edit.REMOVE_FUNCTION, function, position)
         del self.functions[position]
+        leave_function(function)
 
     def add(self, function: Function) -> None:
         """Add a local function."""
@@ -195,10 +215,9 @@ class Model:
     def set_opset(self, domain: str, version: int | None, root: Graph | None = None) -> None:
         """Import a domain at a version, for the model or one function; None drops the import."""
         holder: Model | Graph = self if root is None or not root.is_function else root
-        before = holder.opset_imports.get(domain)
-        if before == version:
+        if holder.opset_imports.get(domain) == version:
             return
-        self.main._log(Edit.SET_OPSET, holder, domain, before)
+        self.main._log(Edit.SET_OPSET, holder, dict(holder.opset_imports))
         if version is None:
             del holder.opset_imports[domain]
         else:
@@ -216,6 +235,12 @@ class Model:
         from tiered.graph.inference import refresh_types
 
         refresh_types(self)
+
+    def forget_types(self) -> None:
+        """Forget what was inferred, because the interface changed; asked for, it is inferred anew."""
+        before = Knowledge.of(self)
+        self.main._log(Edit.FORGET_TYPES, self, before)
+        before.forget(self)
 
     def check(self) -> None:
         """Hold the model against onnx.checker, without its weights.

@@ -154,6 +154,11 @@ class Node:
         schema = self.schema
         return schema.since_version if schema is not None else 0
 
+    @property
+    def callee(self) -> tuple[str, str, str]:
+        """Return (domain, op type, overload): the id of the local function that it may call."""
+        return self.domain, self.op_type, self.proto.overload
+
     # --- attributes -------------------------------------------------------------------------------
 
     def attribute_protos(self) -> Mapping[str, onnx.AttributeProto]:
@@ -182,6 +187,17 @@ class Node:
             name: decode_attribute(proto)
             for name, proto in self.attribute_protos().items()
             if proto.type not in graphs
+        }
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return the attributes that say something else than the schema's defaults."""
+        schema = self.schema
+        return {
+            name: value
+            for name, value in self.attributes.items()
+            # Not by ==, to which -0.0 is 0.0.
+            if schema is None or repr(value) != repr(default_of(schema, name))
         }
 
     @property

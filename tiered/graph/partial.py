@@ -1,8 +1,8 @@
 """Partially known values: small integer tensors as far as shapes determine them.
 
 onnx's inference gives types, not values. Exporters compute shapes by nodes (Shape, Gather, Concat,
-...), and with dynamic dims these are no constants; yet each element is an integer or a polynomial in
-the dims, and that is enough to answer most of what is asked.
+...), and with dynamic dims these are no constants; yet each element is an integer or a polynomial
+in the dims, and that is enough to answer most of what is asked.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ Elements = np.ndarray[Any, np.dtype[np.object_]]
 LARGEST: Final = 256
 """Tensors with more elements are not shapes, and are not looked into."""
 
+ELEMENT_DTYPES: Final = frozenset({DataType.BOOL, DataType.INT32, DataType.INT64})
+"""The dtypes whose elements are looked into."""
+
 _RANGES = {
     DataType.INT64: (-(1 << 63), (1 << 63) - 1),
     DataType.INT32: (-(1 << 31), (1 << 31) - 1),
@@ -36,7 +39,7 @@ _RANGES = {
 
 
 def elements_of(value: Value) -> Elements | None:
-    """Return what is known of the elements of a small integer or boolean tensor, None if nothing."""
+    """Return what is known of the elements of a small integer or boolean tensor."""
     if isinstance(value._elements, NotInferred):
         _evaluate(value)
     assert not isinstance(value._elements, NotInferred)
@@ -236,7 +239,7 @@ def _cast(node: Node) -> Elements | None:
     source = node._inputs[0].dtype if node._inputs[0] is not None else None
     if to == DataType.BOOL:
         return _each(lambda element: bool(element) if isinstance(element, int) else None, data)
-    if to == DataType.INT64 or to == source:
+    if to in (DataType.INT64, source):
         return _each(lambda element: int(element) if isinstance(element, int) else element, data)
     # A polynomial may be too large for a narrower dtype.
     return _each(lambda element: int(element) if isinstance(element, int) else None, data)
@@ -362,8 +365,9 @@ def _reduce(combine: Callable[[Size, Size], Size], empty: int) -> Callable[[Node
             return data
         if axes and len({axis % data.ndim for axis in axes}) < data.ndim:
             return None
+        elements: list[Element] = data.ravel().tolist()
         total: Element = empty
-        for element in data.flat:
+        for element in elements:
             total = None if total is None or element is None else combine(total, element)
         return _scalar(total).reshape([1] * data.ndim if node.attr("keepdims", 1) else [])
 

@@ -1,60 +1,141 @@
 """Shapes where onnx's inference gives up: those that come from partially known values.
 
-Run once over the whole model, after onnx. A dim that onnx could only invent a name for is often a
-size that the shape arithmetic before it spells out; learning that replaces the name everywhere.
+A dim that onnx could only invent a name for is often a size that the shape arithmetic before it
+spells out; learning that replaces the name everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tiered.graph import symbols
-from tiered.graph.partial import elements_of
+from tiered.graph.partial import ELEMENT_DTYPES, elements_of
 from tiered.graph.symbols import INVENTED, Size
-from tiered.graph.types import Dim, Shape, TensorType, tensor_type
+from tiered.graph.types import Shape, TensorType, ValueType, tensor_type
 from tiered.graph.value import NOT_INFERRED, Value
 
 if TYPE_CHECKING:
-    from tiered.graph.graph import Graph
     from tiered.graph.model import Model
     from tiered.graph.node import Node
 
 Rule = Callable[["Node"], Sequence["Size | None"] | None]
 
 
-def refine_shapes(model: Model, infer: Callable[[Node], dict[str, object]]) -> None:
-    """Complete the shapes of a model that onnx has inferred.
+class Refiner:
+    """Completes the shapes of a model, node by node, until nothing more follows.
 
     Args:
         model: the model; only the types of the view change.
         infer: onnx's inference of one node, for what reads a shape that became known.
+        state: writes a type.
     """
-    moved: set[Value] = set()
-    for graph in model.graphs():
-        for node in graph.topological_order():
-            _refine(node, moved, infer)
-    if model.dims.has_news or moved:
-        _resolve(model)
 
+    def __init__(
+        self,
+        model: Model,
+        infer: Callable[[Node], Mapping[str, ValueType | None]],
+        state: Callable[[Value, ValueType | None], None],
+    ) -> None:
+        self.model = model
+        self.infer = infer
+        self.state = state
 
-def _refine(
-    node: Node, moved: set[Value], infer: Callable[[Node], dict[str, object]]
-) -> None:
-    outputs = [value for value in node._outputs if value is not None]
-    if not any(_is_vague(value) for value in outputs):
-        return
-    dims = node.owner.model.dims
-    found: dict[str, object] = {}
-    if any(value in moved for value in node._inputs if value is not None):
-        found = infer(node)
-    shape = own_shape(node)
-    for value in outputs:
-        inferred = found.get(value.name)
-        if isinstance(inferred, TensorType) and inferred.shape is not None:
-            _learn(value, [dims.size(dim) for dim in inferred.shape], inferred.dtype, moved)
-    if shape is not None and outputs:
-        _learn(outputs[0], shape, outputs[0].dtype, moved)
+    def run(self, nodes: Iterable[Node], *, inferred: bool) -> None:
+        """Look at nodes, and at whatever reads a value that they made more exact.
+
+        Args:
+            nodes: where to begin, in topological order.
+            inferred: whether onnx has inferred these nodes as they are.
+        """
+        queue = deque(nodes)
+        known = set(queue) if inferred else set()
+        while queue:
+            node = queue.popleft()
+            if node.graph is None:
+                continue
+            for value in self._refine(node, by_onnx=node not in known):
+                self._forget_below(value)
+                for reader in value._users.values():
+                    known.discard(reader)
+                    queue.append(reader)
+            if not queue and self.model.dims.has_news:
+                queue.extend(self._resolve())
+
+    def _refine(self, node: Node, *, by_onnx: bool) -> list[Value]:
+        """Infer the vague outputs of a node; return those that became more exact."""
+        outputs = [value for value in node._outputs if value is not None]
+        if not any(_is_vague(value) for value in outputs):
+            return []
+        moved = []
+        dims = self.model.dims
+        found = self.infer(node) if by_onnx else {}
+        for value in outputs:
+            inferred = found.get(value.name)
+            if isinstance(inferred, TensorType):
+                shape = inferred.shape
+                sizes = None if shape is None else [dims.size(dim) for dim in shape]
+                if self._learn(value, sizes, inferred.dtype):
+                    moved.append(value)
+            elif inferred is not None and value.type is None:
+                self.state(value, inferred)
+        own = own_shape(node)
+        if own is not None and outputs and self._learn(outputs[0], own, outputs[0].dtype):
+            moved.append(outputs[0])
+        return moved
+
+    def _learn(self, value: Value, sizes: Sequence[Size | None] | None, dtype: int | None) -> bool:
+        """Take over what is known of a value's dims, and what that says of invented names."""
+        if dtype is None:
+            return False
+        before = value.type
+        if sizes is None:
+            if before is None:
+                self.state(value, tensor_type(dtype, None))
+            return before is None
+        known = before.shape if isinstance(before, TensorType) else None
+        if known is not None and len(known) != len(sizes):
+            return False
+        dims, after = self.model.dims, []
+        for old, size in zip(known or [None] * len(sizes), sizes, strict=True):
+            if isinstance(old, str) and size is not None:
+                dims.learn(old, size)
+            after.append(dims.resolve(old) if old is not None else dims.dim(size))
+        refined = tensor_type(dtype, tuple(after))
+        if refined == before:
+            return False
+        self.state(value, refined)
+        return True
+
+    def _resolve(self) -> list[Node]:
+        """Replace invented names by what they turned out to be; return the nodes that read such."""
+        dims = self.model.dims
+        dims.has_news = False
+        readers: dict[Node, None] = {}
+        for graph in self.model.graphs():
+            for value in graph._values.values():
+                value_type = value._type
+                if not isinstance(value_type, TensorType) or value_type.shape is None:
+                    continue
+                shape = tuple(dims.resolve(dim) for dim in value_type.shape)
+                if shape != value_type.shape:
+                    self.state(value, tensor_type(value_type.dtype, shape))
+                    self._forget_below(value)
+                    readers.update(dict.fromkeys(value._users.values()))
+        return sorted(readers, key=lambda node: node.id)
+
+    @staticmethod
+    def _forget_below(value: Value) -> None:
+        """Forget the elements that were computed from a type that is more exact now."""
+        pending = [value]
+        while pending:
+            for reader in pending.pop()._users.values():
+                for output in reader._outputs:
+                    if output is not None and output._elements is not NOT_INFERRED:
+                        if output._elements is not None or output.dtype in ELEMENT_DTYPES:
+                            pending.append(output)
+                        output._elements = NOT_INFERRED
 
 
 def own_shape(node: Node) -> Sequence[Size | None] | None:
@@ -77,42 +158,6 @@ def _is_vague(value: Value) -> bool:
     return shape is None or any(
         dim is None or (isinstance(dim, str) and dim.startswith(INVENTED)) for dim in shape
     )
-
-
-def _learn(
-    value: Value, sizes: Sequence[Size | None], dtype: int | None, moved: set[Value]
-) -> None:
-    """Take over what is now known of a value's dims, and what that says of invented names."""
-    assert value.graph is not None
-    dims = value.graph.model.dims
-    if dtype is None:
-        return
-    before = value.shape
-    if before is not None and len(before) != len(sizes):
-        return
-    after: list[Dim] = []
-    for known, size in zip(before or [None] * len(sizes), sizes, strict=True):
-        if isinstance(known, str) and size is not None:
-            dims.learn(known, size)
-        after.append(dims.resolve(known) if known is not None else dims.dim(size))
-    new_type = tensor_type(dtype, tuple(after))
-    if new_type != value.type:
-        value._type = new_type
-        value._elements = NOT_INFERRED
-        moved.add(value)
-
-
-def _resolve(model: Model) -> None:
-    """Replace invented names by what they turned out to be, and forget values known by them."""
-    resolve = model.dims.resolve
-    for graph in model.graphs():
-        for value in graph._values.values():
-            value_type = value._type
-            if isinstance(value_type, TensorType) and value_type.shape is not None:
-                shape = tuple(resolve(dim) for dim in value_type.shape)
-                if shape != value_type.shape:
-                    value._type = tensor_type(value_type.dtype, shape)
-            value._elements = NOT_INFERRED
 
 
 # --- rules ----------------------------------------------------------------------------------------
@@ -258,8 +303,10 @@ def _slice(node: Node) -> Sequence[Size | None]:
     return sizes
 
 
-def _sliced(dim: Size | None, start: Size | None, end: Size | None, step: Size | None) -> Size | None:
-    """Return how much of a dim a slice takes, where that does not depend on which end is reached."""
+def _sliced(
+    dim: Size | None, start: Size | None, end: Size | None, step: Size | None
+) -> Size | None:
+    """Return how much of a dim a slice takes, if that does not depend on which end comes first."""
     if dim is None or start is None or end is None or step != 1:
         return None
     if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
@@ -280,7 +327,8 @@ def _elementwise(node: Node) -> Sequence[Size | None]:
 def broadcast(shapes: Sequence[Sequence[Size | None]]) -> list[Size | None]:
     """Return the dims that shapes broadcast to, those that are sure."""
     rank = max(len(shape) for shape in shapes)
-    padded = [[1] * (rank - len(shape)) + list(shape) for shape in shapes]
+    ones: list[Size | None] = [1] * rank
+    padded = [ones[len(shape) :] + list(shape) for shape in shapes]
     return [_broadcast_dim(column) for column in zip(*padded, strict=True)]
 
 

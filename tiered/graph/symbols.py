@@ -154,12 +154,14 @@ class Dims:
     One for each model. Composed sizes get a name, so that a shape can hold them.
     """
 
-    __slots__ = ("_composed", "_known")
+    __slots__ = ("_composed", "_known", "has_news")
 
     def __init__(self) -> None:
         self._composed: dict[str, Poly] = {}
         # Invented names that turned out to be something else.
         self._known: dict[str, Size] = {}
+        # Whether a name was learnt that shapes may still show.
+        self.has_news = False
 
     def size(self, dim: Dim) -> Size | None:
         """Return what a dim stands for, as far as is known now; None for an unknown one."""
@@ -192,6 +194,7 @@ class Dims:
         if isinstance(size, Poly) and any(invented in names for names, _ in size.terms):
             return False
         self._known[invented] = size
+        self.has_news = True
         return True
 
     def _resolved(self, size: Size) -> Size:
@@ -209,7 +212,3 @@ class Dims:
                 product = multiply(product, factor)
             total = add(total, product)
         return total
-
-    @property
-    def has_news(self) -> bool:
-        return bool(self._known)

@@ -125,6 +125,21 @@ class Tensor:
             self._array = array
         return array
 
+    def converted(self, dtype: int) -> Tensor | None:
+        """Return the same numbers in another dtype; None where one of them has no place in it."""
+        if onnx.TensorProto.STRING in (dtype, self.dtype) or self.is_sparse:
+            return None
+        array = self.numpy()
+        with np.errstate(all="ignore"):
+            result = array.astype(onnx.helper.tensor_dtype_to_np_dtype(dtype))
+            back = result.astype(array.dtype)
+        # There and back is not enough: 200 is -56 as an int8, and 200 again as a uint8.
+        same = all(
+            np.array_equal(one.astype(np.float64), other.astype(np.float64), equal_nan=True)
+            for one, other in ((array, result), (array, back))
+        )
+        return Tensor.of(result) if same else None
+
     def key(self) -> tuple[Any, ...]:
         """Return what is equal for two tensors exactly when their bits are; large ones are hashed."""
         if self._key is not None:
@@ -138,7 +153,7 @@ class Tensor:
             bits = numbers.tobytes()
         else:
             flat = np.ascontiguousarray(numbers).reshape(-1)
-            bits = hashlib.blake2b(flat.view(np.uint8)).digest()
+            bits = hashlib.blake2b(flat.view(np.uint8).data).digest()
         self._key = (self.dtype, self.shape, bits)
         return self._key
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -137,12 +138,12 @@ def write_type(value_type: ValueType | None) -> onnx.TypeProto:
     return proto
 
 
-def merge_types(declared: ValueType | None, inferred: ValueType | None) -> ValueType | None:
-    """Return what two statements about one value prove together.
+def believed_type(declared: ValueType | None, inferred: ValueType | None) -> ValueType | None:
+    """Return what to believe of a value: what follows from the inputs, before what a file says.
 
-    A size beats a name, a name beats nothing. Where two sizes contradict each other neither is
-    believed (files exist whose declared shapes are wrong), and a contradiction in dtype or rank
-    leaves the declared one.
+    Files exist whose inputs were made dynamic and whose inner shapes still speak of batch 1; to fold
+    such a size would bake it in. A declaration counts where nothing is inferred, as for the outputs
+    of operators that onnx does not know.
     """
     if declared is None or inferred is None:
         return declared or inferred
@@ -150,18 +151,7 @@ def merge_types(declared: ValueType | None, inferred: ValueType | None) -> Value
         return declared
     if declared.dtype != inferred.dtype or inferred.shape is None:
         return declared
-    if declared.shape is None:
-        return inferred
-    if len(declared.shape) != len(inferred.shape):
-        return tensor_type(declared.dtype, None)
-    dims = tuple(_merge_dim(a, b) for a, b in zip(declared.shape, inferred.shape, strict=True))
-    return tensor_type(declared.dtype, dims)
-
-
-def _merge_dim(declared: Dim, inferred: Dim) -> Dim:
-    if isinstance(declared, int):
-        return None if isinstance(inferred, int) and inferred != declared else declared
-    return inferred if isinstance(inferred, int) else declared or inferred
+    return inferred
 
 
 def static_size(shape: Shape | None) -> int | None:
@@ -174,3 +164,46 @@ def static_size(shape: Shape | None) -> int | None:
             return None
         size *= dim
     return size
+
+
+def non_negative_axes(axes: Iterable[int], rank: int | None) -> tuple[int, ...] | None:
+    """Return axes counted from the front; None where one counts from the end of an unknown rank."""
+    found = tuple(int(axis) for axis in axes)
+    if rank is None:
+        return None if any(axis < 0 for axis in found) else found
+    return tuple(axis + rank if axis < 0 else axis for axis in found)
+
+
+def same_axes(one: Iterable[int], other: Iterable[int], rank: int | None) -> bool:
+    """Tell whether two lists surely name the same axes of a tensor, in whatever order."""
+    from_end = 0 if rank is None else rank
+    first, second = (
+        sorted(int(axis) + (from_end if axis < 0 else 0) for axis in axes) for axes in (one, other)
+    )
+    return first == second
+
+
+def broadcasts_into(shape: Shape | None, target: Shape | None) -> bool:
+    """Tell whether a tensor for sure broadcasts into another, whose shape the result then has."""
+    if shape is None or target is None or len(shape) > len(target):
+        return shape == ()
+    pairs = zip(reversed(shape), reversed(target), strict=False)
+    return all(dim == 1 or (dim is not None and dim == size) for dim, size in pairs)
+
+
+def without_symbols(info: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
+    """Return a declaration without the names of dims: they mean something only where they stand."""
+    copy = onnx.ValueInfoProto()
+    copy.CopyFrom(info)
+    pending = [copy.type]
+    while pending:
+        proto = pending.pop()
+        kind = proto.WhichOneof("value")
+        if kind in ("sequence_type", "optional_type"):
+            pending.append(getattr(proto, kind).elem_type)
+        elif kind == "map_type":
+            pending.append(proto.map_type.value_type)
+        elif kind in ("tensor_type", "sparse_tensor_type"):
+            for dim in getattr(proto, kind).shape.dim:
+                dim.ClearField("dim_param")
+    return copy

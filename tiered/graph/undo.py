@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tiered.graph.journal import Edit
+from tiered.graph.links import enter_function
 
 if TYPE_CHECKING:
     import onnx
 
     from tiered.graph.graph import Function, Graph
+    from tiered.graph.knowledge import Knowledge
     from tiered.graph.model import Model
     from tiered.graph.node import Node
     from tiered.graph.tensor import Tensor
@@ -69,17 +71,27 @@ def undo_table(model: Model) -> dict[Edit, Callable[..., None]]:
     def set_graph_outputs(graph: Graph, before: list[Value], infos: list[Any]) -> None:
         graph._write_graph_outputs(before, infos)
 
+    def set_declarations(
+        graph: Graph, keep: int, before: list[Any], spoken: list[Any]
+    ) -> None:
+        graph._write_declarations(keep, before)
+        for value, info in spoken:
+            value.declared = info
+
+    def forget_types(subject: Model, before: Knowledge) -> None:
+        before.restore(subject)
+
     def add_function(function: Function) -> None:
         model.functions.remove(function)
 
     def remove_function(function: Function, position: int) -> None:
         model.functions.insert(position, function)
+        enter_function(function)
 
-    def set_opset(root: Model | Function, domain: str, before: int | None) -> None:
-        if before is None:
-            del root.opset_imports[domain]
-        else:
-            root.opset_imports[domain] = before
+    def set_opset(root: Model | Function, before: dict[str, int]) -> None:
+        # All of them, because their order is part of the file.
+        root.opset_imports.clear()
+        root.opset_imports.update(before)
 
     def set_ir_version(subject: Model, before: int) -> None:
         subject.skeleton.ir_version = before
@@ -105,4 +117,6 @@ def undo_table(model: Model) -> dict[Edit, Callable[..., None]]:
         Edit.REMOVE_FUNCTION: remove_function,
         Edit.SET_OPSET: set_opset,
         Edit.SET_IR_VERSION: set_ir_version,
+        Edit.SET_DECLARATIONS: set_declarations,
+        Edit.FORGET_TYPES: forget_types,
     }

@@ -28,8 +28,9 @@ def check_model(model: Model) -> None:
         return
     if model.origin is not None:
         loaded = type(model).from_proto(model.origin, folder=model.folder)
-        if _complaint(export_model(loaded, max_elements=_SMALL)) is not None:
-            model.note(f"onnx.checker rejects the model as it was loaded: {complaint}")
+        before = _complaint(export_model(loaded, max_elements=_SMALL))
+        if before is not None:
+            model.note(f"onnx.checker rejects the model as it was loaded: {before}")
             return
     raise ModelError(f"onnx.checker rejects the result: {complaint}")
 

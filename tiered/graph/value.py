@@ -8,7 +8,7 @@ import numpy as np
 
 from tiered.errors import ModelError
 from tiered.graph.tensor import Tensor
-from tiered.graph.types import Shape, TensorType, ValueType
+from tiered.graph.types import Dim, Shape, TensorType, ValueType
 
 if TYPE_CHECKING:
     import onnx
@@ -123,6 +123,15 @@ class Value:
         """Tell whether one use by one node is all that could notice a change of the value."""
         return len(self._users) == 1 and not self.output_of and not self.pins
 
+    def is_only_read_by(self, node: Node) -> bool:
+        """Tell whether nothing but a node of the value's own graph could notice a change of it."""
+        return (
+            node.graph is self.graph
+            and all(user is node for user in self._users.values())
+            and not self.output_of
+            and not self.pins
+        )
+
     @property
     def is_captured(self) -> bool:
         """Tell whether a nested body reads the value."""
@@ -219,6 +228,11 @@ class Value:
     def rank(self) -> int | None:
         shape = self.shape
         return None if shape is None else len(shape)
+
+    def dim(self, axis: int) -> Dim:
+        """Return the size of one axis: a number, a symbol, or None where nothing is known."""
+        shape = self.shape
+        return shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
 
     @property
     def static_shape(self) -> tuple[int, ...] | None:

@@ -7,6 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -67,7 +68,7 @@ class Pass(ABC):
         Raises:
             UsageError: it is no scope, or the pass is a module pass.
         """
-        if self.info.kind not in ("rewrite", "function"):
+        if not self.info.is_node_wise:
             raise UsageError(
                 f"{self.name} is a {self.info.kind} pass: only rewrite and function passes can be "
                 "bound to a part of a model"
@@ -124,8 +125,13 @@ class Pass(ABC):
 
     # --- text -------------------------------------------------------------------------------------
 
-    def __str__(self) -> str:
+    @cached_property
+    def text(self) -> str:
+        """The pass as text, with the options that are not the default and the scope."""
         return f"{self.name}{self._options_text()}{self.scope or ''}"
+
+    def __str__(self) -> str:
+        return self.text
 
     def _options_text(self) -> str:
         """Return the options that differ from their defaults, as `{name=value,...}`."""
@@ -142,7 +148,7 @@ class Pass(ABC):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Pass):
             return NotImplemented
-        return str(self) == str(other) and self.scope == other.scope
+        return self.text == other.text and self.scope == other.scope
 
     def __hash__(self) -> int:
-        return hash(str(self))
+        return hash(self.text)

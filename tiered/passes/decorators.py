@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, Unpack
 
 from tiered.errors import UsageError
 from tiered.options import checked_options, options_of
-from tiered.passes.base import Pass
 from tiered.passes.kinds import FunctionPass, ModulePass, RewritePass
 from tiered.registry import PassInfo
 from tiered.rewrite import Pattern, Rule
 from tiered.runtime.numerics import Numerics
 
-Kind = TypeVar("Kind", bound=Pass)
+# What entries and pipeline text can name.
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")
 
 
 class Declared(TypedDict, total=False):
@@ -58,7 +59,7 @@ def rewrite(
 
     def decorate(function: Callable[..., Any]) -> RewritePass:
         info = _info(function, "rewrite", opt_level, declared)
-        rule = Rule(info.name, pattern, function, info.law)
+        rule = Rule(info.name, pattern, function, info.law or str(pattern))
         return RewritePass(info=info, _options=_defaults(info), rule=rule)
 
     return decorate
@@ -121,9 +122,7 @@ def _defaults(info: PassInfo) -> dict[str, Any]:
 def _info(
     function: Callable[..., Any], kind: str, opt_level: int | None, declared: Declared
 ) -> PassInfo:
-    if not callable(function):
-        raise UsageError(f"a pass is made of a function or a class, not of {function!r}")
-    name = declared.get("name", "") or _name_of(function)
+    name = _name(function, declared.get("name"))
     info = PassInfo(
         name=name,
         opt_level=_level(opt_level, name),
@@ -150,12 +149,16 @@ def _checked(info: PassInfo) -> PassInfo:
     return info
 
 
-def _name_of(function: Callable[..., Any]) -> str:
-    name = getattr(function, "__name__", type(function).__name__)
-    if not isinstance(function, type):
-        return str(name)
-    # FuseThis is fuse_this: the same name that the registry would find it under.
-    return "".join(f"_{char.lower()}" if char.isupper() else char for char in name).strip("_")
+def _name(function: Callable[..., Any], given: str | None) -> str:
+    """Return the name that was given, or that of the function; of the class FuseThis, fuse_this."""
+    if not callable(function):
+        raise UsageError(f"a pass is made of a function or a class, not of {function!r}")
+    name = str(given or getattr(function, "__name__", type(function).__name__))
+    if isinstance(function, type) and not given:
+        name = "".join(f"_{char.lower()}" if char.isupper() else char for char in name).strip("_")
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"a pass cannot be called {name!r}; say name=")
+    return name
 
 
 def _level(opt_level: int | None, name: str) -> int | None:

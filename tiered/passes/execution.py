@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tiered.context import LISTENER, Decision, PassContext, PassResult, Place, Watch
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 NOTHING: tuple[str, ...] = ()
 _LOG = logging.getLogger("tiered")
-_NODE_WISE = ("rewrite", "function")
 
 
 def execute(pass_: Pass, model: Model, ctx: PassContext, place: Place) -> None:
@@ -74,7 +73,6 @@ class Execution:
         self.watch = Watch(ctx.watchers, model)
         self._reports = [context.report for context in ctx.chain]
         self._following: list[str] = []
-        # Function passes see the context, so their outcome may depend on it.
         settings = tuple(sorted((key, repr(value)) for key, value in ctx.config_set.items()))
         self._settings = (ctx.opt_level, ctx.backend, settings)
 
@@ -87,7 +85,7 @@ class Execution:
         """
         decision = self._decide(pass_, place)
         if not decision:
-            self._record(PassResult(pass_.info, str(pass_), False, decision.reason))
+            self._record(PassResult(pass_.info, pass_.text, False, decision.reason))
             self.watch.skipped(pass_.info, decision)
             return NOTHING
         changed = self._run_dependencies(pass_, place)
@@ -106,7 +104,7 @@ class Execution:
         changed = NOTHING
         for name in pass_.info.required:
             needed = registry.load(name)
-            ended = self.memory.ended.get(str(needed))
+            ended = self.memory.ended.get(needed.text)
             if ended is None or self.model.journal.moved_since(ended):
                 changed += self.execute(needed, place.beside(pass_.name))
         return changed
@@ -132,25 +130,26 @@ class Execution:
         run = PassRun(pass_, place, allows=_allows(pass_, decision))
         before, length, rewrites = journal.stamp(), len(journal), gate.count
         made_before, started = len(memory.changed_by), time.perf_counter()
-        result = PassResult(pass_.info, str(pass_), True, decision.reason, model=memory.serial)
+        result = partial(
+            PassResult, pass_.info, pass_.text, True, decision.reason, model=memory.serial
+        )
         try:
             self._transact(run, decision)
         except Exception as error:
             del memory.changed_by[made_before:]
             seconds = time.perf_counter() - started
-            self._record(replace(result, seconds=seconds, error=f"{type(error).__name__}: {error}"))
+            self._record(result(seconds=seconds, error=f"{type(error).__name__}: {error}"))
             if self.ctx.on_error == "raise":
                 raise
             return NOTHING
         seconds = time.perf_counter() - started
         changed = journal.moved_since(before)
-        memory.ended[str(pass_)] = journal.stamp()
+        memory.ended[pass_.text] = journal.stamp()
         if changed and pass_.info.kind != "pipeline":
             run.changed.append(pass_.name)
             memory.changed_by.append(pass_.name)
         self._record(
-            replace(
-                result,
+            result(
                 changed=changed,
                 rewrites=gate.count - rewrites,
                 edits=len(journal) - length,
@@ -179,8 +178,8 @@ class Execution:
     def _run_leaf(self, run: PassRun, decision: Decision) -> None:
         """Run a pass that is no pipeline, unless it has nothing to look at since its last run."""
         info, journal, gate = run.pass_.info, self.model.journal, self.model.gate
-        key = (str(run.pass_), decision.nodes, self._settings if info.kind == "function" else None)
-        if info.kind in _NODE_WISE:
+        key = self._key(run.pass_, decision)
+        if info.is_node_wise:
             run.looked = self.memory.looked.get(key)
             if run.looked is not None and not journal.moved_since(run.looked):
                 return
@@ -195,6 +194,12 @@ class Execution:
             self.memory.looked[key] = journal.stamp()
         else:
             self.memory.looked.pop(key, None)
+
+    def _key(self, pass_: Pass, decision: Decision) -> object:
+        """Return what, with the model, decides the outcome of a run; it must hold no node."""
+        # Function passes see the context, so what it says may matter to them.
+        settings = self._settings if pass_.info.kind == "function" else None
+        return pass_.text, hash(pass_.scope), decision.nodes, settings
 
     @contextmanager
     def _listening(self, run: PassRun) -> Iterator[None]:

@@ -97,7 +97,7 @@ def one_rewrite(pass_: Pass, graph: Graph, run: PassRun) -> Iterator[None]:
         run.say("missed", OUTSIDE)
     elif gate.count == count and not pass_.info.analysis:
         if gate.is_open:
-            gate.passed(graph, pass_.info.law, "", edits)
+            gate.passed(graph, pass_.info.law or pass_.name, "", edits)
         else:
             model.undo_to(mark)
             gate.refuse()

@@ -107,7 +107,7 @@ class Pipeline(Pass):
     @property
     def digest(self) -> str:
         """The sha256 of the text: equal for equal pipelines, in every process."""
-        return hashlib.sha256(str(self).encode()).hexdigest()
+        return hashlib.sha256(self.text.encode()).hexdigest()
 
     def places(self, place: Place) -> Iterator[tuple[Pass, Place]]:
         """Yield each pass with where it stands, the pipeline itself being at `place`."""
@@ -173,12 +173,12 @@ class Pipeline(Pass):
     @property
     def element(self) -> str:
         """The text of this pipeline inside another one."""
-        return str(self)
+        return self.text
 
     @property
     def inner(self) -> str:
         """The text of the passes."""
-        return ",".join(p.element if isinstance(p, Pipeline) else str(p) for p in self.passes)
+        return ",".join(p.element if isinstance(p, Pipeline) else p.text for p in self.passes)
 
 
 class _Editor:

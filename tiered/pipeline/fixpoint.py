@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from tiered.errors import UsageError
@@ -68,7 +69,8 @@ class Fixpoint(Pipeline):
         names = ", ".join(dict.fromkeys(changed))
         run.say("found", f"no fixed point after {rounds} rounds: {names} still change the model")
 
-    def __str__(self) -> str:
+    @cached_property
+    def text(self) -> str:
         return f"fix{self._options_text()}({self.inner})"
 
 

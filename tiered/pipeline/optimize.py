@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack, cast, over
 
 import onnx
 
-from tiered.context import OnError, PassContext, Place, Trace
+from tiered.context import OnError, PassContext, Place, TraceHook
 from tiered.errors import UsageError
 from tiered.graph import Model
 from tiered.passes import Pass
@@ -35,7 +35,7 @@ class Settings(TypedDict, total=False):
     opt_level: int | None
     required: Iterable[Pass | str]
     disabled: Iterable[Pass | str]
-    trace: Trace | None
+    trace: TraceHook | None
     instruments: Iterable[object]
     config: Mapping[str, Any] | None
     backend: str | None

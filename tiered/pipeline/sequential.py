@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from tiered.graph import Model
@@ -63,7 +64,8 @@ class Sequential(Pipeline):
         options = self._options_text()
         return f"{self.group or ('sequential' if options else '')}{options}({self.inner})"
 
-    def __str__(self) -> str:
+    @cached_property
+    def text(self) -> str:
         holds_one = len(self.passes) == 1 and isinstance(self.passes[0], Sequential)
         bare = not self.group and not self._options_text()
         return self.inner if bare and not holds_one else self.element

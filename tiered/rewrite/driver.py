@@ -157,7 +157,16 @@ class _Run:
         if journal.kept_since(since) < since.length:
             # Edits that the last run saw were undone since: nothing can be said about the rest.
             return self.everything()
+        edits = len(journal) - since.length
+        if self.candidates() <= edits:
+            # Fewer nodes than edits: to look at them all is less work than to find out which.
+            return self.everything()
         return self.touched(journal.since(since.length))
+
+    def candidates(self) -> int:
+        """Return how many nodes the rule could be anchored at."""
+        graphs = self.model.graphs() if self.graphs is None else self.graphs
+        return sum(len(graph._by_op.get(key, ())) for graph in graphs for key in self.keys)
 
     def touched(self, entries: Iterable[Entry]) -> list[Node]:
         """Return the possible anchors that edits concern: what they touched, and what reads it."""

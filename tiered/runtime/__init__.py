@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tiered.runtime.compare import Comparison
     from tiered.runtime.elements import OutputDifference
-    from tiered.runtime.fold import ancestors, evaluate
+    from tiered.runtime.fold import ancestors, divides_safely, evaluate, freed_bytes
     from tiered.runtime.inputs import Inputs, feasible_inputs, make_inputs
     from tiered.runtime.numerics import Numerics
     from tiered.runtime.session import Session, run, run_reference
@@ -24,8 +24,10 @@ __all__ = [
     "OutputDifference",
     "Session",
     "ancestors",
+    "divides_safely",
     "evaluate",
     "feasible_inputs",
+    "freed_bytes",
     "make_inputs",
     "run",
     "run_reference",
@@ -36,7 +38,9 @@ _HOME = {
     "OutputDifference": "elements",
     "Inputs": "inputs",
     "ancestors": "fold",
+    "divides_safely": "fold",
     "evaluate": "fold",
+    "freed_bytes": "fold",
     "feasible_inputs": "inputs",
     "make_inputs": "inputs",
     "Numerics": "numerics",

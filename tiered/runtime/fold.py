@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import onnx
@@ -15,6 +16,10 @@ from tiered.runtime.session import Session
 if TYPE_CHECKING:
     from tiered.graph.node import Node
     from tiered.graph.value import Value
+
+# What onnxruntime 1.31 loads; a newer one loads it as well.
+_NEWEST_IR: Final = 13
+_NEWEST_OPSET: Final = 26
 
 Array = np.ndarray[Any, Any]
 OnFailure = Callable[["Value", RuntimeFailure], None]
@@ -47,9 +52,12 @@ def _model_of(wanted: Sequence[Value]) -> onnx.ModelProto:
     """Return a model without inputs that computes the values."""
     graph = wanted[0].owner
     nodes, constants = ancestors(wanted)
-    proto = onnx.ModelProto(ir_version=max(graph.model.ir_version, 4))
+    proto = onnx.ModelProto(ir_version=min(max(graph.model.ir_version, 4), _NEWEST_IR))
+    newest = max((node.version for node in nodes if not node.domain), default=0)
     for domain, version in graph.root.opset_imports.items():
-        proto.opset_import.add(domain=domain, version=version)
+        # An operator that has not changed since computes the same at an older opset.
+        latest = max(newest, _NEWEST_OPSET) if domain == "" else version
+        proto.opset_import.add(domain=domain, version=min(version, latest))
     proto.graph.name = "constants"
     for node in nodes:
         proto.graph.node.add().CopyFrom(node.proto)
@@ -90,3 +98,48 @@ def ancestors(wanted: Iterable[Value]) -> tuple[list[Node], list[Value]]:
             elif value.producer is not None:
                 stack.append((value.producer, False))
     return list(nodes), list(constants)
+
+
+def divides_safely(node: Node) -> bool:
+    """Tell whether a Div or Mod of constant integers cannot trap, which would end the program."""
+    dividend, divisor = (None if value is None else value.const for value in node.inputs)
+    if dividend is None or divisor is None or (divisor == 0).any():
+        return False
+    least = np.iinfo(dividend.dtype).min
+    return least == 0 or not ((divisor == -1).any() and (dividend == least).any())
+
+
+def freed_bytes(value: Value, reach: int = 64) -> int:
+    """Return the bytes of the nodes and constants that nobody would need without a value.
+
+    Args:
+        value: a value that a node produces.
+        reach: how many nodes are looked at.
+    """
+    reads: Counter[Value] = Counter({value: value.n_users})
+    producer, freed = value.producer, 0
+    stack = [producer] if producer is not None and _is_done_with(producer, value, reads) else []
+    while stack and reach:
+        node, reach = stack.pop(), reach - 1
+        freed += node.proto.ByteSize()
+        for operand in node.inputs:
+            if operand is None:
+                continue
+            reads[operand] += 1
+            if reads[operand] < operand.n_users or operand.output_of or operand.pins:
+                continue
+            if operand.tensor is not None:
+                freed += operand.tensor.nbytes
+            elif operand.producer is not None and _is_done_with(operand.producer, operand, reads):
+                stack.append(operand.producer)
+    return freed
+
+
+def _is_done_with(node: Node, value: Value, reads: Counter[Value]) -> bool:
+    """Tell whether all uses of the other outputs of a node are among the reads."""
+    return all(
+        other is None
+        or other is value
+        or (reads[other] == other.n_users and not other.output_of and not other.pins)
+        for other in node.outputs
+    )

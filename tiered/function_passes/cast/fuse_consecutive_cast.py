@@ -1,8 +1,10 @@
 """Cast(Cast(x, to=b), to=c)  =>  Cast(x, to=c), where b holds every x exactly"""
 
+from collections.abc import Mapping
+
 from tiered import DataType, Graph, Skip, Value, op, rewrite, var
 
-_INTEGERS = {
+_INTEGERS: Mapping[int, tuple[int, int]] = {
     DataType.BOOL: (0, 1),
     DataType.UINT8: (0, 8),
     DataType.UINT16: (0, 16),
@@ -15,7 +17,7 @@ _INTEGERS = {
 }
 """Integer dtypes: whether signed, and the bits of the largest value."""
 
-_FLOATS = {
+_FLOATS: Mapping[int, tuple[int, int]] = {
     DataType.FLOAT16: (11, 5),
     DataType.BFLOAT16: (8, 8),
     DataType.FLOAT: (24, 8),
@@ -24,7 +26,10 @@ _FLOATS = {
 """Float dtypes: bits of the significand and of the exponent."""
 
 
-@rewrite(op.Cast(op.Cast(var.x, to=var.middle).shared(), to=var.to, attrs=...), opt_level=1)
+_inner = op.Cast(var.x, to=var.middle, attrs=...).shared()
+
+
+@rewrite(op.Cast(_inner, to=var.to, attrs=...), opt_level=1)
 def fuse_consecutive_cast(graph: Graph, x: Value, middle: int, to: int) -> Value | Skip:
     """Cast once: a middle dtype that keeps every value cannot be observed.
 
@@ -49,9 +54,8 @@ def _holds(wide: int, narrow: int) -> bool:
     if narrow in _INTEGERS:
         signed, bits = _INTEGERS[narrow]
         if wide in _INTEGERS:
-            return wide != DataType.BOOL and _INTEGERS[wide][0] >= signed and (
-                _INTEGERS[wide][1] >= bits
-            )
+            sign, room = _INTEGERS[wide]
+            return wide != DataType.BOOL and sign >= signed and room >= bits
         return wide in _FLOATS and _FLOATS[wide][0] >= bits and 2 ** (_FLOATS[wide][1] - 1) > bits
     if narrow in _FLOATS and wide in _FLOATS:
         return all(a >= b for a, b in zip(_FLOATS[wide], _FLOATS[narrow], strict=True))
@@ -59,12 +63,13 @@ def _holds(wide: int, narrow: int) -> bool:
 
 
 def _converts_alike(start: int, middle: int, to: int) -> bool:
-    """Tell whether start -> to is defined for each value and equals middle -> to."""
-    if to in _FLOATS:
+    """Tell whether start -> to gives what middle -> to gives for each value of start."""
+    if to in _FLOATS or to == DataType.BOOL:
         return True
-    if to == DataType.BOOL:
-        return True
-    if to not in _INTEGERS or start not in _INTEGERS:
-        # NaN and infinities have no integer value; float8 and text have rules of their own.
+    if to not in _INTEGERS:
+        # Text, float8 and 4-bit integers have rules of their own.
         return False
+    if start in _FLOATS:
+        # What fits is truncated alike; what does not is undefined from either dtype.
+        return True
     return middle in _INTEGERS or _holds(to, start)

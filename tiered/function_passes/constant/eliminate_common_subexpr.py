@@ -1,11 +1,29 @@
 """Two nodes that compute the same  =>  one"""
 
 from collections import ChainMap
-from collections.abc import Hashable, MutableMapping
+from collections.abc import Hashable, MutableMapping, Sequence
+from typing import Any, Final
 
-from tiered import COMMUTATIVE, Graph, Node, PassContext, function_pass, is_deterministic
+from onnx import TypeProto
+
+from tiered import (
+    COMMUTATIVE,
+    DataType,
+    Graph,
+    Node,
+    PassContext,
+    Tensor,
+    function_pass,
+    is_deterministic,
+)
 
 Known = MutableMapping[Hashable, Node]
+
+# Of 0.0 and -0.0 they may return the first.
+_ORDERED_FLOATS: Final = frozenset({"Max", "Min"})
+
+# As a graph output, one of them costs no more than the Identity that would take its place.
+_CHEAP: Final = frozenset({"Constant", "Identity"})
 
 
 @function_pass(opt_level=3, required=("infer_shapes",), conflicts=("canonicalize_cast",))
@@ -30,21 +48,53 @@ def _visit(graph: Graph, known: Known) -> None:
 
 def _key(node: Node) -> Hashable | None:
     """Return what is equal for two nodes exactly when they compute the same; None for never."""
-    if node.bodies or node.has_references or not is_deterministic(node):
+    if node.bodies or node.has_references or node.is_pinned or not is_deterministic(node):
         return None
-    operands = [0 if value is None else value.id for value in node.inputs]
-    if node.domain == "" and node.op_type in COMMUTATIVE and len(operands) == 2:
-        operands.sort()
-    attributes = sorted(
-        (proto.name, proto.SerializeToString(deterministic=True)) for proto in node.proto.attribute
-    )
-    present = tuple(value is not None for value in node.outputs)
+    is_standard = node.domain == ""
+    if is_standard and node.op_type in _CHEAP and node.output.is_graph_output:
+        return None
+    operands = _present([0 if value is None else value.id for value in node.inputs])
+    if is_standard and node.op_type in COMMUTATIVE and not _minds_order(node):
+        operands = tuple(sorted(operands)) if len(operands) == 2 else operands
     return (
         node.domain,
         node.op_type,
-        node.proto.overload,
-        tuple(operands),
-        tuple(attributes),
-        present,
+        operands,
+        _attributes(node),
+        _present([value is not None for value in node.outputs]),
         node.metadata.get("tiered.compiler"),
     )
+
+
+def _minds_order(node: Node) -> bool:
+    if node.op_type not in _ORDERED_FLOATS:
+        return False
+    dtype = node.output.dtype
+    return dtype is None or DataType(dtype).is_float
+
+
+def _present(slots: Sequence[int]) -> tuple[int, ...]:
+    """Return the slots without the absent ones at the end, which may be written or not."""
+    length = len(slots)
+    while length and not slots[length - 1]:
+        length -= 1
+    return tuple(slots[:length])
+
+
+def _attributes(node: Node) -> Hashable:
+    if node.domain == "" and node.op_type == "Constant":
+        tensor = node.constant_tensor()
+        return None if tensor is None else tensor.key()
+    return tuple(sorted((name, _frozen(value)) for name, value in node.settings.items()))
+
+
+def _frozen(value: Any) -> Hashable:
+    match value:
+        case Tensor():
+            return value.key()
+        case TypeProto():
+            return value.SerializeToString(deterministic=True)
+        case tuple():
+            return tuple(map(_frozen, value))
+        case _:
+            return repr(value)

@@ -1,39 +1,60 @@
 """Two initializers with the same bits  =>  one"""
 
-from collections import defaultdict
+from collections import ChainMap, Counter
+from collections.abc import Hashable, Iterator, MutableMapping
 
-from tiered import Graph, PassContext, Value, function_pass
+from onnx import TensorProto
+
+from tiered import Graph, PassContext, Tensor, Value, function_pass
+
+Kept = MutableMapping[Hashable, Value]
 
 
 @function_pass(opt_level=1, conflicts=("format_parameter",))
 def eliminate_duplicate_initializer(graph: Graph, ctx: PassContext) -> None:
     """Keep the first of equal initializers, here or in a graph above.
 
-    Dtype, dims and bytes must agree: -0.0 is not 0.0, and NaN equals itself. Contents are read only
-    where dtype and dims agree.
+    Dtype, dims and bytes must agree: -0.0 is not 0.0, and NaN equals itself. Contents are read
+    whole only where dtype, dims and the first numbers agree.
     """
-    candidates: defaultdict[object, list[Value]] = defaultdict(list)
-    scope: Graph | None = graph
-    while scope is not None:
-        for value in scope.initializers:
-            if not value.is_overridable and value.default is not None:
-                tensor = value.default
-                candidates[tensor.dtype, tensor.shape].append(value)
-        scope = scope.parent
-    for alike in candidates.values():
-        if len(alike) > 1 and any(value.graph is graph for value in alike):
-            _merge(graph, alike)
+    if graph.owner is not None:
+        return
+    looks = {value: _look(tensor) for value, tensor in _constants(graph)}
+    counts = Counter(looks.values())
+    _merge(graph, {value for value, look in looks.items() if counts[look] > 1}, {})
 
 
-def _merge(graph: Graph, values: list[Value]) -> None:
-    # The graphs above come first, and within a graph the order of the file.
-    values.sort(key=lambda value: (value.owner.depth, value.id))
-    kept: dict[object, Value] = {}
-    for value in values:
-        assert value.default is not None
-        first = kept.setdefault(value.default.key(), value)
-        if first is value or value.graph is not graph or value.pins or value.is_graph_output:
+def _constants(graph: Graph) -> Iterator[tuple[Value, Tensor]]:
+    for value in graph.initializers:
+        if value.tensor is not None:
+            yield value, value.tensor
+    for node in graph.nodes:
+        for body in node.bodies:
+            yield from _constants(body)
+
+
+def _look(tensor: Tensor) -> Hashable:
+    """Return what equal tensors have in common and most others have not, at next to no cost."""
+    if tensor.is_sparse or tensor.dtype == TensorProto.STRING:
+        return tensor.key()
+    return tensor.dtype, tensor.shape, tensor.numpy().reshape(-1)[:64].tobytes()
+
+
+def _merge(graph: Graph, alike: set[Value], kept: Kept) -> None:
+    # What must stay anyway is what the others become.
+    candidates = [value for value in graph.initializers if value in alike]
+    for value in sorted(candidates, key=lambda value: not _must_stay(value)):
+        assert value.tensor is not None
+        first = kept.setdefault(value.tensor.key(), value)
+        if first is value or _must_stay(value):
             continue
         with graph.rewrite("two initializers with the same bits => one", value):
             graph.replace_uses(value, first)
             graph.remove_constant(value)
+    for node in graph.nodes:
+        for body in node.bodies:
+            _merge(body, alike, ChainMap({}, kept))
+
+
+def _must_stay(value: Value) -> bool:
+    return value.is_graph_output or value.pins > 0

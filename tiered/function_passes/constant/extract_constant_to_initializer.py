@@ -1,23 +1,32 @@
 """Constant()  =>  an initializer of the same name"""
 
-from tiered import Graph, PassContext, Skip, function_pass
+from tiered import Graph, Node, PassContext, Skip, Tensor, function_pass
 
 
 @function_pass(opt_level=1)
 def extract_constant_to_initializer(graph: Graph, ctx: PassContext) -> None:
     """Turn Constant nodes into initializers, the one form that all tools treat as constant."""
     for node in graph.nodes_of("Constant"):
-        tensor = node.constant_tensor()
-        if graph.root.is_function:
-            ctx.skip(node, Skip("a local function has no initializers"))
-        elif graph.model.ir_version < 4:
-            ctx.skip(node, Skip("before IR 4 each initializer would be an input"))
-        elif tensor is None:
-            ctx.skip(node, Skip("the call of the function decides the value"))
-        elif tensor.is_sparse:
-            ctx.skip(node, Skip("it is sparse"))
-        elif node.output.is_graph_output:
-            ctx.skip(node, Skip("a graph output needs a node of its own"))
-        else:
+        tensor = _contents(graph, node)
+        if isinstance(tensor, Skip):
+            ctx.skip(node, tensor)
+        elif node.is_used:
             with graph.rewrite("Constant() => an initializer of the same name", node):
                 graph.become_constant(node.output, tensor)
+
+
+def _contents(graph: Graph, node: Node) -> Tensor | Skip:
+    if graph.root.is_function:
+        return Skip("a local function has no initializers")
+    if graph.model.ir_version < 4:
+        return Skip("before IR 4 each initializer would be an input")
+    tensor = node.constant_tensor()
+    if tensor is None:
+        return Skip("it has no single value that is known")
+    if tensor.is_sparse:
+        return Skip("it is sparse")
+    if any(value is not None and value.is_graph_output for value in node.outputs):
+        return Skip("a graph output needs a node of its own")
+    if node.is_pinned:
+        return Skip("training info or an annotation names it")
+    return tensor

@@ -1,10 +1,12 @@
 """A node that reads only constants  =>  what it computes, as a constant"""
 
 import math
+from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tiered import (
     DataType,
@@ -19,25 +21,34 @@ from tiered import (
     is_deterministic,
     size_in_bytes,
 )
-from tiered.runtime import ancestors, evaluate
+from tiered.runtime import divides_safely, evaluate, freed_bytes
 
-# What is computed on the way may be large, but not so large that a file could exhaust the memory.
+# A file of a few bytes must not exhaust the memory. These bound, in bytes, what a node makes out of
+# less, and about what one session holds.
 _LARGEST: Final = 1 << 28
+_LARGEST_SESSION: Final = 1 << 30
 
 # Quantised weights stay quantised, and a Constant is a constant already.
-_KEPT: Final = frozenset({"Constant", "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"})
+_KEPT: Final = frozenset(
+    {"Constant", "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"}
+)
 
-_EVALUATED: Final = frozenset(
-    {DataType.BOOL, DataType.DOUBLE, DataType.FLOAT, DataType.FLOAT16, DataType.INT16,
-     DataType.INT32, DataType.INT64, DataType.INT8, DataType.UINT16, DataType.UINT32,
-     DataType.UINT64, DataType.UINT8, DataType.BFLOAT16}
-)  # fmt: skip
+# How many elements these give depends on the numbers: at most the operand's, times its rank.
+_SELECTING: Final = frozenset({"Compress", "NonZero", "Unique"})
 
-# onnxruntime computes these in float32 and rounds where it likes; one node at a time it must round.
-_ROUNDED_LATE: Final = frozenset({DataType.BFLOAT16, DataType.FLOAT16})
+_FLOATS16: Final = frozenset({DataType.BFLOAT16, DataType.FLOAT16})
+_FLOATS: Final = _FLOATS16 | {DataType.DOUBLE, DataType.FLOAT}
+_EVALUATED: Final = _FLOATS | {
+    DataType.BOOL, DataType.INT8, DataType.INT16, DataType.INT32, DataType.INT64,
+    DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.UINT64,
+}  # fmt: skip
+
+Sizes = dict[Value, int]
 
 
-@function_pass(opt_level=2, followed_by=("eliminate_unused_initializer",))
+@function_pass(
+    opt_level=2, required=("infer_shapes",), followed_by=("eliminate_unused_initializer",)
+)
 def fold_constant(graph: Graph, ctx: PassContext, *, max_growth: Size = Size("1%")) -> None:
     """Compute at once what does not depend on the inputs.
 
@@ -46,130 +57,157 @@ def fold_constant(graph: Graph, ctx: PassContext, *, max_growth: Size = Size("1%
     blow it up.
 
     Args:
-        max_growth: bytes, or a share of the model, by which folding may make it grow; at least 4 KiB.
+        max_growth: bytes, or a share of the model, by which it may grow; at least 4 KiB.
     """
-    while _fold_once(graph, ctx, max_growth):
-        pass
+    pending, refused = deque(graph.topological_order()), set[Node]()
+    while pending:
+        sizes: Sizes = {}
+        nodes = _take(graph, ctx, pending, refused, sizes)
+        pending.extend(_fold(graph, ctx, nodes, sizes, max_growth))
 
 
-def _fold_once(graph: Graph, ctx: PassContext, max_growth: Size) -> bool:
-    """Fold all that can be computed now; tell whether more may have become constant by it."""
-    foldable = set(_foldable(graph, ctx))
-    roots = [value for node in graph.nodes if node in foldable for value in _read(node, foldable)]
-    if not roots:
+# --- what can be computed -------------------------------------------------------------------------
+
+
+def _take(
+    graph: Graph, ctx: PassContext, pending: deque[Node], refused: set[Node], sizes: Sizes
+) -> set[Node]:
+    """Take pending nodes, and return those that one session can compute.
+
+    `sizes` gets the bytes of all that these read and make.
+    """
+    taken: set[Node] = set()
+    held = 0
+    while pending and held < _LARGEST_SESSION:
+        node = pending.popleft()
+        if node.graph is not graph or node in taken or node in refused:
+            continue
+        if not _is_known(node, taken):
+            continue
+        needs = _needs(node, sizes)
+        if isinstance(needs, Skip):
+            refused.add(node)
+            ctx.skip(node, needs)
+        elif needs is not None:
+            taken.add(node)
+            sizes.update(needs)
+            held += sum(needs.values())
+    return taken
+
+
+def _is_known(node: Node, taken: set[Node]) -> bool:
+    """Tell whether all that a node reads is constant, or made by nodes taken already."""
+    if node.domain or node.op_type in _KEPT or node.bodies or not any(node.inputs):
         return False
-    model = graph.model
-    limit = max(size_in_bytes(max_growth, model.nbytes), 4096)
-    chosen = []
-    for value in roots:
-        growth = _growth(value, foldable)
-        if growth + model.folded_growth > limit:
-            ctx.skip(value.producer, Skip("the constant would make the model too large"))
-            continue
-        model.folded_growth += growth
-        chosen.append(value)
-    folded = False
-    results = evaluate(chosen, lambda value, error: ctx.skip(value.producer, Skip("{}", error)))
-    for value, array in results.items():
-        if value.dtype is None or value.graph is None or array.shape != value.shape:
-            continue
-        node = value.producer
-        assert node is not None
-        with graph.rewrite("a node that reads only constants => what it computes", node):
-            graph.become_constant(value, Tensor.of(array))
-            folded = True
-    return folded and any(node.graph is not None for node in foldable)
-
-
-def _foldable(graph: Graph, ctx: PassContext) -> Iterator[Node]:
-    """Yield the nodes whose every ancestor is constant, and which are bounded in size."""
-    found: set[Node] = set()
-    for node in graph.topological_order():
-        inputs = [value for value in node.inputs if value is not None]
-        if node.op_type in _KEPT or node.domain or not inputs or node.bodies:
-            continue
-        if not all(_is_known(value, found) for value in inputs):
-            continue
-        reason = _refusal(node, inputs)
-        if reason is not None:
-            ctx.skip(node, reason)
-            continue
-        found.add(node)
-        yield node
-
-
-def _is_known(value: Value, found: set[Node]) -> bool:
-    return value.producer in found or (value.tensor is not None and not value.tensor.is_sparse)
-
-
-def _refusal(node: Node, inputs: list[Value]) -> Skip | None:
-    """Return why a node that reads only constants is not computed."""
-    if node.has_references:
-        return Skip("the call of the function decides an attribute")
-    if not is_deterministic(node):
-        return Skip("it is random")
-    outputs = [value for value in node.outputs if value is not None]
-    for value in (*inputs, *outputs):
-        if value.dtype not in _EVALUATED:
-            return Skip("a dtype cannot be computed")
-    for value in outputs:
-        if value.static_shape is None:
-            return Skip("the size of the result is not known beforehand")
-        if math.prod(value.static_shape) * 8 > _LARGEST:
-            return Skip("the result is too large to compute")
-    is_late = any(value.dtype in _ROUNDED_LATE for value in (*inputs, *outputs))
-    if is_late and any(value.tensor is None for value in inputs):
-        return Skip("16-bit floats are folded one node at a time")
-    if node.op_type in ("Div", "Mod") and not _divides_safely(inputs):
-        return Skip("an integer division by zero, or one that overflows")
-    return None
-
-
-def _divides_safely(inputs: list[Value]) -> bool:
-    """Tell whether a division cannot trap: the processor stops the program for integers."""
-    if inputs[0].dtype in (DataType.FLOAT, DataType.DOUBLE, *_ROUNDED_LATE):
-        return True
-    dividend, divisor = (value.const for value in inputs)
-    if dividend is None or divisor is None or (divisor == 0).any():
+    if node.op_type == "Identity" and any(value and value.output_of for value in node.outputs):
+        # It bears the name of the output, and is all that is left to do.
         return False
-    is_signed = np.issubdtype(divisor.dtype, np.signedinteger)
-    return not (
-        is_signed and (divisor == -1).any() and (dividend == np.iinfo(dividend.dtype).min).any()
+    return all(
+        value.producer in taken or (value.tensor is not None and not value.tensor.is_sparse)
+        for value in node.inputs
+        if value is not None
     )
 
 
-def _read(node: Node, foldable: set[Node]) -> Iterator[Value]:
-    """Yield the outputs that something beside other foldable nodes reads."""
-    for value in node.outputs:
-        if value is None or not value.is_used:
-            continue
-        if node.op_type == "Identity" and value.is_graph_output:
-            # It bears the name of the output already.
-            continue
-        if value.output_of or value.pins or any(use.node not in foldable for use in value.users):
-            yield value
+def _needs(node: Node, sizes: Sizes) -> Sizes | Skip | None:
+    """Return the bytes of what a node reads and makes beyond `sizes`.
+
+    A Skip says why it cannot be computed; None, that its operands must be computed before it.
+    """
+    if node.has_references:
+        return Skip("the call of the function decides an attribute")
+    if not is_deterministic(node):
+        return Skip("it is random, or nothing is known of it")
+    if node.is_pinned:
+        return Skip("training info or an annotation names the result")
+    inputs = [value for value in node.inputs if value is not None]
+    outputs = [value for value in node.outputs if value is not None]
+    dtypes = {value.dtype for value in (*inputs, *outputs)}
+    if not dtypes <= _EVALUATED:
+        return Skip("a dtype cannot be computed")
+    is_ready = all(value.tensor is not None for value in inputs)
+    divides = node.op_type in ("Div", "Mod") and dtypes.isdisjoint(_FLOATS)
+    # onnxruntime computes 16 bits in 32 and rounds where it likes; between sessions it must.
+    if not is_ready and (divides or not dtypes.isdisjoint(_FLOATS16)):
+        return None
+    if divides and not divides_safely(node):
+        return Skip("an integer division by zero, or one that overflows")
+    needs = {value: sizes[value] if value in sizes else _bytes(value) for value in inputs}
+    largest = max(_LARGEST, *needs.values())
+    for value in outputs:
+        elements = _elements(node, value)
+        if elements is None:
+            return Skip("the size of the result is not known beforehand") if is_ready else None
+        assert value.dtype is not None
+        needs[value] = elements * DataType(value.dtype).numpy.itemsize
+        if needs[value] > largest:
+            return Skip("the result is too large to compute")
+    return {value: size for value, size in needs.items() if value not in sizes}
 
 
-def _growth(value: Value, foldable: set[Node]) -> int:
-    """Return the bytes that a constant adds, less those of what only it needed."""
-    shape = value.static_shape
-    assert shape is not None
-    assert value.dtype is not None
-    added = math.prod(shape) * DataType(value.dtype).numpy.itemsize + 16
-    nodes, constants = ancestors([value])
-    if len(nodes) > 64:
-        return added
-    gone = set(nodes)
-    for node in reversed(nodes):
-        outputs = [output for output in node.outputs if output is not None and output is not value]
-        if any(
-            output.output_of or output.pins or any(use.node not in gone for use in output.users)
-            for output in outputs
-        ):
-            gone.discard(node)
-    freed = sum(node.proto.ByteSize() for node in gone)
-    for constant in constants:
-        if constant.is_initializer and all(use.node in gone for use in constant.users):
-            tensor = constant.tensor
-            freed += 0 if tensor is None or constant.output_of else tensor.nbytes + 16
-    return added - freed
+def _elements(node: Node, value: Value) -> int | None:
+    """Return how many elements an output has, or at most has; None if that is not known."""
+    if value.static_shape is not None:
+        return math.prod(value.static_shape)
+    operand = node.inputs[0]
+    if node.op_type in _SELECTING and operand is not None and operand.static_shape is not None:
+        return max(1, len(operand.static_shape)) * math.prod(operand.static_shape)
+    return None
+
+
+def _bytes(value: Value) -> int:
+    return 0 if value.tensor is None else value.tensor.nbytes
+
+
+# --- computing it ---------------------------------------------------------------------------------
+
+
+def _fold(
+    graph: Graph, ctx: PassContext, nodes: set[Node], sizes: Sizes, max_growth: Size
+) -> list[Node]:
+    """Compute what others read of the nodes; return these readers, which may be next."""
+    model = graph.model
+    limit = max(size_in_bytes(max_growth, model.nbytes), 4096)
+    chosen = []
+    for value in _read_elsewhere(nodes):
+        growth = sizes[value] - freed_bytes(value)
+        if growth + model.folded_growth > limit:
+            ctx.skip(value.producer, Skip("the constant would make the model too large"))
+        else:
+            model.folded_growth += growth
+            chosen.append(value)
+    results = evaluate(chosen, lambda value, error: ctx.skip(value.producer, Skip("{}", error)))
+    readers: dict[Node, None] = {}
+    for value, array in results.items():
+        node, mark = value.producer, model.mark()
+        if node is None or node.graph is None or not _is_as_declared(value, array):
+            continue
+        users = [use.node for use in value.users]
+        with graph.rewrite("a node that reads only constants => what it computes", node):
+            graph.become_constant(value, Tensor.of(array))
+        if model.changed_since(mark):
+            readers.update(dict.fromkeys(users))
+    if readers:
+        # What is constant now may decide the size of what reads it.
+        model.refresh_types()
+    return list(readers)
+
+
+def _read_elsewhere(nodes: set[Node]) -> Iterator[Value]:
+    """Yield the outputs that something beside the nodes reads."""
+    for node in sorted(nodes, key=lambda node: node.id):
+        for value in node.outputs:
+            if value is not None and (
+                value.output_of or any(use.node not in nodes for use in value.users)
+            ):
+                yield value
+
+
+def _is_as_declared(value: Value, array: NDArray[np.generic]) -> bool:
+    """Tell whether a result is what the types in the file promise."""
+    if Tensor.of(array).dtype != value.dtype:
+        return False
+    shape = array.shape if value.shape is None else value.shape
+    return len(shape) == array.ndim and not any(
+        isinstance(dim, int) and dim != size for dim, size in zip(shape, array.shape, strict=True)
+    )

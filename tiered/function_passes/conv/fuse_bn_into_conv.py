@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from tiered import Graph, Node, ShapeError, Skip, Value, op, opt, rewrite, var
+from tiered import Graph, Node, ShapeError, Size, Skip, Value, op, opt, rewrite, size_in_bytes, var
 
 _conv = op.Conv(var.x, var.weight, opt.bias, attrs=...).bind("conv") | op.ConvTranspose(
     var.x, var.weight, opt.bias, attrs=...
@@ -37,45 +37,53 @@ def fuse_bn_into_conv(
     mean: Value,
     variance: Value,
     epsilon: float,
+    *,
+    max_growth: Size = Size("1%"),
 ) -> Value | Skip:
-    """Scale the kernel and shift the bias, so that the batch norm has nothing left to do."""
-    if any(value is not None and value.is_used for value in node.outputs[1:]):
-        return Skip("the running statistics are used")
-    vectors = [value.const for value in (scale, shift, mean, variance)]
+    """Scale the kernel and shift the bias, so that the batch norm has nothing left to do.
+
+    A weight that others read too stays for them, and the convolution gets a copy.
+
+    Args:
+        max_growth: bytes, or a share of the model, that copies may take; at least 4 KiB.
+    """
+    if any(value is not None for value in node.outputs[1:]):
+        return Skip("with further outputs it is in training mode")
+    if conv.has_references:
+        return Skip("the call of the function decides an attribute of the convolution")
     kernel, offset = weight.const, None if bias is None else bias.const
     if kernel is None or (bias is not None and offset is None):
         return Skip("weight or bias is not a constant")
-    vectors = [vector for vector in vectors if vector is not None]
-    if len(vectors) < 4:
+    vectors = [value.const for value in (scale, shift, mean, variance)]
+    s, t, m, v = (array for array in vectors)
+    if s is None or t is None or m is None or v is None:
         return Skip("a parameter of the batch norm is not a constant")
-    if not weight.has_one_user:
-        return Skip("the weight is shared")
-    if not (vectors[3].astype(np.float64) + epsilon > 0).all():
+    if not (v.astype(np.float64) + epsilon > 0).all():
         return Skip("var + epsilon is not positive")
-    transposed = conv.op_type == "ConvTranspose"
-    groups = int(conv.attr("group"))
-    channels = kernel.shape[1] * groups if transposed else kernel.shape[0]
-    if offset is None:
-        offset = np.zeros(channels, kernel.dtype)
+    transposed, groups = conv.op_type == "ConvTranspose", int(conv.attr("group"))
     try:
         fused = absorb_batch_norm(
-            kernel, offset, *vectors, epsilon=epsilon, groups=groups, transposed=transposed
+            kernel, offset, s, t, m, v, epsilon=epsilon, groups=groups, transposed=transposed
         )
     except ShapeError as error:
         return Skip("{}", error)
     if not all(np.isfinite(array.astype(np.float64)).all() for array in fused):
         return Skip("the fused weights are not finite")
-    new_weight, new_bias = (
-        graph.constant(array, name)
-        for array, name in zip(fused, (weight.name, f"{weight.name}_bias"), strict=True)
-    )
-    build = graph.op.ConvTranspose if transposed else graph.op.Conv
-    return build(x, new_weight, new_bias, **conv.attributes)
+    growth = 0 if weight.has_one_user else kernel.nbytes
+    if growth and graph.model.folded_growth + growth > max(
+        size_in_bytes(max_growth, graph.model.nbytes), 4096
+    ):
+        return Skip("the weight is shared, and a copy would make the model too large")
+    graph.model.folded_growth += growth
+    names = weight.name, f"{weight.name}_bias" if bias is None else bias.name
+    operands = map(graph.constant, fused, names)
+    result: Value = getattr(graph.op, conv.op_type)(x, *operands, **conv.attributes)
+    return result
 
 
 def absorb_batch_norm(
     weight: NDArray[np.generic],
-    bias: NDArray[np.generic],
+    bias: NDArray[np.generic] | None,
     scale: NDArray[np.generic],
     shift: NDArray[np.generic],
     mean: NDArray[np.generic],
@@ -93,21 +101,24 @@ def absorb_batch_norm(
     Args:
         weight: kernel, float [C_out, C_in / groups, *kernel]; for a transposed convolution
             [C_in, C_out / groups, *kernel].
-        bias: float [C_out]; zeros where the convolution has none.
+        bias: float [C_out]; None stands for zeros.
         scale, shift, mean, var: the batch norm's inputs 1 to 4, float [C_out].
         epsilon: added to var, in its unit (schema default 1e-5).
         groups: number of groups of the convolution.
         transposed: whether it is a ConvTranspose.
 
     Returns:
-        (weight', bias'), same shapes and dtype; computed in float64 and rounded once.
+        (weight', bias'), shapes and dtype as weight and bias; computed in float64 and rounded once.
 
     Raises:
-        ShapeError: a vector is not of length C_out.
+        ShapeError: a vector is not of length C_out, or the groups do not divide the channels.
 
     Source: ONNX BatchNormalization-15, inference form; Ioffe & Szegedy 2015, algorithm 2, step 11.
     """
+    if weight.ndim < 2 or groups < 1 or weight.shape[0] % groups:
+        raise ShapeError(f"a weight of shape {weight.shape} has no {groups} groups")
     channels = weight.shape[1] * groups if transposed else weight.shape[0]
+    bias = np.zeros(channels, weight.dtype) if bias is None else bias
     for vector in (bias, scale, shift, mean, var):
         if vector.shape != (channels,):
             raise ShapeError(f"a vector has shape {vector.shape}; expected ({channels},)")
@@ -115,9 +126,10 @@ def absorb_batch_norm(
     factor = s / np.sqrt(v + epsilon)
     if transposed:
         # Channels of the output are split over the groups of the input: [groups, C_in/groups, ...].
-        grouped = weight.astype(np.float64).reshape(groups, -1, *weight.shape[1:])
-        spread = factor.reshape(groups, 1, -1, *[1] * (weight.ndim - 2))
+        inner = weight.shape[0] // groups, *weight.shape[1:]
+        grouped = weight.astype(np.float64).reshape(groups, *inner)
+        spread = factor.reshape(groups, 1, weight.shape[1], *[1] * (weight.ndim - 2))
         kernel = (grouped * spread).reshape(weight.shape)
     else:
-        kernel = weight.astype(np.float64) * factor.reshape(-1, *[1] * (weight.ndim - 1))
+        kernel = weight.astype(np.float64) * factor.reshape(channels, *[1] * (weight.ndim - 1))
     return kernel.astype(weight.dtype), (factor * (b - m) + t).astype(weight.dtype)

@@ -1,29 +1,46 @@
 """A node whose outputs nobody reads  =>  nothing"""
 
+from typing import Final
+
 from onnx.defs import OpSchema
 
-from tiered import Graph, Node, PassContext, function_pass
+from tiered import Graph, Node, PassContext, Skip, function_pass
+
+# A BatchNormalization trains by having its further outputs, and onnxruntime refuses an Attention
+# that reads past keys and gives no present ones.
+_ALL_OR_NONE: Final = frozenset({"Attention", "BatchNormalization"})
 
 
 @function_pass(opt_level=0)
 def eliminate_deadend(graph: Graph, ctx: PassContext) -> None:
-    """Remove what reaches no output, and the optional outputs that nobody reads."""
-    law = "a node whose outputs nobody reads => nothing"
+    """Remove what reaches no output, and the optional outputs that nobody reads.
+
+    Bodies go before what they capture, so that one run finds all.
+    """
+    if graph.owner is None:
+        _visit(graph, ctx)
+
+
+def _visit(graph: Graph, ctx: PassContext) -> None:
     for node in reversed(graph.topological_order()):
-        if not node.is_used:
-            with graph.rewrite(law, node):
+        if node.is_used:
+            for body in node.bodies:
+                _visit(body, ctx)
+            if unread := _unread_optional_outputs(node):
+                with graph.rewrite("an optional output that nobody reads => absent", node):
+                    graph.drop_outputs(node, unread)
+        elif not any(node.outputs) and node.schema is None:
+            ctx.skip(node, Skip("without any output, it is there for its effect"))
+        else:
+            with graph.rewrite("a node whose outputs nobody reads => nothing", node):
                 graph.remove_node(node)
-        elif unread := _unread_optional_outputs(node):
-            with graph.rewrite("an optional output that nobody reads => absent", node):
-                graph.drop_outputs(node, unread)
 
 
 def _unread_optional_outputs(node: Node) -> list[int]:
     if len(node.outputs) < 2:
         return []
     schema = node.schema
-    if schema is None or node.op_type == "BatchNormalization":
-        # In training mode the running statistics are what makes it a training node.
+    if schema is None or node.op_type in _ALL_OR_NONE:
         return []
     return [
         index

@@ -8,7 +8,7 @@ def eliminate_nop_transpose(
     graph: Graph, x: Value, perm: tuple[int, ...] | None
 ) -> Value | Skip:
     """Drop a Transpose that leaves every axis in its place; without perm it reverses them."""
-    if perm is None:
+    if not perm:
         if x.rank is None:
             return Skip("perm is absent and the rank of x is not known")
         perm = tuple(reversed(range(x.rank)))

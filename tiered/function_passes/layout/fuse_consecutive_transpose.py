@@ -9,14 +9,13 @@ from tiered import Graph, Skip, Value, op, rewrite, var
 def fuse_consecutive_transpose(
     graph: Graph, x: Value, inner: tuple[int, ...] | None, outer: tuple[int, ...] | None
 ) -> Value | Skip:
-    """Move each axis once, or not at all where the two cancel."""
+    """Move each axis once, or not at all where the two cancel; an absent perm reverses all axes."""
     known = inner or outer
-    rank = x.rank if known is None else len(known)
-    if rank is None:
-        return Skip("both perms are absent and the rank of x is not known")
-    reverse = tuple(reversed(range(rank)))
-    inner, outer = inner or reverse, outer or reverse
-    perm = tuple(inner[axis] for axis in outer)
-    if perm == tuple(range(rank)):
+    if not known:
         return x
-    return graph.op.Transpose(x, perm=perm)
+    axes = tuple(range(len(known)))
+    inner, outer = inner or axes[::-1], outer or axes[::-1]
+    if sorted(inner) != sorted(outer) or tuple(sorted(inner)) != axes:
+        return Skip("a perm is no permutation")
+    perm = tuple(inner[axis] for axis in outer)
+    return x if perm == axes else graph.op.Transpose(x, perm=perm)

@@ -10,7 +10,7 @@ def eliminate_nop_expand(graph: Graph, x: Value, shape: Value) -> Value | Skip:
         return Skip("shape is not a constant")
     if x.shape is None:
         return Skip("the rank of x is not known")
-    sizes = [int(size) for size in shape.const]
+    sizes = shape.const.ravel().tolist()
     if len(sizes) > len(x.shape):
         return Skip("the rank grows")
     dims = x.shape[len(x.shape) - len(sizes) :]

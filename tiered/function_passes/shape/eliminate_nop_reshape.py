@@ -12,19 +12,18 @@ def eliminate_nop_reshape(
         return Skip("shape is not a constant")
     if x.shape is None:
         return Skip("the rank of x is not known")
-    target = [int(size) for size in shape.const]
+    target = shape.const.ravel().tolist()
     if len(target) != len(x.shape):
         return Skip("the rank changes")
-    copies = 0 if allowzero else None
     differing = [
-        (size, dim)
-        for size, dim in zip(target, x.shape, strict=True)
-        if size != dim and (size != 0 or copies is not None)
+        axis
+        for axis, (size, dim) in enumerate(zip(target, x.shape, strict=True))
+        if size != dim and (size != 0 or allowzero)
     ]
     if not differing:
         return x
-    if len(differing) > 1 or differing[0][0] != -1:
+    if len(differing) > 1 or target[differing[0]] != -1:
         return Skip("a dim changes, or is not known to stay")
-    if 0 in x.shape:
-        return Skip("-1 is ambiguous in an empty tensor")
+    if 0 in x.shape[: differing[0]] or 0 in x.shape[differing[0] + 1 :]:
+        return Skip("-1 beside a dim of 0 could be anything")
     return x

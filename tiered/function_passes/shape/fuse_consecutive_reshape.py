@@ -1,6 +1,10 @@
 """Reshape(Reshape(x, _), shape)  =>  Reshape(x, shape)"""
 
+import numpy as np
+
 from tiered import Graph, Node, Skip, Value, op, rewrite, var
+
+Dim = int | str | None
 
 _inner = (
     op.Reshape(var.x, ..., attrs=...).shared().bind("inner")
@@ -16,20 +20,38 @@ def fuse_consecutive_reshape(
 ) -> Value | Skip:
     """Reshape once: only the last target shape is observable.
 
-    A 0 in it copies a dim of the middle tensor, not of x, and is replaced by that dim.
+    A 0 in it copies a dim of the middle tensor, not of x. It stays where x has the same dim there;
+    else the dim takes its place, or the one -1 that a shape may have.
     """
+    if allowzero:
+        return graph.op.Reshape(x, shape, allowzero=1)
     if shape.const is None:
         return Skip("shape is not a constant")
-    if allowzero or 0 not in shape.const:
-        return graph.op.Reshape(x, shape, allowzero=allowzero)
+    sizes = shape.const.ravel().tolist()
+    if 0 not in sizes:
+        return graph.op.Reshape(x, shape)
     middle = inner.output.shape
     if middle is None:
         return Skip("a 0 in shape copies a dim of the inner result, whose rank is not known")
-    target = shape.const.copy()
-    for axis, size in enumerate(target):
+    target = _resolved(sizes, middle, x.shape or ())
+    if target is None:
+        return Skip("a 0 in shape copies a dim of the inner result, which is not known")
+    return graph.op.Reshape(x, graph.constant(np.array(target), shape.name))
+
+
+def _resolved(
+    sizes: list[int], middle: tuple[Dim, ...], outer: tuple[Dim, ...]
+) -> list[int] | None:
+    """Return what each size means when x is reshaped; None where one 0 cannot be resolved."""
+    target = []
+    for axis, size in enumerate(sizes):
         dim = middle[axis] if axis < len(middle) else None
-        if size == 0:
-            if not isinstance(dim, int) or dim == 0:
-                return Skip("a 0 in shape copies a dim of the inner result, which is not known")
-            target[axis] = dim
-    return graph.op.Reshape(x, graph.constant(target, shape.name))
+        stays = dim is not None and axis < len(outer) and outer[axis] == dim
+        if size != 0 or stays:
+            target.append(size)
+        else:
+            target.append(dim if isinstance(dim, int) and dim > 0 else -1)
+    if target.count(-1) > 1 or (0 in target and -1 in target and -1 not in sizes):
+        # Beside a dim that may be 0, a new -1 could be anything.
+        return None
+    return target

@@ -1,0 +1,116 @@
+import pytest
+
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "simplify_inference"
+
+
+@pytest.mark.parametrize(
+    ("opset", "call"),
+    [
+        (7, "Dropout(x)"),
+        (7, "Dropout<ratio=0.3>(x)"),
+        (10, "Dropout<ratio=0.3>(x)"),
+        (11, "Dropout(x)"),
+        (12, "Dropout(x)"),
+        (12, "Dropout(x, r)"),
+        (12, "Dropout(x, r, f)"),
+        (13, "Dropout<seed=3>(x, r, f)"),
+        (22, "Dropout(x,, f)"),
+    ],
+)
+def test_outside_of_training_nothing_is_dropped(opset: int, call: str) -> None:
+    operands = {"r": "float r = {0.5}", "f": "bool f = {0}"}
+    read = [text for name, text in operands.items() if name in call.split("(")[1]]
+    constants = f"<{', '.join(read)}>" if read else ""
+    assert_rewrites(
+        PASS,
+        f"(float[2] x) => (float[2] y) {constants} {{ h = {call} y = Relu(h) }}",
+        "(float[2] x) => (float[2] y) { y = Relu(x) }",
+        opset=opset,
+    )
+
+
+def test_an_unread_mask_does_not_count() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] x) => (float[2] y) { h, mask = Dropout(x) y = Relu(h) }",
+        "(float[2] x) => (float[2] y) { y = Relu(x) }",
+    )
+
+
+def test_a_ratio_of_0_drops_nothing_in_training_either() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] x, bool t) => (float[2] y) <float r = {0}> { h = Dropout(x, r, t) y = Relu(h) }",
+        "(float[2] x, bool t) => (float[2] y) { y = Relu(x) }",
+    )
+
+
+def test_an_output_keeps_its_name() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] x) => (float[2] y) { h = Relu(x) y = Dropout(h) }",
+        "(float[2] x) => (float[2] y) { y = Relu(x) }",
+    )
+
+
+def test_before_opset_7_an_attribute_says_that_it_is_a_test() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] x) => (float[2] y) { h = Dropout<is_test=1>(x) y = Relu(h) }",
+        "(float[2] x) => (float[2] y) { y = Relu(x) }",
+        opset=6,
+        runtime="none",
+    )
+    assert_unchanged(
+        PASS,
+        "(float[2] x) => (float[2] y) { y = Dropout(x) }",
+        because="it is in training mode",
+        opset=6,
+    )
+
+
+@pytest.mark.parametrize("opset", [7, 10, 13])
+def test_a_mask_that_is_used_stays(opset: int) -> None:
+    dtype = "float" if opset < 10 else "bool"
+    assert_unchanged(
+        PASS,
+        f"(float[2] x) => (float[2] y, {dtype}[2] m) {{ y, m = Dropout(x) }}",
+        because="the mask is used",
+        opset=opset,
+    )
+
+
+def test_training_stays() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2] x) => (float[2] y) <float r = {0.5}, bool t = {1}> { y = Dropout(x, r, t) }",
+        because="it is in training mode",
+    )
+    assert_unchanged(
+        PASS,
+        "(float[2] x) => (float[2] y) <bool t = {1}> { y = Dropout(x,, t) }",
+        because="it is in training mode",
+    )
+
+
+def test_what_the_caller_decides_is_not_known() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2] x, bool t) => (float[2] y) { y = Dropout(x,, t) }",
+        because="training_mode is not a constant",
+    )
+    assert_unchanged(
+        PASS,
+        "(float[2] x, bool t = {0}) => (float[2] y) { y = Dropout(x,, t) }",
+        because="training_mode is not a constant",
+    )
+
+
+def test_a_ratio_that_can_be_overridden_is_no_0() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2] x, float r = {0}) => (float[2] y) <bool t = {1}> { y = Dropout(x, r, t) }",
+        because="it is in training mode",
+    )

@@ -1,0 +1,135 @@
+import onnx
+import pytest
+
+from tiered import Model, get_pass
+from tiered.testing import assert_rewrites, assert_unchanged, parse
+
+PASS = "trace_folding"
+
+
+def test_a_shape_that_is_known_is_a_constant() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2,3] x) => (float[3,2] y) <int64 one = {1}, int64[1] ax = {0}, int64[1] m1 = {-1}>"
+        " { s = Shape(x) d = Gather(s, one) u = Unsqueeze(d, ax) t = Concat<axis=0>(u, m1)"
+        " y = Reshape(x, t) }",
+        "(float[2,3] x) => (float[3,2] y) <int64[2] t = {3,-1}> { y = Reshape(x, t) }",
+    )
+
+
+def test_one_known_dim_among_symbols_is_enough() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[N,3] x) => (int64 y) <int64 one = {1}> { s = Shape(x) y = Gather(s, one) }",
+        "(float[N,3] x) => (int64 y) <int64 c = {3}> { y = Identity(c) }",
+    )
+
+
+def test_dims_of_the_operand_become_zeros() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[B,S,12] x) => (float[B,S,3,4] y) <int64[2] h = {3,4}, int64[1] z = {0},"
+        " int64[1] two = {2}> { s = Shape(x) bs = Slice(s, z, two) t = Concat<axis=0>(bs, h)"
+        " y = Reshape(x, t) }",
+        "(float[B,S,12] x) => (float[B,S,3,4] y) <int64[4] t = {0,0,3,4}>"
+        " { y = Reshape(x, t) }",
+    )
+
+
+def test_the_only_unknown_size_is_what_remains() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[B,S,12] x) => (float[M,12] y) <int64[1] h = {12}, int64[1] z = {0},"
+        " int64[1] one = {1}, int64[1] two = {2}> { s = Shape(x) b = Slice(s, z, one)"
+        " q = Slice(s, one, two) m = Mul(b, q) t = Concat<axis=0>(m, h) y = Reshape(x, t) }",
+        "(float[B,S,12] x) => (float[M,12] y) <int64[2] t = {-1,12}>"
+        " { y = Reshape(x, t) }",
+    )
+
+
+def test_equal_sizes_are_computed_once() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[B,4] x) => (float[B] y) <int64 z = {0}, float v = {2}, int64[1] a = {0}>"
+        " { r = Relu(x) s = Shape(x) b = Gather(s, z) u = Unsqueeze(b, a)"
+        " s2 = Shape(r) b2 = Gather(s2, z) u2 = Unsqueeze(b2, a)"
+        " e = Expand(v, u) f = Expand(v, u2) y = Add(e, f) }",
+        "(float[B,4] x) => (float[B] y) <int64 z = {0}, float v = {2}, int64[1] a = {0}>"
+        " { s = Shape(x) b = Gather(s, z) u = Unsqueeze(b, a)"
+        " e = Expand(v, u) f = Expand(v, u) y = Add(e, f) }",
+    )
+
+
+def test_sizes_that_an_expand_fills_already_become_ones() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[B,1] x) => (float[B,7] y) <int64[1] z = {0}, int64[1] one = {1},"
+        " int64[1] seven = {7}> { s = Shape(x) b = Slice(s, z, one)"
+        " t = Concat<axis=0>(b, seven) y = Expand(x, t) }",
+        "(float[B,1] x) => (float[B,7] y) <int64[2] t = {1,7}>"
+        " { y = Expand(x, t) }",
+    )
+
+
+def test_minus_one_is_told_from_a_size_without_knowing_it() -> None:
+    # TorchScript's expand: -1 would mean "keep", and a size is never -1.
+    assert_rewrites(
+        PASS,
+        "(float[B,3] x) => (bool[2] y) <int64[2] m = {-1,-1}> { s = Shape(x) y = Equal(s, m) }",
+        "(float[B,3] x) => (bool[2] y) <bool[2] c = {0,0}>"
+        " { y = Identity(c) }",
+    )
+
+
+def test_a_body_uses_what_the_graph_above_it_computed() -> None:
+    model = Model.from_proto(
+        parse(
+            "(float[B,4] x, bool c) => (int64[1] y) <int64[1] z = {0}, int64[1] one = {1}>"
+            " { s = Shape(x) a = Slice(s, z, one) y = If(c) <then_branch = t () => (int64[1] p)"
+            " { q = Shape(x) r = Slice(q, z, one) p = Add(r, r) },"
+            " else_branch = e () => (int64[1] p2) { p2 = Mul(a, a) }> }"
+        )
+    )
+    get_pass(PASS).apply(model)
+    then_branch = model.main.nodes_of("If")[0].bodies[0]
+    assert [node.op_type for node in then_branch.nodes] == ["Add"]
+    model.check_view()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # A second copied dim: with -1 beside a 0 the Reshape would fail for an empty batch.
+        "(float[B,S,12] x) => (float[B,M] y) <int64[1] z = {0}, int64[1] one = {1},"
+        " int64[1] two = {2}, int64[1] h = {12}> { s = Shape(x) b = Slice(s, z, one)"
+        " q = Slice(s, one, two) m = Mul(q, h) t = Concat<axis=0>(b, m) y = Reshape(x, t) }",
+        # allowzero: a 0 is a size.
+        "(float[B,S,12] x) => (float[B,S,3,4] y) <int64[2] h = {3,4}, int64[1] z = {0},"
+        " int64[1] two = {2}> { s = Shape(x) bs = Slice(s, z, two) t = Concat<axis=0>(bs, h)"
+        " y = Reshape<allowzero=1>(x, t) }",
+        # Two unknown sizes.
+        "(float[B,S] x, int64[2] t) => (float[M,N] y) { y = Reshape(x, t) }",
+        # A division that does not come out even for every dim.
+        "(float[B,S] x) => (int64[2] y) <int64[1] two = {2}> { s = Shape(x) y = Div(s, two) }",
+        # An interface that keeps its own node.
+        "(float[B,S] x) => (int64[2] y) { y = Shape(x) }",
+    ],
+)
+def test_what_the_shapes_do_not_determine_is_left_alone(text: str) -> None:
+    assert_unchanged(PASS, text)
+
+
+def test_an_overridable_initializer_determines_nothing() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2,3] x, int64[1] z = {0}) => (int64[1] y) { y = Add(z, z) }",
+    )
+
+
+def test_a_declared_output_that_contradicts_the_run_is_not_believed() -> None:
+    model = Model.from_proto(
+        parse("(float[B,4] x) => (float[1,4] y, int64[2] s) { y = Relu(x) s = Shape(y) }")
+    )
+    get_pass(PASS).apply(model)
+    assert isinstance(model.to_proto(), onnx.ModelProto)
+    assert [node.op_type for node in model.main.nodes] == ["Relu", "Shape"]

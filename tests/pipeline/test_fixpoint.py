@@ -1,0 +1,80 @@
+"""Fixpoint: until nothing changes, within a bound."""
+
+import pytest
+
+import tiered
+from tests.small import drop_neg, fuse_relu, look, model, ops
+from tiered import Fixpoint, Graph, Model, PassContext, Sequential, Value, op, var
+from tiered.errors import UsageError
+
+MANY = """g (float[2] x) => (float[2] y) {
+    a = Relu(x)  b = Neg(a)  c = Relu(b)  d = Neg(c)  y = Relu(d)
+}"""
+
+
+def test_passes_run_until_none_of_them_changes_anything() -> None:
+    given = model(MANY)
+    with PassContext(3) as ctx:
+        Fixpoint([fuse_relu, drop_neg])(given)
+    assert ops(given) == ["Relu"]
+    assert [result.changed for result in ctx.report.of("fuse_relu")] == [False, True, False]
+    assert [remark for remark in ctx.remarks if remark.kind == "analysis"] == []
+
+
+def test_a_fixed_point_of_nothing_ends_after_one_round() -> None:
+    with PassContext() as ctx:
+        Fixpoint([look])(model())
+    assert len(ctx.report.of("look")) == 1
+
+
+@tiered.rewrite(op.Neg(var.x), opt_level=0)
+def neg_to_abs(graph: Graph, x: Value) -> Value:
+    """Of no meaning."""
+    result: Value = graph.op.Abs(x)
+    return result
+
+
+@tiered.rewrite(op.Abs(var.x), opt_level=0)
+def abs_to_neg(graph: Graph, x: Value) -> Value:
+    """Of no meaning: what the other one undoes."""
+    result: Value = graph.op.Neg(x)
+    return result
+
+
+def test_passes_that_never_end_are_stopped_and_named() -> None:
+    with PassContext() as ctx:
+        Sequential([Fixpoint([neg_to_abs, look, abs_to_neg], max_rounds=3)])(model())
+    assert len(ctx.report.of("look")) == 3
+    assert [str(remark) for remark in ctx.remarks if remark.kind == "analysis"] == [
+        "fix: no fixed point after 3 rounds: neg_to_abs, abs_to_neg still change the model"
+    ]
+
+
+def test_the_bound_is_a_config_option_where_the_text_does_not_say() -> None:
+    with PassContext(config={"fixpoint.max_rounds": 2}) as ctx:
+        Fixpoint([neg_to_abs, abs_to_neg])(model())
+        Fixpoint([neg_to_abs, abs_to_neg], max_rounds=1)(model())
+    assert len(ctx.report.of("neg_to_abs")) == 3
+
+
+def test_a_limit_on_rewrites_ends_it_too() -> None:
+    with PassContext(rewrite_limit=5) as ctx:
+        Fixpoint([neg_to_abs, abs_to_neg])(model())
+    assert sum(result.rewrites for result in ctx.report.ran()) == 5
+    assert [remark for remark in ctx.remarks if remark.kind == "analysis"] == []
+
+
+def test_passes_that_conflict_are_never_in_one_fixed_point() -> None:
+    @tiered.module_pass(opt_level=0, conflicts=["look"])
+    def enemy(model: Model, ctx: PassContext) -> None:
+        """Of no meaning."""
+
+    Sequential([enemy, look])
+    with pytest.raises(UsageError, match="enemy and look undo each other"):
+        Fixpoint([look, Sequential([enemy])])
+
+
+@pytest.mark.parametrize("rounds", [0, -1])
+def test_a_bound_below_one_is_refused(rounds: int) -> None:
+    with pytest.raises(UsageError, match="max_rounds takes an integer from 1"):
+        Fixpoint([look], max_rounds=rounds)

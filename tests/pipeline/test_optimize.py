@@ -1,0 +1,237 @@
+"""optimize: from a file or a ModelProto to an optimised one."""
+
+import gc
+import hashlib
+import inspect
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import tiered
+from tests.small import drop_neg, failing, fuse_relu, look, model, ops, proto, registered
+from tiered import Graph, PassContext, Sequential, Skip, Value, op, optimize_model, rewrite, var
+from tiered.errors import ModelError, PassError, UsageError, VerificationError
+
+IDENTITIES = "g (float[N,3] x) => (float[N,3] y) { a = Identity(x)  b = Relu(a)  y = Identity(b) }"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "in.onnx"
+    onnx.save(proto(IDENTITIES), path)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _named() -> Iterator[None]:
+    with registered(fuse_relu, drop_neg, look):
+        yield
+
+
+def test_a_proto_gives_a_new_proto_and_stays_as_it_was() -> None:
+    given = proto(IDENTITIES)
+    before = given.SerializeToString(deterministic=True)
+    result = tiered.optimize(given)
+    assert ops(result) == ["Relu"]
+    assert given.SerializeToString(deterministic=True) == before
+
+
+def test_a_file_gives_a_proto_or_is_written(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.onnx"
+    assert ops(tiered.optimize(file)) == ["Relu"]
+    assert ops(tiered.optimize(str(file))) == ["Relu"]
+    tiered.optimize(file, out)
+    assert ops(onnx.load(out)) == ["Relu"]
+    assert sorted(os.listdir(tmp_path)) == ["in.onnx", "out.onnx"]
+
+
+@pytest.mark.parametrize("name", ["in.onnx", "link.onnx", "folder/../in.onnx"])
+def test_the_file_that_is_read_is_never_written(file: Path, name: str) -> None:
+    (file.parent / "folder").mkdir()
+    (file.parent / "link.onnx").symlink_to(file)
+    before = file.read_bytes()
+    with pytest.raises(UsageError, match="is the model that is read"):
+        tiered.optimize(file, file.parent / name)
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("thing", [None, 3, [], model()])
+def test_anything_else_is_refused(thing: Any) -> None:
+    with pytest.raises(UsageError, match=r"optimize takes a path or an onnx\.ModelProto"):
+        tiered.optimize(thing)
+
+
+def test_a_file_that_is_not_there_is_a_model_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"nowhere\.onnx"):
+        tiered.optimize(tmp_path / "nowhere.onnx")
+
+
+def test_the_settings_are_those_of_the_context() -> None:
+    assert ops(tiered.optimize(proto(IDENTITIES), disabled=["eliminate_identity"])) == [
+        "Identity",
+        "Relu",
+        "Identity",
+    ]
+    seen: list[str] = []
+    tiered.optimize(proto(), trace=lambda model, info, before: seen.append(info.name))
+    assert "eliminate_identity" in seen
+    with pytest.raises(TypeError, match="optlevel"):
+        tiered.optimize(proto(), optlevel=3)  # type: ignore[call-overload]  # the point
+
+
+@pytest.mark.parametrize(
+    "passes", ["fuse_relu,drop_neg", ["fuse_relu", drop_neg], Sequential([fuse_relu, drop_neg])]
+)
+def test_all_that_is_listed_runs_whatever_its_level(passes: Any) -> None:
+    assert ops(tiered.optimize(proto(), opt_level=0, passes=passes)) == ["Relu", "Abs"]
+
+
+def test_what_is_listed_can_still_be_disabled() -> None:
+    result = optimize_model(proto(), passes="fuse_relu,drop_neg", disabled=["drop_neg"])
+    assert ops(result.model) == ["Relu", "Neg", "Abs"]
+    assert all(remark.kind != "unmet" for remark in result.remarks)
+
+
+def test_the_opt_ins_of_the_default_pipeline_stay_parked_in_a_longer_one() -> None:
+    result = optimize_model(proto(), passes="default,drop_neg")
+    assert "Neg" not in ops(result.model)
+    (parked,) = result.report.of("remove_initializer_from_input")
+    assert parked.reason == "opt-in: runs only when required"
+
+
+def test_decisions_name_the_line_that_called_optimize() -> None:
+    frame = inspect.currentframe()
+    assert frame is not None
+    line = frame.f_lineno + 1
+    result = optimize_model(proto(), disabled=["eliminate_identity"])
+    (skipped, *_) = result.report.of("eliminate_identity")
+    expected = f"disabled by 'eliminate_identity', set at {os.path.relpath(__file__)}:{line}"
+    assert skipped.reason == expected
+
+
+def test_the_result_says_what_there_was_and_what_is_left(file: Path) -> None:
+    result = optimize_model(file)
+    assert (result.before.nodes, result.after.nodes) == (3, 1)
+    assert result.before.operators == {"Identity": 2, "Relu": 1}
+    assert result.after.operators == {"Relu": 1}
+    assert result.before.nbytes == file.stat().st_size
+    assert result.after.nbytes < result.before.nbytes
+    assert result.seconds >= sum(entry.seconds for entry in result.report.ran())
+    assert result.pipeline == tiered.default_pipeline()
+    assert result.verified is None
+
+
+def test_a_model_is_optimised_in_place_where_that_is_asked_for() -> None:
+    given = model(IDENTITIES)
+    assert optimize_model(given).model is given
+    assert ops(given) == ["Relu"]
+
+
+def test_the_context_around_holds_too() -> None:
+    with PassContext(disabled=["eliminate_identity"]) as ctx:
+        assert len(ops(tiered.optimize(proto(IDENTITIES)))) == 3
+    assert ctx.report.of("eliminate_identity")
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_garbage_collector_is_paused_and_left_as_it_was(enabled: bool) -> None:
+    during: list[bool] = []
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        tiered.optimize(proto(), trace=lambda *_: during.append(gc.isenabled()))
+        assert gc.isenabled() is enabled
+        with pytest.raises(PassError):
+            tiered.optimize(proto(), passes=[failing(ValueError())])
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if before else gc.disable)()
+    assert not any(during)
+
+
+# --- verification ---------------------------------------------------------------------------------
+
+
+@rewrite(op.Relu(var.x), opt_level=0)
+def relu_to_abs(graph: Graph, x: Value) -> Value:
+    """Wrong for what is negative."""
+    result: Value = graph.op.Abs(x)
+    return result
+
+
+def test_verification_compares_both_bindings(file: Path) -> None:
+    for given in (file, proto(IDENTITIES), model(IDENTITIES)):
+        verified = optimize_model(given, verify=True).verified
+        assert verified is not None
+        assert [comparison.ok for comparison in verified] == [True, True]
+        assert {comparison.numerics.value for comparison in verified} == {"exact"}
+
+
+def test_nothing_is_written_when_verification_fails(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.onnx"
+    with pytest.raises(VerificationError) as caught:
+        tiered.optimize(file, out, passes=[relu_to_abs], verify=True)
+    assert not out.exists()
+    message = str(caught.value)
+    assert message.startswith(f"the passes changed what {file} computes (promised: exact)\n")
+    assert "\n  outputs     y" in message
+    assert "\n  sizes       N=" in message
+    assert message.endswith("\n  changed by  relu_to_abs")
+
+
+def nearly_abs(graph: Graph, x: Value) -> Value:
+    factor = graph.constant(np.array(1 + 1e-6, np.float32))
+    result: Value = graph.op.Mul(graph.op.Abs(x), factor)
+    return result
+
+
+def test_the_loosest_promise_of_what_changed_something_holds() -> None:
+    close = rewrite(op.Relu(var.x), opt_level=0, numerics="reassociating", name="close")
+    exact = rewrite(op.Relu(var.x), opt_level=0, name="exact")
+    of_positive = "g (float[N,3] x) => (float[N,3] y) { a = Abs(x)  y = Relu(a) }"
+    tiered.optimize(proto(of_positive), passes=[close(nearly_abs)], verify=True)
+    for passes in ([exact(nearly_abs)], [close(lambda graph, x: Skip("no")), exact(nearly_abs)]):
+        with pytest.raises(VerificationError, match="promised: exact"):
+            tiered.optimize(proto(of_positive), passes=passes, verify=True)
+
+
+def test_an_interface_that_changed_is_compared_where_both_have_it() -> None:
+    with_default = """g (float[2] x, float[2] w) => (float[2] y) <float[2] w = {1, 2}> {
+        y = Mul(x, w)
+    }"""
+    result = optimize_model(
+        proto(with_default), required=["remove_initializer_from_input"], verify=True
+    )
+    assert [value.name for value in result.model.main.inputs] == ["x"]
+    assert result.verified is not None
+
+
+def test_weights_in_other_files_are_found(tmp_path: Path) -> None:
+    path, out = tmp_path / "in.onnx", tmp_path / "sub" / "out.onnx"
+    out.parent.mkdir()
+    text = "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { a = Identity(x)  y = Mul(a, w) }"
+    onnx.save(proto(text), path, save_as_external_data=True, size_threshold=0, location="w.bin")
+    tiered.optimize(path, out, verify=True)
+    assert ops(onnx.load(out)) == ["Mul"]
+    onnx.checker.check_model(str(out))
+
+
+@pytest.mark.parametrize("seed", ["0", "1", "77"])
+def test_the_same_input_gives_the_same_bytes_in_every_process(seed: str) -> None:
+    script = (
+        "import hashlib, tiered; from tests.small import proto;"
+        f"result = tiered.optimize(proto({IDENTITIES!r}));"
+        "print(hashlib.sha256(result.SerializeToString(deterministic=True)).hexdigest())"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    command = [sys.executable, "-c", script]
+    digest = subprocess.check_output(command, env=environment, text=True)
+    here = tiered.optimize(proto(IDENTITIES)).SerializeToString(deterministic=True)
+    assert digest.strip() == hashlib.sha256(here).hexdigest()

@@ -1,0 +1,24 @@
+"""f(f(x))  =>  f(x) for Abs, Ceil, Floor, Relu, Round, Sign;  f(f(x))  =>  x for Neg, Not"""
+
+import functools
+import operator
+from typing import Final
+
+from tiered import Graph, Node, Value, op, rewrite, var
+
+_IDEMPOTENT: Final = ("Abs", "Ceil", "Floor", "Relu", "Round", "Sign")
+_INVOLUTIONS: Final = ("BitwiseNot", "Neg", "Not")
+
+_pattern = functools.reduce(
+    operator.or_,
+    (
+        getattr(op, f)(getattr(op, f)(var.x).shared().bind("inner"))
+        for f in (*_IDEMPOTENT, *_INVOLUTIONS)
+    ),
+)
+
+
+@rewrite(_pattern, opt_level=2)
+def eliminate_idempotent(graph: Graph, x: Value, inner: Node) -> Value:
+    """Do once what changes nothing the second time, and not at all what undoes itself."""
+    return x if inner.op_type in _INVOLUTIONS else inner.output

@@ -1,0 +1,39 @@
+"""Clip(x, absent, max)  =>  Clip(x, lowest of the dtype, max), and so for an absent max"""
+
+from typing import Any, Final
+
+import numpy as np
+
+from tiered import DataType, Graph, Skip, Value, op, opt, rewrite, var
+
+_LARGEST: Final = {
+    DataType.BFLOAT16: float.fromhex("0x1.FEp127"),
+    DataType.FLOAT16: 65504.0,
+    DataType.FLOAT: float.fromhex("0x1.FFFFFEp127"),
+    DataType.DOUBLE: float.fromhex("0x1.FFFFFFFFFFFFFp1023"),
+}
+
+
+@rewrite(op.Clip(var.x, opt.min, opt.max), opt_level=1)
+def replace_clip_empty_inputs(
+    graph: Graph, x: Value, min: Value | None, max: Value | None
+) -> Value | Skip:
+    """Write the bound that an absent one stands for: finite, and infinities are clipped to it."""
+    if min is not None and max is not None:
+        return Skip("both bounds are there")
+    if graph.opset() < 11:
+        return Skip("before opset 11 the bounds are attributes with defaults")
+    if x.dtype is None:
+        return Skip("the dtype of x is not known")
+    lowest, largest = _limits(DataType(x.dtype))
+    result: Value = graph.op.Clip(
+        x, lowest if min is None else min, largest if max is None else max
+    )
+    return result
+
+
+def _limits(dtype: DataType) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    if dtype in _LARGEST:
+        return np.array(-_LARGEST[dtype], dtype.numpy), np.array(_LARGEST[dtype], dtype.numpy)
+    limits = np.iinfo(dtype.numpy)
+    return np.array(limits.min, dtype.numpy), np.array(limits.max, dtype.numpy)

@@ -1,0 +1,36 @@
+"""x / 2**k  =>  x * 2**-k"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from tiered import DataType, Graph, Skip, Value, const, op, rewrite, var
+
+_LARGEST_EXPONENT: Final[Mapping[int, int]] = {
+    DataType.FLOAT16: 14,
+    DataType.BFLOAT16: 126,
+    DataType.FLOAT: 126,
+    DataType.DOUBLE: 1022,
+}
+"""The largest k where 2**k and 2**-k are both normal."""
+
+
+@rewrite(op.Div(var.x, const(name="divisor")), opt_level=2)
+def replace_div_with_mul(graph: Graph, x: Value, divisor: Value) -> Value | Skip:
+    """Multiply by a reciprocal that is exact.
+
+    The quotient and the product are then one real number, rounded once: they have the same bits,
+    also where that number is subnormal or overflows.
+    """
+    assert divisor.const is not None
+    assert divisor.tensor is not None
+    largest = _LARGEST_EXPONENT.get(divisor.tensor.dtype)
+    if largest is None:
+        return Skip("it divides no floats")
+    if divisor.const.size > 1 and divisor.n_users > 1:
+        return Skip("others read the divisor, which is more than one number")
+    mantissa, exponent = np.frexp(divisor.const.astype(np.float64))
+    if (np.abs(mantissa) != 0.5).any() or (np.abs(exponent - 1) > largest).any():
+        return Skip("a divisor is no power of two with a normal reciprocal")
+    return graph.op.Mul(x, (1 / divisor.const.astype(np.float64)).astype(divisor.const.dtype))

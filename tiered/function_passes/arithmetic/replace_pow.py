@@ -1,0 +1,34 @@
+"""Pow(x, 2)  =>  x * x, Pow(x, 3)  =>  x * x * x, Pow(x, 1)  =>  x"""
+
+from typing import Final
+
+from tiered import DataType, Graph, Skip, Value, broadcasts_into, const, op, rewrite, var
+
+_ROUNDED_TWICE: Final = (DataType.FLOAT16, DataType.BFLOAT16)
+
+
+@rewrite(op.Pow(var.x, const(name="exponent")), opt_level=2)
+def replace_pow(graph: Graph, x: Value, exponent: Value, *, cubes: bool = True) -> Value | Skip:
+    """Multiply where that gives the same bits.
+
+    Args:
+        cubes: also replace Pow(x, 3), by two Muls.
+    """
+    assert exponent.const is not None
+    if exponent.const.size != 1:
+        return Skip("the exponent is not one number")
+    if not broadcasts_into(exponent.shape, x.shape):
+        return Skip("the exponent may give x more dims")
+    if x.dtype is None:
+        return Skip("the dtype of x is not known")
+    power = float(exponent.const.item())
+    if power == 1 and x.dtype == DataType.INT64:
+        return Skip("Pow computes 64-bit integers in floats, which do not hold them all")
+    if power == 3 and x.dtype in _ROUNDED_TWICE:
+        return Skip("two products of 16 bits are rounded twice")
+    if power not in (1, 2, 3) or (power == 3 and not cubes):
+        return Skip("the exponent is {}", power)
+    if power == 1:
+        return x
+    square: Value = graph.op.Mul(x, x)
+    return square if power == 2 else graph.op.Mul(square, x)

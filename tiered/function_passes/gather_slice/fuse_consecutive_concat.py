@@ -1,0 +1,27 @@
+"""Concat(a, Concat(b, c), d)  =>  Concat(a, b, c, d), along one axis"""
+
+from collections.abc import Sequence
+
+from tiered import Graph, Node, Skip, Value, op, rest, rewrite, same_axes, var
+
+
+@rewrite(op.Concat(rest.inputs, axis=var.axis), opt_level=1)
+def fuse_consecutive_concat(
+    graph: Graph, inputs: Sequence[Value], axis: int, node: Node
+) -> Value | Skip:
+    """Join all at once what only this Concat would join."""
+    parts: list[Value | None] = []
+    for value in inputs:
+        inner = value.producer
+        if inner is None or (inner.op_type, inner.domain) != ("Concat", ""):
+            parts.append(value)
+            continue
+        other = inner.attr("axis")
+        if not value.is_only_read_by(node):
+            return Skip("the inner one is read elsewhere too")
+        if not isinstance(other, int) or not same_axes([axis], [other], value.rank):
+            return Skip("the axes differ, or are not known to be the same")
+        parts += inner.inputs
+    if len(parts) == len(inputs):
+        return Skip("no input is a Concat of several")
+    return graph.op.Concat(*parts, axis=axis)

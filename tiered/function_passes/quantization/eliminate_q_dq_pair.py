@@ -1,0 +1,66 @@
+"""QuantizeLinear(DequantizeLinear(q, scale, zero), scale, zero)  =>  q"""
+
+from typing import Final
+
+import numpy as np
+
+from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
+
+_INTEGERS: Final = frozenset(
+    {DataType.INT16, DataType.INT2, DataType.INT4, DataType.INT8, DataType.UINT16, DataType.UINT2,
+     DataType.UINT4, DataType.UINT8}
+)  # fmt: skip
+
+_SPAN: Final = 1 << 16
+"""No two integers of these dtypes are further apart."""
+
+
+@rewrite(
+    op.QuantizeLinear(
+        op.DequantizeLinear(
+            var.q, var.scale, opt.zero, axis=var.axis, block_size=var.block
+        ).shared(),
+        var.again,
+        opt.zero_again,
+        axis=var.axis_again,
+        block_size=var.block_again,
+        output_dtype=var.output_dtype,
+    ),
+    opt_level=2,
+)
+def eliminate_q_dq_pair(
+    graph: Graph, q: Value, scale: Value, zero: Value | None, again: Value,
+    zero_again: Value | None, axis: int | None, axis_again: int | None, block: int | None,
+    block_again: int | None, node: Node,
+) -> Value | Skip:  # fmt: skip
+    """Read the integers themselves, which come back unchanged.
+
+    With n = q - zero, below 2**16: n * scale / scale is n up to two roundings of 2**-24 each, which
+    is less than a half away from n, unless the scale is no ordinary number.
+    """
+    if q.dtype not in _INTEGERS or node.output.dtype != q.dtype:
+        return Skip("it is not about one small integer dtype")
+    if scale.const is None or again.const is None:
+        return Skip("a scale is not a constant")
+    if scale.dtype != DataType.FLOAT:
+        return Skip("the scale is no float32")
+    if not _equal(scale, again) or not _equal(zero, zero_again):
+        return Skip("the scales or zero points differ, or are not known to be the same")
+    if scale.const.size != 1 and (axis, block) != (axis_again, block_again):
+        return Skip("the axes differ")
+    reach = np.abs(scale.const.astype(np.float64)) * _SPAN
+    if not ((reach > 0) & (reach < np.finfo(np.float32).max)).all():
+        return Skip("a scale is zero, NaN or too large")
+    return q
+
+
+def _equal(one: Value | None, other: Value | None) -> bool:
+    """Tell whether two operands are the same numbers; an absent zero point is 0."""
+    if one is None or other is None:
+        given = one or other
+        return given is None or (given.const is not None and not given.const.any())
+    if one is other:
+        return True
+    return (
+        one.const is not None and other.const is not None and np.array_equal(one.const, other.const)
+    )

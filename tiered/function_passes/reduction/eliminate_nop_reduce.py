@@ -1,0 +1,46 @@
+"""Reduce(x) over no axes, or over dims of 1  =>  x"""
+
+import functools
+import operator
+from typing import Final
+
+import numpy as np
+
+from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
+
+# The others compute something of each single element: its absolute value, its square, a logarithm.
+_reduce = functools.reduce(
+    operator.or_,
+    (
+        getattr(op, f"Reduce{kind}")(
+            var.x, opt.axes, keepdims=var.keepdims, noop_with_empty_axes=var.noop
+        )
+        for kind in ("Max", "Mean", "Min", "Prod", "Sum")
+    ),
+)
+
+_INTEGERS: Final = (DataType.INT32, DataType.INT64, DataType.UINT32, DataType.UINT64)
+
+
+@rewrite(_reduce, opt_level=2)
+def eliminate_nop_reduce(
+    graph: Graph, x: Value, axes: Value | None, keepdims: int, noop: int | None, node: Node
+) -> Value | Skip:
+    """Drop a reduction of single elements; where their dims go too, that is a Squeeze."""
+    if axes is not None and axes.const is None:
+        return Skip("axes is not a constant")
+    if axes is None or axes.const is None or not axes.const.size:
+        if noop:
+            return x
+        if x.rank is None:
+            return Skip("the rank of x is not known")
+        places = [*range(x.rank)]
+    else:
+        places = axes.const.tolist()
+    if any(x.dim(axis) != 1 for axis in places):
+        return Skip("a reduced dim is not known to be 1")
+    if node.op_type in ("ReduceMean", "ReduceSum") and x.dtype not in _INTEGERS:
+        return Skip("a sum that begins with 0 makes +0.0 of -0.0")
+    if keepdims or not places:
+        return x
+    return graph.op.Squeeze(x, np.array(places, np.int64))

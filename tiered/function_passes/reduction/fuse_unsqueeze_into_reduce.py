@@ -1,0 +1,39 @@
+"""Unsqueeze(Reduce(x, axes, keepdims=0), axes)  =>  Reduce(x, axes, keepdims=1)"""
+
+import functools
+import operator
+
+from tiered import Graph, Node, Skip, Value, op, opt, rewrite, same_axes, var
+
+_KINDS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+
+_reduce = functools.reduce(
+    operator.or_,
+    (
+        getattr(op, f"Reduce{kind}")(
+            var.x, opt.axes, keepdims=0, noop_with_empty_axes=var.noop
+        ).bind("inner")
+        for kind in _KINDS
+    ),
+)
+
+
+@rewrite(op.Unsqueeze(_reduce, var.added), opt_level=1)
+def fuse_unsqueeze_into_reduce(
+    graph: Graph, x: Value, axes: Value | None, noop: int | None, added: Value, inner: Node
+) -> Value | Skip:
+    """Keep the dims that come back at once."""
+    if added.const is None or (axes is not None and axes.const is None):
+        return Skip("axes is not a constant")
+    if axes is None or axes.const is None or not axes.const.size:
+        if noop:
+            return Skip("it reduces nothing")
+        if x.rank is None:
+            return Skip("it reduces all of an unknown rank")
+        reduced = [*range(x.rank)]
+    else:
+        reduced = axes.const.tolist()
+    if not same_axes(reduced, added.const, x.rank):
+        return Skip("the axes differ, or are not known to be the same")
+    result: Value = getattr(graph.op, inner.op_type)(x, axes, noop_with_empty_axes=noop)
+    return result

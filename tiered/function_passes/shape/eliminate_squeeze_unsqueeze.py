@@ -1,0 +1,25 @@
+"""Squeeze(Unsqueeze(x, axes), axes)  =>  x, and Unsqueeze(Squeeze(x, axes), axes)  =>  x"""
+
+from tiered import Graph, Node, Skip, Value, op, rewrite, same_axes, var
+
+_pairs = op.Squeeze(op.Unsqueeze(var.x, var.inner).shared(), var.outer) | op.Unsqueeze(
+    op.Squeeze(var.x, var.inner).shared(), var.outer
+)
+
+
+@rewrite(_pairs, opt_level=1)
+def eliminate_squeeze_unsqueeze(
+    graph: Graph, x: Value, inner: Value, outer: Value, node: Node
+) -> Value | Skip:
+    """Drop two that undo each other; a Squeeze without axes may take more than the other gave."""
+    if inner.const is None or outer.const is None:
+        return Skip("axes is not a constant")
+    if not inner.const.size:
+        return Skip("an empty list of axes means none, or all of size 1")
+    # Both count in the tensor that has the dims of 1.
+    rank = x.rank
+    if rank is not None and node.op_type == "Squeeze":
+        rank += inner.const.size
+    if not same_axes(inner.const, outer.const, rank):
+        return Skip("the axes differ, or are not known to be the same")
+    return x

@@ -1,0 +1,32 @@
+"""Squeeze(Squeeze(x, first), second)  =>  Squeeze(x, both)"""
+
+from itertools import count, islice
+
+import numpy as np
+
+from tiered import Graph, Skip, Value, non_negative_axes, op, opt, rewrite, var
+
+
+@rewrite(op.Squeeze(op.Squeeze(var.x, opt.first), opt.second), opt_level=1)
+def fuse_consecutive_squeeze(
+    graph: Graph, x: Value, first: Value | None, second: Value | None
+) -> Value | Skip:
+    """Squeeze once; the second axes count in what the first leaves.
+
+    Where the second names no axes all dims of 1 go, the first ones among them.
+    """
+    if second is None:
+        return graph.op.Squeeze(x)
+    if first is None:
+        return Skip("the first one names no axes")
+    if first.const is None or second.const is None:
+        return Skip("axes is not a constant")
+    if not first.const.size or not second.const.size:
+        return Skip("an empty list of axes means none, or all of size 1")
+    gone = non_negative_axes(first.const, x.rank)
+    places = non_negative_axes(second.const, None if x.rank is None else x.rank - first.const.size)
+    if gone is None or places is None:
+        return Skip("an axis counts from the end of an unknown rank")
+    left = list(islice((axis for axis in count() if axis not in gone), max(places) + 1))
+    axes = sorted((*gone, *(left[place] for place in places)))
+    return graph.op.Squeeze(x, np.array(axes, np.int64))

@@ -1,0 +1,22 @@
+"""Unsqueeze(Unsqueeze(x, first), second)  =>  Unsqueeze(x, both)"""
+
+from itertools import count, islice
+
+import numpy as np
+
+from tiered import Graph, Skip, Value, non_negative_axes, op, rewrite, var
+
+
+@rewrite(op.Unsqueeze(op.Unsqueeze(var.x, var.first), var.second), opt_level=1)
+def fuse_consecutive_unsqueeze(graph: Graph, x: Value, first: Value, second: Value) -> Value | Skip:
+    """Unsqueeze once; the second axes make room among those that the first made."""
+    if first.const is None or second.const is None:
+        return Skip("axes is not a constant")
+    middle = None if x.rank is None else x.rank + first.const.size
+    made = non_negative_axes(first.const, middle)
+    new = non_negative_axes(second.const, None if middle is None else middle + second.const.size)
+    if made is None or new is None:
+        return Skip("an axis counts from the end of an unknown rank")
+    kept = list(islice((axis for axis in count() if axis not in new), max(made, default=0) + 1))
+    axes = sorted((*new, *(kept[axis] for axis in made)))
+    return graph.op.Unsqueeze(x, np.array(axes, np.int64))
