@@ -25,7 +25,7 @@ from tests.small import (
     rename_graph,
 )
 from tiered import Graph, Model, Pass, PassContext, PassInfo, Sequential
-from tiered.context import Decision, Place
+from tiered.control.decision import Decision, Place
 from tiered.errors import (
     ConfigError,
     ModelError,

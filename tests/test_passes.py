@@ -23,7 +23,7 @@ from tests.small import (
     registered,
     rename_graph,
 )
-from tiered import Graph, Model, Pass, PassContext, Sequential, Skip, Value, op, var
+from tiered import Graph, Model, Pass, PassContext, PassInfo, Sequential, Skip, Value, op, var
 from tiered.errors import ModelError, OptionError, PassError, UsageError
 
 # --- what a pass is -------------------------------------------------------------------------------
@@ -401,6 +401,22 @@ def test_a_disabled_dependency_disables_its_dependant_and_says_why() -> None:
     refused = pytest.raises(UsageError, match="needs needs needed, which is disabled")
     with registered(needed), PassContext(disabled=["needed"], strict=True), refused:
         needs(model())
+
+
+def test_a_dependency_that_fails_or_is_vetoed_disables_its_dependant() -> None:
+    class Veto:
+        def should_run(self, model: Model, info: PassInfo) -> bool:
+            return info.name != "look"
+
+    log: list[str] = []
+    needs = tracked("needs", log, required=["failing"])
+    with registered(failing(ValueError())), PassContext(on_error="skip") as ctx:
+        needs(model())
+    assert ctx.report.results[-1].reason == "needs failing, which did not run to its end"
+    with registered(look), PassContext(instruments=[Veto()]) as ctx:
+        tracked("needs", log, required=["look"])(model())
+    assert ctx.report.results[-1].reason == "needs look, which did not run to its end"
+    assert log == []
 
 
 def test_a_dependency_runs_whatever_its_level() -> None:

@@ -11,13 +11,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tiered.context import (
-        Decision,
-        Instrument,
-        PassContext,
-        PassResult,
-        Remark,
-    )
+    from tiered.context import PassContext
+    from tiered.control.decision import Decision
+    from tiered.control.hooks import Instrument
+    from tiered.control.report import PassResult, Remark
     from tiered.errors import (
         ModelError,
         PassError,
@@ -124,7 +121,10 @@ __all__ = [
 ]
 
 _HOME = {
-    "context": ("Decision", "Instrument", "PassContext", "PassResult", "Remark"),
+    "context": ("PassContext",),
+    "control.decision": ("Decision",),
+    "control.hooks": ("Instrument",),
+    "control.report": ("PassResult", "Remark"),
     "errors": (
         "ModelError",
         "PassError",

@@ -20,6 +20,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "PartialEval": ("partial_evaluate",),
     "PeepholeOptimizer": ("transpose_peephole",),
     "PrintIR": ("model_overview",),
+    "ToANormalForm": ("topological_sort",),
+    "ToGraphNormalForm": ("topological_sort",),
     # PopRT
     "constant_folding": ("fold_constant",),
     "erf_gelu_pattern": ("fuse_gelu",),

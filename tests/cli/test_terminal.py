@@ -17,7 +17,10 @@ def test_invisible_characters_are_escaped_and_others_are_not() -> None:
     assert terminal.printable("a\n\t\x1b]0;x\x07\u202e\udc80") == r"a\n\t\x1b]0;x\x07\u202e\udc80"
 
 
-def test_a_pipe_gets_wide_rows_and_no_colours(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_gets_wide_rows_and_no_colours(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     terminal.results().print("x" * 300)
     assert capsys.readouterr().out == "x" * 300 + "\n"
 

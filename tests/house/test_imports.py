@@ -22,6 +22,7 @@ ORDER = (
     "config",
     "aliases",
     "registry",
+    "control",
     "context",
     "passes",
     "pipeline",

@@ -29,7 +29,7 @@ import tiered
 
 if TYPE_CHECKING:
     from tiered.cli.optimize import Outcome
-    from tiered.context import PassResult, Remark
+    from tiered.control.report import PassResult, Remark
     from tiered.pipeline.result import Statistics
     from tiered.runtime import Comparison
 

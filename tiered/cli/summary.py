@@ -15,7 +15,7 @@ from tiered.runtime.numerics import Numerics
 
 if TYPE_CHECKING:
     from tiered.cli.optimize import Outcome
-    from tiered.context import PassResult, Remark
+    from tiered.control.report import PassResult, Remark
     from tiered.pipeline.result import OptimizeResult, Statistics
 
 FEW_PASSES = 5

@@ -7,6 +7,7 @@ written to, so that opening a model copies no weight.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import onnx
@@ -17,9 +18,10 @@ from tiered.errors import ModelError
 from tiered.graph import links
 from tiered.graph.graph import Function, Graph
 from tiered.graph.node import Node, domain_of
+from tiered.graph.schema import schema_of
 from tiered.graph.tensor import Tensor
 from tiered.graph.types import TensorType, ValueType, read_type, tensor_type
-from tiered.graph.value import NOT_INFERRED, Value
+from tiered.graph.value import NOT_INFERRED, SLOT_BITS, Value
 
 if TYPE_CHECKING:
     from tiered.graph.model import Model
@@ -114,9 +116,9 @@ class _Loader:
         for sparse in proto.sparse_initializer:
             self._define_constant(graph, scope, outer, sparse.values.name, sparse)
         for info in proto.input:
-            if any(value.name == info.name for value in graph._inputs) and info.name in scope:
-                raise ModelError(f"graph {graph.name!r} lists the input {info.name!r} twice")
             value = scope.get(info.name) or self._define(graph, scope, outer, info.name)
+            if value.input_of is not None:
+                raise ModelError(f"graph {graph.name!r} lists the input {info.name!r} twice")
             value.input_of = graph
             value._type = _of_each_turn(graph, read_type(info.type))
             graph._inputs.append(value)
@@ -141,14 +143,15 @@ class _Loader:
             raise ModelError(f"graph {graph.name!r} has an input or initializer without a name")
         if not isinstance(name, str):
             raise ModelError(f"graph {graph.name!r} has a value whose name {name!r} is not UTF-8")
-        # A name that hides one of a graph above would be read wrongly once code moves between them.
-        hidden = any(name in above for above in outer)
-        value = Value(
-            self.model.next_serial(), None, self.model.names.fresh(name) if hidden else name
-        )
-        scope[name] = value
+        model, shown = self.model, name
+        if outer and any(name in above for above in outer):
+            # A name that hides one of a graph above would be read wrongly once code moves between.
+            shown = model.names.fresh(name)
+        model._serial += 1
+        value = Value(model._serial, graph, shown)
         value._type = NOT_INFERRED
-        graph._enter(value)
+        scope[name] = graph._values[shown] = value
+        model.names.take(shown)
         return value
 
     def _define_constant(
@@ -205,22 +208,16 @@ class _Loader:
         scope: Scope,
         outer: list[Scope],
     ) -> None:
-        serial, model = self.model.next_serial, self.model
-        pending: list[tuple[Node, onnx.NodeProto, list[onnx.AttributeProto]]] = []
+        nodes: list[Node] = []
+        bodies: dict[Node, list[onnx.AttributeProto]] = {}
         for source in protos:
-            bodies = [attribute for attribute in source.attribute if attribute.type in _GRAPH_KINDS]
-            if not source.op_type or not isinstance(source.op_type, str):
-                raise ModelError(
-                    f"node {source.name!r} of graph {graph.name!r} has the op_type "
-                    f"{source.op_type!r}; expected the name of an operator, in UTF-8"
-                )
-            node = Node(serial(), graph, _detached(source, bool(bodies)))
-            pending.append((node, source, bodies))
-            graph._nodes[node.id] = node
-            graph._by_op.setdefault((node.domain, node.op_type), {})[node.id] = node
-            if source.name:
-                model.node_names.take(source.name)
-            for index, name in enumerate(source.output):
+            found = _body_attributes(source)
+            node = self._enter_node(graph, _detached(source, bool(found)))
+            nodes.append(node)
+            if found:
+                bodies[node] = found
+            # A slice of a repeated field takes half the time of a walk over it.
+            for index, name in enumerate(node.proto.output[:]):
                 if not name:
                     node._outputs.append(None)
                     continue
@@ -229,28 +226,56 @@ class _Loader:
                 if value.name != name:
                     node.proto.output[index] = value.name
                 node._outputs.append(value)
-        scopes = [scope, *outer]
-        for node, source, bodies in pending:
-            for index, name in enumerate(source.input):
-                self._read(node, index, name, scopes)
-            for attribute in bodies:
+        scopes, is_sorted = [scope, *outer], True
+        for node in nodes:
+            is_sorted &= self._read_inputs(graph, node, scope, scopes)
+            for attribute in bodies.get(node, ()):
                 self._fill_bodies(node, attribute, scopes)
-        if not _is_sorted(graph, (node for node, _, _ in pending)):
+        if is_sorted and all(_is_after_captured(node) for node in bodies):
+            graph._order = tuple(nodes)
+        else:
             graph.topological_order()
 
-    def _read(self, node: Node, index: int, name: str, scopes: list[Scope]) -> None:
-        if not name:
-            node._inputs.append(None)
-            return
-        value = _lookup(name, scopes)
-        if value is None:
+    def _enter_node(self, graph: Graph, proto: onnx.NodeProto) -> Node:
+        model = self.model
+        model._serial += 1
+        node = Node(model._serial, graph, proto)
+        op_type = node.op_type
+        if not op_type or not isinstance(op_type, str):
             raise ModelError(
-                f"node {node.label!r} ({node.op_type}) reads {name!r}, which nothing defines"
+                f"node {proto.name!r} of graph {graph.name!r} has the op_type "
+                f"{op_type!r}; expected the name of an operator, in UTF-8"
             )
-        node._inputs.append(value)
-        if value.name != name:
-            node.proto.input[index] = value.name
-        links.add_use(value, node, index)
+        graph._nodes[node.id] = node
+        graph._by_op.setdefault((node.domain, op_type), {})[node.id] = node
+        if name := proto.name:
+            model.node_names.take(name)
+        return node
+
+    def _read_inputs(self, graph: Graph, node: Node, scope: Scope, scopes: list[Scope]) -> bool:
+        """Link the inputs of a node; tell whether it stands after the nodes that it reads."""
+        serial, inputs, is_after = node.id, node._inputs, True
+        for index, name in enumerate(node.proto.input[:]):
+            if not name:
+                inputs.append(None)
+                continue
+            value = scope.get(name) or _lookup(name, scopes)
+            if value is None:
+                raise ModelError(
+                    f"node {node.label!r} ({node.op_type}) reads {name!r}, which nothing defines"
+                )
+            inputs.append(value)
+            if value.name != name:
+                node.proto.input[index] = value.name
+            if value.graph is graph:
+                # What links.add_use does, where there is neither a networkx view nor a capture.
+                value._users[serial << SLOT_BITS | index] = node
+                producer = value.producer
+                if producer is not None and producer.id >= serial:
+                    is_after = False
+            else:
+                links.add_use(value, node, index)
+        return is_after
 
     def _fill_bodies(
         self, node: Node, attribute: onnx.AttributeProto, scopes: list[Scope]
@@ -283,14 +308,32 @@ def _lookup(name: str, scopes: list[Scope]) -> Value | None:
     return None
 
 
-def _is_sorted(graph: Graph, nodes: Iterable[Node]) -> bool:
-    """Tell whether each node stands after all that it reads; an unsorted graph may have a cycle."""
-    for node in nodes:
-        for value in (*node._inputs, *(node._captured or ())):
-            producer = value.producer if value is not None and value.graph is graph else None
-            if producer is not None and producer.id >= node.id:
-                return False
-    return True
+def _is_after_captured(node: Node) -> bool:
+    """Tell whether a node stands after what its bodies read."""
+    return all(
+        value.producer.id < node.id
+        for value in node.captured
+        if value.producer is not None and value.graph is node.graph
+    )
+
+
+def _body_attributes(node: onnx.NodeProto) -> list[onnx.AttributeProto]:
+    """Return the attributes that hold graphs."""
+    if not node.attribute or not _may_have_bodies(node.op_type, node.domain):
+        return []
+    return [attribute for attribute in node.attribute if attribute.type in _GRAPH_KINDS]
+
+
+@lru_cache(maxsize=1024)
+def _may_have_bodies(op_type: str, domain: str) -> bool:
+    """Tell whether an operator may have bodies: those that onnx knows say so."""
+    schema = schema_of(op_type, domain_of(domain))
+    if schema is None:
+        return True
+    kinds = onnx.defs.OpSchema.AttrType
+    return any(
+        attribute.type in (kinds.GRAPH, kinds.GRAPHS) for attribute in schema.attributes.values()
+    )
 
 
 def _detached(source: onnx.NodeProto, has_bodies: bool) -> onnx.NodeProto:

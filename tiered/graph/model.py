@@ -12,6 +12,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from tiered.errors import ModelError
+from tiered.graph.calls import call_graph
 from tiered.graph.export import export_model
 from tiered.graph.gate import Gate
 from tiered.graph.graph import Function, Graph
@@ -20,7 +21,6 @@ from tiered.graph.knowledge import Knowledge
 from tiered.graph.links import leave_function
 from tiered.graph.load import load_model
 from tiered.graph.names import Names
-from tiered.graph.node import domain_of
 from tiered.graph.symbols import Dims
 from tiered.graph.undo import undo_table
 from tiered.graph.value import Value
@@ -165,23 +165,7 @@ class Model:
 
     def call_graph(self) -> nx.DiGraph[Any]:
         """Return who calls whom: `model.main` and function ids, with an edge to each callee."""
-        import networkx as nx
-
-        calls: nx.DiGraph[Any] = nx.DiGraph()
-        calls.add_node(self.main)
-        ids = {function.id for function in self.functions}
-        calls.add_nodes_from(function.id for function in self.functions)
-        for graph in self.graphs():
-            root = graph.root
-            caller = root.id if isinstance(root, Function) else root
-            for node in graph.nodes:
-                if node.callee in ids:
-                    calls.add_edge(caller, node.callee)
-        for proto in self.training_nodes():
-            callee = (domain_of(proto.domain), proto.op_type, proto.overload)
-            if callee in ids:
-                calls.add_edge(self.main, callee)
-        return calls
+        return call_graph(self)
 
     def training_nodes(self) -> Iterator[onnx.NodeProto]:
         """Yield the nodes, at any depth, of the training graphs, which the view leaves alone."""

@@ -159,6 +159,13 @@ class Node:
         """Return (domain, op type, overload): the id of the local function that it may call."""
         return self.domain, self.op_type, self.proto.overload
 
+    def is_same_at(self, version: int) -> bool:
+        """Tell whether another opset version of its domain has the very same operator."""
+        own, there = self.schema, schema_of(self.op_type, self.domain, version)
+        if own is None or there is None:
+            return self.owner.opset(self.domain) == version
+        return bool(own.since_version == there.since_version)
+
     # --- attributes -------------------------------------------------------------------------------
 
     def attribute_protos(self) -> Mapping[str, onnx.AttributeProto]:

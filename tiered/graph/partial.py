@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tiered.graph.node import Node
     from tiered.graph.value import Value
 
-Elements = np.ndarray[Any, np.dtype[np.object_]]
+Elements = np.ndarray[Any, np.dtype[Any]]
 """An object array of `Element`s, in the shape of the tensor."""
 
 LARGEST: Final = 256

@@ -7,13 +7,13 @@ spells out; learning that replaces the name everywhere.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tiered.graph import symbols
 from tiered.graph.partial import ELEMENT_DTYPES, elements_of
 from tiered.graph.symbols import INVENTED, Size
-from tiered.graph.types import Shape, TensorType, ValueType, tensor_type
+from tiered.graph.types import Dim, Shape, TensorType, ValueType, tensor_type
 from tiered.graph.value import NOT_INFERRED, Value
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ class Refiner:
     ) -> None:
         self.model = model
         self.infer = infer
-        self.state = state
+        self._write = state
+        # Values that are known better than when onnx looked at the nodes that read them.
+        self.changed: set[Value] = set()
 
     def run(self, nodes: Iterable[Node], *, inferred: bool) -> None:
         """Look at nodes, and at whatever reads a value that they made more exact.
@@ -50,36 +52,47 @@ class Refiner:
             inferred: whether onnx has inferred these nodes as they are.
         """
         queue = deque(nodes)
-        known = set(queue) if inferred else set()
         while queue:
             node = queue.popleft()
             if node.graph is None:
                 continue
-            for value in self._refine(node, by_onnx=node not in known):
+            for value in self._refine(node, inferred=inferred):
                 self._forget_below(value)
-                for reader in value._users.values():
-                    known.discard(reader)
-                    queue.append(reader)
+                queue.extend(value._users.values())
             if not queue and self.model.dims.has_news:
                 queue.extend(self._resolve())
 
-    def _refine(self, node: Node, *, by_onnx: bool) -> list[Value]:
+    def state(self, value: Value, value_type: ValueType | None) -> None:
+        """Write a type that is more exact than the one before."""
+        self._write(value, value_type)
+        self.changed.add(value)
+
+    def _refine(self, node: Node, *, inferred: bool) -> list[Value]:
         """Infer the vague outputs of a node; return those that became more exact."""
         outputs = [value for value in node._outputs if value is not None]
-        if not any(_is_vague(value) for value in outputs):
+        vague = [value for value in outputs if _is_vague(value)]
+        if not vague:
             return []
-        moved = []
+        moved = [value for value in vague if self._resolve_value(value)]
+        passed_on = {
+            dim for value in node._inputs if value is not None for dim in value.shape or ()
+        }
         dims = self.model.dims
-        found = self.infer(node) if by_onnx else {}
+        found: Mapping[str, ValueType | None] = {}
+        # What is vague about the operands too, onnx finds out there or nowhere.
+        if any(_is_vague(value, passed_on) for value in vague) and (
+            not inferred or any(value in self.changed for value in node._inputs if value)
+        ):
+            found = self.infer(node)
         for value in outputs:
-            inferred = found.get(value.name)
-            if isinstance(inferred, TensorType):
-                shape = inferred.shape
+            news = found.get(value.name)
+            if isinstance(news, TensorType):
+                shape = news.shape
                 sizes = None if shape is None else [dims.size(dim) for dim in shape]
-                if self._learn(value, sizes, inferred.dtype):
+                if self._learn(value, sizes, news.dtype):
                     moved.append(value)
-            elif inferred is not None and value.type is None:
-                self.state(value, inferred)
+            elif news is not None and value.type is None:
+                self.state(value, news)
         own = own_shape(node)
         if own is not None and outputs and self._learn(outputs[0], own, outputs[0].dtype):
             moved.append(outputs[0])
@@ -110,20 +123,25 @@ class Refiner:
 
     def _resolve(self) -> list[Node]:
         """Replace invented names by what they turned out to be; return the nodes that read such."""
-        dims = self.model.dims
-        dims.has_news = False
+        self.model.dims.has_news = False
         readers: dict[Node, None] = {}
         for graph in self.model.graphs():
             for value in graph._values.values():
-                value_type = value._type
-                if not isinstance(value_type, TensorType) or value_type.shape is None:
-                    continue
-                shape = tuple(dims.resolve(dim) for dim in value_type.shape)
-                if shape != value_type.shape:
-                    self.state(value, tensor_type(value_type.dtype, shape))
+                if self._resolve_value(value):
                     self._forget_below(value)
                     readers.update(dict.fromkeys(value._users.values()))
         return sorted(readers, key=lambda node: node.id)
+
+    def _resolve_value(self, value: Value) -> bool:
+        """Replace the invented names in a type by what is known of them; tell whether any was."""
+        value_type, resolve = value._type, self.model.dims.resolve
+        if not isinstance(value_type, TensorType) or value_type.shape is None:
+            return False
+        shape = tuple([resolve(dim) for dim in value_type.shape])
+        if shape == value_type.shape:
+            return False
+        self.state(value, tensor_type(value_type.dtype, shape))
+        return True
 
     @staticmethod
     def _forget_below(value: Value) -> None:
@@ -149,14 +167,19 @@ def own_shape(node: Node) -> Sequence[Size | None] | None:
         return None
 
 
-def _is_vague(value: Value) -> bool:
-    """Tell whether a dim, or the rank, is unknown or has an invented name."""
+def _is_vague(value: Value, passed_on: Container[Dim] = ()) -> bool:
+    """Tell whether a dim, or the rank, is unknown or has an invented name.
+
+    Invented names that are passed on from an operand do not count.
+    """
     value_type = value._type
     if not isinstance(value_type, TensorType):
         return value_type is None or value_type is NOT_INFERRED
     shape = value_type.shape
     return shape is None or any(
-        dim is None or (isinstance(dim, str) and dim.startswith(INVENTED)) for dim in shape
+        dim is None
+        or (isinstance(dim, str) and dim.startswith(INVENTED) and dim not in passed_on)
+        for dim in shape
     )
 
 

@@ -184,7 +184,9 @@ class Dims:
 
     def resolve(self, dim: Dim) -> Dim:
         """Return what a dim is now known as."""
-        return self.dim(self.size(dim)) if isinstance(dim, str) else dim
+        if not isinstance(dim, str) or not (dim in self._known or dim in self._composed):
+            return dim
+        return self.dim(self.size(dim))
 
     def learn(self, invented: str, size: Size) -> bool:
         """Note that an invented name is a size; tell whether that is news."""

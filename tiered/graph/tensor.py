@@ -134,9 +134,8 @@ class Tensor:
             result = array.astype(onnx.helper.tensor_dtype_to_np_dtype(dtype))
             back = result.astype(array.dtype)
         # There and back is not enough: 200 is -56 as an int8, and 200 again as a uint8.
-        same = all(
-            np.array_equal(one.astype(np.float64), other.astype(np.float64), equal_nan=True)
-            for one, other in ((array, result), (array, back))
+        same = back.tobytes() == array.tobytes() and np.array_equal(
+            array.astype(np.float64), result.astype(np.float64), equal_nan=True
         )
         return Tensor.of(result) if same else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tiered.context import PassResult
+from tiered.control.report import PassResult
 from tiered.passes.base import Pass
 from tiered.passes.decorators import Declared, function_pass, module_pass, rewrite
 from tiered.passes.kinds import FunctionPass, ModulePass, RewritePass

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import onnx
 
-from tiered.context import PassContext, Place
-from tiered.context.scope import Scope
+from tiered.context import PassContext
+from tiered.control.decision import Place
+from tiered.control.scope import Scope
 from tiered.errors import UsageError
 from tiered.graph import Model
 from tiered.options import checked_options

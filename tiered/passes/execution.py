@@ -12,7 +12,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tiered.context import LISTENER, Decision, PassContext, PassResult, Place, Watch
+from tiered.context import LISTENER, PassContext
+from tiered.control.decision import Decision, Place
+from tiered.control.hooks import Watch
+from tiered.control.report import PassResult
 from tiered.errors import PassError, TieredError
 from tiered.graph import Model, Node, RewriteRecord
 from tiered.passes.memory import memory_of
@@ -83,12 +86,13 @@ class Execution:
             PassError: a pass raised.
             TieredError: a check or verification failed, or something was used wrongly.
         """
-        decision = self._decide(pass_, place)
+        decision, changed = self._decide(pass_, place), list[str]()
+        if decision and (missing := self._run_dependencies(pass_, place, changed)):
+            decision = Decision(False, f"needs {missing}, which did not run to its end")
         if not decision:
             self._record(PassResult(pass_.info, pass_.text, False, decision.reason))
             self.watch.skipped(pass_.info, decision)
-            return NOTHING
-        changed = self._run_dependencies(pass_, place)
+            return tuple(changed)
         own = self._attempt(pass_, place, decision)
         followers = self._run_followers(pass_, place) if own else NOTHING
         return (*changed, *own, *followers)
@@ -99,15 +103,21 @@ class Execution:
             return Decision(False, f"instrument {refused} said no")
         return decision
 
-    def _run_dependencies(self, pass_: Pass, place: Place) -> tuple[str, ...]:
-        """Run what the pass requires, where the model moved since that last ran."""
-        changed = NOTHING
+    def _run_dependencies(self, pass_: Pass, place: Place, changed: list[str]) -> str:
+        """Run what the pass requires, where the model moved since that last ran.
+
+        Returns:
+            the name of the one that did not run, if any; `changed` gets who changed something.
+        """
         for name in pass_.info.required:
             needed = registry.load(name)
             ended = self.memory.ended.get(needed.text)
-            if ended is None or self.model.journal.moved_since(ended):
-                changed += self.execute(needed, place.beside(pass_.name))
-        return changed
+            if ended is not None and not self.model.journal.moved_since(ended):
+                continue
+            changed += self.execute(needed, place.beside(pass_.name))
+            if self.memory.ended.get(needed.text) is ended:
+                return needed.name
+        return ""
 
     def _run_followers(self, pass_: Pass, place: Place) -> tuple[str, ...]:
         """Run what follows a pass that changed something; never a pass inside its own following."""

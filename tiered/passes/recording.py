@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tiered.context import NodeNote, Place, SaidKind, note_of
+from tiered.context import SaidKind
+from tiered.control.decision import Place
+from tiered.control.report import NodeNote, note_of
 from tiered.errors import UsageError
 from tiered.graph import Node, Stamp
 from tiered.rewrite import Skip

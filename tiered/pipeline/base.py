@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
-from tiered.context import Decision, PassContext, Place
+from tiered.context import PassContext
+from tiered.control.decision import Decision, Place
 from tiered.errors import PassNotFoundError, UsageError, did_you_mean
 from tiered.options import Option, checked_options
 from tiered.passes import Pass, PassInfo

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack, cast, over
 
 import onnx
 
-from tiered.context import OnError, PassContext, Place, TraceHook
+from tiered.context import OnError, PassContext
+from tiered.control.decision import Place
+from tiered.control.hooks import TraceHook
 from tiered.errors import UsageError
 from tiered.graph import Model
 from tiered.passes import Pass

@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tiered.context import PassContext, Remark, Report
+from tiered.context import PassContext
+from tiered.control.report import Remark, Report
 from tiered.graph import Model, Tensor
 from tiered.pipeline.base import Pipeline
 

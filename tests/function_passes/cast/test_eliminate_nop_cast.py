@@ -75,5 +75,4 @@ def test_a_dtype_that_the_call_of_a_function_decides_is_no_dtype() -> None:
         " g (float[2] x) => (float[2] y) { y = d.f<t=1>(x) }"
         ' <domain: "d", opset_import: ["" : 21]> f <t> (a) => (b)'
         " { c = Constant<value_float=1.0>() b = Cast<to: int = @t>(c) }",
-        because="the dtype changes",
     )

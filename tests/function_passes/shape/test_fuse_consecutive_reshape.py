@@ -32,9 +32,7 @@ def test_a_shared_middle_tensor_stays_for_its_other_users() -> None:
 
 
 def test_flatten_squeeze_and_unsqueeze_are_reshapes_too() -> None:
-    after = (
-        "(float[1,6] x) => (float[3,2] y) <int64[2] t = {3,2}> { y = Reshape(x, t) }"
-    )
+    after = "(float[1,6] x) => (float[3,2] y) <int64[2] t = {3,2}> { y = Reshape(x, t) }"
     for inner, axes in (
         ("Flatten(x)", ""),
         ("Squeeze(x, a)", "int64[1] a = {0}, "),
@@ -45,6 +43,53 @@ def test_flatten_squeeze_and_unsqueeze_are_reshapes_too() -> None:
             f" {{ h = {inner} y = Reshape(h, t) }}"
         )
         assert_rewrites(PASS, before, after)
+
+
+def test_axes_that_are_attributes_make_no_difference() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[1,6] x) => (float[3,2] y) <int64[2] t = {3,2}>"
+        " { h = Squeeze<axes=[0]>(x) y = Reshape(h, t) }",
+        "(float[1,6] x) => (float[3,2] y) <int64[2] t = {3,2}> { y = Reshape(x, t) }",
+        opset=11,
+    )
+
+
+def test_with_allowzero_any_shape_will_do() -> None:
+    interface = "(float[2,6] x, int64[2] t) => (float[A,B] y)"
+    assert_rewrites(
+        PASS,
+        f"{interface} <int64[1] s = {{12}}> {{ h = Reshape(x, s) y = Reshape<allowzero=1>(h, t) }}",
+        f"{interface} {{ y = Reshape<allowzero=1>(x, t) }}",
+        runtime="none",
+    )
+
+
+def test_a_zero_stays_where_x_has_the_same_dim() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[N,2,3] x) => (float[N,3,2] y) <int64[2] s = {0,-1}, int64[3] t = {0,3,2}>"
+        " { h = Reshape(x, s) y = Reshape(h, t) }",
+        "(float[N,2,3] x) => (float[N,3,2] y) <int64[3] t = {0,3,2}> { y = Reshape(x, t) }",
+    )
+
+
+def test_a_zero_that_is_not_known_becomes_the_one_dim_that_is_inferred() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[N,6] x) => (float[M,3,4] y) <int64[2] s = {-1,12}, int64[3] t = {0,3,4}>"
+        " { h = Reshape(x, s) y = Reshape(h, t) }",
+        "(float[N,6] x) => (float[M,3,4] y) <int64[3] t = {-1,3,4}> { y = Reshape(x, t) }",
+    )
+
+
+def test_a_new_rest_beside_a_dim_that_may_be_0_could_be_anything() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[N,M,6] x) => (float[N,A,12] y) <int64[3] s = {0,-1,12}, int64[3] t = {0,0,12}>"
+        " { h = Reshape(x, s) y = Reshape(h, t) }",
+        because="a 0 in shape copies a dim of the inner result, which is not known",
+    )
 
 
 def test_a_shape_that_is_computed_is_left_alone() -> None:

@@ -6,9 +6,9 @@ from onnx.defs import OpSchema
 
 from tiered import Graph, Node, PassContext, Skip, function_pass
 
-# A BatchNormalization trains by having its further outputs, and onnxruntime refuses an Attention
-# that reads past keys and gives no present ones.
-_ALL_OR_NONE: Final = frozenset({"Attention", "BatchNormalization"})
+# A BatchNormalization trains by having its further outputs. onnxruntime refuses an Attention that
+# reads past keys and gives no present ones, and its MaxPool takes NaN otherwise without indices.
+_ALL_OR_NONE: Final = frozenset({"Attention", "BatchNormalization", "MaxPool"})
 
 
 @function_pass(opt_level=0)

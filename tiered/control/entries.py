@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from tiered.context.scope import Scope
+from tiered.control.scope import Scope
 from tiered.errors import UsageError
 from tiered.registry import PassInfo, is_glob, registry
 
 if TYPE_CHECKING:
-    from tiered.context.decision import Place
+    from tiered.control.decision import Place
     from tiered.passes import Pass
 
 _TEXT = re.compile(r"(?:(?P<group>.+)/)?(?P<name>[^/:]+)(?::(?P<occurrence>\d+))?")

@@ -9,10 +9,10 @@ from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from tiered.config import checked_config, config_options
-from tiered.context.decision import Decision, Place, decide
-from tiered.context.entries import Entry, caller, check_disjoint, entries_of
-from tiered.context.hooks import TraceHook, Watcher, enter_all, exit_all
-from tiered.context.report import Remark, Report
+from tiered.control.decision import Decision, Place, decide
+from tiered.control.entries import Entry, caller, check_disjoint, entries_of
+from tiered.control.hooks import TraceHook, Watcher, enter_all, exit_all
+from tiered.control.report import Remark, Report
 from tiered.errors import TieredError, UsageError
 from tiered.registry import registry
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from tiered.context.scope import Scope
+from tiered.control.scope import Scope
 from tiered.errors import UsageError
 from tiered.registry import registry
 
 if TYPE_CHECKING:
-    from tiered.context.context import PassContext
+    from tiered.context import PassContext
     from tiered.graph import Node
     from tiered.passes import Pass
 

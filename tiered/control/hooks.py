@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tiered.context.report import Remark, Report
+from tiered.control.report import Remark, Report
 from tiered.errors import TieredError, UsageError
 from tiered.registry import PassInfo
 
 if TYPE_CHECKING:
-    from tiered.context.decision import Decision
+    from tiered.control.decision import Decision
     from tiered.graph import Model, RewriteRecord
 
 HOOKS = (

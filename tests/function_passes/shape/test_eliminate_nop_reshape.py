@@ -1,0 +1,108 @@
+import pytest
+
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "eliminate_nop_reshape"
+
+
+@pytest.mark.parametrize(
+    ("x", "shape"),
+    [
+        ("[2,3]", "{2,-1}"),
+        ("[2,3]", "{2,3}"),
+        ("[2,3]", "{0,0}"),
+        ("[2,3]", "{-1,0}"),
+        ("[N,3]", "{-1,3}"),
+        ("[N,3]", "{0,3}"),
+        ("[N,M]", "{0,-1}"),
+        ("[N,M]", "{0,0}"),
+        ("[0,3]", "{-1,3}"),
+        ("[0,3]", "{0,3}"),
+        ("[N]", "{-1}"),
+    ],
+)
+def test_a_reshape_to_the_same_shape_goes(x: str, shape: str) -> None:
+    rank = shape.count(",") + 1
+    assert_rewrites(
+        PASS,
+        f"(float{x} x) => (float{x} y) <int64[{rank}] s = {shape}> {{ a = Reshape(x, s) y = Relu(a) }}",
+        f"(float{x} x) => (float{x} y) {{ y = Relu(x) }}",
+    )
+
+
+def test_a_scalar_stays_a_scalar() -> None:
+    assert_rewrites(
+        PASS,
+        "(float x) => (float y) <int64[0] s = {}> { a = Reshape(x, s) y = Relu(a) }",
+        "(float x) => (float y) { y = Relu(x) }",
+    )
+
+
+def test_with_allowzero_a_0_is_a_size() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[0,3] x) => (float[0,3] y) <int64[2] s = {0,3}>"
+        " { a = Reshape<allowzero=1>(x, s) y = Relu(a) }",
+        "(float[0,3] x) => (float[0,3] y) { y = Relu(x) }",
+    )
+    assert_unchanged(
+        PASS,
+        "(float[N,3] x) => (float[0,3] y) <int64[2] s = {0,3}> { y = Reshape<allowzero=1>(x, s) }",
+        because="a dim changes, or is not known to stay",
+    )
+
+
+def test_a_shape_that_is_computed_is_left_alone() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2,3] x, int64[2] s) => (float[A,B] y) { y = Reshape(x, s) }",
+        because="shape is not a constant",
+    )
+    assert_unchanged(
+        PASS,
+        "(float[2,3] x, int64[2] s = {2,3}) => (float[A,B] y) { y = Reshape(x, s) }",
+        because="shape is not a constant",
+    )
+
+
+def test_an_unknown_rank_may_change() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[6] x, int64[N] t) => (float[2,3] y) <int64[2] s = {2,3}>"
+        " { h = Reshape(x, t) y = Reshape(h, s) }",
+        because="the rank of x is not known",
+    )
+
+
+def test_another_rank_is_another_shape() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2,3] x) => (float[2,3,1] y) <int64[3] s = {2,3,1}> { y = Reshape(x, s) }",
+        because="the rank changes",
+    )
+
+
+@pytest.mark.parametrize(
+    ("x", "shape", "y"),
+    [
+        ("[2,3]", "{3,2}", "[3,2]"),
+        ("[N,3]", "{2,-1}", "[2,M]"),
+        ("[N,M]", "{-1,4}", "[K,4]"),
+        ("[N]", "{4}", "[4]"),
+    ],
+)
+def test_a_dim_that_may_change_does(x: str, shape: str, y: str) -> None:
+    rank = shape.count(",") + 1
+    assert_unchanged(
+        PASS,
+        f"(float{x} x) => (float{y} y) <int64[{rank}] s = {shape}> {{ y = Reshape(x, s) }}",
+        because="a dim changes, or is not known to stay",
+    )
+
+
+def test_in_an_empty_tensor_the_rest_could_be_anything() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[0,3] x) => (float[0,B] y) <int64[2] s = {0,-1}> { y = Reshape(x, s) }",
+        because="-1 beside a dim of 0 could be anything",
+    )

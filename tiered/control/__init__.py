@@ -1,0 +1,1 @@
+"""What a context is made of: decisions, entries, scopes, hooks, and the report of what happened."""

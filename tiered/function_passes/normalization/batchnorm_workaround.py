@@ -1,0 +1,40 @@
+"""BatchNormalization(x, ..., training_mode=0)  =>  BatchNormalization(x, ...), one output"""
+
+from tiered import Graph, Node, PassContext, Skip, function_pass
+
+
+@function_pass(opt_level=0)
+def batchnorm_workaround(graph: Graph, ctx: PassContext) -> None:
+    """Reduce the inference form to what inference needs.
+
+    Outputs that only training has go where nobody reads them, and attributes that say what holds
+    anyway. Before opset 14 it is these outputs that make it a training node, so there they stay.
+    """
+    law = "BatchNormalization(x, ..., training_mode=0) => BatchNormalization(x, ...), one output"
+    for node in graph.nodes_of("BatchNormalization"):
+        if reason := _refusal(node):
+            ctx.skip(node, reason)
+            continue
+        with graph.rewrite(law, node):
+            if len(node.outputs) > 1:
+                graph.drop_outputs(node, range(1, len(node.outputs)))
+            for name in ("training_mode", "spatial"):
+                if node.has_attr(name):
+                    graph.set_attribute(node, name, None)
+
+
+def _refusal(node: Node) -> Skip | None:
+    """Return why a node is left as it is."""
+    if node.version < 7:
+        return Skip("before opset 7 is_test says whether it is in training mode")
+    if node.has_references:
+        return Skip("the call of the function decides an attribute")
+    if node.attr("training_mode", 0):
+        return Skip("it is in training mode")
+    if not node.attr("spatial", 1):
+        return Skip("it has statistics for each place, not for each channel")
+    if node.version < 14 and len(node.outputs) > 1:
+        return Skip("before opset 14 its outputs put it in training mode")
+    if any(value is not None and value.is_used for value in node.outputs[1:]):
+        return Skip("a secondary output is used")
+    return None

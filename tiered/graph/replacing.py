@@ -1,0 +1,119 @@
+"""Putting one thing in the place of another, in terms of the primitives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from tiered.graph.tensor import Tensor
+from tiered.graph.value import Value
+
+if TYPE_CHECKING:
+    from tiered.graph.graph import Graph
+    from tiered.graph.node import Node
+
+
+def replace_uses(graph: Graph, old: Value, new: Value, *, since: int | None = None) -> None:
+    """Make everything that reads `old` read `new`: captures and graph outputs too.
+
+    A graph output keeps its name: the new value takes it, or an Identity bears it where the new
+    value has a name of its own to keep (a graph input, an initializer, another output). Nodes
+    with a serial number from `since` on keep reading `old`: they are part of what replaces it.
+    """
+    if old is new:
+        return
+    for node, slot in old.users:
+        if since is None or node.id < since:
+            graph.set_input(node, slot, new)
+    for user in dict.fromkeys(old.output_of):
+        _replace_output(user, old, new)
+
+
+def _replace_output(graph: Graph, old: Value, new: Value) -> None:
+    name = old.name
+    if old.graph is graph:
+        graph.rename_value(old, graph.model.names.fresh(name))
+        if new.graph is not graph or not new.can_be_renamed:
+            node = graph.add_node("Identity", (new,), [name], name=f"{name}_identity")
+            new = node.output
+        else:
+            graph.rename_value(new, name)
+    outputs = [new if value is old else value for value in graph._outputs]
+    graph.set_graph_outputs(outputs, graph._output_infos)
+
+
+def become_constant(graph: Graph, value: Value, tensor: Tensor) -> Value:
+    """Put a constant of the same name in the place of what a node computes, and return it.
+
+    A graph output keeps its name as `replace_uses` says.
+    """
+    name = value.name
+    if value.is_graph_output:
+        constant = graph.constant(tensor, name)
+    else:
+        graph.rename_value(value, graph.model.names.fresh(name))
+        constant = graph.constant(tensor, name)
+    graph.replace_uses(value, constant)
+    if value.producer is not None:
+        graph.prune([value.producer])
+    return constant
+
+
+def replace(
+    graph: Graph, node: Node, values: Sequence[Value | None], since: int | None = None
+) -> None:
+    """Put values in the place of the outputs of a node, which goes if nobody reads it any more.
+
+    What is new (serial number from `since` on) takes over the name of what it replaces, so that
+    tensors and nodes keep their names through rewrites.
+    """
+    for before, after in zip(list(node._outputs), values, strict=False):
+        if before is None or after is None or before is after:
+            continue
+        name, interface = before.name, before.is_graph_output
+        graph.replace_uses(before, after, since=since)
+        is_new = since is not None and after.id >= since and after.graph is graph
+        if is_new and not interface and not before.is_used and after.can_be_renamed:
+            graph.rename_value(before, graph.model.names.fresh(name))
+            graph.rename_value(after, name)
+    label = node.name
+    graph.prune([node])
+    successor = next((value.producer for value in values if value is not None), None)
+    is_new = successor is not None and since is not None and successor.id >= since
+    if node.graph is None and label and is_new and successor is not None:
+        graph.rename_node(successor, label)
+
+
+def splice(
+    graph: Graph, node: Node, values: Sequence[Value | None], own: Iterable[Value | None]
+) -> None:
+    """Replace a node by code that was put beside it: `own` values take over the names.
+
+    Unlike with `replace`, the nodes keep theirs, which say where they come from.
+    """
+    names = [None if output is None else output.name for output in node.outputs]
+    graph.replace(node, values)
+    free = set(own)
+    for name, value in zip(names, values, strict=False):
+        if name and value in free and value is not None and value.can_be_renamed:
+            free.discard(value)
+            if name not in graph.model.names:
+                graph.rename_value(value, name)
+
+
+def prune(graph: Graph, nodes: Iterable[Node]) -> None:
+    """Remove the nodes that nobody reads, then what only they read: nodes and initializers."""
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        if node.graph is None or node.is_used:
+            continue
+        reads = [value for value in (*node._inputs, *node.captured) if value is not None]
+        node.graph.remove_node(node)
+        for value in dict.fromkeys(reads):
+            if value.graph is None or value.is_used:
+                continue
+            if value.producer is not None:
+                pending.append(value.producer)
+            elif value.is_initializer and not value.is_graph_input:
+                value.graph.remove_constant(value)

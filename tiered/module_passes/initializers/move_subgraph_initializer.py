@@ -1,0 +1,47 @@
+"""An initializer of a body of If, Loop or Scan  =>  one of the main graph"""
+
+from tiered import Graph, Model, PassContext, Skip, Value, module_pass
+
+
+@module_pass(opt_level=1)
+def move_subgraph_initializer(model: Model, ctx: PassContext) -> None:
+    """Keep all constants in one place, where each of them is seen by every body.
+
+    Two branches may each have a `w`: names that are not free everywhere are made fresh. Where a body
+    gives its initializer back, an Identity does so.
+    """
+    for graph in model.graphs():
+        if graph.is_main or graph.is_function:
+            continue
+        for value in graph.initializers:
+            if reason := _refusal(graph, value):
+                ctx.skip(graph.owner, reason)
+                continue
+            with model.main.rewrite("an initializer of a body => one of the main graph", value):
+                _move(value, graph, model.main)
+
+
+def _refusal(graph: Graph, value: Value) -> Skip | None:
+    """Return why an initializer of a body stays there."""
+    if graph.root.is_function:
+        return Skip("a local function has no initializers")
+    if graph.model.ir_version < 4:
+        return Skip("before IR 4 each initializer would be an input")
+    if value.is_graph_input:
+        return Skip("it is the default of an input of the body")
+    if value.pins:
+        return Skip("a quantization annotation of the body speaks of it")
+    return None
+
+
+def _move(value: Value, body: Graph, main: Graph) -> None:
+    names = main.model.names
+    if not value.is_graph_output:
+        if not names.is_unique(value.name):
+            body.rename_value(value, names.fresh(value.name))
+        body.move_constant(value, main)
+        return
+    assert value.default is not None
+    constant = main.add_constant(value.default, names.fresh(value.name))
+    body.replace_uses(value, constant)
+    body.remove_constant(value)

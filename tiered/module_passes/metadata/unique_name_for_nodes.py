@@ -1,0 +1,18 @@
+"""A node without a name, or with that of another  =>  a name of its own"""
+
+from tiered import Model, PassContext, module_pass
+
+
+@module_pass(opt_level=0)
+def unique_name_for_nodes(model: Model, ctx: PassContext) -> None:
+    """Name every node, in bodies and local functions too: onnxruntime refuses duplicates.
+
+    The first bearer keeps a name that several have. Values keep theirs: those of inputs and outputs
+    are the interface.
+    """
+    taken: set[str] = set()
+    for graph in model.graphs():
+        for node in graph.nodes:
+            if not node.name or node.name in taken:
+                graph.rename_node(node, model.node_names.fresh(node.name or node.op_type))
+            taken.add(node.name)
