@@ -26,7 +26,7 @@ def _copy(model: ModelProto) -> ModelProto:
     return copy
 
 
-def _fault(expected: Outputs, _level: int, outputs: Outputs) -> str | None:
+def _fault(expected: Outputs, _level: int, _result: ModelProto, outputs: Outputs) -> str | None:
     return None if compare(expected, outputs).ok else "differs"
 
 

@@ -78,6 +78,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "RemoveInitializersFromInputs": ("remove_initializer_from_input",),
     "RemoveUnusedNodes": ("eliminate_deadend",),
     # onnxoptimizer, onnxsim, onnxslim
+    "eliminate_consecutive_idempotent_ops": ("eliminate_idempotent",),
     "eliminate_duplicate_initializers": ("eliminate_duplicate_initializer",),
     "eliminate_if_with_const_cond": ("eliminate_nop_if",),
     "eliminate_nop_dropout": ("simplify_inference",),
@@ -85,6 +86,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "eliminate_shape_gather": ("trace_folding",),
     "eliminate_shape_op": ("trace_folding",),
     "fuse_add_bias_into_conv": ("fuse_bias_add",),
+    "fuse_consecutive_concats": ("fuse_consecutive_concat",),
+    "fuse_consecutive_reduce_unsqueeze": ("fuse_unsqueeze_into_reduce",),
+    "fuse_consecutive_slices": ("fuse_consecutive_slice",),
     "fuse_consecutive_squeezes": ("fuse_consecutive_squeeze",),
     "fuse_consecutive_transposes": ("fuse_consecutive_transpose",),
     "fuse_consecutive_unsqueezes": ("fuse_consecutive_unsqueeze",),

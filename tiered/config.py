@@ -60,6 +60,9 @@ def checked_config(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 register_config_option(
+    "debug.check_view", bool, False, "prove the invariants of the view after each pass; slow"
+)
+register_config_option(
     "remarks.examples", int, 5, "how many nodes a remark names, of those that it counts"
 )
 register_config_option(

@@ -171,8 +171,12 @@ class PassContext:
 
     @property
     def watchers(self) -> list[Watcher]:
-        """The traces and instruments that watch here, outermost first."""
-        return [watcher for context in self.chain for watcher in context._watchers]
+        """The traces and instruments that watch here, outermost first, each of them once."""
+        found: dict[int, Watcher] = {}
+        for context in self.chain:
+            for watcher in context._watchers:
+                found.setdefault(id(watcher.subject), watcher)
+        return list(found.values())
 
     @property
     def sets_level(self) -> bool:
@@ -308,7 +312,9 @@ def _watchers(
         raise UsageError(f"instruments takes a list of instruments, not {instruments!r}")
     watchers = [Watcher.of_instrument(instrument, report) for instrument in instruments]
     if trace is not None:
-        watchers.append(Watcher.of_trace(trace, report))
+        watcher = Watcher.of_trace(trace, report)
+        if all(watcher.subject is not known.subject for known in watchers):
+            watchers.append(watcher)
     return tuple(watchers)
 
 

@@ -68,6 +68,16 @@ class PassError(TieredError):
     exit_code = 5
 
 
+class PreconditionError(PassError):
+    """What a pass or pipeline requires of the model does not hold; nothing was changed."""
+
+    exit_code = 1
+
+
+class PostconditionError(PassError):
+    """What a pass or pipeline ensures does not hold after it; the model was rolled back."""
+
+
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the closest candidate, or an empty string."""
     close = difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.6)

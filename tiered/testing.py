@@ -67,7 +67,9 @@ def assert_rewrites(
     """
     source = parse(before, opset=opset)
     model = Model.from_proto(source)
+    mark = model.mark()
     _apply(pass_name, model, options)
+    assert model.changed_since(mark), f"{pass_name} did nothing"
     result = model.to_proto()
     expected = parse(after, opset=opset)
     assert _canonical(result) == _canonical(expected), (
@@ -104,6 +106,7 @@ def assert_unchanged(
         options: of the pass.
     """
     model = Model.from_proto(parse(text, opset=opset))
+    model.refresh_types()
     mark = model.mark()
     reasons = _apply(pass_name, model, options)
     assert not model.changed_since(mark), (

@@ -98,7 +98,10 @@ def _runnable_subject(
     for open_model in (open_on_onnxruntime, _open_on_reference):
         try:
             runs = [open_model(model), open_model(model)]
-            trials = [_trial(case, index, data, runs) for index, data in enumerate(data_sets)]
+            trials = [
+                Trial(f"data set {index}", data.feeds, _Judge(case, model, data, runs).fault)
+                for index, data in enumerate(data_sets)
+            ]
         except (RuntimeFailure, AssertionError) as error:
             reasons.append(describe(error))
         else:
@@ -106,36 +109,58 @@ def _runnable_subject(
     raise _NotRunnable(" / ".join(reasons))
 
 
-def _trial(
-    case: TestCase, index: int, data: _DataSet, runs: Sequence[Callable[[Feeds], Outputs]]
-) -> Trial:
-    """Run the original twice: where it draws random numbers, its own answer is no measure."""
-    first, second = (run(data.feeds) for run in runs)
-    _assert_expected(case, data.expected, first)
-    answer = first if compare(first, second).ok else None
-    return Trial(f"data set {index}", data.feeds, partial(_fault, case, data.expected, answer))
-
-
 def _open_on_reference(model: ModelProto) -> Callable[[Feeds], Outputs]:
     return partial(run_reference, model)
 
 
-def _fault(
-    case: TestCase,
-    expected: Outputs,
-    answer: Outputs | None,
-    level: int,
-    outputs: Outputs,
-) -> str | None:
-    try:
-        _assert_expected(case, expected, outputs)
-    except AssertionError as error:
-        return " ".join(str(error).split())
-    if level <= EXACT_UP_TO and answer is not None:
-        comparison = compare(answer, outputs)
-        if not comparison.ok:
-            return str(comparison)
-    return None
+class _Judge:
+    """Knows what one data set must give: what the case expects, and up to level 2 the very bits.
+
+    The original is run twice: where it draws random numbers, its own answer is no measure.
+
+    Raises:
+        AssertionError: the original itself does not give what the case expects.
+        RuntimeFailure: it does not run.
+    """
+
+    def __init__(
+        self,
+        case: TestCase,
+        model: ModelProto,
+        data: _DataSet,
+        runs: Sequence[Callable[[Feeds], Outputs]],
+    ) -> None:
+        self._case, self._model, self._data = case, model, data
+        self._answer, again = (run(data.feeds) for run in runs)
+        self._is_random = not compare(self._answer, again).ok
+        _assert_expected(case, data.expected, self._answer)
+
+    def fault(self, level: int, result: ModelProto, outputs: Outputs) -> str | None:
+        try:
+            _assert_expected(self._case, self._data.expected, outputs)
+        except AssertionError as error:
+            return " ".join(str(error).split())
+        if level > EXACT_UP_TO or self._is_random:
+            return None
+        comparison = compare(self._answer, outputs)
+        if comparison.ok or (self._rounds_late() and self._is_same_on_reference(result)):
+            return None
+        return str(comparison)
+
+    def _rounds_late(self) -> bool:
+        """Tell whether onnxruntime computes some of the case in float32, and rounds where it likes.
+
+        It does so with what has 16 bits, and other nodes make it round at other places.
+        """
+        values = [*self._data.feeds.values(), *self._answer.values()]
+        return any(
+            isinstance(value, np.ndarray) and value.dtype.name in ("float16", "bfloat16")
+            for value in values
+        )
+
+    def _is_same_on_reference(self, result: ModelProto) -> bool:
+        before, after = (run_reference(m, self._data.feeds) for m in (self._model, result))
+        return compare(before, after).ok
 
 
 def _assert_expected(case: TestCase, expected: Outputs, outputs: Outputs) -> None:

@@ -43,12 +43,12 @@ class Trial:
     Attributes:
         label: how the report calls it.
         feeds: input name to array.
-        fault: says what is wrong with the outputs at a level, or None.
+        fault: says what is wrong with the outputs that the result gave at a level, or None.
     """
 
     label: str
     feeds: Feeds
-    fault: Callable[[int, Outputs], str | None]
+    fault: Callable[[int, ModelProto, Outputs], str | None]
 
 
 @dataclass(frozen=True)
@@ -139,14 +139,17 @@ def _faults(
     report(f"O{level} compare protos")
     yield from interface_faults(subject.model, result)
     yield from opset_faults(subject.model, result)
-    if len(after) > len(before) + growth_allowed(len(before)):
-        yield "grown", f"{len(before):,} -> {len(after):,} bytes"
+    yield from growth_faults(len(before), len(after))
     report(f"O{level} onnx.checker")
     yield from _validity_faults(subject.model, result)
     report(f"O{level} run")
     yield from _run_faults(subject, result, level)
     report(f"O{level} optimise again")
-    again = canonical_bytes(optimize(result, level))
+    try:
+        again = canonical_bytes(optimize(result, level))
+    except Exception as error:  # noqa: BLE001 - whatever it raises, it refused its own result
+        yield "refused", f"its own result: {describe(error)}"
+        return
     if again != after:
         yield "unstable", f"a second run gives other bytes: {len(after):,} -> {len(again):,}"
 
@@ -186,9 +189,10 @@ def opset_faults(original: ModelProto, result: ModelProto) -> Iterator[tuple[str
             yield "opset", f"domain {domain!r}: version {old} -> {new}"
 
 
-def growth_allowed(size: int) -> int:
-    """Return by how many bytes a file of `size` bytes may grow: 1 % or 4 KiB, the larger."""
-    return max(size // 100, 4096)
+def growth_faults(before: int, after: int) -> Iterator[tuple[str, str]]:
+    """So many bytes may grow by 1 % or 4 KiB, whichever is larger."""
+    if after > before + max(before // 100, 4096):
+        yield "grown", f"{before:,} -> {after:,} bytes"
 
 
 def checker_verdict(model: ModelProto, *, full: bool) -> str:
@@ -222,7 +226,7 @@ def _run_faults(subject: Subject, result: ModelProto, level: int) -> Iterator[tu
         except RuntimeFailure as error:
             yield "unrunnable", f"{trial.label}: {describe(error)}"
             continue
-        fault = trial.fault(level, outputs)
+        fault = trial.fault(level, result, outputs)
         if fault:
             yield "wrong", f"{trial.label}: {fault}"
 

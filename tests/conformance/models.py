@@ -4,6 +4,7 @@ import hashlib
 import os
 import random
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.conformance.judge import (
     canonical_bytes,
     count_nodes,
     describe,
+    growth_faults,
     judge_levels,
     open_on_onnxruntime,
     optimize,
@@ -65,9 +67,9 @@ def judge_model(task: ModelTask, report: Report) -> Outcome:
     digests: dict[int, str] = {}
     for level, result in results.items():
         report(f"O{level} file to file")
-        digests[level], reloaded = _optimize_file(task.path, level)
-        if canonical_bytes(reloaded) != canonical_bytes(result):
-            failures.append(Failure(level, "route", "a path gives another model than a ModelProto"))
+        written = _optimize_file(task.path, level)
+        digests[level] = written.digest
+        failures += [Failure(level, *fault) for fault in _file_faults(model, result, written)]
     nodes = {level: count_nodes(result) for level, result in results.items()}
     return Outcome(tuple(failures), not_run, {-1: count_nodes(model), **nodes}, digests)
 
@@ -81,22 +83,40 @@ def digest_model(task: ModelTask, report: Report) -> Outcome:
     for level in task.levels:
         report(f"O{level} file to file, PYTHONHASHSEED={seed}")
         try:
-            digests[level], _ = _optimize_file(task.path, level)
+            digests[level] = _optimize_file(task.path, level).digest
         except tiered.TieredError as error:
             digests[level] = describe(error)
     return Outcome(digests=digests)
 
 
-def _optimize_file(path: Path, level: int) -> tuple[str, ModelProto]:
-    """Return the sha256 of all files that one call writes, and the model in them."""
+@dataclass(frozen=True)
+class _Written:
+    """What one call wrote: the sha256 and the size of its files, and the model in them."""
+
+    digest: str
+    size: int
+    model: ModelProto
+
+
+def _optimize_file(path: Path, level: int) -> _Written:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.onnx"
         tiered.optimize(path, out, opt_level=level)
         digest = hashlib.sha256()
-        for file in sorted(out.parent.iterdir()):
+        files = sorted(out.parent.iterdir())
+        for file in files:
             digest.update(file.name.encode())
             digest.update(file.read_bytes())
-        return digest.hexdigest(), onnx.load(out)
+        size = sum(file.stat().st_size for file in files)
+        return _Written(digest.hexdigest(), size, onnx.load(out))
+
+
+def _file_faults(
+    model: ModelProto, result: ModelProto, written: _Written
+) -> Iterator[tuple[str, str]]:
+    yield from growth_faults(model.ByteSize(), written.size)
+    if canonical_bytes(written.model) != canonical_bytes(result):
+        yield "route", "a path gives another model than a ModelProto"
 
 
 def _trials(path: Path, model: ModelProto, report: Report) -> tuple[Trial, ...]:
@@ -113,11 +133,13 @@ def _trials(path: Path, model: ModelProto, report: Report) -> tuple[Trial, ...]:
     )
 
 
-def _fault(expected: Outputs, level: int, outputs: Outputs) -> str | None:
+def _fault(expected: Outputs, level: int, _result: ModelProto, outputs: Outputs) -> str | None:
     comparison = compare(expected, outputs, _PROMISED.get(level, Numerics.EXACT))
     return None if comparison.ok else str(comparison)
 
 
-def _exact_fault(expected: Outputs, level: int, outputs: Outputs) -> str | None:
+def _exact_fault(
+    expected: Outputs, level: int, result: ModelProto, outputs: Outputs
+) -> str | None:
     """Judge where outputs are promised bit for bit; a reassociation of infinities may make NaN."""
-    return _fault(expected, level, outputs) if level <= EXACT_UP_TO else None
+    return _fault(expected, level, result, outputs) if level <= EXACT_UP_TO else None

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from tiered.control.checks import Check
 from tiered.control.scope import Scope
 from tiered.errors import UsageError
 from tiered.registry import registry
@@ -34,6 +35,7 @@ class Place:
         parks: whether opt-ins wait here until they are required.
         asked: whether somebody listed it, so that it runs whatever its level, unless disabled.
         forced: whether it runs whatever the context says.
+        checks: what the pipelines around it check after each pass.
     """
 
     occurrence: int = 1
@@ -43,6 +45,7 @@ class Place:
     parks: bool = False
     asked: bool = False
     forced: bool = False
+    checks: tuple[Check, ...] = ()
 
     def beside(self, name: str) -> Place:
         """Return the place of a dependency or follow-up of the pass that is here."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tiered.control.report import Remark, Report
+from tiered.control.report import PassResult, Remark, Report
 from tiered.errors import TieredError, UsageError
 from tiered.registry import PassInfo
 
@@ -29,16 +29,18 @@ HOOKS = (
     "run_after_pass_failed",
     "on_skip",
     "on_rewrite",
+    "on_result",
 )
 
 TraceHook = Callable[["Model", PassInfo, bool], object]
 
 
 class Instrument(Protocol):
-    """The eight hooks of an instrument; an instrument is any object that has some of them.
+    """The hooks of an instrument; an instrument is any object that has some of them.
 
     `model` is the live `Model`, which a hook may read and must not edit. Pipelines are announced
-    like passes (`info.kind == "pipeline"`), so that calls nest.
+    like passes (`info.kind == "pipeline"`), so that calls nest. `on_result` comes last for each
+    decision, and has all that is known of it: why, by whom it was needed, remarks, time, error.
     """
 
     def enter_pass_ctx(self) -> None: ...
@@ -49,6 +51,7 @@ class Instrument(Protocol):
     def run_after_pass_failed(self, model: Model, info: PassInfo, error: BaseException) -> None: ...
     def on_skip(self, model: Model, info: PassInfo, decision: Decision) -> None: ...
     def on_rewrite(self, model: Model, info: PassInfo, record: RewriteRecord) -> None: ...
+    def on_result(self, model: Model, result: PassResult) -> None: ...
 
 
 class Watcher:
@@ -56,12 +59,14 @@ class Watcher:
 
     def __init__(
         self,
+        subject: object,
         hooks: dict[str, Callable[..., Any]],
         label: str,
         report: Report,
         *,
         sees_pipelines: bool = True,
     ) -> None:
+        self.subject = subject
         self.hooks = hooks
         self.label = label
         self.sees_pipelines = sees_pipelines
@@ -82,15 +87,18 @@ class Watcher:
                 f"{instrument!r} is no instrument: expected an object with at least one of "
                 f"{', '.join(HOOKS)}"
             )
-        return cls({name: hook for name, hook in hooks.items() if callable(hook)}, label, report)
+        present = {name: hook for name, hook in hooks.items() if callable(hook)}
+        return cls(instrument, present, label, report)
 
     @classmethod
     def of_trace(cls, trace: object, report: Report) -> Watcher:
-        """Return the watcher of a trace callable.
+        """Return the watcher of a trace callable; of an instrument that can be called too, its own.
 
         Raises:
             UsageError: it is not callable.
         """
+        if not isinstance(trace, type) and callable(getattr(trace, "run_before_pass", None)):
+            return cls.of_instrument(trace, report)
         if not callable(trace):
             raise UsageError(f"trace takes a callable (model, info, is_before), not {trace!r}")
         label = getattr(trace, "__qualname__", None) or type(trace).__name__
@@ -98,7 +106,7 @@ class Watcher:
             "run_before_pass": lambda model, info: trace(model, info, True),
             "run_after_pass": lambda model, info: trace(model, info, False),
         }
-        return cls(hooks, f"trace {label}", report, sees_pipelines=False)
+        return cls(trace, hooks, f"trace {label}", report, sees_pipelines=False)
 
     def call(self, hook: str, *arguments: Any) -> bool:
         """Call a hook if there is one; tell whether it went well.
@@ -170,14 +178,26 @@ def exit_all(entered: Sequence[Watcher]) -> None:
 
 
 def _all(watchers: Iterable[Watcher], hook: str, *arguments: Any) -> None:
-    meant: TieredError | None = None
+    """Call a hook of all, whatever one of them raises; the first error that was meant goes on."""
+    meant: BaseException | None = None
     for watcher in watchers:
         try:
             watcher.call(hook, *arguments)
-        except TieredError as error:
+        except BaseException as error:  # noqa: BLE001 - raised when all were told
             meant = meant or error
     if meant is not None:
         raise meant
+
+
+@contextmanager
+def looking(model: Model, why: str) -> Iterator[None]:
+    """Forbid edits within the block: somebody looks at the live model."""
+    journal = model.journal
+    before, journal.frozen = journal.frozen, why
+    try:
+        yield
+    finally:
+        journal.frozen = before
 
 
 class Watch:
@@ -187,15 +207,8 @@ class Watch:
         self._watchers = watchers
         self._model = model
 
-    @contextmanager
-    def _looking(self, hook: str) -> Iterator[None]:
-        """Forbid edits: a hook looks at the live model."""
-        journal = self._model.journal
-        before, journal.frozen = journal.frozen, f"a {hook} hook is looking at it"
-        try:
-            yield
-        finally:
-            journal.frozen = before
+    def _looking(self, hook: str) -> AbstractContextManager[None]:
+        return looking(self._model, f"a {hook} hook is looking at it")
 
     def veto(self, info: PassInfo) -> str | None:
         """Ask every instrument whether the pass should run; return who says no."""
@@ -232,10 +245,13 @@ class Watch:
                 _all(reversed(told), "run_after_pass", self._model, info)
 
     def failed(self, info: PassInfo, told: Sequence[Watcher], error: BaseException) -> None:
-        """Tell that a pass failed and was undone, in reverse order."""
+        """Tell that a pass failed and was undone, in reverse order; its error stays the error."""
         if told:
             with self._looking("run_after_pass_failed"):
-                _all(reversed(told), "run_after_pass_failed", self._model, info, error)
+                try:
+                    _all(reversed(told), "run_after_pass_failed", self._model, info, error)
+                except TieredError as late:
+                    error.add_note(f"and in a hook that was told of it: {late}")
 
     def skipped(self, info: PassInfo, decision: Decision) -> None:
         """Tell that a pass does not run."""
@@ -247,6 +263,12 @@ class Watch:
         """Tell of one rewrite."""
         with self._looking("on_rewrite"):
             _all(self._watchers, "on_rewrite", self._model, info, record)
+
+    def result(self, result: PassResult) -> None:
+        """Tell what came of one decision."""
+        if self._watchers:
+            with self._looking("on_result"):
+                _all(self._watchers, "on_result", self._model, result)
 
     @property
     def wants_rewrites(self) -> bool:

@@ -12,7 +12,9 @@ from tiered.registry import PassInfo
 if TYPE_CHECKING:
     from tiered.rewrite import Skip
 
-RemarkKind = Literal["applied", "missed", "failed", "analysis", "skipped", "unmet", "hook"]
+RemarkKind = Literal[
+    "applied", "missed", "failed", "analysis", "skipped", "unmet", "hook", "check"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,8 @@ class Remark:
 
     Kinds: `applied` (rewrites made), `missed` (nodes left alone, with the `Skip` reason), `failed`
     (a pass raised and was undone), `analysis` (what a pass found), `skipped` (a pass did not run),
-    `unmet` (an entry of `required` or `disabled` met no pass), `hook` (a hook raised).
+    `unmet` (an entry of `required` or `disabled` met no pass), `hook` (a hook raised), `check` (a
+    check failed and was suppressed).
     """
 
     kind: RemarkKind
@@ -74,6 +77,7 @@ class PassResult:
         edits: how many edits the journal has of it.
         seconds: its time, without its dependencies; of a pipeline, with its passes.
         error: why it failed and was undone, if so.
+        needed_by: the pass that requires it or that it follows; "" if it stood there itself.
         model: the number of the model within this process.
         applied, missed, found: what it did, declined and said, by node.
     """
@@ -87,6 +91,7 @@ class PassResult:
     edits: int = 0
     seconds: float = 0.0
     error: str | None = None
+    needed_by: str = ""
     model: int = 0
     applied: tuple[NodeNote, ...] = ()
     missed: tuple[NodeNote, ...] = ()

@@ -65,7 +65,9 @@ class OpBuilder:
                 detached(value) if isinstance(value, np.ndarray) else value
                 for value in inputs
             ]
-            slots, written = to_model_form(graph, op_type, self._domain, operands, attributes)
+            slots, written = to_model_form(
+                graph, op_type, self._domain, operands, attributes, outputs
+            )
             node = graph.add_node(
                 op_type, slots, outputs, written, domain=self._domain, name=name or graph.model.hint
             )

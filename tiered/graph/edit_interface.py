@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import onnx
 
+from tiered.errors import ModelError
 from tiered.graph import links
 from tiered.graph.journal import Edit
-from tiered.graph.types import read_type
+from tiered.graph.names import check_free
+from tiered.graph.symbols import COMPOSED, INVENTED
+from tiered.graph.types import TensorType, ValueType, read_type, tensor_type, write_type
 from tiered.graph.value import NOT_INFERRED, Value
 
 if TYPE_CHECKING:
@@ -17,11 +21,37 @@ if TYPE_CHECKING:
 
 
 def set_graph_inputs(
-    graph: Graph, inputs: Sequence[Value], infos: Sequence[onnx.ValueInfoProto]
+    graph: Graph, inputs: Sequence[Value], infos: Sequence[onnx.ValueInfoProto] = ()
 ) -> None:
-    """Exchange the list of graph inputs, each with its declaration."""
-    graph._log(Edit.SET_GRAPH_INPUTS, graph, graph._inputs, graph._input_infos)
-    graph._write_graph_inputs(list(inputs), list(infos))
+    """Exchange the list of graph inputs, each with its declaration; those of a function have none.
+
+    An input that is an initializer too stays as an initializer when it goes.
+
+    Raises:
+        ModelError: one that goes is still read, or one that comes is computed here or elsewhere.
+    """
+    before, after = graph._inputs, list(inputs)
+    for value in set(before).difference(after):
+        if value.is_used and value._tensor is None:
+            raise ModelError(f"graph input {value.name!r} cannot be removed: it is used")
+    for value in after:
+        if value.graph is not None and (value.producer is not None or value.graph is not graph):
+            raise ModelError(f"{value!r} cannot be an input of graph {graph.name!r}")
+        if value.graph is None:
+            check_free(graph, value.name)
+    if len(set(after)) < len(after):
+        raise ModelError(f"graph {graph.name!r} cannot have one input twice")
+    types = [(value, value._type) for value in dict.fromkeys((*before, *after))]
+    stated = dict(zip(before, graph._input_infos, strict=False))
+    graph._log(Edit.SET_GRAPH_INPUTS, graph, before, graph._input_infos, types)
+    graph._write_graph_inputs(after, list(infos))
+    for value, info in zip(after, infos, strict=not graph.is_function):
+        if stated.get(value) is not info:
+            value._type = input_type(graph, info)
+    for value in before:
+        if value.input_of is None and value._tensor is not None:
+            # A constant has the type of its contents, whatever an input was declared to take.
+            value._type = NOT_INFERRED
 
 
 def write_graph_inputs(graph: Graph, inputs: list[Value], infos: list[onnx.ValueInfoProto]) -> None:
@@ -29,16 +59,146 @@ def write_graph_inputs(graph: Graph, inputs: list[Value], infos: list[onnx.Value
         value.input_of = None
         if value._tensor is None:
             graph._leave(value)
-        else:
-            # A constant has the type of its contents, whatever an input was declared to take.
-            value._type = NOT_INFERRED
     graph._inputs, graph._input_infos = inputs, infos
-    for value, info in zip(inputs, infos, strict=True):
+    for value in inputs:
         value.input_of = graph
-        if value._tensor is not None:
-            value._type = read_type(info.type)
         if value.graph is None:
+            value.producer = None
             graph._enter(value)
+
+
+def input_type(graph: Graph, info: onnx.ValueInfoProto) -> ValueType | None:
+    """Return the type that a declaration gives an input of a graph.
+
+    The dims of what a loop carries may differ from turn to turn, whatever their names say.
+    """
+    value_type = read_type(info.type)
+    if graph.owner is None or graph.owner.op_type not in ("Loop", "Scan"):
+        return value_type
+    if not isinstance(value_type, TensorType) or value_type.shape is None:
+        return value_type
+    shape = tuple(dim if isinstance(dim, int) else None for dim in value_type.shape)
+    return tensor_type(value_type.dtype, shape)
+
+
+def add_input(
+    graph: Graph, name: str, value_type: ValueType | None = None, *, index: int | None = None
+) -> Value:
+    """Add a graph input of a new name, last or before input `index`, and return its value.
+
+    Raises:
+        ModelError: the name is taken.
+    """
+    value = Value(graph.model.next_serial(), None, name)
+    value._type = value_type
+    mark_input(graph, value, index=index)
+    return value
+
+
+def mark_input(graph: Graph, value: Value, *, index: int | None = None) -> None:
+    """Make a value that nothing computes an input: a detached one, or an initializer (a default).
+
+    Raises:
+        ModelError: it is computed by a node, or its dtype is not known.
+    """
+    if value.input_of is graph:
+        return
+    at = len(graph._inputs) if index is None else index
+    inputs, infos = list(graph._inputs), list(graph._input_infos)
+    inputs.insert(at, value)
+    if not graph.is_function:
+        infos.insert(at, _declared(graph, value))
+    graph.set_graph_inputs(inputs, infos)
+
+
+def remove_input(graph: Graph, value: Value) -> None:
+    """Remove a graph input that nobody reads; one with an initializer becomes a constant.
+
+    Raises:
+        ModelError: it is read, or is no input of the graph.
+    """
+    at = _place(graph._inputs, value, f"input of graph {graph.name!r}")
+    infos = graph._input_infos
+    graph.set_graph_inputs(
+        graph._inputs[:at] + graph._inputs[at + 1 :], infos[:at] + infos[at + 1 :]
+    )
+
+
+def order_inputs(graph: Graph, order: Sequence[Value]) -> None:
+    """Bring the graph inputs into another order.
+
+    Raises:
+        ModelError: the order has other values than the inputs.
+    """
+    graph.set_graph_inputs(order, _permuted(graph._inputs, graph._input_infos, order))
+
+
+def add_output(graph: Graph, value: Value, *, index: int | None = None) -> None:
+    """Make a value an output too, last or before output `index`; one that is an output stays so.
+
+    Raises:
+        ModelError: the graph does not see the value, or its dtype is not known.
+    """
+    if graph in value.output_of:
+        return
+    at = len(graph._outputs) if index is None else index
+    outputs, infos = list(graph._outputs), list(graph._output_infos)
+    outputs.insert(at, value)
+    if not graph.is_function:
+        infos.insert(at, _declared(graph, value))
+    graph.set_graph_outputs(outputs, infos)
+
+
+def remove_output(graph: Graph, value: Value) -> None:
+    """Remove a graph output; what computed it stays, until somebody prunes it.
+
+    Raises:
+        ModelError: it is no output of the graph.
+    """
+    at = _place(graph._outputs, value, f"output of graph {graph.name!r}")
+    infos = graph._output_infos
+    graph.set_graph_outputs(
+        graph._outputs[:at] + graph._outputs[at + 1 :], infos[:at] + infos[at + 1 :]
+    )
+
+
+def order_outputs(graph: Graph, order: Sequence[Value]) -> None:
+    """Bring the graph outputs into another order.
+
+    Raises:
+        ModelError: the order has other values than the outputs.
+    """
+    graph.set_graph_outputs(order, _permuted(graph._outputs, graph._output_infos, order))
+
+
+def _declared(graph: Graph, value: Value) -> onnx.ValueInfoProto:
+    """Return the declaration of a value that becomes part of the interface."""
+    value_type = value.type
+    if value_type is None and graph.is_main:
+        raise ModelError(f"{value.name!r} needs a type to be an input or output of the model")
+    proto = write_type(value_type)
+    for dim in proto.tensor_type.shape.dim if proto.HasField("tensor_type") else ():
+        if dim.dim_param.startswith((INVENTED, COMPOSED)):
+            dim.ClearField("dim_param")
+    return onnx.ValueInfoProto(name=value.name, type=proto)
+
+
+def _place(values: Sequence[Value], value: Value, what: str) -> int:
+    if value not in values:
+        raise ModelError(f"{value.name!r} is no {what}")
+    return values.index(value)
+
+
+def _permuted(
+    values: Sequence[Value], infos: Sequence[onnx.ValueInfoProto], order: Sequence[Value]
+) -> list[onnx.ValueInfoProto]:
+    if Counter(values) != Counter(order):
+        names = [value.name for value in values]
+        raise ModelError(f"an order needs the same values; expected some order of {names}")
+    places: dict[Value, list[int]] = {}
+    for at, value in enumerate(values):
+        places.setdefault(value, []).append(at)
+    return [infos[places[value].pop(0)] for value in order] if infos else []
 
 
 def set_declarations(
@@ -78,9 +238,16 @@ def declare_outputs(graph: Graph) -> None:
 
 
 def set_graph_outputs(
-    graph: Graph, outputs: Sequence[Value], infos: Sequence[onnx.ValueInfoProto]
+    graph: Graph, outputs: Sequence[Value], infos: Sequence[onnx.ValueInfoProto] = ()
 ) -> None:
-    """Exchange the list of graph outputs, each with its declaration."""
+    """Exchange the list of graph outputs, each with its declaration; those of a function have none.
+
+    Raises:
+        ModelError: the graph does not see one of the values.
+    """
+    for value in outputs:
+        if not graph.sees(value):
+            raise ModelError(f"{value!r} cannot be an output of graph {graph.name!r}")
     graph._log(Edit.SET_GRAPH_OUTPUTS, graph, graph._outputs, graph._output_infos)
     graph._write_graph_outputs(list(outputs), list(infos))
 

@@ -10,6 +10,7 @@ import onnx
 from tiered.errors import ModelError
 from tiered.graph import links
 from tiered.graph.journal import Edit
+from tiered.graph.names import check_free
 from tiered.graph.node import Node, domain_of
 from tiered.graph.schema import encode_attribute, schema_of
 from tiered.graph.value import NOT_INFERRED, Value
@@ -22,7 +23,7 @@ def add_node(
     graph: Graph,
     op_type: str,
     inputs: Sequence[Value | None],
-    outputs: int | Sequence[str] = 1,
+    outputs: int | Sequence[str | Value] = 1,
     attributes: Mapping[str, Any] | None = None,
     *,
     domain: str = "",
@@ -30,6 +31,8 @@ def add_node(
     bodies: Iterable[str] = (),
 ) -> Node:
     """Add a node; `outputs` is their number, or their names ("" for an absent one).
+
+    A detached value among the outputs enters the graph as that output.
 
     `bodies` are the attributes that hold its bodies: these are empty, and are filled by their
     own primitives.
@@ -52,7 +55,7 @@ def insert(
     graph: Graph,
     proto: onnx.NodeProto,
     inputs: Sequence[Value | None],
-    outputs: int | Sequence[str],
+    outputs: int | Sequence[str | Value],
     bodies: Iterable[str] = (),
 ) -> Node:
     """Add a node of which the proto says everything but operands and bodies."""
@@ -65,28 +68,60 @@ def insert(
         proto.input.append("" if value is None else value.name)
     node._inputs.extend(inputs)
     if isinstance(outputs, int):
-        outputs = [""] * outputs
-        for index in range(len(outputs)):
-            outputs[index] = model.names.fresh(f"{proto.name}_output_{index}")
-            graph._new_output(node, index, outputs[index])
-    else:
-        for index, output in enumerate(outputs):
-            if output and output in graph._values:
-                raise ModelError(f"graph {graph.name!r} has a value {output!r} already")
-            graph._new_output(node, index, output)
-    proto.output.extend(outputs)
+        names = model.names
+        outputs = [names.fresh(f"{proto.name}_output_{index}") for index in range(outputs)]
+    node._outputs += _new_outputs(node, outputs)
+    proto.output.extend("" if value is None else value.name for value in node._outputs)
     graph._attach(node)
     graph._log(Edit.ADD_NODE, node)
     return node
 
-def new_output(graph: Graph, node: Node, index: int, name: str) -> None:
-    if not name:
-        node._outputs.append(None)
-        return
-    value = Value(graph.model.next_serial(), graph, name)
-    value.producer, value.index = node, index
-    value._type = NOT_INFERRED
-    node._outputs.append(value)
+def _new_outputs(node: Node, outputs: Sequence[str | Value]) -> list[Value | None]:
+    """Return the values that a node computes: new ones of these names, and detached ones."""
+    graph, values = node.owner, list[Value | None]()
+    for index, output in enumerate(outputs):
+        if not output:
+            values.append(None)
+            continue
+        if isinstance(output, str):
+            value = Value(graph.model.next_serial(), graph, output)
+            value._type = NOT_INFERRED
+        else:
+            value = output
+            _check_detached(value, node)
+        check_free(graph, value.name)
+        value.producer, value.index = node, index
+        values.append(value)
+    return values
+
+
+def append_node(graph: Graph, node: Node) -> None:
+    """Put back a node that was removed, with the operands that it had.
+
+    Raises:
+        ModelError: it is in a graph, reads what is not visible here, or a name is taken.
+    """
+    if node.graph is not None:
+        raise ModelError(f"node {node.label!r} is in graph {node.graph.name!r} already")
+    if node.bodies or (node.name and node.name in graph.model.node_names):
+        raise ModelError(f"node {node.label!r} has bodies, or its name is taken")
+    for value in node._inputs:
+        if value is not None and not graph.sees(value):
+            raise ModelError(f"{value!r} is not visible in graph {graph.name!r}")
+    for value in node._outputs:
+        if value is not None:
+            check_free(graph, value.name)
+    graph._attach(node)
+    graph._log(Edit.ADD_NODE, node)
+
+
+def _check_detached(value: Value, node: Node) -> None:
+    """Hold a value that a node will compute against having another source."""
+    if value.graph is not None or value._tensor is not None:
+        raise ModelError(f"{value!r} has a source already: {node.label!r} cannot be it")
+    if value._type is None:
+        # Nobody could tell while it was in no graph.
+        value._type = NOT_INFERRED
 
 
 def remove_node(graph: Graph, node: Node) -> None:
@@ -212,17 +247,34 @@ def drop_outputs(graph: Graph, node: Node, indices: Iterable[int]) -> None:
     """
     outputs = list(node._outputs)
     for index in indices:
-        value = outputs[index]
-        if value is not None and value.is_used:
-            raise ModelError(f"output {value.name!r} of node {node.label!r} is used")
         outputs[index] = None
     while outputs and outputs[-1] is None:
         outputs.pop()
-    graph._log(Edit.SET_OUTPUTS, node, list(node._outputs), node.proto)
+    graph.set_outputs(node, outputs)
+
+
+def set_outputs(graph: Graph, node: Node, outputs: Sequence[Value | None]) -> None:
+    """Give the node other outputs: its own at their places, detached values at new ones, or None.
+
+    Raises:
+        ModelError: one that goes is still read, or one that comes has another source or place.
+    """
+    before, after = node._outputs, list(outputs)
+    for value in before:
+        if value is not None and value not in after and value.is_used:
+            raise ModelError(f"output {value.name!r} of node {node.label!r} is used")
+    for index, value in enumerate(after):
+        if value is None or (index < len(before) and before[index] is value):
+            continue
+        _check_detached(value, node)
+        check_free(graph, value.name)
+    if after == before:
+        return
+    graph._log(Edit.SET_OUTPUTS, node, before, node.proto)
     proto = _copy(node.proto)
     del proto.output[:]
-    proto.output.extend("" if value is None else value.name for value in outputs)
-    graph._write_outputs(node, outputs, proto)
+    proto.output.extend("" if value is None else value.name for value in after)
+    graph._write_outputs(node, after, proto)
 
 
 def write_outputs(
@@ -231,12 +283,37 @@ def write_outputs(
     for value in node._outputs:
         if value is not None and value not in outputs:
             graph._leave(value)
-    for value in outputs:
+            value.producer = None
+    for index, value in enumerate(outputs):
         if value is not None and value.graph is None:
+            value.producer, value.index = node, index
             graph._enter(value)
     node._outputs = outputs
     node.proto = proto
     node.forget_attributes()
+
+
+def exchange_outputs(graph: Graph, one: Node, index: int, other: Node, place: int) -> None:
+    """Let two nodes of the graph swap an output: users, names and types stay with the values."""
+    for node, at in ((one, index), (other, place)):
+        if node.graph is not graph or node._outputs[at] is None:
+            raise ModelError(f"node {node.label!r} has no output {at} to exchange")
+    if one._outputs[index] is other._outputs[place]:
+        return
+    graph._log(Edit.EXCHANGE_OUTPUTS, one, index, other, place)
+    graph._write_exchanged(one, index, other, place)
+
+
+def write_exchanged(graph: Graph, one: Node, index: int, other: Node, place: int) -> None:
+    first, second = one._outputs[index], other._outputs[place]
+    assert first is not None
+    assert second is not None
+    with links.unlinked(first, second):
+        for node, at, value in ((one, index, second), (other, place, first)):
+            node._outputs[at] = value
+            node.proto.output[at] = value.name
+            value.producer, value.index = node, at
+    graph._order = None
 
 
 def set_attribute(graph: Graph, node: Node, name: str, value: Any) -> None:
@@ -287,24 +364,42 @@ def write_named(graph: Graph, node: Node, proto: onnx.NodeProto) -> None:
 
 
 def move_node(graph: Graph, node: Node, target: Graph) -> None:
-    """Move a node into another graph, which sees all it reads and is seen by its users."""
+    """Move a node into another graph, which sees all it reads and is seen by its users.
+
+    Raises:
+        ModelError: it does not see all of it, a user would not see the node, or a name is taken.
+    """
+    around: Graph | None = target
+    while around is not None:
+        if around.owner is node:
+            raise ModelError(f"node {node.label!r} cannot be moved into a body of its own")
+        around = around.parent
+    for value in (*node._inputs, *node.captured):
+        if value is not None and not target.sees(value):
+            raise ModelError(f"{value!r} is not visible in graph {target.name!r}")
+    for value in node._outputs:
+        if value is not None:
+            check_move(value, target)
     graph._log(Edit.MOVE_NODE, node, node.owner)
-    graph._write_graph(node, target)
+    node.owner._write_graph(node, target)
+
+
+def check_move(value: Value, target: Graph) -> None:
+    """Hold a value that moves into another graph against who reads it, and against names there.
+
+    Raises:
+        ModelError: a user would not see it, or the name is taken there.
+    """
+    check_free(target, value.name, value)
+    for graph in (*(user.owner for user in value._users.values()), *value.output_of):
+        if not graph.is_within(target):
+            raise ModelError(f"{value!r} is read in {graph!r}, which does not see {target!r}")
 
 
 def write_graph(graph: Graph, node: Node, target: Graph) -> None:
-    uses = [(value, use) for value in node._outputs if value is not None for use in value.users]
-    outputs = [(value, of) for value in node._outputs if value for of in value.output_of]
-    for value, use in uses:
-        links.drop_use(value, use.node, use.slot)
-    for value, of in outputs:
-        links.drop_output_use(value, of)
-    node.owner._detach(node)
-    target._attach(node)
-    for value, of in outputs:
-        links.add_output_use(value, of)
-    for value, use in uses:
-        links.add_use(value, use.node, use.slot)
+    with links.unlinked(*(value for value in node._outputs if value is not None)):
+        graph._detach(node)
+        target._attach(node)
 
 
 def _copy(proto: onnx.NodeProto) -> onnx.NodeProto:

@@ -8,7 +8,9 @@ import numpy as np
 
 from tiered.errors import ModelError
 from tiered.graph import links
+from tiered.graph.edit_nodes import check_move
 from tiered.graph.journal import Edit
+from tiered.graph.names import check_free
 from tiered.graph.tensor import Tensor
 from tiered.graph.types import ValueType
 from tiered.graph.value import NOT_INFERRED, Value
@@ -21,12 +23,11 @@ def rename_value(graph: Graph, value: Value, name: str) -> None:
     """Rename a value everywhere: producer, users at any depth, outputs, type declarations.
 
     Raises:
-        ModelError: the name is empty, or taken in this graph.
+        ModelError: the name is empty, or taken where the value is seen.
     """
     if value.name == name:
         return
-    if not name or name in graph._values:
-        raise ModelError(f"value {value.name!r} cannot be renamed: {name!r} is taken or empty")
+    check_free(value.owner, name)
     graph._log(Edit.RENAME_VALUE, value, value.name)
     value.owner._write_name(value, name)
 
@@ -65,15 +66,31 @@ def constant(graph: Graph, array: np.ndarray[Any, Any] | Tensor, name: str = "co
 
 
 def add_constant(graph: Graph, tensor: Tensor, name: str) -> Value:
-    """Add an initializer of this name."""
-    if name in graph._values:
-        raise ModelError(f"graph {graph.name!r} has a value {name!r} already")
+    """Add an initializer of this name.
+
+    Raises:
+        ModelError: the name is taken.
+    """
+    check_free(graph, name)
     value = Value(graph.model.next_serial(), None, name)
     value._tensor = tensor
     value._type = NOT_INFERRED
     graph._log(Edit.ADD_CONSTANT, value)
     graph._enter_constant(value)
     return value
+
+
+def append_constant(graph: Graph, value: Value) -> None:
+    """Put back an initializer that was removed.
+
+    Raises:
+        ModelError: it has no contents, is in a graph, or its name is taken.
+    """
+    if value._tensor is None or value.graph is not None:
+        raise ModelError(f"{value!r} is no initializer that was removed")
+    check_free(graph, value.name)
+    graph._log(Edit.ADD_CONSTANT, value)
+    graph._enter_constant(value)
 
 
 def enter_constant(graph: Graph, value: Value) -> None:
@@ -114,20 +131,19 @@ def write_tensor(graph: Graph, value: Value, tensor: Tensor | None) -> None:
 
 
 def move_constant(graph: Graph, value: Value, target: Graph) -> None:
-    """Move an initializer into another graph, from where all its users are seen."""
+    """Move an initializer into another graph, which its users see.
+
+    Raises:
+        ModelError: one of them does not, the name is taken, or the target can have no initializer.
+    """
+    if target.is_function or value.is_graph_input:
+        raise ModelError(f"{value!r} cannot be an initializer of {target!r}")
+    check_move(value, target)
     graph._log(Edit.MOVE_CONSTANT, value, graph)
-    graph._write_constant_graph(value, target)
+    value.owner._write_constant_graph(value, target)
 
 
 def write_constant_graph(graph: Graph, value: Value, target: Graph) -> None:
-    users, outputs = value.users, value.output_of
-    for node, slot in users:
-        links.drop_use(value, node, slot)
-    for of in outputs:
-        links.drop_output_use(value, of)
-    value.owner._leave_constant(value)
-    target._enter_constant(value)
-    for of in outputs:
-        links.add_output_use(value, of)
-    for node, slot in users:
-        links.add_use(value, node, slot)
+    with links.unlinked(value):
+        graph._leave_constant(value)
+        target._enter_constant(value)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from tiered.graph.types import write_type
+from tiered.graph.types import TensorType, write_type
 from tiered.graph.value import Value
 
 if TYPE_CHECKING:
@@ -156,12 +156,12 @@ def _is_inferable(value: Value) -> bool:
 
 
 def _forget_what_follows(graph: Graph, proto: onnx.GraphProto) -> None:
-    """Take out the declared shapes that inference would otherwise believe."""
+    """Take out the declared shapes and names that inference would otherwise believe."""
     for value, info in zip(graph._outputs, proto.output, strict=True):
         if _is_inferable(value) and info.type.HasField("tensor_type"):
             info.type.tensor_type.ClearField("shape")
-    if graph.owner is not None:
-        for value, info in zip(graph._inputs, proto.input, strict=False):
+    for value, info in zip(graph._inputs, proto.input, strict=False):
+        if isinstance(value.type, TensorType):
             info.type.CopyFrom(write_type(value.type))
 
 

@@ -1,85 +1,131 @@
-"""Opset forms: attributes that became inputs, read and built through one table.
+"""Opset forms: operators of any opset from 7 on, read and built in their newest form.
 
 Passes and patterns speak the newest form of an operator. Reading gives them an old attribute as a
-detached constant value; building writes what the model's opset has. Where no equivalent exists the
-rewrite declines.
+detached constant value; building writes what the graph's opset has. Where no equivalent exists a
+rewrite declines, and no pattern matches. What changed when is in `form_table`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import onnx
 
 from tiered.errors import ModelError
-from tiered.graph.schema import AttributeReference, default_of, input_names, schema_of
-from tiered.graph.tensor import Tensor
-from tiered.graph.value import NOT_INFERRED, Value
+from tiered.graph.form_table import (
+    CHANGES,
+    Change,
+    Form,
+    NoEquivalentForm,
+    detached,
+    says_the_same,
+)
+from tiered.graph.schema import Schema, decode_attribute, default_of, input_names, schema_of
+from tiered.graph.types import TensorType
+from tiered.graph.value import Value
 
 if TYPE_CHECKING:
     from tiered.graph.graph import Graph
     from tiered.graph.node import Node
 
+__all__ = [
+    "NoEquivalentForm",
+    "detached",
+    "has_newest_form",
+    "moved_attributes",
+    "newest_attribute",
+    "newest_form",
+    "operand_index",
+    "operands_of",
+    "to_model_form",
+]
 
-class NoEquivalentForm(ModelError):
-    """The model's opset cannot say what a rewrite wants to write; the rewrite declines."""
-
-
-class Operand(NamedTuple):
-    """An operand that was an attribute before opset `since`."""
-
-    place: int
-    attribute: str
-    since: int
-    # "int64": a list of integers; "int64 scalar"/"int64 [1]": one integer; "like x": a scalar of
-    # the first input's dtype; "float": a float scalar or list.
-    kind: str
-
-
-def _axes(since: int) -> tuple[Operand, ...]:
-    return (Operand(1, "axes", since, "int64"),)
-
-
-_FLOAT_LIMIT = np.finfo(np.float32).max
-
-FORMS: Mapping[str, tuple[Operand, ...]] = {
-    "Clip": (Operand(1, "min", 11, "like x"), Operand(2, "max", 11, "like x")),
-    "Dropout": (Operand(1, "ratio", 12, "float"),),
-    "Pad": (Operand(1, "pads", 11, "int64"), Operand(2, "value", 11, "like x")),
-    "Slice": (
-        Operand(1, "starts", 10, "int64"),
-        Operand(2, "ends", 10, "int64"),
-        Operand(3, "axes", 10, "int64"),
-    ),
-    "Split": (Operand(1, "split", 13, "int64"),),
-    "Squeeze": _axes(13),
-    "TopK": (Operand(1, "k", 10, "int64 [1]"),),
-    "Unsqueeze": _axes(13),
-    "Upsample": (Operand(1, "scales", 9, "float"),),
-    "ReduceSum": _axes(13),
-    **{
-        f"Reduce{kind}": _axes(18)
-        for kind in (
-            "L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "SumSquare"
-        )
-    },
-}  # fmt: skip
-"""Operators of the default domain whose operands moved, with the opset that moved them."""
+_COMMON_TYPES: Final = frozenset(
+    f"tensor({name})"
+    for name in (
+        "bfloat16", "bool", "double", "float", "float16", "int16", "int32", "int64", "int8",
+        "string", "uint16", "uint32", "uint64", "uint8",
+    )
+)  # fmt: skip
 
 
-def _moved(op_type: str, domain: str, version: int) -> tuple[Operand, ...]:
-    """Return the operands that are still attributes at an opset version."""
+@lru_cache(maxsize=4096)
+def _changes(op_type: str, domain: str, version: int) -> tuple[Change, ...]:
+    """Return what changed after an opset version, the newest change first."""
     if domain:
         return ()
-    return tuple(form for form in FORMS.get(op_type, ()) if version < form.since)
+    return tuple(change for change in CHANGES.get(op_type, ()) if version < change.since)
+
+
+@lru_cache(maxsize=4096)
+def _readings(op_type: str, domain: str, version: int) -> tuple[Change, ...]:
+    """Return the changes that matter to a reader, the oldest first."""
+    changes = reversed(_changes(op_type, domain, version))
+    return tuple(change for change in changes if change.read is not says_the_same)
+
+
+def newest_form(node: Node) -> Form | None:
+    """Return a node in the newest form of its operator; None where its form is the newest one.
+
+    Raises:
+        NoEquivalentForm: the newest form cannot say what the node says.
+    """
+    version = node.owner.opset(node.domain)
+    changes = _readings(node.op_type, node.domain, version)
+    if not changes:
+        return None
+    attributes = {
+        name: decode_attribute(proto) for name, proto in node.attribute_protos().items()
+    }
+    outputs = len(node._outputs) - sum(value is None for value in node._outputs)
+    form = Form(node.op_type, version, list(node._inputs), attributes, outputs)
+    for change in changes:
+        change.read(form)
+    return form
+
+
+def has_newest_form(node: Node) -> bool:
+    """Tell whether the newest form of its operator can say what a node says."""
+    try:
+        newest_form(node)
+    except NoEquivalentForm:
+        return False
+    return True
+
+
+def operands_of(node: Node) -> Sequence[Value | None]:
+    """Return the operands in the newest form; as they are where there is no such form."""
+    try:
+        form = newest_form(node)
+    except NoEquivalentForm:
+        return node._inputs
+    return node._inputs if form is None else form.operands
 
 
 def moved_attributes(node: Node) -> frozenset[str]:
     """Return the attributes of the node that are operands in its newest form."""
-    moved = _moved(node.op_type, node.domain, node.owner.opset(node.domain))
-    return frozenset(form.attribute for form in moved)
+    try:
+        form = newest_form(node)
+    except NoEquivalentForm:
+        return frozenset()
+    return frozenset() if form is None else frozenset(form.moved)
+
+
+def newest_attribute(node: Node, name: str) -> Any:
+    """Return an attribute as the newest form has it, with that form's default if it is absent.
+
+    Raises:
+        NoEquivalentForm: the newest form cannot say what the node says.
+    """
+    form = newest_form(node)
+    if form is None:
+        return node.attr(name)
+    if name in form.attributes:
+        return form.attributes[name]
+    schema = schema_of(node.op_type, node.domain)
+    return None if schema is None else default_of(schema, name)
 
 
 def operand_index(node: Node, name: str) -> int:
@@ -95,111 +141,82 @@ def operand_index(node: Node, name: str) -> int:
     return names.index(name)
 
 
-def operands_of(node: Node) -> Sequence[Value | None]:
-    """Return the operands in the newest form."""
-    if node.op_type not in FORMS:
-        return node._inputs
-    moved = _moved(node.op_type, node.domain, node.owner.opset(node.domain))
-    if not moved:
-        return node._inputs
-    operands: list[Value | None] = list(node._inputs)
-    for form in moved:
-        if node.has_attr(form.attribute):
-            operands += [None] * (form.place + 1 - len(operands))
-            operands[form.place] = _detached(node, form)
-    return operands
-
-
-def _detached(node: Node, form: Operand) -> Value:
-    raw = node.attr(form.attribute)
-    if isinstance(raw, AttributeReference):
-        # The call of the function decides it: there, but no constant.
-        return Value(0, None, form.attribute)
-    return detached(_READERS[form.kind](raw, node), form.attribute)
-
-
-def detached(array: np.ndarray[Any, Any], name: str = "const") -> Value:
-    """Return a constant value of no graph; it enters one where it is written as an operand."""
-    value = Value(0, None, name)
-    value._type = NOT_INFERRED
-    value._tensor = Tensor.of(array)
-    return value
-
-
-def _like_x(raw: Any, node: Node) -> np.ndarray[Any, Any]:
-    data = node.input(0)
-    dtype = None if data is None else data.dtype
-    numpy_dtype = onnx.helper.tensor_dtype_to_np_dtype(dtype or onnx.TensorProto.FLOAT)
-    return np.array(raw, numpy_dtype)
-
-
-_READERS: Mapping[str, Callable[[Any, Node], np.ndarray[Any, Any]]] = {
-    "int64": lambda raw, _: np.array(raw, np.int64),
-    "int64 [1]": lambda raw, _: np.array([raw], np.int64),
-    "float": lambda raw, _: np.array(raw, np.float32),
-    "like x": _like_x,
-}
-
-
 def to_model_form(
     graph: Graph,
     op_type: str,
     domain: str,
     inputs: Sequence[Value | None],
     attributes: Mapping[str, Any],
+    outputs: int | None = None,
 ) -> tuple[list[Value | None], dict[str, Any]]:
     """Return inputs and attributes of an operator as the graph's opset writes them.
 
     Raises:
-        NoEquivalentForm: the opset has no such operator, attribute or operand.
+        NoEquivalentForm: the opset has no such operator, attribute, operand, setting or dtype.
     """
     version = graph.opset(domain)
     schema = schema_of(op_type, domain, version) if version else None
     newest = schema_of(op_type, domain)
-    if schema is None and newest is not None:
+    if newest is not None and (schema is None or schema.deprecated):
         raise NoEquivalentForm(f"opset {version} of domain {domain!r} has no {op_type}")
-    operands, written = list(inputs), dict(attributes)
-    for form in _moved(op_type, domain, version):
-        if form.place < len(operands):
-            operand = operands.pop(form.place) if form.place == len(operands) - 1 else None
-            if operand is None and form.place < len(operands):
-                operand, operands[form.place] = operands[form.place], None
-            if operand is not None:
-                written[form.attribute] = _as_attribute(op_type, form, operand)
-    while operands and operands[-1] is None:
-        operands.pop()
+    written = {name: value for name, value in attributes.items() if value is not None}
+    form = Form(op_type, version, list(inputs), written, outputs)
+    while form.operands and form.operands[-1] is None:
+        form.operands.pop()
+    for change in _changes(op_type, domain, version):
+        change.write(form)
     if schema is not None:
-        if len(operands) > schema.max_input:
-            raise NoEquivalentForm(f"{op_type} has {schema.max_input} operands at opset {version}")
-        _check_attributes(op_type, version, schema, newest or schema, written)
-    attached = [_attached(graph, value) for value in operands]
-    return attached, written
+        _check_operands(form, schema, newest or schema)
+        _check_attributes(form, schema, newest or schema)
+    return [_attached(graph, value) for value in form.operands], form.attributes
 
 
-def _as_attribute(op_type: str, form: Operand, operand: Value) -> Any:
-    array = operand.const if operand.graph is not None else operand.default
-    if isinstance(array, Tensor):
-        array = array.numpy()
-    if array is None:
-        raise NoEquivalentForm(
-            f"{op_type} needs a constant {form.attribute} before opset {form.since}"
-        )
-    if form.kind in ("int64", "float"):
-        return array.ravel().tolist() if array.ndim else array.item()
-    return array.item()
+def _check_operands(form: Form, schema: Schema, newest: Schema) -> None:
+    least, most, operands = schema.min_input, schema.max_input, form.operands
+    if not least <= len(operands) <= most:
+        raise form.declines(f"has {least} to {most} operands, not {len(operands)}")
+    for place, value in enumerate(operands):
+        refused = _refused_types(schema, newest, place)
+        # Most operators take what they always took; for them nobody has to know the type.
+        kind = value.type if value is not None and refused else None
+        if isinstance(kind, TensorType) and _type_text(kind.dtype) in refused:
+            raise form.declines(f"takes no {_type_text(kind.dtype)} as operand {place}")
 
 
-def _check_attributes(
-    op_type: str, version: int, schema: Any, newest: Any, written: dict[str, Any]
-) -> None:
+@lru_cache(maxsize=4096)
+def _refused_types(schema: Schema, newest: Schema, place: int) -> frozenset[str]:
+    """Return the common dtypes that an operand may have now, but not in the schema's time."""
+    if schema.since_version == newest.since_version:
+        return frozenset()
+    formal = schema.inputs[min(place, len(schema.inputs) - 1)]
+    now = newest.inputs[min(place, len(newest.inputs) - 1)]
+    return _COMMON_TYPES & (now.types - formal.types)
+
+
+@lru_cache(maxsize=64)
+def _type_text(dtype: int) -> str:
+    return f"tensor({onnx.TensorProto.DataType.Name(dtype).lower()})"
+
+
+def _check_attributes(form: Form, schema: Schema, newest: Schema) -> None:
+    written = form.attributes
     for name, value in list(written.items()):
-        if value is None or (name in schema.attributes and value == default_of(schema, name)):
+        if name in schema.attributes and _is_default(value, default_of(schema, name)):
             # What is not written has its default, in fewer bytes.
             del written[name]
         elif name not in schema.attributes:
-            if value != default_of(newest, name):
-                raise NoEquivalentForm(f"{op_type} has no attribute {name!r} at opset {version}")
+            if not _is_default(value, default_of(newest, name)):
+                raise form.declines(f"has no attribute {name!r}")
             del written[name]
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    if isinstance(value, list):
+        value = tuple(value)
+    if isinstance(value, float) and isinstance(default, float):
+        # Not by ==, to which -0.0 is 0.0.
+        return repr(value) == repr(default)
+    return bool(default is not None and value == default)
 
 
 def _attached(graph: Graph, value: Value | None) -> Value | None:

@@ -11,9 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tiered.graph.journal import Entry
+from tiered.graph.provenance import note_sources
 
 if TYPE_CHECKING:
     from tiered.graph.graph import Graph
+    from tiered.graph.node import Node
+    from tiered.graph.value import Value
+
+    Filter = Callable[[Node | Value, Sequence[Entry]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +34,19 @@ class RewriteRecord:
 
 
 class Gate:
-    """Numbers rewrites from 1; those beyond `limit` are not let through."""
+    """Numbers rewrites from 1; those beyond `limit` are not let through.
 
-    __slots__ = ("count", "limit", "listeners", "pass_name", "refused")
+    `accepts` is asked about each `graph.rewrite` block, its anchor and its edits; what it declines
+    is undone and gets no number. `at` is the anchor of the rewrite that is being tried.
+    """
+
+    __slots__ = ("accepts", "at", "count", "limit", "listeners", "pass_name", "refused")
 
     def __init__(self) -> None:
         self.count = 0
         self.limit: int | None = None
+        self.accepts: Filter | None = None
+        self.at = ""
         self.refused = 0
         self.pass_name = ""
         self.listeners: list[Callable[[RewriteRecord], None]] = []
@@ -53,9 +64,17 @@ class Gate:
         """Note a rewrite that was undone because the limit is reached."""
         self.refused += 1
 
-    def passed(self, graph: Graph, law: str, node_name: str, edits: Sequence[Entry]) -> None:
-        """Number a rewrite and tell the listeners."""
+    def passed(
+        self,
+        graph: Graph,
+        law: str,
+        node_name: str,
+        edits: Sequence[Entry],
+        sources: Sequence[Node] = (),
+    ) -> None:
+        """Number a rewrite, note what it made its nodes from, and tell the listeners."""
         self.count += 1
+        note_sources(edits, sources)
         if self.listeners:
             record = RewriteRecord(self.count, self.pass_name, law, graph, node_name, tuple(edits))
             for listener in self.listeners:

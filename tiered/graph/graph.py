@@ -7,17 +7,26 @@ them: `graph.op`, `graph.constant`, `graph.replace`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import onnx
 
 from tiered.errors import ModelError
-from tiered.graph import edit_interface, edit_nodes, edit_values, links, replacing
+from tiered.graph import (
+    edit_interface,
+    edit_nodes,
+    edit_values,
+    links,
+    networks,
+    replacing,
+    surgery,
+    transplant,
+    unrolling,
+)
 from tiered.graph.node import Node, domain_of
 from tiered.graph.ordering import sort_nodes
-from tiered.graph.transplant import copy_nodes, dissolve
 from tiered.graph.value import Value
 
 if TYPE_CHECKING:
@@ -95,12 +104,14 @@ class Graph:
 
     def sees(self, value: Value) -> bool:
         """Tell whether a node of this graph may read the value."""
+        return value.graph is self or (value.graph is not None and self.is_within(value.graph))
+
+    def is_within(self, other: Graph) -> bool:
+        """Tell whether this graph is the other one, or nested in it at any depth."""
         graph: Graph | None = self
-        while graph is not None:
-            if value.graph is graph:
-                return True
+        while graph is not None and graph is not other:
             graph = graph.parent
-        return False
+        return graph is other
 
     # --- contents ---------------------------------------------------------------------------------
 
@@ -159,6 +170,14 @@ class Graph:
         found = self._by_op.get((domain, op_type))
         return tuple(found[key] for key in sorted(found)) if found else ()
 
+    def walk(self) -> Iterator[Node]:
+        """Yield the nodes of the graph, and of the bodies below it."""
+        pending = [self]
+        while pending:
+            graph = pending.pop()
+            yield from graph.nodes
+            pending += (body for node in reversed(graph.owners) for body in reversed(node.bodies))
+
     def topological_order(self) -> tuple[Node, ...]:
         """Return the nodes, producers first, and otherwise in their order.
 
@@ -175,6 +194,11 @@ class Graph:
         if self._dag is None:
             self._dag = links.build_dag(self)
         return self._dag.copy(as_view=True)
+
+    to_networkx = networks.to_networkx
+    subgraph = networks.subgraph
+    structural_hash = networks.structural_hash
+    is_isomorphic = networks.is_isomorphic
 
     @property
     def op(self) -> OpBuilder:
@@ -195,16 +219,18 @@ class Graph:
         return Graph(self.model, owner, attribute)
 
     add_node = edit_nodes.add_node
+    append_node = edit_nodes.append_node
     remove_node = edit_nodes.remove_node
     set_input = edit_nodes.set_input
     set_inputs = edit_nodes.set_inputs
     drop_outputs = edit_nodes.drop_outputs
+    set_outputs = edit_nodes.set_outputs
+    exchange_outputs = edit_nodes.exchange_outputs
     set_attribute = edit_nodes.set_attribute
     set_metadata = edit_nodes.set_metadata
     rename_node = edit_nodes.rename_node
     move_node = edit_nodes.move_node
     _insert = edit_nodes.insert
-    _new_output = edit_nodes.new_output
     _attach = edit_nodes.attach
     _detach = edit_nodes.detach
     _enter = edit_nodes.enter
@@ -212,6 +238,7 @@ class Graph:
     _write_input = edit_nodes.write_input
     _write_inputs = edit_nodes.write_inputs
     _write_outputs = edit_nodes.write_outputs
+    _write_exchanged = edit_nodes.write_exchanged
     _set_proto = edit_nodes.set_proto
     _write_named = edit_nodes.write_named
     _write_graph = edit_nodes.write_graph
@@ -220,6 +247,7 @@ class Graph:
     set_type = edit_values.set_type
     constant = edit_values.constant
     add_constant = edit_values.add_constant
+    append_constant = edit_values.append_constant
     remove_constant = edit_values.remove_constant
     set_constant = edit_values.set_constant
     move_constant = edit_values.move_constant
@@ -230,8 +258,15 @@ class Graph:
     _write_constant_graph = edit_values.write_constant_graph
 
     set_graph_inputs = edit_interface.set_graph_inputs
-    set_declarations = edit_interface.set_declarations
+    add_input = edit_interface.add_input
+    mark_input = edit_interface.mark_input
+    remove_input = edit_interface.remove_input
+    order_inputs = edit_interface.order_inputs
     set_graph_outputs = edit_interface.set_graph_outputs
+    add_output = edit_interface.add_output
+    remove_output = edit_interface.remove_output
+    order_outputs = edit_interface.order_outputs
+    set_declarations = edit_interface.set_declarations
     _write_graph_inputs = edit_interface.write_graph_inputs
     _write_declarations = edit_interface.write_declarations
     _declare_outputs = edit_interface.declare_outputs
@@ -244,53 +279,51 @@ class Graph:
     replace = replacing.replace
     splice = replacing.splice
     prune = replacing.prune
+    new_value = surgery.new_value
+    create_value = surgery.create_value
+    assign = surgery.assign
+    insert_before = surgery.insert_before
+    insert_after = surgery.insert_after
+    connect = surgery.connect
+    join = surgery.join
+    bypass = surgery.bypass
+    delete = surgery.delete
+    delete_value = surgery.delete_value
 
-    def dissolve(self, node: Node, body: Graph) -> list[Node]:
-        """Put what one of its bodies holds in the place of a node; return those nodes.
+    dissolve = transplant.dissolve
+    copy_nodes = transplant.copy_nodes
+    inline_call = transplant.inline_call
+    unroll = unrolling.unroll
 
-        Names that are not free here are made fresh; the outputs take over the node's names.
-
-        Raises:
-            ModelError: the body has inputs, or annotations that speak of its values.
-        """
-        return dissolve(node, body)
-
-    def copy_nodes(
-        self,
-        nodes: Iterable[Node],
-        stands: dict[Value, Value | None],
-        *,
-        prefix: str = "",
-        attributes: Mapping[str, onnx.AttributeProto] | None = None,
-    ) -> list[Node]:
-        """Copy nodes of any graph, with all that is nested in them, into this one.
-
-        Args:
-            nodes: producers first.
-            stands: what stands here for the values that the nodes read, None for an absent one; it
-                gets what they write. A value that is not in it is read as it is.
-            prefix: of all names: `prefix/name`.
-            attributes: what references to attributes stand for, by name: without an entry the
-                attribute is absent. None leaves references as they are.
-
-        Raises:
-            ModelError: an output of a body would be absent, or a value is not visible here.
-        """
-        return copy_nodes(nodes, self, stands, prefix=prefix, attributes=attributes)
+    def discard(self, value: Value | None) -> None:
+        """Remove a value that nobody reads any more, with what only it needed."""
+        if value is None or value.is_used:
+            return
+        if value.producer is not None:
+            self.prune([value.producer])
+        elif value.is_initializer and not value.is_graph_input:
+            value.owner.remove_constant(value)
 
     @contextmanager
     def rewrite(self, law: str, anchor: Node | Value) -> Iterator[None]:
-        """Make the edits of the block one numbered rewrite, which is undone beyond the limit."""
-        model, mark, label = self.model, self.model.mark(), anchor.label
+        """Make the edits of the block one numbered rewrite.
+
+        It is undone beyond the limit, and where it reaches out of the scope of the pass.
+        """
+        model, gate, mark, label = self.model, self.model.gate, self.model.mark(), anchor.label
+        gate.at = label
         yield
+        gate.at = ""
         edits = model.journal.since(mark)
         if not edits:
             return
-        if model.gate.is_open:
-            model.gate.passed(self, law, label, edits)
+        if gate.accepts is not None and not gate.accepts(anchor, edits):
+            model.undo_to(mark)
+        elif gate.is_open:
+            gate.passed(self, law, label, edits)
         else:
             model.undo_to(mark)
-            model.gate.refuse()
+            gate.refuse()
 
 
 class Function(Graph):
@@ -319,3 +352,9 @@ class Function(Graph):
     @property
     def opset_imports(self) -> dict[str, int]:
         return self._opset_imports
+
+    @property
+    def defaults(self) -> dict[str, onnx.AttributeProto]:
+        """Return the attributes that a call may leave out, with what they are then."""
+        assert isinstance(self.skeleton, onnx.FunctionProto)
+        return {proto.name: proto for proto in self.skeleton.attribute_proto}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import onnx
-from onnx import shape_inference
+from onnx import checker, shape_inference
 
 from tiered.graph.export import export_model, export_node
 from tiered.graph.graph import Function
@@ -35,7 +35,9 @@ MOST_PROPAGATED: Final = 1 << 20
 MOST_EXPANDED: Final = 10_000
 
 # What onnx raises for a model or node that it finds inconsistent; declared types then stand.
-_INFERENCE_FAILURES = (shape_inference.InferenceError, RuntimeError, ValueError, TypeError)
+_INFERENCE_FAILURES = (
+    shape_inference.InferenceError, checker.ValidationError, RuntimeError, ValueError, TypeError
+)  # fmt: skip
 
 
 def infer_value(value: Value) -> None:

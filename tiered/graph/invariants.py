@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tiered.graph.links import build_dag, slot_order
+from tiered.graph.ordering import producers, sort_nodes
 from tiered.graph.value import SLOT_BITS, Value
 
 if TYPE_CHECKING:
@@ -110,10 +111,13 @@ def _check_index(graph: Graph) -> Iterator[str]:
         yield f"graph {graph.name!r} does not know its nodes with bodies"
     if graph._order is not None:
         place = {node: at for at, node in enumerate(graph._order)}
-        if set(place) != set(graph.nodes):
+        if set(place) != set(graph.nodes) or any(
+            place[producer] > place[node]
+            for node in graph._order
+            for producer in producers(graph, node)
+        ):
             yield f"the topological order of graph {graph.name!r} is out of date"
-    graph._order = None
-    graph.topological_order()
+    sort_nodes(graph)
 
 
 def _check_dag(graph: Graph) -> Iterator[str]:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tiered.errors import ModelError
+
 if TYPE_CHECKING:
     from tiered.graph.node import Node
     from tiered.graph.value import Value
@@ -37,7 +39,7 @@ class Edit(IntEnum):
     SET_CONSTANT = 10  # value, tensor before
     SET_TYPE = 11  # value, type before
     RENAME_VALUE = 12  # value, name before
-    SET_GRAPH_INPUTS = 13  # graph, inputs before, infos before
+    SET_GRAPH_INPUTS = 13  # graph, inputs before, infos before, types before
     SET_GRAPH_OUTPUTS = 14  # graph, outputs before, infos before
     ADD_FUNCTION = 15  # function
     REMOVE_FUNCTION = 16  # function, position
@@ -46,6 +48,7 @@ class Edit(IntEnum):
     SET_IR_VERSION = 19  # model, version before
     SET_DECLARATIONS = 20  # graph, how many stayed, the others before, and what they spoke of
     FORGET_TYPES = 21  # model, what was known before
+    EXCHANGE_OUTPUTS = 22  # node, index, other node, other index
 
 
 NODE_EDITS = frozenset(
@@ -58,6 +61,7 @@ NODE_EDITS = frozenset(
         Edit.SET_PROTO,
         Edit.RENAME_NODE,
         Edit.MOVE_NODE,
+        Edit.EXCHANGE_OUTPUTS,
     }
 )
 """The edits whose subject is a node."""
@@ -125,6 +129,31 @@ class Journal:
             table[edit](*rest)
 
 
+class Snapshot:
+    """A state of a model that can be brought back, as long as it has not been undone itself."""
+
+    __slots__ = ("_journal", "_stamp")
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._stamp = journal.stamp()
+
+    @property
+    def mark(self) -> Mark:
+        """Return the place in the journal."""
+        return self._stamp.length
+
+    def restore(self) -> None:
+        """Undo every edit made since: the same objects are back in the same places.
+
+        Raises:
+            ModelError: edits that the snapshot holds were undone, so that it is no state any more.
+        """
+        if self._journal.kept_since(self._stamp) < self._stamp.length:
+            raise ModelError("the snapshot cannot be restored: edits before it were undone")
+        self._journal.undo_to(self._stamp.length)
+
+
 def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
     """Return the live nodes that edits touched: themselves, or what their values stand for."""
     found: dict[Node, None] = {}
@@ -133,6 +162,8 @@ def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
         edit, subject = entry[0], entry[1]
         if edit in NODE_EDITS:
             found[subject] = None
+            if edit is Edit.EXCHANGE_OUTPUTS:
+                found[entry[3]] = None
             if edit is Edit.SET_INPUT:
                 values.update(dict.fromkeys(value for value in entry[3:5] if value is not None))
             else:

@@ -5,6 +5,8 @@ Nothing here writes to the journal or to a proto; the primitives of `Graph` do, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tiered.graph.value import SLOT_BITS
@@ -114,6 +116,22 @@ def _count_down(counts: dict[Any, int], key: Any) -> bool:
         return False
     del counts[key]
     return True
+
+
+@contextmanager
+def unlinked(*values: Value) -> Iterator[None]:
+    """Take values out of everything that knows their users, while their place changes."""
+    uses = [(value, node, slot) for value in values for node, slot in value.users]
+    outputs = [(value, graph) for value in values for graph in value.output_of]
+    for value, node, slot in uses:
+        drop_use(value, node, slot)
+    for value, graph in outputs:
+        drop_output_use(value, graph)
+    yield
+    for value, graph in outputs:
+        add_output_use(value, graph)
+    for value, node, slot in uses:
+        add_use(value, node, slot)
 
 
 def link_inputs(node: Node) -> None:

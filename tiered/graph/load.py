@@ -16,11 +16,11 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from tiered.errors import ModelError
 from tiered.graph import links
+from tiered.graph.edit_interface import input_type
 from tiered.graph.graph import Function, Graph
 from tiered.graph.node import Node, domain_of
 from tiered.graph.schema import schema_of
 from tiered.graph.tensor import Tensor
-from tiered.graph.types import TensorType, ValueType, read_type, tensor_type
 from tiered.graph.value import NOT_INFERRED, SLOT_BITS, Value
 
 if TYPE_CHECKING:
@@ -62,10 +62,21 @@ def load_model(model: Model, proto: onnx.ModelProto) -> None:
     if "" not in model.opset_imports and any(domain == "" for domain, _ in main._by_op):
         raise ModelError(f"{model.label} imports no opset of the default domain, but uses it")
     for source in proto.functions:
-        function = Function(model, source)
-        _Loader(model).fill_function(function, source)
-        model.functions.append(function)
+        model.functions.append(load_function(model, source))
     _pin_training_names(model)
+
+
+def load_function(model: Model, source: onnx.FunctionProto) -> Function:
+    """Return the view of a local function, which is not yet one of the model's.
+
+    Raises:
+        ModelError: the model has a function of this id, or its nodes make no graph.
+    """
+    function = Function(model, source)
+    if model.function(*function.id) is not None:
+        raise ModelError(f"{model.label} has a local function {function.id} already")
+    _Loader(model).fill_function(function, source)
+    return function
 
 
 def _without(proto: Any, fields: frozenset[str], target: Any) -> Any:
@@ -120,7 +131,7 @@ class _Loader:
             if value.input_of is not None:
                 raise ModelError(f"graph {graph.name!r} lists the input {info.name!r} twice")
             value.input_of = graph
-            value._type = _of_each_turn(graph, read_type(info.type))
+            value._type = input_type(graph, info)
             graph._inputs.append(value)
             graph._input_infos.append(info)
         self._fill_nodes(graph, proto.node, scope, outer)
@@ -288,16 +299,6 @@ class _Loader:
             node.owner._owners[node.id] = node
             node.bodies = (*node.bodies, body)
             self._fill_graph(body, source, scopes)
-
-
-def _of_each_turn(graph: Graph, value_type: ValueType | None) -> ValueType | None:
-    """Forget the names of the dims of what a loop carries: they may differ from turn to turn."""
-    if graph.owner is None or graph.owner.op_type not in ("Loop", "Scan"):
-        return value_type
-    if not isinstance(value_type, TensorType) or value_type.shape is None:
-        return value_type
-    shape = tuple(dim if isinstance(dim, int) else None for dim in value_type.shape)
-    return tensor_type(value_type.dtype, shape)
 
 
 def _lookup(name: str, scopes: list[Scope]) -> Value | None:

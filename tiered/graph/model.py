@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,21 +12,21 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from tiered.errors import ModelError
-from tiered.graph.calls import call_graph
+from tiered.graph import calls
 from tiered.graph.export import export_model
 from tiered.graph.gate import Gate
 from tiered.graph.graph import Function, Graph
-from tiered.graph.journal import Edit, Journal, Mark, Stamp
+from tiered.graph.journal import Edit, Journal, Mark, Snapshot, Stamp
 from tiered.graph.knowledge import Knowledge
 from tiered.graph.links import leave_function
-from tiered.graph.load import load_model
+from tiered.graph.load import load_function, load_model
 from tiered.graph.names import Names
 from tiered.graph.symbols import Dims
 from tiered.graph.undo import undo_table
 from tiered.graph.value import Value
 
 if TYPE_CHECKING:
-    import networkx as nx
+    pass
 
 T = TypeVar("T")
 
@@ -163,9 +163,9 @@ class Model:
         wanted = (domain, name, overload)
         return next((entry for entry in self.functions if entry.id == wanted), None)
 
-    def call_graph(self) -> nx.DiGraph[Any]:
-        """Return who calls whom: `model.main` and function ids, with an edge to each callee."""
-        return call_graph(self)
+    call_graph = calls.call_graph
+    recursive_functions = calls.recursive_functions
+    expanded_size = calls.expanded_size
 
     def training_nodes(self) -> Iterator[onnx.NodeProto]:
         """Yield the nodes, at any depth, of the training graphs, which the view leaves alone."""
@@ -189,12 +189,17 @@ class Model:
         del self.functions[position]
         leave_function(function)
 
-    def add(self, function: Function) -> None:
-        """Add a local function."""
-        if self.function(*function.id) is not None:
-            raise ModelError(f"the model has a function {function.id} already")
+    def add(self, source: onnx.FunctionProto) -> Function:
+        """Add a local function, the last of them, and return it.
+
+        Raises:
+            ModelError: there is one of this id already, or its nodes make no graph.
+        """
+        with self.names.kept_on_error(), self.node_names.kept_on_error():
+            function = load_function(self, source)
         self.main._log(Edit.ADD_FUNCTION, function)
         self.functions.append(function)
+        return function
 
     def set_opset(self, domain: str, version: int | None, root: Graph | None = None) -> None:
         """Import a domain at a version, for the model or one function; None drops the import."""
@@ -221,10 +226,21 @@ class Model:
         refresh_types(self)
 
     def forget_types(self) -> None:
-        """Forget what was inferred, because the interface changed; asked for, it is inferred anew."""
+        """Forget what was inferred, as the interface changed; asked for, it is inferred anew."""
         before = Knowledge.of(self)
         self.main._log(Edit.FORGET_TYPES, self, before)
         before.forget(self)
+
+    def set_input_shapes(self, shapes: Mapping[str, Sequence[int | str]]) -> None:
+        """Give inputs other shapes: sizes or names, by input; the rest of the model follows.
+
+        Raises:
+            UsageError: there is no such input.
+            ShapeError: it has another rank or size, or the model only works with other sizes.
+        """
+        from tiered.graph.input_shapes import set_input_shapes
+
+        set_input_shapes(self, shapes)
 
     def check(self) -> None:
         """Hold the model against onnx.checker, without its weights.
@@ -259,6 +275,23 @@ class Model:
     def undo_to(self, mark: Mark) -> None:
         """Undo every edit made after the mark: the same objects are back in the same places."""
         self.journal.undo_to(mark)
+
+    def snapshot(self) -> Snapshot:
+        """Return the present state, to which `.restore()` brings the model back."""
+        return Snapshot(self.journal)
+
+    def copy(self, *, deep: bool = False) -> Model:
+        """Return another view of the model as it is now: with new objects, and without history.
+
+        Args:
+            deep: copy the weights too, which the views share otherwise: nobody writes to them.
+        """
+        proto = self.to_proto()
+        if deep:
+            whole = onnx.ModelProto()
+            whole.CopyFrom(proto)
+            proto = whole
+        return type(self).from_proto(proto, folder=self.folder, source=self.source)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

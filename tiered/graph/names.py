@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tiered.errors import ModelError
+
+if TYPE_CHECKING:
+    from tiered.graph.graph import Graph
+    from tiered.graph.value import Value
+
 
 class Names:
     """A multiset of names; sibling bodies may each own the same one."""
@@ -15,6 +25,16 @@ class Names:
 
     def __contains__(self, name: str) -> bool:
         return name in self._taken
+
+    @contextmanager
+    def kept_on_error(self) -> Iterator[None]:
+        """Give back what the block took if it raises; the exception goes on."""
+        taken = dict(self._taken)
+        try:
+            yield
+        except BaseException:
+            self._taken = taken
+            raise
 
     def is_unique(self, name: str) -> bool:
         """Tell whether exactly one thing bears the name."""
@@ -44,3 +64,33 @@ class Names:
             number += 1
         self._next[base] = number
         return f"{base}_{number}"
+
+
+def check_free(graph: Graph, name: str, bearer: Value | None = None) -> None:
+    """Hold a new name of a value against those that its graph, graphs above and bodies below have.
+
+    Args:
+        graph: where the value is, or will be.
+        name: what it will be called.
+        bearer: the value, if it is in the model already.
+
+    Raises:
+        ModelError: the name is empty or taken: it would hide another value, or be hidden by it.
+    """
+    if not name:
+        raise ModelError(f"a value of graph {graph.name!r} needs a name that is not empty")
+    if name not in graph.model.names:
+        return
+    if graph.value(name) not in (None, bearer) or _is_below(graph, name, bearer):
+        raise ModelError(f"graph {graph.name!r} has a value {name!r} already, or sees one")
+
+
+def _is_below(graph: Graph, name: str, bearer: Value | None) -> bool:
+    pending = [graph]
+    while pending:
+        for owner in pending.pop()._owners.values():
+            for body in owner.bodies:
+                if body._values.get(name) not in (None, bearer):
+                    return True
+                pending.append(body)
+    return False

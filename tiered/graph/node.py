@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
+from onnx.defs import OpSchema
 
 from tiered.errors import ModelError
+from tiered.graph import surgery
 from tiered.graph.schema import Schema, decode_attribute, default_of, schema_of
 from tiered.graph.tensor import Tensor
 
@@ -36,12 +38,14 @@ class Node:
         "_constant",
         "_inputs",
         "_outputs",
+        "_scratch",
         "bodies",
         "domain",
         "graph",
         "id",
         "op_type",
         "proto",
+        "sources",
     )
 
     def __init__(self, serial: int, graph: Graph, proto: onnx.NodeProto) -> None:
@@ -57,9 +61,16 @@ class Node:
         # Values of the graphs above that the bodies read, with the number of reads.
         self._captured: dict[Value, int] | None = None
         self._constant: Tensor | object | None = _MISSING
+        self._scratch: dict[str, Any] | None = None
+        # What a rewrite made the node from; nothing for one of the file.
+        self.sources: tuple[Node, ...] = ()
 
     def __hash__(self) -> int:
         return self.id
+
+    def __lt__(self, other: Node) -> bool:
+        """Compare serial numbers: some algorithms of networkx need an order of nodes."""
+        return self.id < other.id
 
     def __repr__(self) -> str:
         return f"<{'' if self.graph else 'removed '}{self.op_type} {self.label!r}>"
@@ -85,6 +96,13 @@ class Node:
     def label(self) -> str:
         """Return the name, or for a nameless node the name of its first output."""
         return self.proto.name or next((name for name in self.proto.output if name), "")
+
+    @property
+    def origins(self) -> tuple[Node, ...]:
+        """Return the nodes of the file that the node was made from; itself if it is one of them."""
+        from tiered.graph.provenance import origins_of
+
+        return origins_of(self)
 
     # --- operands ---------------------------------------------------------------------------------
 
@@ -122,6 +140,24 @@ class Node:
     def is_pinned(self) -> bool:
         """Tell whether training info or a quantization annotation speaks of an output by name."""
         return any(value is not None and value.pins > 0 for value in self._outputs)
+
+    @property
+    def predecessors(self) -> list[Node]:
+        """Return the nodes that this one or its bodies read, in the order of the operands."""
+        return surgery.predecessors(self)
+
+    @property
+    def successors(self) -> list[Node]:
+        """Return the nodes of the graph that read this one, or whose bodies do, by output."""
+        return surgery.successors(self)
+
+    def is_optional(self, index: int) -> bool:
+        """Tell whether the operator can do without input `index`; not known operators cannot."""
+        schema = self.schema
+        if schema is None:
+            return False
+        formal = schema.inputs[min(index, len(schema.inputs) - 1)]
+        return formal.option == OpSchema.FormalParameterOption.Optional
 
     def operand(self, name: str | int) -> Value | None:
         """Return an operand by its name or place in the operator's newest form, None if absent.
@@ -215,6 +251,13 @@ class Node:
     @property
     def metadata(self) -> dict[str, str]:
         return {entry.key: entry.value for entry in self.proto.metadata_props}
+
+    @property
+    def scratch(self) -> dict[str, Any]:
+        """Return notes of passes for passes: never exported, not in the journal."""
+        if self._scratch is None:
+            self._scratch = {}
+        return self._scratch
 
     def constant_tensor(self) -> Tensor | None:
         """Return what a Constant node holds; None if the call of a function decides it."""

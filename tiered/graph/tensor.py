@@ -140,7 +140,7 @@ class Tensor:
         return Tensor.of(result) if same else None
 
     def key(self) -> tuple[Any, ...]:
-        """Return what is equal for two tensors exactly when their bits are; large ones are hashed."""
+        """Return what is equal for two tensors exactly if their bits are; large ones are hashed."""
         if self._key is not None:
             return self._key
         if self.dtype == onnx.TensorProto.STRING:

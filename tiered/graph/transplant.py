@@ -9,29 +9,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import onnx
 
 from tiered.errors import ModelError
+from tiered.graph.calls import new_imports
 from tiered.graph.types import read_type, without_symbols
 from tiered.graph.value import Value
 
 if TYPE_CHECKING:
-    from tiered.graph.graph import Graph
+    from tiered.graph.graph import Function, Graph
     from tiered.graph.node import Node
 
 Stands = MutableMapping[Value, "Value | None"]
 """What each value of the original is in the copy; None for one that is absent there."""
 
+SharedConstants = MutableMapping["tuple[Node, Graph]", Value]
+"""By Constant node of a function, and root of the graph that reads it: the constant there."""
 
-def dissolve(node: Node, body: Graph) -> list[Node]:
-    """Put what one of its bodies holds in the place of a node; return the nodes, producers first.
+LONGEST_PREFIX: Final = 200
+"""Longer names of calls are not put before the names of what replaces them."""
+
+SHARED_BYTES: Final = 1024
+"""Constants of functions with more bytes are not copied for each call."""
+
+
+def dissolve(graph: Graph, node: Node, body: Graph) -> list[Node]:
+    """Put what one of its bodies holds in the place of a node; return those nodes.
+
+    Names that are not free here are made fresh; the outputs take over the node's names.
 
     Raises:
         ModelError: the body has inputs, or annotations that speak of its values.
     """
-    graph = node.owner
     assert body in node.bodies
     if body.inputs or body.annotations:
         raise ModelError(f"body {body.name!r} has inputs or annotations, and cannot be dissolved")
@@ -83,28 +94,69 @@ def _make_unique(value: Value) -> None:
         value.owner.rename_value(value, names.fresh(value.name))
 
 
+def inline_call(
+    graph: Graph, node: Node, function: Function, shared: SharedConstants
+) -> list[Node]:
+    """Put the body of a local function in the place of a call of it; return the new nodes.
+
+    Names become `call/name`. Attribute references become what the call gives, else the function's
+    default, else they go. Large constants are there once for all calls, in the graph at the root.
+    The caller sees to it that the opsets agree and that no output is an input that is absent.
+
+    Args:
+        graph: the graph of the call.
+        node: the call.
+        function: what it calls.
+        shared: what the large constants became so far; for the next call.
+    """
+    root, model = graph.root, graph.model
+    for domain, version in new_imports(function, root).items():
+        model.set_opset(domain, version, root)
+    given = {proto.name: proto for proto in node.proto.attribute}
+    attributes = {**function.defaults, **given}
+    stands: Stands = {value: node.input(at) for at, value in enumerate(function.inputs)}
+    nodes = []
+    for inner in function.topological_order():
+        tensor = inner.constant_tensor() if inner.op_type == "Constant" else None
+        if tensor is None or tensor.nbytes <= SHARED_BYTES:
+            nodes.append(inner)
+            continue
+        constant = shared.get((inner, root))
+        if constant is None or constant.graph is None:
+            name = f"{function.function_name}/{inner.output.name}"
+            constant = shared[inner, root] = root.constant(tensor, name)
+        stands[inner.output] = constant
+    # Calls in calls in calls would make names that are longer than the code.
+    prefix = node.name if 0 < len(node.name) <= LONGEST_PREFIX else function.function_name
+    copies = graph.copy_nodes(nodes, stands, prefix=prefix, attributes=attributes)
+    own = [output for copy in copies for output in copy.outputs]
+    graph.splice(node, [stands[value] for value in function.outputs], own)
+    graph.prune(reversed(copies))
+    return copies
+
+
 def copy_nodes(
-    nodes: Iterable[Node],
     graph: Graph,
+    nodes: Iterable[Node],
     stands: Stands,
     *,
     prefix: str = "",
     attributes: Mapping[str, onnx.AttributeProto] | None = None,
 ) -> list[Node]:
-    """Copy nodes, with all that is nested in them, into a graph; return the copies.
+    """Copy nodes of any graph, with all that is nested in them, into this one.
 
     Args:
-        nodes: producers first.
         graph: where the copies go.
-        stands: what stands for the values that the nodes read; it gets what they write. A value
-            that is not in it is read as it is.
+        nodes: producers first.
+        stands: what stands here for the values that the nodes read, None for an absent one; it gets
+            what they write. A value that is not in it is read as it is.
         prefix: of all names: `prefix/name`.
-        attributes: what the references of attributes stand for, by name: a reference to another
-            name makes the attribute absent. None leaves references as they are.
+        attributes: what references to attributes stand for, by name: without an entry the attribute
+            is absent. None leaves references as they are.
 
     Raises:
-        ModelError: an output of a body would be absent, a value is not visible in the graph, or
-            the graph is inside of one of the nodes.
+        ModelError: an output of a body would be absent, a value is not visible here, or the graph
+            is inside of one of the nodes.
     """
     nodes = list(nodes)
     around = graph.owner
@@ -134,6 +186,8 @@ class _Copier:
         names, outputs = graph.model.node_names, self._fresh(graph, node.outputs)
         proto.name = names.fresh(self._named(node.name or node.op_type))
         inputs = [None if value is None else self._read(value) for value in node.inputs]
+        while inputs and inputs[-1] is None and node.inputs[len(inputs) - 1] is not None:
+            inputs.pop()
         copy = graph._insert(proto, inputs, outputs, [body.attribute for body in node.bodies])
         for value, new in zip(node.outputs, copy.outputs, strict=True):
             if value is not None and new is not None:

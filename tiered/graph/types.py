@@ -108,13 +108,17 @@ def read_type(proto: onnx.TypeProto) -> ValueType | None:
     return tensor_type(tensor.elem_type, tuple(_read_dim(dim) for dim in tensor.shape.dim))
 
 
+# What some exporters write for each dim they do not know: two of these are not one size.
+_NO_NAMES = frozenset({"", "*", "-1", "?", "None", "any", "none", "null", "unk", "unknown"})
+
+
 def _read_dim(dim: onnx.TensorShapeProto.Dimension) -> Dim:
     kind = dim.WhichOneof("value")
     if kind == "dim_value":
         # Some exporters write -1 for "unknown": it is not a size.
         return dim.dim_value if dim.dim_value >= 0 else None
     if kind == "dim_param":
-        return dim.dim_param or None
+        return None if dim.dim_param in _NO_NAMES else dim.dim_param
     return None
 
 
@@ -141,9 +145,9 @@ def write_type(value_type: ValueType | None) -> onnx.TypeProto:
 def believed_type(declared: ValueType | None, inferred: ValueType | None) -> ValueType | None:
     """Return what to believe of a value: what follows from the inputs, before what a file says.
 
-    Files exist whose inputs were made dynamic and whose inner shapes still speak of batch 1; to fold
-    such a size would bake it in. A declaration counts where nothing is inferred, as for the outputs
-    of operators that onnx does not know.
+    Files exist whose inputs were made dynamic and whose inner shapes still speak of batch 1; to
+    fold such a size would bake it in. A declaration counts where nothing is inferred, as for the
+    outputs of operators that onnx does not know.
     """
     if declared is None or inferred is None:
         return declared or inferred

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tiered.graph.journal import Edit
-from tiered.graph.links import enter_function
+from tiered.graph.links import enter_function, leave_function
 
 if TYPE_CHECKING:
     import onnx
@@ -37,6 +37,9 @@ def undo_table(model: Model) -> dict[Edit, Callable[..., None]]:
     def set_outputs(node: Node, before: list[Value | None], proto: onnx.NodeProto) -> None:
         node.owner._write_outputs(node, before, proto)
 
+    def exchange_outputs(one: Node, index: int, other: Node, place: int) -> None:
+        one.owner._write_exchanged(one, index, other, place)
+
     def set_proto(node: Node, before: onnx.NodeProto) -> None:
         node.proto = before
         node.forget_attributes()
@@ -65,8 +68,12 @@ def undo_table(model: Model) -> dict[Edit, Callable[..., None]]:
     def rename_value(value: Value, before: str) -> None:
         value.owner._write_name(value, before)
 
-    def set_graph_inputs(graph: Graph, before: list[Value], infos: list[Any]) -> None:
+    def set_graph_inputs(
+        graph: Graph, before: list[Value], infos: list[Any], types: list[tuple[Value, Any]]
+    ) -> None:
         graph._write_graph_inputs(before, infos)
+        for value, value_type in types:
+            value._type = value_type
 
     def set_graph_outputs(graph: Graph, before: list[Value], infos: list[Any]) -> None:
         graph._write_graph_outputs(before, infos)
@@ -83,6 +90,7 @@ def undo_table(model: Model) -> dict[Edit, Callable[..., None]]:
 
     def add_function(function: Function) -> None:
         model.functions.remove(function)
+        leave_function(function)
 
     def remove_function(function: Function, position: int) -> None:
         model.functions.insert(position, function)
@@ -102,6 +110,7 @@ def undo_table(model: Model) -> dict[Edit, Callable[..., None]]:
         Edit.SET_INPUT: set_input,
         Edit.SET_INPUTS: set_inputs,
         Edit.SET_OUTPUTS: set_outputs,
+        Edit.EXCHANGE_OUTPUTS: exchange_outputs,
         Edit.SET_PROTO: set_proto,
         Edit.RENAME_NODE: rename_node,
         Edit.MOVE_NODE: move_node,

@@ -110,6 +110,12 @@ class Value:
         return [Use(users[key], key & _SLOT_MASK) for key in keys]
 
     @property
+    def readers(self) -> list[Node]:
+        """Return the nodes of the value's own graph that read it, themselves or in their bodies."""
+        found = {node for node in self._users.values() if node.graph is self.graph}
+        return sorted(found.union(self._captures or ()), key=lambda node: node.id)
+
+    @property
     def n_users(self) -> int:
         """Return the number of uses by nodes; a node that reads the value twice counts twice."""
         return len(self._users)

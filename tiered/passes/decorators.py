@@ -7,10 +7,12 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, TypedDict, Unpack
 
 from tiered.errors import UsageError
 from tiered.options import checked_options, options_of
+from tiered.passes.conditions import Conditions, condition_of
 from tiered.passes.kinds import FunctionPass, ModulePass, RewritePass
 from tiered.registry import PassInfo
 from tiered.rewrite import Pattern, Rule
@@ -37,6 +39,10 @@ class Declared(TypedDict, total=False):
     """Whether it changes inputs, outputs or their types."""
     analysis: bool
     """Whether it only looks: the journal must stay empty."""
+    requires: Callable[..., object] | None
+    """A function `(graph, ctx)`, of a module pass `(model, ctx)`, that must hold before it runs."""
+    ensures: Callable[..., object] | None
+    """The same, for after it; if it does not hold, the pass is undone."""
 
 
 def rewrite(
@@ -60,7 +66,8 @@ def rewrite(
     def decorate(function: Callable[..., Any]) -> RewritePass:
         info = _info(function, "rewrite", opt_level, declared)
         rule = Rule(info.name, pattern, function, info.law or str(pattern))
-        return RewritePass(info=info, _options=_defaults(info), rule=rule)
+        conditions = _conditions(declared, info.name)
+        return RewritePass(info=info, _options=_defaults(info), rule=rule, conditions=conditions)
 
     return decorate
 
@@ -71,7 +78,8 @@ def function_pass(
     """Make a pass of a function `(graph, ctx, *, options)`, which is called with each graph.
 
     It edits the graph in place and returns None, or a `Skip`. A class with `transform_graph(graph,
-    ctx)` will do too: its constructor's parameters are the options, and each graph gets a new one.
+    ctx)`, and `requires` and `ensures` of the same arguments if it likes, will do too: its
+    constructor's parameters are the options, and each graph gets a new one.
 
     Args:
         opt_level: the level from which on it runs; None is opt-in.
@@ -84,7 +92,9 @@ def function_pass(
     def decorate(function: Callable[..., Any]) -> FunctionPass:
         info = _info(function, "function", opt_level, declared)
         body = _body(function, "transform_graph", info.name)
-        return FunctionPass(info=info, _options=_defaults(info), function=body)
+        conditions = _conditions(declared, info.name)
+        options = _defaults(info)
+        return FunctionPass(info=info, _options=options, function=body, conditions=conditions)
 
     return decorate
 
@@ -94,7 +104,7 @@ def module_pass(
 ) -> Callable[[Callable[..., Any]], ModulePass]:
     """Make a pass of a function `(model, ctx, *, options)`, which edits the whole model in place.
 
-    A class with `transform_module(model, ctx)` will do too.
+    A class with `transform_module(model, ctx)` will do too, as for `function_pass`.
 
     Args:
         opt_level: the level from which on it runs; None is opt-in.
@@ -107,12 +117,21 @@ def module_pass(
     def decorate(function: Callable[..., Any]) -> ModulePass:
         info = _info(function, "module", opt_level, declared)
         body = _body(function, "transform_module", info.name)
-        return ModulePass(info=info, _options=_defaults(info), function=body)
+        conditions = _conditions(declared, info.name)
+        options = _defaults(info)
+        return ModulePass(info=info, _options=options, function=body, conditions=conditions)
 
     return decorate
 
 
 # --- what is known of a pass ----------------------------------------------------------------------
+
+
+def _conditions(declared: Declared, name: str) -> Conditions:
+    return Conditions(
+        condition_of(declared.get("requires"), "requires", name),
+        condition_of(declared.get("ensures"), "ensures", name),
+    )
 
 
 def _defaults(info: PassInfo) -> dict[str, Any]:
@@ -206,7 +225,14 @@ def _body(function: Callable[..., Any], method: str, name: str) -> Callable[...,
         raise UsageError(f"{name}: the class of a pass has a method {method}(self, ..., ctx)")
 
     def body(subject: Any, ctx: Any, **options: Any) -> Any:
-        return getattr(function(**options), method)(subject, ctx)
+        instance = function(**options)
+        conditions = Conditions(
+            condition_of(getattr(instance, "requires", None), "requires", name),
+            condition_of(getattr(instance, "ensures", None), "ensures", name),
+        )
+        return conditions.around(
+            partial(getattr(instance, method), subject, ctx), subject, ctx, name
+        )
 
     return body
 

@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
 from tiered.context import LISTENER, PassContext
+from tiered.control.checks import Check
 from tiered.control.decision import Decision, Place
 from tiered.control.hooks import Watch
-from tiered.control.report import PassResult
-from tiered.errors import PassError, TieredError
+from tiered.control.report import PassResult, Remark
+from tiered.errors import PassError, PostconditionError, TieredError
 from tiered.graph import Model, Node, RewriteRecord
+from tiered.passes.interrupts import interrupted_between_edits
 from tiered.passes.memory import memory_of
-from tiered.passes.recording import Allows, PassRun
+from tiered.passes.recording import PassRun
+from tiered.passes.scoped import Allows
 from tiered.registry import registry
 
 if TYPE_CHECKING:
@@ -37,7 +40,12 @@ def execute(pass_: Pass, model: Model, ctx: PassContext, place: Place) -> None:
         TieredError: a check or verification failed, or something was used wrongly.
     """
     is_bare = not PassContext.is_active()
-    with _entered(ctx) as context, _limited(model, context), model.transaction():
+    with (
+        interrupted_between_edits(),
+        _entered(ctx) as context,
+        _limited(model, context),
+        model.transaction(),
+    ):
         Execution(model, context).execute(pass_, place)
     if is_bare and not (last := ctx.report.results[-1]).ran:
         # Nobody holds this context, so nobody could ask it why nothing happened.
@@ -77,6 +85,7 @@ class Execution:
         self._reports = [context.report for context in ctx.chain]
         self._following: list[str] = []
         settings = tuple(sorted((key, repr(value)) for key, value in ctx.config_set.items()))
+        self._checks_view = ctx.config["debug.check_view"]
         self._settings = (ctx.opt_level, ctx.backend, settings)
 
     def execute(self, pass_: Pass, place: Place) -> tuple[str, ...]:
@@ -90,8 +99,17 @@ class Execution:
         if decision and (missing := self._run_dependencies(pass_, place, changed)):
             decision = Decision(False, f"needs {missing}, which did not run to its end")
         if not decision:
-            self._record(PassResult(pass_.info, pass_.text, False, decision.reason))
             self.watch.skipped(pass_.info, decision)
+            self._record(
+                PassResult(
+                    pass_.info,
+                    pass_.text,
+                    False,
+                    decision.reason,
+                    needed_by=place.needed_by,
+                    model=self.memory.serial,
+                )
+            )
             return tuple(changed)
         own = self._attempt(pass_, place, decision)
         followers = self._run_followers(pass_, place) if own else NOTHING
@@ -141,15 +159,24 @@ class Execution:
         before, length, rewrites = journal.stamp(), len(journal), gate.count
         made_before, started = len(memory.changed_by), time.perf_counter()
         result = partial(
-            PassResult, pass_.info, pass_.text, True, decision.reason, model=memory.serial
+            PassResult,
+            pass_.info,
+            pass_.text,
+            True,
+            decision.reason,
+            needed_by=place.needed_by,
+            model=memory.serial,
         )
         try:
             self._transact(run, decision)
-        except Exception as error:
+        except BaseException as error:
             del memory.changed_by[made_before:]
             seconds = time.perf_counter() - started
-            self._record(result(seconds=seconds, error=f"{type(error).__name__}: {error}"))
-            if self.ctx.on_error == "raise":
+            try:
+                self._record(result(seconds=seconds, error=f"{type(error).__name__}: {error}"))
+            except TieredError as late:
+                error.add_note(f"and in a hook that was told of it: {late}")
+            if self.ctx.on_error == "raise" or not isinstance(error, Exception):
                 raise
             return NOTHING
         seconds = time.perf_counter() - started
@@ -171,14 +198,17 @@ class Execution:
 
     def _transact(self, run: PassRun, decision: Decision) -> None:
         """Run a pass between its hooks; if it or one of them raises, the model is as it was."""
-        info = run.pass_.info
+        info, journal = run.pass_.info, self.model.journal
         waiting = self.watch.before(info)
         try:
             with self.model.transaction():
+                before = journal.stamp()
                 if info.kind == "pipeline":
                     run.pass_.run(self.model, self, run)
                 else:
                     self._run_leaf(run, decision)
+                if run.place.checks and info.kind != "pipeline" and journal.moved_since(before):
+                    self.check(run.place.checks, PostconditionError, f"after {run.pass_}")
                 told, waiting = waiting, []
                 self.watch.after(info, told)
         except BaseException as error:
@@ -198,6 +228,8 @@ class Execution:
             run.pass_.run(self.model, self, run)
             if info.analysis and journal.moved_since(before):
                 raise PassError(f"{info.name} is an analysis, but it edited the model")
+            if self._checks_view:
+                self.model.check_view()
         # A rule leaves nothing to do for itself; a function may find more in what it made.
         is_done = info.kind == "rewrite" or not journal.moved_since(before)
         if is_done and gate.refused == refused and gate.is_open:
@@ -207,8 +239,9 @@ class Execution:
 
     def _key(self, pass_: Pass, decision: Decision) -> object:
         """Return what, with the model, decides the outcome of a run; it must hold no node."""
-        # Function passes see the context, so what it says may matter to them.
-        settings = self._settings if pass_.info.kind == "function" else None
+        # Function passes and conditions see the context, so what it says may matter to them.
+        sees = pass_.info.kind == "function" or getattr(pass_, "conditions", None)
+        settings = self._settings if sees else None
         return pass_.text, hash(pass_.scope), decision.nodes, settings
 
     @contextmanager
@@ -221,7 +254,7 @@ class Execution:
             if tells:
                 self.watch.rewrote(info, record)
 
-        before, gate.pass_name = gate.pass_name, info.name
+        before, gate.pass_name, gate.at = gate.pass_name, info.name, ""
         gate.listeners.append(listen)
         token = LISTENER.set(run)
         try:
@@ -240,11 +273,30 @@ class Execution:
             error.add_note(f"in pass {run.pass_}{self._history()}")
             raise
         except Exception as error:
-            number = self.model.gate.count + 1
+            gate = self.model.gate
+            where = f"rewrite #{gate.count + 1}" + (f", node {gate.at!r}," if gate.at else "")
             raise PassError(
-                f"{run.pass_} failed at rewrite #{number} of {self.model.label}: "
+                f"{run.pass_} failed at {where} of {self.model.label}: "
                 f"{type(error).__name__}: {error}{self._history()}"
             ) from error
+
+    def check(self, checks: Iterable[Check], kind: type[PassError], when: str) -> None:
+        """Ask checks about the model; those that are suppressed only say so.
+
+        Raises:
+            PassError: of the given kind: one failed.
+        """
+        for check in checks:
+            try:
+                check.hold(self.model, kind, when)
+            except PassError as error:
+                if not check.suppressed:
+                    error.add_note(self._history().strip() or "changed before it by no pass")
+                    raise
+                text = f"{error} (suppressed)"
+                for report in self._reports:
+                    report.notes.append(Remark("check", "", text))
+                _LOG.warning("%s", text)
 
     def _history(self) -> str:
         made = list(dict.fromkeys(self.memory.changed_by))
@@ -253,6 +305,7 @@ class Execution:
     def _record(self, result: PassResult) -> None:
         for report in self._reports:
             report.results.append(result)
+        self.watch.result(result)
 
 
 def _allows(pass_: Pass, decision: Decision) -> Allows | None:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tiered.graph import Edit, Graph, Model, Node
-from tiered.graph.journal import Entry
+from tiered.graph import Graph, Model
 from tiered.passes.base import Pass
-from tiered.passes.recording import Allows, PassRun
+from tiered.passes.conditions import Conditions
+from tiered.passes.recording import PassRun
+from tiered.passes.scoped import OUTSIDE, Allows, Inside, scoped
 from tiered.rewrite import Match, Rule, Skip, apply_rule
 
 if TYPE_CHECKING:
     from tiered.passes.execution import Execution
-
-OUTSIDE = Skip("not wholly inside the scope")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -24,17 +24,34 @@ class RewritePass(Pass):
     """One rule, wherever its pattern matches, until it matches nowhere any more."""
 
     rule: Rule
+    conditions: Conditions = Conditions()
 
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
         """Apply the rule to what was edited since it last looked."""
+        graphs = self._graphs(model, execution, run) if self.conditions else None
         apply_rule(
             self.rule,
             model,
             self.options,
-            since=run.looked,
+            graphs=graphs,
+            # A graph that was not ready before must be looked at from its beginning.
+            since=run.looked if graphs is None else None,
             on_skip=run.missed,
             accept=None if run.allows is None else _filter(run.allows),
         )
+        for graph in filter(_is_attached, graphs or ()):
+            self.conditions.hold_after(graph, execution.ctx, self.name)
+
+    def _graphs(self, model: Model, execution: Execution, run: PassRun) -> list[Graph]:
+        """Return the graphs that are as the pass requires them."""
+        ready = []
+        for graph in model.graphs():
+            skip = self.conditions.skip_of(graph, execution.ctx, self.name)
+            if skip is None:
+                ready.append(graph)
+            else:
+                run.say("missed", skip)
+        return ready
 
 
 def _filter(allows: Allows) -> Callable[[Match], Skip | None]:
@@ -46,15 +63,18 @@ class FunctionPass(Pass):
     """A function of one graph, called with each: the main graph, bodies, local functions."""
 
     function: Callable[..., Any]
+    conditions: Conditions = Conditions()
 
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
         """Call the function with every graph that is still there when its turn comes."""
-        for graph in tuple(model.graphs()):
-            if not _is_attached(graph):
-                continue
-            with one_rewrite(self, graph, run):
-                outcome = self.function(graph, execution.ctx, **self.options)
-                run.returned(outcome, graph)
+        ctx = execution.ctx
+        with scoped(model, run) as inside:
+            for graph in tuple(model.graphs()):
+                if not _is_attached(graph):
+                    continue
+                with one_rewrite(self, graph, run, inside):
+                    call = partial(self.function, graph, ctx, **self.options)
+                    run.returned(self.conditions.around(call, graph, ctx, self.name), graph)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -62,12 +82,14 @@ class ModulePass(Pass):
     """A function of the whole model."""
 
     function: Callable[..., Any]
+    conditions: Conditions = Conditions()
 
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
         """Call the function with the model."""
-        with one_rewrite(self, model.main, run):
-            outcome = self.function(model, execution.ctx, **self.options)
-            run.returned(outcome, model)
+        ctx = execution.ctx
+        with one_rewrite(self, model.main, run, None):
+            call = partial(self.function, model, ctx, **self.options)
+            run.returned(self.conditions.around(call, model, ctx, self.name), model)
 
 
 def _is_attached(graph: Graph) -> bool:
@@ -81,18 +103,18 @@ def _is_attached(graph: Graph) -> bool:
 
 
 @contextmanager
-def one_rewrite(pass_: Pass, graph: Graph, run: PassRun) -> Iterator[None]:
+def one_rewrite(pass_: Pass, graph: Graph, run: PassRun, inside: Inside | None) -> Iterator[None]:
     """Make the block one numbered rewrite, unless it numbers its own with `graph.rewrite`.
 
     It is undone beyond the limit, and where it reaches out of the scope.
     """
     model, gate = graph.model, graph.model.gate
-    mark, count, first_new = model.mark(), gate.count, model.peek_serial()
+    mark, count = model.mark(), gate.count
     yield
     edits = model.journal.since(mark)
     if not edits:
         return
-    if run.allows is not None and not _is_inside(edits, run.allows, first_new):
+    if inside is not None and not inside.holds_all(edits):
         model.undo_to(mark)
         run.say("missed", OUTSIDE)
     elif gate.count == count and not pass_.info.analysis:
@@ -101,14 +123,3 @@ def one_rewrite(pass_: Pass, graph: Graph, run: PassRun) -> Iterator[None]:
         else:
             model.undo_to(mark)
             gate.refuse()
-
-
-def _is_inside(edits: Sequence[Entry], allows: Allows, first_new: int) -> bool:
-    """Tell whether edits touch only nodes that are new or inside, and readers of such nodes."""
-    for edit, subject, *rest in edits:
-        if not isinstance(subject, Node) or subject.id >= first_new or allows(subject):
-            continue
-        producer = rest[1].producer if edit is Edit.SET_INPUT and rest[1] is not None else None
-        if producer is None or not (producer.id >= first_new or allows(producer)):
-            return False
-    return True

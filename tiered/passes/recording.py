@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +10,11 @@ from tiered.control.decision import Place
 from tiered.control.report import NodeNote, note_of
 from tiered.errors import UsageError
 from tiered.graph import Node, Stamp
+from tiered.passes.scoped import Allows
 from tiered.rewrite import Skip
 
 if TYPE_CHECKING:
     from tiered.passes.base import Pass
-
-Allows = Callable[[Node], bool]
 
 
 @dataclass(slots=True)

@@ -12,31 +12,69 @@ import functools
 from tiered.pipeline.sequential import Sequential
 
 DEFAULT: tuple[str, ...] = (
-    # Parked: makes overridable initializers constants, which all that follows can then use.
+    # Parked: what changes the interface, before anything relies on it.
     "remove_initializer_from_input",
+    "const_input_shape",
+    "const_batch_size",
+    "truncate_on_var",
+    # Order and names that every runtime takes: sorted, and no name twice.
+    "topological_sort",
+    "unique_name_for_nodes{unnamed=false}",
+    # What nothing calls need not be looked at.
+    "remove_unused_functions",
+    # Everything after it sees one flat graph; what it leaves uncalled goes with it.
+    "inline",
     # Nearly every guard asks for dtypes and shapes.
     "infer_shapes",
     # What only training needs goes first: a Dropout hides what stands on both sides of it.
+    "batchnorm_workaround",
     "simplify_inference",
     "eliminate_identity",
     # Nothing later need look at what is dead already.
     "eliminate_deadend",
-    # One form of constant, and each of them once, before anything compares operands.
+    # One form of constant, as far out as it can stand, and each of them once.
     "extract_constant_to_initializer",
+    "move_subgraph_initializer",
     "eliminate_duplicate_initializer",
-    # Each of these makes work for the others; folding last, because it sees what they left.
+    # Parked: the inverse of the pass above, for those who change weights one by one.
+    "format_parameter",
+    # One way to write an operand, so that the patterns below need one form.
+    "normalize_axes",
+    "replace_clip_empty_inputs",
+    "replace_castlike_with_cast",
+    # Each makes work for the others, so they run until nothing changes.
     "fix("
-    "eliminate_nop_cast,fuse_consecutive_cast,"
-    "eliminate_nop_reshape,eliminate_nop_expand,eliminate_nop_pad,fuse_consecutive_reshape,"
-    "eliminate_nop_transpose,fuse_consecutive_transpose,"
-    "trace_folding,fold_constant,eliminate_identity,infer_shapes)",
+    # Casts, before the shapes and values behind them are asked for.
+    "eliminate_nop_cast,fuse_consecutive_cast,eliminate_cast_before_shape,"
+    # Shapes: what changes none goes, what changes one twice changes it once.
+    "eliminate_nop_reshape,eliminate_nop_flatten,eliminate_nop_expand,eliminate_nop_tile,"
+    "eliminate_nop_squeeze,eliminate_squeeze_unsqueeze,"
+    "fuse_consecutive_reshape,fuse_consecutive_squeeze,fuse_consecutive_unsqueeze,"
+    "eliminate_nop_pad,eliminate_nop_transpose,fuse_consecutive_transpose,"
+    # Parts and wholes.
+    "eliminate_nop_slice,fuse_consecutive_slice,eliminate_nop_gather,eliminate_nop_split,"
+    "eliminate_nop_concat,fuse_consecutive_concat,eliminate_split_concat,"
+    # Operators of any number of operands, and reductions with the squeezes around them.
+    "eliminate_nop_variadic,fuse_consecutive_minmax,"
+    "fuse_unsqueeze_into_reduce,fuse_squeeze_into_reduce,eliminate_nop_reduce,"
+    # Values: what shapes or constants determine.
+    "trace_folding,fuse_cast_into_constantofshape,fold_constant,"
+    # Control flow whose condition is constant by now; it opens bodies to all of the above.
+    "eliminate_nop_if,partial_evaluate,eliminate_where,fuse_not_into_where,"
+    # Exact algebra, when its constants are known.
+    "eliminate_nop_arithmetic,eliminate_idempotent,replace_pow{cubes=false},replace_div_with_mul,"
+    "fuse_consecutive_clip,fuse_expand_into_binary,fuse_cast_into_onehot,"
+    "eliminate_zero_bias,eliminate_q_dq_pair,"
     # After folding, when equal operands are one value; before fusion, which it makes match more.
-    "eliminate_common_subexpr",
-    "fuse_bn_into_conv",
-    # What the passes above made: constants that equal others, and ends that nothing reads.
-    "eliminate_duplicate_initializer",
+    "move_subgraph_initializer,eliminate_duplicate_initializer,eliminate_common_subexpr,"
+    "fuse_bn_into_conv,"
+    # What became an alias, and types that are known better now, for the next round.
+    "eliminate_identity,infer_shapes)",
+    # Ends that nothing reads any more, and what only they needed.
     "eliminate_deadend",
     "eliminate_unused_initializer",
+    "remove_unused_functions",
+    "remove_unused_opsets",
     # Last: what leaves this pipeline is valid, or the error says which promise was broken.
     "final_check",
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from tiered.control.checks import Check, checks_of
+from tiered.errors import PostconditionError, PreconditionError
 from tiered.graph import Model
 from tiered.options import Option
 from tiered.passes import Pass
@@ -28,13 +31,23 @@ class Sequential(Pipeline):
         name: what entries call the group: `cleanup`, `cleanup/fold_constant`.
         opt_level: the level below which the whole group does not run.
         opt_ins: "parked" makes opt-in passes wait until a context requires them.
+        checks: functions of the model, or analysis passes, that must hold before the first pass
+            and after the last: they fail by raising or by returning False.
+        check_after_each: ask them after each pass that changed something; that pass then fails.
+        suppress_check_failures: only say, in a remark and the log, that a check failed.
 
     Raises:
         PassNotFoundError: an unknown name.
-        UsageError: something is neither a pass nor text, or the name is none.
+        UsageError: something is neither a pass nor text, or the name is none, or a check is none.
     """
 
-    OPTIONS = (Option("opt_level", int, 0), Option("opt_ins", OptIns, "run"))
+    OPTIONS = (
+        Option("opt_level", int, 0),
+        Option("opt_ins", OptIns, "run"),
+        Option("checks", list[str], []),
+        Option("check_after_each", bool, False),
+        Option("suppress_check_failures", bool, False),
+    )
 
     def __init__(
         self,
@@ -43,8 +56,17 @@ class Sequential(Pipeline):
         name: str | None = None,
         opt_level: int = 0,
         opt_ins: OptIns = "run",
+        checks: Iterable[Callable[[Model], object] | Pass | str] = (),
+        check_after_each: bool = False,
+        suppress_check_failures: bool = False,
     ) -> None:
-        given = {"opt_level": opt_level, "opt_ins": opt_ins}
+        given = {
+            "opt_level": opt_level,
+            "opt_ins": opt_ins,
+            "checks": checks_of(checks),
+            "check_after_each": check_after_each,
+            "suppress_check_failures": suppress_check_failures,
+        }
         self._fill(passes, name, "sequential", self.OPTIONS, given)
 
     def _made_of(self, passes: Iterable[Pass | str], **options: Any) -> Self:
@@ -56,8 +78,26 @@ class Sequential(Pipeline):
 
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
         """Run each pass in its turn."""
-        for pass_, place in self.places(run.place):
+        checks = self.checks
+        execution.check(checks, PreconditionError, f"before {self.name}")
+        each = checks if self._options["check_after_each"] else ()
+        for pass_, place in self.places(replace(run.place, checks=run.place.checks + each)):
             run.changed += execution.execute(pass_, place)
+        if run.changed and not each:
+            execution.check(checks, PostconditionError, f"after {self.name}")
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """What must hold before and after the passes."""
+        suppressed = self._options["suppress_check_failures"]
+        return tuple(check.of(suppressed) for check in self._options["checks"])
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Sequential) and self.checks != other.checks:
+            return False
+        return super().__eq__(other)
+
+    __hash__ = Pass.__hash__
 
     @property
     def element(self) -> str:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tiered.errors import PassError
 from tiered.graph.forms import NoEquivalentForm
-from tiered.graph.journal import Entry, Stamp, dirty_nodes
-from tiered.rewrite.matcher import Match, match_node
-from tiered.rewrite.pattern import Op, Pattern, PatternError, depth, roots, variables
+from tiered.graph.journal import Edit, Entry, Stamp, dirty_nodes
+from tiered.rewrite.compiler import Program
+from tiered.rewrite.matcher import Match, compile_pattern, match_node
+from tiered.rewrite.pattern import Chain, Pattern, PatternError, Together, depth, variables
 from tiered.rewrite.skip import Skip
 
 if TYPE_CHECKING:
@@ -22,12 +23,17 @@ if TYPE_CHECKING:
     from tiered.graph.node import Node
     from tiered.graph.value import Value
 
-Result = "Value | Sequence[Value | None] | Skip"
+Values = tuple["Value | None", ...]
 OnSkip = Callable[["Node", Skip], None]
 Filter = Callable[[Match], "Skip | None"]
+OnRewrite = Callable[[Match, Sequence[Entry]], None]
 
 _REWRITES_PER_NODE: Final = 16
 """A rule that rewrites more often than this for each node of the model will not come to an end."""
+
+
+_RENAMES: Final = frozenset({Edit.RENAME_NODE, Edit.RENAME_VALUE})
+"""The edits that no pattern can notice."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +67,24 @@ class Rule:
         return tuple(names[1:])
 
     @cached_property
-    def anchors(self) -> tuple[Op, ...]:
-        return roots(self.pattern)
+    def programs(self) -> tuple[Program, ...]:
+        """Return the compiled pattern."""
+        return compile_pattern(self.pattern)
 
     @cached_property
     def reach(self) -> int:
         """Return how far below an edit an anchor may stand that the edit concerns."""
         return depth(self.pattern)
+
+    @cached_property
+    def links(self) -> frozenset[tuple[str, str]]:
+        """Return the operators of which the pattern takes any number in a row."""
+        chains = (part for part in self.pattern.walk() if isinstance(part, Chain))
+        return frozenset(key for chain in chains for key in chain.kinds)
+
+    @cached_property
+    def has_several_roots(self) -> bool:
+        return any(isinstance(part, Together) for part in self.pattern.walk())
 
 
 def apply_rule(
@@ -79,6 +96,7 @@ def apply_rule(
     since: Stamp | None = None,
     on_skip: OnSkip | None = None,
     accept: Filter | None = None,
+    on_rewrite: OnRewrite | None = None,
 ) -> None:
     """Rewrite until the rule fires nowhere any more.
 
@@ -91,13 +109,14 @@ def apply_rule(
             edited after it is looked at. None looks everywhere.
         on_skip: told each node that matched and why it was left alone.
         accept: asked before each rewrite; a Skip declines it.
+        on_rewrite: told each match that was rewritten, with the edits.
 
     Raises:
         PassError: the rule does not come to an end.
     """
     if model.gate.is_shut():
         return
-    run = _Run(rule, model, options, on_skip, accept, graphs)
+    run = _Run(rule, model, options, on_skip, accept, on_rewrite, graphs)
     queue = deque(run.everything() if since is None else run.concerned(since))
     queued = set(queue)
     total = sum(len(graph) for graph in model.graphs())
@@ -129,6 +148,7 @@ class _Run:
         options: Mapping[str, Any],
         on_skip: OnSkip | None,
         accept: Filter | None,
+        on_rewrite: OnRewrite | None,
         graphs: Sequence[Graph] | None,
     ) -> None:
         self.rule = rule
@@ -136,8 +156,9 @@ class _Run:
         self.options = options
         self.on_skip = on_skip
         self.accept = accept
+        self.on_rewrite = on_rewrite
         self.graphs = None if graphs is None else set(graphs)
-        self.keys = {anchor.key for anchor in rule.anchors}
+        self.keys = {program.key for program in rule.programs}
 
     # --- where to look ----------------------------------------------------------------------------
 
@@ -170,34 +191,43 @@ class _Run:
 
     def touched(self, entries: Iterable[Entry]) -> list[Node]:
         """Return the possible anchors that edits concern: what they touched, and what reads it."""
-        frontier = dict.fromkeys(dirty_nodes(entries))
-        seen = dict(frontier)
-        for _ in range(self.rule.reach):
-            below: dict[Node, None] = {}
-            for node in frontier:
-                for value in node._outputs:
-                    for reader in value._users.values() if value is not None else ():
-                        if reader not in seen:
-                            below[reader] = None
-            if not below:
-                break
-            seen.update(below)
-            frontier = below
+        seen = dict.fromkeys(dirty_nodes(entry for entry in entries if entry[0] not in _RENAMES))
+        if self.rule.has_several_roots:
+            # From one root up to what it shares with another, and down to that.
+            seen.update(self._spread(seen, _producers))
+        seen.update(self._spread(seen, _readers))
         keys, graphs = self.keys, self.graphs
         found = [
             node
             for node in seen
-            if node.graph is not None
-            and (node.domain, node.op_type) in keys
+            if (node.domain, node.op_type) in keys
+            and node.graph is not None
             and (graphs is None or node.graph in graphs)
         ]
-        return sorted(found, key=lambda node: node.id)
+        return sorted(found, key=lambda node: node.id) if len(found) > 1 else found
+
+    def _spread(
+        self, start: Mapping[Node, None], neighbours: Callable[[Node], Iterable[Node]]
+    ) -> dict[Node, None]:
+        """Return what lies as many steps away as the pattern is deep; links are no steps."""
+        seen, links = dict(start), self.rule.links
+        frontier = list(start)
+        for _ in range(self.rule.reach):
+            beyond: list[Node] = []
+            while frontier:
+                for node in neighbours(frontier.pop()):
+                    if node not in seen:
+                        seen[node] = None
+                        is_link = (node.domain, node.op_type) in links
+                        (frontier if is_link else beyond).append(node)
+            frontier = beyond
+        return seen
 
     # --- one rewrite ------------------------------------------------------------------------------
 
     def rewrite(self, node: Node) -> bool:
         """Try the rule at one node; tell whether it fired."""
-        match = match_node(self.rule.anchors, node)
+        match = match_node(self.rule.programs, node)
         if match is None:
             return False
         if isinstance(match, Skip):
@@ -211,13 +241,17 @@ class _Run:
         if isinstance(outcome, Skip):
             model.undo_to(mark)
             return self._declined(node, outcome)
-        model.gate.passed(outcome, self.rule.law, node.label, model.journal.since(mark))
+        edits = model.journal.since(mark)
+        model.gate.passed(outcome, self.rule.law, node.label, edits, tuple(match.nodes))
+        if self.on_rewrite is not None:
+            self.on_rewrite(match, edits)
         return True
 
     def _edit(self, match: Match) -> Graph | Skip:
         node, graph, model = match.node, match.node.owner, self.model
         first_new = model.peek_serial()
         model.hint = node.label or None
+        model.gate.at = node.label
         bindings = match.bindings
         arguments = [node if name == "node" else bindings[name] for name in self.rule.parameters]
         try:
@@ -228,11 +262,13 @@ class _Run:
             model.hint = None
         if isinstance(result, Skip):
             return result
-        values = tuple(result) if isinstance(result, tuple | list) else (result,)
-        refusal = _cannot_stand_in(node, values)
-        if refusal is not None:
-            return refusal
-        graph.replace(node, values, first_new)
+        successors = _successors(self.rule, match, result)
+        for root, values in successors:
+            refusal = _cannot_stand_in(root, values)
+            if refusal is not None:
+                return refusal
+        for root, values in successors:
+            graph.replace(root, values, first_new)
         return graph
 
     def _declined(self, node: Node, reason: Skip) -> bool:
@@ -241,14 +277,51 @@ class _Run:
         return False
 
 
-def _cannot_stand_in(node: Node, values: Sequence[Value | None]) -> Skip | None:
+def _producers(node: Node) -> Iterable[Node]:
+    """Yield what a node reads from, and what else reads that."""
+    for value in node._inputs:
+        if value is not None:
+            yield from value._users.values()
+            if value.producer is not None:
+                yield value.producer
+
+
+def _readers(node: Node) -> Iterable[Node]:
+    for value in node._outputs:
+        if value is not None:
+            yield from value._users.values()
+
+
+def _successors(rule: Rule, match: Match, result: Any) -> list[tuple[Node, Values]]:
+    """Return what stands in the place of each root.
+
+    Raises:
+        PassError: the rule gives too few values or too many.
+    """
+    results = [result] if len(match.roots) == 1 else result
+    if not isinstance(results, tuple | list) or len(results) != len(match.roots):
+        raise PassError(f"{rule.name} gives no value for each of the {len(match.roots)} roots")
+    found: list[tuple[Node, Values]] = []
+    for root, output, given in zip(match.roots, match.outputs, results, strict=True):
+        if isinstance(given, tuple | list):
+            values: Values = tuple(given)
+            for before, after in zip(root._outputs, values, strict=False):
+                if before is not None and after is None and before.is_used:
+                    raise PassError(
+                        f"output {before.name!r} of {root.label!r} is used; give a value"
+                    )
+        else:
+            values = (*(None,) * output, given)
+        found.append((root, values))
+    return found
+
+
+def _cannot_stand_in(node: Node, values: Values) -> Skip | None:
     """Return why values may not take the place of a node's outputs."""
     if node.is_pinned:
         return Skip("training info or an annotation names a value here")
     for before, after in zip(node._outputs, values, strict=False):
         if before is None or after is None:
-            if before is not None and before.is_used:
-                raise PassError(f"output {before.name!r} of {node.label!r} is used; give a value")
             continue
         if node.op_type != "Identity" or not before.is_graph_output:
             continue

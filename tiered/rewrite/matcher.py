@@ -5,205 +5,188 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tiered.graph.forms import moved_attributes
-from tiered.graph.schema import AttributeReference, default_of, schema_of
-from tiered.rewrite.pattern import Alternatives, Anything, Const, Op, Opt, Pattern, Rest, Var
+from tiered.graph.value import Value
+from tiered.rewrite.compiler import UNBOUND, Program, Registers
+from tiered.rewrite.pattern import Chain, Op, Pattern, roots
 from tiered.rewrite.skip import Skip
 
 if TYPE_CHECKING:
+    from tiered.graph.graph import Graph
     from tiered.graph.node import Node
-    from tiered.graph.value import Value
 
-Bindings = dict[str, Any]
+IS_OUTPUT = Skip("an inner value is a graph output")
+IS_CAPTURED = Skip("an inner value is captured by a body")
+HAS_OTHER_USER = Skip("an inner value has another user")
+DEPENDS = Skip("one of the nodes depends on another")
 
 
 class Match(NamedTuple):
-    """A match: the anchor, what the names stand for, and each matched node with its pattern."""
+    """A match.
+
+    Attributes:
+        node: the anchor, which is the first root.
+        bindings: what the names of the pattern stand for.
+        nodes: each matched node with its pattern.
+        roots: the nodes that the match is about: one, or as many as `a & b` has.
+        outputs: which output of each root it is about.
+    """
 
     node: Node
     bindings: Mapping[str, Any]
-    nodes: Mapping[Node, Op]
+    nodes: Mapping[Node, Op | Chain]
+    roots: tuple[Node, ...]
+    outputs: tuple[int, ...]
+
+    @property
+    def values(self) -> tuple[Value | None, ...]:
+        """The values that the match is about."""
+        pairs = zip(self.roots, self.outputs, strict=True)
+        return tuple(root.outputs[output] for root, output in pairs)
 
 
-class _State:
-    """What is bound so far; undone by cutting back, so that a failed choice leaves nothing."""
+def compile_pattern(pattern: Pattern) -> tuple[Program, ...]:
+    """Return the programs of a pattern, one for each choice of its root.
 
-    __slots__ = ("bindings", "nodes")
+    Raises:
+        PatternError: it cannot be searched for.
+    """
+    return tuple(Program(anchor) for anchor in roots(pattern))
 
-    def __init__(self) -> None:
-        self.bindings: Bindings = {}
-        self.nodes: dict[Node, Op] = {}
 
-
-def match_node(anchors: Sequence[Op], node: Node) -> Match | Skip | None:
-    """Match a node against patterns: the match, None, or the guard that a match runs into."""
+def match_node(programs: Sequence[Program], node: Node) -> Match | Skip | None:
+    """Match a node against programs: the match, None, or the guard that a match runs into."""
     blocked: Skip | None = None
-    for anchor in anchors:
-        if (node.domain, node.op_type) != anchor.key:
-            continue
-        state = _State()
-        for _ in _match_op(anchor, node, state):
-            reason = _outside_user(node, state.nodes)
-            if reason is None:
-                return Match(node, dict(state.bindings), dict(state.nodes))
+    found: Match | None = None
+
+    def accept(registers: Registers) -> bool:
+        nonlocal blocked, found
+        match = _match(program, registers)
+        if match is None:
+            return False
+        reason = obstacle(match)
+        if reason is None:
+            found = match
+        else:
             blocked = blocked or reason
+        return reason is None
+
+    for program in programs:
+        if node.op_type == program.op_type and node.domain == program.domain:
+            program.run(node, accept)
+            if found is not None:
+                return found
     return blocked
 
 
-def _outside_user(anchor: Node, nodes: Mapping[Node, Op]) -> Skip | None:
-    """Return why a value inside the match must stay: somebody else sees it."""
-    for node, pattern in nodes.items():
-        if node is anchor or pattern.is_shared:
+def all_matches(programs: Sequence[Program], node: Node) -> list[Match]:
+    """Return every match at a node, without guards; equal ones (`Add(x, x)` has two orders) once."""
+    matches: list[Match] = []
+    seen: set[Any] = set()
+
+    def accept(registers: Registers) -> bool:
+        match = _match(program, registers)
+        if match is not None:
+            key = (
+                tuple((at, id(registers[at])) for at, _ in program.ops),
+                tuple((name, id(value)) for name, value in match.bindings.items()),
+            )
+            if key not in seen:
+                seen.add(key)
+                matches.append(match)
+        return False
+
+    for program in programs:
+        if (node.domain, node.op_type) == program.key:
+            program.run(node, accept)
+    return matches
+
+
+def find_matches(graph: Graph, pattern: Pattern, *, guarded: bool = True) -> Iterator[Match]:
+    """Yield the matches of a pattern in one graph, in topological order of their anchors.
+
+    Args:
+        graph: where to look; bodies and functions are graphs of their own.
+        pattern: what to look for.
+        guarded: yield at most one match at each anchor, and only if a rewrite could take it.
+
+    Raises:
+        PatternError: the pattern cannot be searched for.
+    """
+    programs = compile_pattern(pattern)
+    keys = {program.key for program in programs}
+    if not any(graph.nodes_of(op_type, domain) for domain, op_type in keys):
+        return
+    for node in graph.topological_order():
+        if (node.domain, node.op_type) not in keys:
             continue
-        for value in node.outputs:
+        if not guarded:
+            yield from all_matches(programs, node)
+            continue
+        match = match_node(programs, node)
+        if isinstance(match, Match):
+            yield match
+
+
+def _match(program: Program, registers: Registers) -> Match | None:
+    """Return the match that registers hold, if attributes and conditions are as asked for."""
+    bindings = program.bindings(registers)
+    if bindings is None:
+        return None
+    nodes: dict[Node, Op | Chain] = {}
+    for register, pattern in program.ops:
+        node = registers[register]
+        if node is UNBOUND:
+            continue
+        if isinstance(pattern, Chain):
+            nodes.update(dict.fromkeys(node, pattern))
+        else:
+            nodes.setdefault(node, pattern)
+    found = tuple(registers[root] for root in program.roots)
+    return Match(found[0], bindings, nodes, found, program.outputs)
+
+
+# --- guards ---------------------------------------------------------------------------------------
+
+
+def obstacle(match: Match) -> Skip | None:
+    """Return why a match may not be rewritten: somebody else sees what is inside of it."""
+    nodes = match.nodes
+    for node, pattern in nodes.items():
+        if node in match.roots or pattern.is_shared:
+            continue
+        for value in node._outputs:
             if value is None:
                 continue
             if value.output_of or value.pins:
-                return Skip("an inner value is a graph output")
-            if value.is_captured:
-                return Skip("an inner value is captured by a body")
-            if any(use.node not in nodes for use in value.users):
-                return Skip("an inner value has another user")
-    return None
+                return IS_OUTPUT
+            if value._captures:
+                return IS_CAPTURED
+            for user in value._users.values():
+                if user not in nodes:
+                    return HAS_OTHER_USER
+    return None if len(match.roots) == 1 else _dependence(match)
 
 
-def _match_value(pattern: Pattern, value: Value | None, state: _State) -> Iterator[None]:
-    """Yield once for each way in which the value matches, with the state showing how."""
-    match pattern:
-        case Anything():
-            yield
-        case Var(name):
-            if value is not None:
-                yield from _bind(name, value, state)
-        case Opt(name):
-            yield from _bind(name, value, state)
-        case Const():
-            yield from _match_const(pattern, value, state)
-        case Alternatives(choices):
-            for choice in choices:
-                yield from _match_value(choice, value, state)
-        case Op():
-            producer = None if value is None else value.producer
-            if (
-                producer is not None
-                and value is not None
-                and (producer.domain, producer.op_type) == pattern.key
-                and value.index == pattern.output
-            ):
-                yield from _match_op(pattern, producer, state)
-        case _:
-            raise AssertionError(pattern)
-
-
-def _bind(name: str, value: Any, state: _State) -> Iterator[None]:
-    bindings = state.bindings
-    if name in bindings:
-        known = bindings[name]
-        if known is value:
-            yield
-        return
-    bindings[name] = value
-    yield
-    del bindings[name]
-
-
-def _match_const(pattern: Const, value: Value | None, state: _State) -> Iterator[None]:
-    array = None if value is None else value.const
-    if array is None or not pattern.accepts(array):
-        return
-    if pattern.name:
-        yield from _bind(pattern.name, value, state)
-    else:
-        yield
-
-
-def _match_op(pattern: Op, node: Node, state: _State) -> Iterator[None]:
-    if node in state.nodes:
-        # A shared subexpression: the same node again must mean the same pattern.
-        if state.nodes[node] == pattern:
-            yield
-        return
-    operands = node.operands
-    if not _arity_fits(pattern, operands):
-        return
-    for _ in _match_attributes(pattern, node, state):
-        if pattern.node_name:
-            state.bindings[pattern.node_name] = node
-        state.nodes[node] = pattern
-        yield from _match_operands(pattern.operands, operands, 0, state)
-        if pattern.is_commutative and len(operands) == 2:
-            yield from _match_operands(pattern.operands, operands[::-1], 0, state)
-        del state.nodes[node]
-        if pattern.node_name:
-            del state.bindings[pattern.node_name]
-
-
-def _arity_fits(pattern: Op, operands: Sequence[Value | None]) -> bool:
-    wanted = pattern.operands
-    if wanted and isinstance(wanted[-1], Anything | Rest):
-        return len(operands) >= len(wanted) - 1
-    # Operands that are not there match None; anything more than the pattern names does not.
-    return all(operand is None for operand in operands[len(wanted) :])
-
-
-def _match_operands(
-    patterns: Sequence[Pattern], operands: Sequence[Value | None], at: int, state: _State
-) -> Iterator[None]:
-    if at == len(patterns):
-        yield
-        return
-    pattern = patterns[at]
-    if isinstance(pattern, Rest):
-        yield from _bind(pattern.name, tuple(operands[at:]), state)
-        return
-    operand = operands[at] if at < len(operands) else None
-    for _ in _match_value(pattern, operand, state):
-        yield from _match_operands(patterns, operands, at + 1, state)
-
-
-def _match_attributes(pattern: Op, node: Node, state: _State) -> Iterator[None]:
-    named = dict(pattern.attributes)
-    if not pattern.any_attributes and not _others_are_default(node, named):
-        return
-    bound = []
-    for name, wanted in pattern.attributes:
-        actual = node.attr(name)
-        if isinstance(actual, AttributeReference):
-            break
-        if isinstance(wanted, Var):
-            if wanted.name in state.bindings:
-                break
-            state.bindings[wanted.name] = actual
-            bound.append(wanted.name)
-        elif not _equal_attribute(wanted, actual):
-            break
-    else:
-        yield
-    for name in bound:
-        del state.bindings[name]
-
-
-def _equal_attribute(wanted: Any, actual: Any) -> bool:
-    if isinstance(wanted, list):
-        wanted = tuple(wanted)
-    if isinstance(wanted, float) and isinstance(actual, float):
-        # Attributes are float32; a literal in a pattern is not.
-        return abs(wanted - actual) <= 1e-6 * abs(wanted)
-    return bool(wanted == actual)
-
-
-def _others_are_default(node: Node, named: Mapping[str, Any]) -> bool:
-    """Tell whether every attribute that the pattern does not name has its default."""
-    protos = node.attribute_protos()
-    if not protos:
-        return True
-    moved = moved_attributes(node)
-    schema = schema_of(node.op_type, node.domain, node.owner.opset(node.domain))
-    for name in protos:
-        if name in named or name in moved:
+def _dependence(match: Match) -> Skip | None:
+    """Return why several roots cannot be replaced at once: a cycle would be the result."""
+    graph = match.node.graph
+    seen = set(match.nodes)
+    pending = [
+        value.producer
+        for node in match.nodes
+        for value in (*node._inputs, *node.captured)
+        if value is not None and value.producer is not None and value.producer not in match.nodes
+    ]
+    while pending:
+        node = pending.pop()
+        if node in seen:
             continue
-        if schema is None or name not in schema.attributes:
-            return False
-        if node.attr(name) != default_of(schema, name):
-            return False
-    return True
+        seen.add(node)
+        for value in (*node._inputs, *node.captured):
+            if value is None or value.producer is None or value.graph is not graph:
+                continue
+            if value.producer in match.roots:
+                return DEPENDS
+            pending.append(value.producer)
+    bound = (value for value in match.bindings.values() if isinstance(value, Value))
+    return DEPENDS if any(value.producer in match.roots for value in bound) else None

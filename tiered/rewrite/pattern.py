@@ -1,10 +1,8 @@
-"""The pattern language: laws written as operator calls, checked against `onnx.defs` at import.
+"""What patterns are made of; `language.py` has what people write them with.
 
-    op.Reshape(op.Reshape(var.x, ...), var.shape)
-
-Patterns speak the newest form of each operator and are strict: an attribute that is not named must
-have its schema default, operands must agree in number, and values inside the match must have no
-other user. Loosening is spelled out: `...`, `opt.bias`, `attrs=...`, `.shared()`.
+A pattern is a frozen value. It prints as it was written, and what it prints evaluates to its equal.
+Each object stands for one node wherever it occurs; two objects that are written alike may stand for
+the same node, and those that differ (give them names with `.bind`) never do.
 """
 
 from __future__ import annotations
@@ -12,11 +10,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from tiered.graph.schema import input_names, schema_of
+from tiered.rewrite.conditions import Condition
+
+if TYPE_CHECKING:
+    from types import EllipsisType
 
 COMMUTATIVE = frozenset(
     {"Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Max", "Mean", "Min", "Mul",
@@ -29,64 +31,95 @@ class PatternError(TypeError):
     """A pattern that the operator schemas contradict; raised where the pattern is written."""
 
 
+@dataclass(frozen=True, repr=False)
 class Pattern:
     """Something that matches a value."""
 
-    def __or__(self, other: Pattern) -> Alternatives:
+    conditions: tuple[Condition, ...] = field(default=(), kw_only=True)
+
+    def __or__(self, other: Any) -> Alternatives:
+        if not isinstance(other, Pattern):
+            return NotImplemented
         mine = self.choices if isinstance(self, Alternatives) else (self,)
         others = other.choices if isinstance(other, Alternatives) else (other,)
         return Alternatives((*mine, *others))
+
+    def __and__(self, other: Any) -> Together:
+        if not isinstance(other, Pattern):
+            return NotImplemented
+        mine = self.roots if isinstance(self, Together) else (self,)
+        others = other.roots if isinstance(other, Together) else (other,)
+        return Together((*mine, *others))
+
+    def having(
+        self,
+        *,
+        dtype: int | tuple[int, ...] | None = None,
+        rank: int | tuple[int, ...] | None = None,
+        shape: tuple[int | str | EllipsisType | None, ...] | None = None,
+    ) -> Self:
+        """Return the pattern of values of such a type; what is not known does not fit.
+
+        Args:
+            dtype: a TensorProto.DataType, or several.
+            rank: the number of dims, or several numbers.
+            shape: each dim: a size, the name of a symbol, None for any, `...` for any number of
+                dims.
+        """
+        return self._with(Condition.of(dtype=dtype, rank=rank, shape=shape))
+
+    def where(self, predicate: Callable[[Any], bool]) -> Self:
+        """Return the pattern of what a predicate holds for; an operator's is asked of the node."""
+        return self._with(Condition(predicate=predicate))
+
+    def _with(self, condition: Condition) -> Self:
+        return dataclasses.replace(self, conditions=(*self.conditions, condition))
 
     def children(self) -> Iterator[Pattern]:
         """Yield the patterns right inside this one."""
         return iter(())
 
     def walk(self) -> Iterator[Pattern]:
-        """Yield this pattern and all that it contains."""
+        """Yield this pattern and all that it contains, as often as it occurs."""
         yield self
         for child in self.children():
             yield from child.walk()
 
+    def __str__(self) -> str:
+        from tiered.rewrite.printer import show
 
-@dataclass(frozen=True)
+        return show(self)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, repr=False)
 class Var(Pattern):
     """`var.x`: any value; the same variable twice must be the same value."""
 
     name: str
 
-    def __str__(self) -> str:
-        return f"var.{self.name}"
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Opt(Pattern):
     """`opt.bias`: an optional operand, None where it is absent."""
 
     name: str
 
-    def __str__(self) -> str:
-        return f"opt.{self.name}"
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Rest(Pattern):
     """`rest.inputs`: all remaining operands as a tuple; only at the end."""
 
     name: str
 
-    def __str__(self) -> str:
-        return f"rest.{self.name}"
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Anything(Pattern):
     """`...`: one operand or, at the end, all that remain."""
 
-    def __str__(self) -> str:
-        return "..."
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Const(Pattern):
     """`const(0.5)`: a constant; see `const`."""
 
@@ -94,6 +127,10 @@ class Const(Pattern):
     predicate: Callable[[np.ndarray[Any, Any]], bool] | None = None
     rtol: float = 0.0
     name: str = ""
+    # Set where an array says it; numbers are of any dtype that holds them.
+    dtype: str = ""
+    # A number that stands for itself: `op.Add(var.x, 1)`.
+    is_literal: bool = field(default=False, compare=False)
 
     def accepts(self, array: np.ndarray[Any, Any]) -> bool:
         """Tell whether the numbers of a constant are what is asked for."""
@@ -101,41 +138,72 @@ class Const(Pattern):
             return bool(self.predicate(array))
         if self.expected is None:
             return True
-        wanted = np.asarray(self.expected)
+        wanted = np.asarray(self.expected, self.dtype or None)
         if array.size != wanted.size or array.dtype.kind in "OSU":
+            return False
+        if self.dtype and (array.dtype != wanted.dtype or array.shape != wanted.shape):
             return False
         got = array.reshape(wanted.shape)
         if self.rtol:
             return bool(np.allclose(got.astype(np.float64), wanted, rtol=self.rtol, atol=0.0))
-        return bool(np.array_equal(got, wanted.astype(array.dtype)))
-
-    def __str__(self) -> str:
-        parts = []
-        if self.predicate is not None:
-            parts.append(getattr(self.predicate, "__name__", "predicate"))
-        elif self.expected is not None:
-            parts.append(repr(self.expected))
-        if self.rtol:
-            parts.append(f"rtol={self.rtol!r}")
-        if self.name:
-            parts.append(f"name={self.name!r}")
-        return f"const({', '.join(parts)})"
+        return _is_same(got, wanted)
 
 
-@dataclass(frozen=True)
+def _is_same(got: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> bool:
+    """Tell whether an array is exactly what numbers are in its dtype: -0.0 is not 0.0."""
+    with np.errstate(all="ignore"):
+        cast = wanted.astype(got.dtype)
+    if got.dtype.kind in "biu":
+        # 0.5 is no integer, 300 no uint8, and 2 no bool.
+        return bool((got == cast).all() and (cast == wanted).all())
+    if wanted.dtype.kind == "c" and got.dtype.kind != "c":
+        return False
+    if got.dtype.kind == "c":
+        return bool(np.array_equal(got, cast, equal_nan=True))
+    first, second = got.astype(np.float64), cast.astype(np.float64)
+    same = np.array_equal(first, second, equal_nan=True)
+    return bool(same and (np.signbit(first) == np.signbit(second))[~np.isnan(first)].all())
+
+
+@dataclass(frozen=True, repr=False)
 class Alternatives(Pattern):
-    """`a | b`: the first of the choices that matches."""
+    """`a | b`: the first of the choices that matches; what a choice does not bind is None."""
 
     choices: tuple[Pattern, ...]
 
     def children(self) -> Iterator[Pattern]:
         return iter(self.choices)
 
-    def __str__(self) -> str:
-        return " | ".join(str(choice) for choice in self.choices)
+    def _with(self, condition: Condition) -> Self:
+        return self._each(lambda choice: choice._with(condition))
+
+    def shared(self) -> Self:
+        """Return the choices with `.shared()` each."""
+        return self._each(lambda choice: _op_of(choice).shared())
+
+    def bind(self, name: str) -> Self:
+        """Return the choices with `.bind(name)` each."""
+        return self._each(lambda choice: _op_of(choice).bind(name))
+
+    def out(self, index: int) -> Self:
+        """Return the choices with `.out(index)` each."""
+        return self._each(lambda choice: _op_of(choice).out(index))
+
+    def _each(self, change: Callable[[Pattern], Pattern]) -> Self:
+        return dataclasses.replace(self, choices=tuple(map(change, self.choices)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
+class Together(Pattern):
+    """`a & b`: several nodes at once, which have something in common; only at the root."""
+
+    roots: tuple[Pattern, ...]
+
+    def children(self) -> Iterator[Pattern]:
+        return iter(self.roots)
+
+
+@dataclass(frozen=True, repr=False)
 class Op(Pattern):
     """`op.Conv(var.x, var.weight, opt.bias, group=1)`: one operator with its operands."""
 
@@ -147,23 +215,29 @@ class Op(Pattern):
     is_shared: bool = False
     node_name: str = ""
     output: int = 0
-    # Both orders of two operands are tried; None while the schema decides.
-    key: tuple[str, str] = field(init=False, compare=False, repr=False, default=("", ""))
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "key", (self.domain, self.op_type))
-
-    def shared(self) -> Op:
-        """Return the pattern of a node whose output may have other users: the rewrite keeps it."""
+    def shared(self) -> Self:
+        """Return the pattern of a node whose outputs others may see: the rewrite keeps it."""
         return dataclasses.replace(self, is_shared=True)
 
-    def bind(self, name: str) -> Op:
+    def bind(self, name: str) -> Self:
         """Return the pattern that gives the matched node to the rewrite under a name."""
         return dataclasses.replace(self, node_name=name)
 
-    def out(self, index: int) -> Op:
+    def out(self, index: int) -> Self:
         """Return the pattern of another output than the first."""
-        return dataclasses.replace(self, output=index)
+        from tiered.rewrite.language import check_op
+
+        return check_op(dataclasses.replace(self, output=index))
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.domain, self.op_type
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The attributes that the pattern names."""
+        return frozenset(name for name, _ in self.attributes)
 
     @property
     def is_commutative(self) -> bool:
@@ -172,154 +246,87 @@ class Op(Pattern):
     def children(self) -> Iterator[Pattern]:
         return iter(self.operands)
 
-    def __str__(self) -> str:
-        parts = [str(operand) for operand in self.operands]
-        parts += [f"{name}={_show(value)}" for name, value in self.attributes]
-        if self.any_attributes:
-            parts.append("attrs=...")
-        prefix = f"op({self.domain!r})" if self.domain else "op"
-        suffix = f".out({self.output})" if self.output else ""
-        suffix += ".shared()" if self.is_shared else ""
-        suffix += f".bind({self.node_name!r})" if self.node_name else ""
-        return f"{prefix}.{self.op_type}({', '.join(parts)}){suffix}"
+
+@dataclass(frozen=True, repr=False)
+class Chain(Pattern):
+    """`chain(op.Cast | op.Identity, var.x)`: one or more of these, down to what they begin with."""
+
+    kinds: tuple[tuple[str, str], ...]
+    end: Pattern
+    is_shared: bool = False
+    node_name: str = ""
+
+    def shared(self) -> Self:
+        """Return the chain whose inner values others may see: the rewrite keeps it."""
+        return dataclasses.replace(self, is_shared=True)
+
+    def bind(self, name: str) -> Self:
+        """Return the chain that gives its nodes to the rewrite under a name, the last one first."""
+        return dataclasses.replace(self, node_name=name)
+
+    def children(self) -> Iterator[Pattern]:
+        yield self.end
 
 
-def _show(value: Any) -> str:
-    return str(value) if isinstance(value, Pattern) else repr(value)
+def _op_of(pattern: Pattern) -> Any:
+    if not isinstance(pattern, Op | Chain | Alternatives):
+        raise PatternError(f"{pattern} is no operator")
+    return pattern
 
 
-class _Names:
-    """`var.x`: makes patterns by attribute access."""
-
-    def __init__(self, kind: Callable[[str], Pattern]) -> None:
-        self._kind = kind
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self._kind(name)
-
-
-class _Ops:
-    """`op.Conv(...)`; `op("com.microsoft").Gelu(...)` for another domain."""
-
-    def __init__(self, domain: str = "") -> None:
-        self._domain = domain
-
-    def __call__(self, domain: str) -> _Ops:
-        return _Ops(domain)
-
-    def __getattr__(self, op_type: str) -> Callable[..., Op]:
-        if op_type.startswith("__"):
-            raise AttributeError(op_type)
-        domain = self._domain
-
-        def build(*operands: Any, attrs: Any = None, **attributes: Any) -> Op:
-            if attrs is not None and attrs is not ...:
-                raise PatternError(f"op.{op_type}: attrs takes only ..., for any attributes")
-            pattern = Op(
-                op_type,
-                domain,
-                tuple(_operand(operand) for operand in operands),
-                tuple(sorted(attributes.items())),
-                any_attributes=attrs is ...,
-            )
-            _check(pattern)
-            return pattern
-
-        return build
-
-
-def _operand(operand: Any) -> Pattern:
-    if operand is ...:
-        return Anything()
-    if isinstance(operand, Pattern):
-        return operand
-    if isinstance(operand, bool | int | float):
-        return Const(operand)
-    raise PatternError(f"{operand!r} is no operand; expected a pattern, a number or ...")
-
-
-def _check(pattern: Op) -> None:
-    """Hold a pattern against the newest schema of its operator."""
-    schema = schema_of(pattern.op_type, pattern.domain)
-    if schema is None:
-        if pattern.domain == "":
-            raise PatternError(f"onnx has no operator {pattern.op_type!r}")
-        return
-    what = f"op.{pattern.op_type}"
-    known = sorted(schema.attributes)
-    for name, _ in pattern.attributes:
-        if name not in schema.attributes:
-            raise PatternError(f"{what} has no attribute {name!r}; it has {', '.join(known)}")
-    operands = pattern.operands
-    for operand in operands[:-1]:
-        if isinstance(operand, Rest):
-            raise PatternError(f"{what}: {operand} may only be the last operand")
-    is_open = bool(operands) and isinstance(operands[-1], Anything | Rest)
-    if len(operands) > schema.max_input or (len(operands) < schema.min_input and not is_open):
-        names = ", ".join(input_names(schema))
-        raise PatternError(f"{what} takes {names}; the pattern gives {len(operands)} operands")
-
-
-def const(
-    expected: Any = None,
-    *,
-    rtol: float = 0.0,
-    name: str = "",
-) -> Const:
-    """Return the pattern of a constant.
-
-    Args:
-        expected: a number or nested list that the constant must equal, in its own dtype and with as
-            many elements (so a scalar matches shapes [] and [1]); or a predicate of the array; or
-            None for any constant.
-        rtol: relative tolerance on `expected`, without an absolute one.
-        name: binds the value, as a variable would.
-    """
-    if callable(expected):
-        return Const(predicate=expected, name=name)
-    return Const(expected, rtol=rtol, name=name)
-
-
-op = _Ops()
-var = _Names(Var)
-opt = _Names(Opt)
-rest = _Names(Rest)
+# --- what is known of a whole pattern -------------------------------------------------------------
 
 
 def variables(pattern: Pattern) -> Mapping[str, str]:
-    """Return what a pattern binds: name to kind ("value", "values", "attribute", "node")."""
+    """Return what a pattern binds: name to kind ("value", "values", "attribute", "node", "nodes").
+
+    Raises:
+        PatternError: one name stands for two kinds of things.
+    """
     found: dict[str, str] = {}
     for part in pattern.walk():
-        match part:
-            case Var(name) | Opt(name):
-                found[name] = "value"
-            case Rest(name):
-                found[name] = "values"
-            case Const(name=name) if name:
-                found[name] = "value"
-            case Op():
-                if part.node_name:
-                    found[part.node_name] = "node"
-                for _, value in part.attributes:
-                    if isinstance(value, Var):
-                        found[value.name] = "attribute"
-            case _:
-                pass
+        for name, kind in _bound_by(part):
+            if found.setdefault(name, kind) != kind:
+                raise PatternError(f"{name!r} cannot be both {found[name]} and {kind} in {pattern}")
     return found
 
 
+def _bound_by(part: Pattern) -> Iterator[tuple[str, str]]:
+    match part:
+        case Var(name=name) | Opt(name=name):
+            yield name, "value"
+        case Rest(name=name):
+            yield name, "values"
+        case Const(name=name) if name:
+            yield name, "value"
+        case Chain(node_name=name) if name:
+            yield name, "nodes"
+        case Op():
+            if part.node_name:
+                yield part.node_name, "node"
+            yield from ((v.name, "attribute") for _, v in part.attributes if isinstance(v, Var))
+        case _:
+            pass
+
+
 def depth(pattern: Pattern) -> int:
-    """Return how many operators lie on the longest path through the pattern."""
+    """Return how many operators lie on the longest path through a pattern; a chain counts once."""
     below = max((depth(child) for child in pattern.children()), default=0)
-    return below + isinstance(pattern, Op)
+    return below + isinstance(pattern, Op | Chain)
 
 
-def roots(pattern: Pattern) -> tuple[Op, ...]:
-    """Return the operators that a match may be anchored at."""
+def roots(pattern: Pattern) -> tuple[Op | Together, ...]:
+    """Return the choices that a match may be anchored at.
+
+    Raises:
+        PatternError: the root of one is no operator.
+    """
     choices = pattern.choices if isinstance(pattern, Alternatives) else (pattern,)
-    anchors = tuple(choice for choice in choices if isinstance(choice, Op))
-    if len(anchors) != len(choices):
-        raise PatternError(f"{pattern} cannot be searched for: its root must be an operator")
-    return anchors
+    anchors: list[Op | Together] = []
+    for choice in choices:
+        inner = choice.roots if isinstance(choice, Together) else (choice,)
+        if not all(isinstance(root, Op) for root in inner):
+            raise PatternError(f"{pattern} cannot be searched for: its root must be an operator")
+        assert isinstance(choice, Op | Together)
+        anchors.append(choice)
+    return tuple(anchors)

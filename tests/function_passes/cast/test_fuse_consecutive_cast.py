@@ -9,9 +9,7 @@ FLOAT, UINT8, INT8, INT32, INT64, STRING, BOOL, FLOAT16, DOUBLE, BFLOAT16, FLOAT
 
 
 def _casts(start: str, middle: int, to: int, end: str) -> str:
-    return (
-        f"({start}[N] x) => ({end}[N] y) {{ h = Cast<to={middle}>(x) y = Cast<to={to}>(h) }}"
-    )
+    return f"({start}[N] x) => ({end}[N] y) {{ h = Cast<to={middle}>(x) y = Cast<to={to}>(h) }}"
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,9 @@ def test_another_order_is_left_alone(indices: str) -> None:
     )
 
 
-@pytest.mark.parametrize("indices", ["int64[2] i = {0,1}", "int64 i = {0}", "int64[1,3] i = {0,1,2}"])
+@pytest.mark.parametrize(
+    "indices", ["int64[2] i = {0,1}", "int64 i = {0}", "int64[1,3] i = {0,1,2}"]
+)
 def test_another_shape_is_left_alone(indices: str) -> None:
     assert_unchanged(
         PASS,

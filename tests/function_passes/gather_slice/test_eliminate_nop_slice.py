@@ -55,9 +55,7 @@ def test_old_opsets_have_attributes() -> None:
         ("N", "0", "1000000", "it leaves the end, or may do so"),
     ],
 )
-def test_what_may_take_less_is_left_alone(
-    shape: str, starts: str, ends: str, because: str
-) -> None:
+def test_what_may_take_less_is_left_alone(shape: str, starts: str, ends: str, because: str) -> None:
     assert_unchanged(
         PASS,
         f"(float[{shape}] x) => (float[M] y) <int64[1] s = {{{starts}}}, int64[1] e = {{{ends}}}>"

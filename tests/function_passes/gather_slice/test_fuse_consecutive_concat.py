@@ -38,7 +38,10 @@ def test_other_axes_are_left_alone() -> None:
 
 
 def test_what_others_read_is_left_alone() -> None:
-    for other in ("z = Relu(h)", "z = If(c) <then_branch = t () => (float[4] p) { p = Relu(h) }, else_branch = e () => (float[4] q) { q = Neg(h) }>"):
+    for other in (
+        "z = Relu(h)",
+        "z = If(c) <then_branch = t () => (float[4] p) { p = Relu(h) }, else_branch = e () => (float[4] q) { q = Neg(h) }>",
+    ):
         assert_unchanged(
             PASS,
             "(float[2] a, bool c) => (float[4] z, float[6] y)"

@@ -4,11 +4,9 @@ from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "fuse_consecutive_slice"
 
-CONSTANTS = "int64[1] s = {{{}}}, int64[1] e = {{{}}}, int64[1] a = {{{}}}, int64[1] d = {{{}}}"
-
 
 def _model(shape: str, first: str, second: str) -> str:
-    """Return two Slices; each is "start:end:step" of an axis."""
+    """Return two Slices; each is "axis@start:end:step"."""
     constants, calls = [], []
     for name, text in (("f", first), ("g", second)):
         axis, cut = text.split("@")
@@ -76,9 +74,11 @@ def test_one_axis_of_any_size_is_cut_as_by_both(
     [
         ("-7:-1:1", "1:-1:1", (4, 8, 1)),
         ("0:10:3", "1:4:2", (3, 12, 6)),
-        ("0:10:2", "-1:-9999999999:-1", (8, -12, -2)),
+        ("0:10:2", "-1:-9999999999:-1", (8, -11, -2)),
         ("-1:-9999999999:-1", "0:3:1", (9, 6, -1)),
         ("8:2:1", "0:9:1", (0, 0, 1)),
+        ("-99:-9999999999:-1", "0:3:1", (0, -11, -1)),
+        ("2:8:1", "-9:-9999999999:-1", (2, 1, -1)),
     ],
 )
 def test_an_axis_of_known_size_is_cut_anyhow(
@@ -105,7 +105,15 @@ def test_a_size_that_counts_must_be_known(first: str, second: str) -> None:
     )
 
 
-def test_old_opsets_have_no_steps() -> None:
+def test_backwards_to_int_max_is_read_in_two_ways() -> None:
+    assert_unchanged(
+        PASS,
+        _model("4", "0@0:3:1", "0@-1:2147483647:-1"),
+        because="two cuts of one axis depend on its size",
+    )
+
+
+def test_an_end_that_is_fed_is_left_alone() -> None:
     assert_unchanged(
         PASS,
         "(float[5] x, float[N] z) => (float[A] y) <int64[1] s = {1}>"

@@ -24,10 +24,6 @@ def test_an_axis_counts_from_the_front() -> None:
     ],
 )
 def test_every_attribute_of_its_kind_does(call: str) -> None:
-    model = (
-        "(float[2,N,4] x) => (float[A,B,C] y) <int64[1] i = {{0}}, float[4] s = {{1,2,3,4}}>"
-        " {{ y = {} }}"
-    )
     used = {"Gather": "int64[1] i = {0}", "LayerNormalization": "float[4] s = {1,2,3,4}"}
     constants = used.get(call.split("<", maxsplit=1)[0], "")
     model = "(float[2,N,4] x) => (float[A,B,C] y) " + (f"<{constants}>" if constants else "")

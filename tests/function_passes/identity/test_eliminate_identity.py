@@ -1,5 +1,6 @@
 from onnx import TensorAnnotation
 
+from tiered import Model, get_pass
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "eliminate_identity"
@@ -48,6 +49,17 @@ def test_sequences_are_values_like_any_other() -> None:
         " { s = SequenceConstruct(x, x) t = Identity(s) y = SequenceAt(t, i) }",
         "(float[2] x, int64 i) => (float[N] y) { s = SequenceConstruct(x, x) y = SequenceAt(s, i) }",
     )
+
+
+def test_what_was_declared_of_the_result_is_known_of_the_operand() -> None:
+    model = Model.from_proto(
+        parse(
+            '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
+            " g (float[2] x) => (float[2] y) <float[2] h> { m = d.Mystery(x) h = Identity(m) y = Relu(h) }"
+        )
+    )
+    get_pass(PASS).apply(model)
+    assert model.main.values["m"].shape == (2,)
 
 
 def test_an_operand_that_is_an_output_itself_keeps_its_name_and_the_identity() -> None:

@@ -50,7 +50,9 @@ def test_another_output_has_another_shape() -> None:
 
 
 def test_what_broadcasts_may_be_larger() -> None:
-    assert_unchanged(PASS, "(float[N] x, float[M] z) => (int64[1] y) { h = Add(x, z)  y = Shape(h) }")
+    assert_unchanged(
+        PASS, "(float[N] x, float[M] z) => (int64[1] y) { h = Add(x, z)  y = Shape(h) }"
+    )
 
 
 def test_a_small_dtype_is_not_read() -> None:

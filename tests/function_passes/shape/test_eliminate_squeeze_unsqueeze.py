@@ -66,8 +66,7 @@ def test_axes_from_both_ends_of_an_unknown_rank_may_differ() -> None:
 def test_axes_that_are_fed_are_left_alone() -> None:
     assert_unchanged(
         PASS,
-        "(float[1,3] x, int64[1] a) => (float[1,3] y)"
-        " { h = Squeeze(x, a)  y = Unsqueeze(h, a) }",
+        "(float[1,3] x, int64[1] a) => (float[1,3] y) { h = Squeeze(x, a)  y = Unsqueeze(h, a) }",
         because="axes is not a constant",
     )
 

@@ -5,9 +5,7 @@ from tiered.testing import assert_rewrites, assert_unchanged
 PASS = "fuse_expand_into_binary"
 
 
-@pytest.mark.parametrize(
-    "op", ["Add", "Sub", "Mul", "Div", "Equal", "Less", "GreaterOrEqual"]
-)
+@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div", "Equal", "Less", "GreaterOrEqual"])
 def test_the_operator_broadcasts_by_itself(op: str) -> None:
     dtype = "bool" if op in ("Equal", "Less", "GreaterOrEqual") else "float"
     for operands in ("h, z", "z, h"):

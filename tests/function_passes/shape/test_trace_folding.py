@@ -31,8 +31,7 @@ def test_dims_of_the_operand_become_zeros() -> None:
         "(float[B,S,12] x) => (float[B,S,3,4] y) <int64[2] h = {3,4}, int64[1] z = {0},"
         " int64[1] two = {2}> { s = Shape(x) bs = Slice(s, z, two) t = Concat<axis=0>(bs, h)"
         " y = Reshape(x, t) }",
-        "(float[B,S,12] x) => (float[B,S,3,4] y) <int64[4] t = {0,0,3,4}>"
-        " { y = Reshape(x, t) }",
+        "(float[B,S,12] x) => (float[B,S,3,4] y) <int64[4] t = {0,0,3,4}> { y = Reshape(x, t) }",
     )
 
 
@@ -42,8 +41,7 @@ def test_the_only_unknown_size_is_what_remains() -> None:
         "(float[B,S,12] x) => (float[M,12] y) <int64[1] h = {12}, int64[1] z = {0},"
         " int64[1] one = {1}, int64[1] two = {2}> { s = Shape(x) b = Slice(s, z, one)"
         " q = Slice(s, one, two) m = Mul(b, q) t = Concat<axis=0>(m, h) y = Reshape(x, t) }",
-        "(float[B,S,12] x) => (float[M,12] y) <int64[2] t = {-1,12}>"
-        " { y = Reshape(x, t) }",
+        "(float[B,S,12] x) => (float[M,12] y) <int64[2] t = {-1,12}> { y = Reshape(x, t) }",
     )
 
 
@@ -66,8 +64,7 @@ def test_sizes_that_an_expand_fills_already_become_ones() -> None:
         "(float[B,1] x) => (float[B,7] y) <int64[1] z = {0}, int64[1] one = {1},"
         " int64[1] seven = {7}> { s = Shape(x) b = Slice(s, z, one)"
         " t = Concat<axis=0>(b, seven) y = Expand(x, t) }",
-        "(float[B,1] x) => (float[B,7] y) <int64[2] t = {1,7}>"
-        " { y = Expand(x, t) }",
+        "(float[B,1] x) => (float[B,7] y) <int64[2] t = {1,7}> { y = Expand(x, t) }",
     )
 
 
@@ -76,8 +73,7 @@ def test_minus_one_is_told_from_a_size_without_knowing_it() -> None:
     assert_rewrites(
         PASS,
         "(float[B,3] x) => (bool[2] y) <int64[2] m = {-1,-1}> { s = Shape(x) y = Equal(s, m) }",
-        "(float[B,3] x) => (bool[2] y) <bool[2] c = {0,0}>"
-        " { y = Identity(c) }",
+        "(float[B,3] x) => (bool[2] y) <bool[2] c = {0,0}> { y = Identity(c) }",
     )
 
 
@@ -133,3 +129,16 @@ def test_a_declared_output_that_contradicts_the_run_is_not_believed() -> None:
     get_pass(PASS).apply(model)
     assert isinstance(model.to_proto(), onnx.ModelProto)
     assert [node.op_type for node in model.main.nodes] == ["Relu", "Shape"]
+
+
+@pytest.mark.parametrize("name", ["?", "None", "unknown"])
+def test_a_placeholder_for_unknown_dims_is_not_the_name_of_one_size(name: str) -> None:
+    source = parse(
+        "(float[A,B] x) => (bool y) <int64 z = {0}, int64 one = {1}>"
+        " { s = Shape(x) a = Gather(s, z) b = Gather(s, one) y = Equal(a, b) }"
+    )
+    for dim in source.graph.input[0].type.tensor_type.shape.dim:
+        dim.dim_param = name
+    model = Model.from_proto(source)
+    get_pass(PASS).apply(model)
+    assert len(model.main) == 4

@@ -69,6 +69,15 @@ def test_before_ir_4_they_would_become_inputs() -> None:
     )
 
 
+def test_the_bodies_of_other_operators_keep_theirs() -> None:
+    inner = "If(c) <then_branch = t () => (float[2] a) <float[2] w = {1,2}> { a = Add(v, w) }, else_branch = e () => (float[2] b) { b = Neg(v) }>"
+    assert_unchanged(
+        PASS,
+        f"(seq(float[2]) x, bool c) => (seq(float[2]) y) {{ y = SequenceMap(x) <body = m (float[2] v) => (float[2] u) {{ u = {inner} }}> }}",
+        because="a body of SequenceMap may not see what is around it",
+    )
+
+
 LOOP = "(float[2] x, int64 n) => (float[2] y) <bool go = {1}> { y = Loop(n, go, x) <body = l (int64 i, bool g, float[2] v) => (bool g2, float[2] v2) <float[2] w = {1,2}> { g2 = Identity(g) v2 = Add(v, w) }> }"
 
 

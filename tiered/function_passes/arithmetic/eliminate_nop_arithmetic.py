@@ -40,12 +40,13 @@ def eliminate_nop_arithmetic(
     Args:
         allow_signed_zero: also drop x + 0.0 and x - (-0.0), which make another zero of a zero.
     """
+    assert unit.tensor is not None
     assert unit.const is not None
     if not _is_neutral(node.op_type, unit.const, allow_signed_zero):
         return Skip("the constant is not neutral")
     if node.op_type == "Pow" and x.dtype in (None, DataType.INT64):
         return Skip("Pow computes 64-bit integers in floats, which do not hold them all")
-    if broadcasts_into(unit.shape, x.shape):
+    if broadcasts_into(unit.tensor.shape, x.shape):
         return x
     if x.shape is None or node.output.static_shape is None:
         return Skip("the constant may make x larger")

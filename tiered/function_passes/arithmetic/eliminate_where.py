@@ -12,11 +12,12 @@ def eliminate_where(graph: Graph, condition: Value, x: Value, y: Value, node: No
     onnxruntime's Where makes +0.0 of a -0.0 that it takes from x: there, and nowhere in the
     operator's definition, the two differ.
     """
+    assert condition.tensor is not None
     assert condition.const is not None
     if condition.const.any() and not condition.const.all():
         return Skip("the condition takes from both")
     taken, other = (x, y) if condition.const.all() else (y, x)
-    if all(broadcasts_into(value.shape, taken.shape) for value in (condition, other)):
+    if all(broadcasts_into(shape, taken.shape) for shape in (condition.tensor.shape, other.shape)):
         return taken
     if node.output.static_shape is None:
         return Skip("the result may be larger than the branch")

@@ -30,8 +30,6 @@ def fuse_consecutive_clip(graph: Graph, x: Value, inner: Node, node: Node) -> Va
     """
     if x.dtype is None:
         return Skip("the dtype of x is not known")
-    if graph.opset() < 11 and x.dtype != DataType.FLOAT:
-        return Skip("before opset 11 an absent bound is that of float32")
     found = [_bounds(inner, x.dtype), _bounds(node, x.dtype)]
     if found[0] is None or found[1] is None:
         return Skip("a bound is not a constant finite number")

@@ -33,4 +33,4 @@ def replace_div_with_mul(graph: Graph, x: Value, divisor: Value) -> Value | Skip
     mantissa, exponent = np.frexp(divisor.const.astype(np.float64))
     if (np.abs(mantissa) != 0.5).any() or (np.abs(exponent - 1) > largest).any():
         return Skip("a divisor is no power of two with a normal reciprocal")
-    return graph.op.Mul(x, (1 / divisor.const.astype(np.float64)).astype(divisor.const.dtype))
+    return graph.op.Mul(x, np.array(1 / divisor.const.astype(np.float64), divisor.const.dtype))

@@ -1,12 +1,13 @@
 """Two initializers with the same bits  =>  one"""
 
-from collections import ChainMap, Counter
-from collections.abc import Hashable, Iterator, MutableMapping
+from collections import ChainMap, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping
 
 from onnx import TensorProto
 
 from tiered import Graph, PassContext, Tensor, Value, function_pass
 
+Constant = tuple[Value, Tensor]
 Kept = MutableMapping[Hashable, Value]
 
 
@@ -19,12 +20,13 @@ def eliminate_duplicate_initializer(graph: Graph, ctx: PassContext) -> None:
     """
     if graph.owner is not None:
         return
-    looks = {value: _look(tensor) for value, tensor in _constants(graph)}
-    counts = Counter(looks.values())
-    _merge(graph, {value for value, look in looks.items() if counts[look] > 1}, {})
+    alike = [[*_constants(graph)]]
+    for looks in (_outside, _inside):
+        alike = [part for group in alike for part in _parts(group, looks) if len(part) > 1]
+    _merge(graph, {value for group in alike for value, _ in group}, {})
 
 
-def _constants(graph: Graph) -> Iterator[tuple[Value, Tensor]]:
+def _constants(graph: Graph) -> Iterator[Constant]:
     for value in graph.initializers:
         if value.tensor is not None:
             yield value, value.tensor
@@ -33,11 +35,24 @@ def _constants(graph: Graph) -> Iterator[tuple[Value, Tensor]]:
             yield from _constants(body)
 
 
-def _look(tensor: Tensor) -> Hashable:
-    """Return what equal tensors have in common and most others have not, at next to no cost."""
+def _parts(
+    group: list[Constant], looks: Callable[[Tensor], Hashable]
+) -> Iterable[list[Constant]]:
+    parts: defaultdict[Hashable, list[Constant]] = defaultdict(list)
+    for value, tensor in group:
+        parts[looks(tensor)].append((value, tensor))
+    return parts.values()
+
+
+def _outside(tensor: Tensor) -> Hashable:
+    return tensor.dtype, tensor.shape
+
+
+def _inside(tensor: Tensor) -> Hashable:
+    """Return what tells most tensors apart at next to no cost: the first numbers."""
     if tensor.is_sparse or tensor.dtype == TensorProto.STRING:
         return tensor.key()
-    return tensor.dtype, tensor.shape, tensor.numpy().reshape(-1)[:64].tobytes()
+    return tensor.numpy().reshape(-1)[:64].tobytes()
 
 
 def _merge(graph: Graph, alike: set[Value], kept: Kept) -> None:

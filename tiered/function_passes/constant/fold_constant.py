@@ -63,7 +63,7 @@ def fold_constant(graph: Graph, ctx: PassContext, *, max_growth: Size = Size("1%
     while pending:
         sizes: Sizes = {}
         nodes = _take(graph, ctx, pending, refused, sizes)
-        pending.extend(_fold(graph, ctx, nodes, sizes, max_growth))
+        pending.extend(_fold(graph, ctx, nodes, refused, sizes, max_growth))
 
 
 # --- what can be computed -------------------------------------------------------------------------
@@ -92,6 +92,7 @@ def _take(
             taken.add(node)
             sizes.update(needs)
             held += sum(needs.values())
+            pending.extend(use.node for value in node.outputs if value for use in value.users)
     return taken
 
 
@@ -163,21 +164,33 @@ def _bytes(value: Value) -> int:
 
 
 def _fold(
-    graph: Graph, ctx: PassContext, nodes: set[Node], sizes: Sizes, max_growth: Size
+    graph: Graph,
+    ctx: PassContext,
+    nodes: set[Node],
+    refused: set[Node],
+    sizes: Sizes,
+    max_growth: Size,
 ) -> list[Node]:
-    """Compute what others read of the nodes; return these readers, which may be next."""
-    model = graph.model
+    """Compute what others read of the nodes; return the nodes that are worth a look after it."""
+    model, growths, again = graph.model, dict[Value, int](), list[Node]()
     limit = max(size_in_bytes(max_growth, model.nbytes), 4096)
-    chosen = []
+    room = limit - model.folded_growth
+
+    def refuse(value: Value, reason: Skip) -> None:
+        assert value.producer is not None
+        ctx.skip(value.producer, reason)
+        refused.add(value.producer)
+        # What it reads has a reader now that is left alone.
+        again.extend(read.producer for read in value.producer.inputs if read and read.producer)
+
     for value in _read_elsewhere(nodes):
         growth = sizes[value] - freed_bytes(value)
-        if growth + model.folded_growth > limit:
-            ctx.skip(value.producer, Skip("the constant would make the model too large"))
+        if growth > room:
+            refuse(value, Skip("the constant would make the model too large"))
         else:
-            model.folded_growth += growth
-            chosen.append(value)
-    results = evaluate(chosen, lambda value, error: ctx.skip(value.producer, Skip("{}", error)))
-    readers: dict[Node, None] = {}
+            growths[value] = growth
+            room -= growth
+    results = evaluate([*growths], lambda value, error: refuse(value, Skip("{}", error)))
     for value, array in results.items():
         node, mark = value.producer, model.mark()
         if node is None or node.graph is None or not _is_as_declared(value, array):
@@ -186,11 +199,12 @@ def _fold(
         with graph.rewrite("a node that reads only constants => what it computes", node):
             graph.become_constant(value, Tensor.of(array))
         if model.changed_since(mark):
-            readers.update(dict.fromkeys(users))
-    if readers:
+            model.folded_growth += growths[value]
+            again.extend(users)
+    if again:
         # What is constant now may decide the size of what reads it.
         model.refresh_types()
-    return list(readers)
+    return list(dict.fromkeys(again))
 
 
 def _read_elsewhere(nodes: set[Node]) -> Iterator[Value]:

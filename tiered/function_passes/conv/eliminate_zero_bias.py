@@ -23,3 +23,4 @@ def eliminate_zero_bias(graph: Graph, ctx: PassContext) -> None:
         else:
             with graph.rewrite("QLinearConv(..., bias=0) => QLinearConv(...)", node):
                 graph.set_inputs(node, node.inputs[:_BIAS])
+                graph.discard(bias)

@@ -1,6 +1,7 @@
 """Slice(Slice(x, ...), ...)  =>  Slice(x, ...)"""
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -8,6 +9,8 @@ from tiered import Graph, Skip, Value, non_negative_axes, op, rest, rewrite, var
 
 Cut = tuple[int, int, int]
 """Start, end and step along one axis."""
+
+_INT_MAX: Final = (1 << 31) - 1
 
 
 @rewrite(op.Slice(op.Slice(var.x, rest.first), rest.second), opt_level=1)
@@ -23,7 +26,7 @@ def fuse_consecutive_slice(
     for axis, cut in more.items():
         both = _together(x.dim(axis), cuts[axis], cut) if axis in cuts else cut
         if both is None:
-            return Skip("two cuts of one axis depend on its size")
+            return Skip("two cuts of one axis depend on its size, or on the runtime")
         cuts[axis] = both
     axes = sorted(cuts)
     starts, ends, steps = (np.array([cuts[axis][i] for axis in axes], np.int64) for i in range(3))
@@ -48,11 +51,20 @@ def _cuts(x: Value, operands: Sequence[Value | None]) -> dict[int, Cut] | None:
 
 def _together(dim: int | str | None, first: Cut, second: Cut) -> Cut | None:
     """Return the one cut that does what two do; None if that depends on the size of the axis."""
-    if isinstance(dim, int) and first[2] and second[2]:
-        taken = range(dim)[slice(*first)][slice(*second)]
+    if any(step == 0 or (step < 0 and end >= _INT_MAX) for _, end, step in (first, second)):
+        # Backwards to INT_MAX takes nothing, but onnxruntime reads it as "to the far end".
+        return None
+    if isinstance(dim, int):
+        taken = _taken(_taken(range(dim), first), second)
         # An end of -1 would count from the end: before the first element is before -dim.
         stop = taken.stop if taken.stop >= 0 else -dim - 1
         return (taken.start, stop, taken.step) if taken else (0, 0, 1)
     if first[2] != 1 or second[2] != 1 or min(*first, *second) < 0:
         return None
     return first[0] + second[0], min(first[1], first[0] + second[1]), 1
+
+
+def _taken(elements: range, cut: Cut) -> range:
+    """Return what a cut takes; unlike Python's, one that begins before the front begins there."""
+    start, end, step = cut
+    return elements[slice(max(start, -len(elements)), end, step)]

@@ -69,9 +69,4 @@ def _set_axes(
     if front not in made or made[front].graph is None:
         made[front] = graph.constant(np.array(front, np.int64), "axes")
     graph.set_input(node, 1, made[front])
-    if before is None or before.is_used:
-        return
-    if before.producer is not None:
-        graph.prune([before.producer])
-    else:
-        before.owner.remove_constant(before)
+    graph.discard(before)

@@ -19,7 +19,13 @@ _reduce = functools.reduce(
     ),
 )
 
-_INTEGERS: Final = (DataType.INT32, DataType.INT64, DataType.UINT32, DataType.UINT64)
+_SMALL: Final = (DataType.INT32, DataType.UINT32)
+# A sum begins with 0, which makes +0.0 of -0.0; onnxruntime sums and multiplies int64 in floats.
+_KEPT: Final = {
+    "ReduceMean": _SMALL,
+    "ReduceProd": (DataType.DOUBLE, DataType.FLOAT, DataType.FLOAT16, *_SMALL),
+    "ReduceSum": _SMALL,
+}
 
 
 @rewrite(_reduce, opt_level=2)
@@ -39,8 +45,8 @@ def eliminate_nop_reduce(
         places = axes.const.tolist()
     if any(x.dim(axis) != 1 for axis in places):
         return Skip("a reduced dim is not known to be 1")
-    if node.op_type in ("ReduceMean", "ReduceSum") and x.dtype not in _INTEGERS:
-        return Skip("a sum that begins with 0 makes +0.0 of -0.0")
+    if node.op_type in _KEPT and x.dtype not in _KEPT[node.op_type]:
+        return Skip("a sum or product of one element may have other bits in this dtype")
     if keepdims or not places:
         return x
     return graph.op.Squeeze(x, np.array(places, np.int64))

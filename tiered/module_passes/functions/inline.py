@@ -1,11 +1,9 @@
 """A call of a local function  =>  the body of the function"""
 
 from collections import Counter, deque
-from collections.abc import Sequence
 from typing import Final
 
 from tiered import Function, Graph, Model, Node, PassContext, Skip, Value, module_pass
-from tiered.graph import expanded_size, recursive_functions
 
 KEEP: Final = frozenset({"tiered.compiler", "tiered.keep", "tiered.skip_optimization"})
 """Metadata of a function, or of a call, that must stay what it is."""
@@ -32,7 +30,7 @@ def inline(
     if not functions:
         return
     kept = _kept(model, once)
-    size = expanded_size(model, kept)
+    size = model.expanded_size(kept)
     if size > max_nodes:
         too_many = Skip("inlining would make {} nodes, more than max_nodes={}", size, max_nodes)
         kept = {callee: kept.get(callee, too_many) for callee in functions}
@@ -46,7 +44,7 @@ def inline(
 
 def _kept(model: Model, once: bool) -> dict[Id, Skip]:
     """Return the functions whose calls stay, and why."""
-    kept = {callee: Skip("the function calls itself") for callee in recursive_functions(model)}
+    kept = {callee: Skip("the function calls itself") for callee in model.recursive_functions()}
     sites = Counter(node.callee for graph in model.graphs() for node in graph.nodes)
     for function in model.functions:
         marks = KEEP & {entry.key for entry in function.skeleton.metadata_props}
@@ -96,9 +94,8 @@ class _Inliner:
             return Skip("a standard operator has the name: which is meant, runtimes decide")
         if node.bodies:
             return Skip("an attribute of the call is a graph")
-        defaults = {proto.name for proto in function.skeleton.attribute_proto}
-        given = [proto.name for proto in node.proto.attribute if proto.ref_attr_name]
-        if not defaults.isdisjoint(given):
+        passed_on = [proto.name for proto in node.proto.attribute if proto.ref_attr_name]
+        if not function.defaults.keys().isdisjoint(passed_on):
             return Skip("what the caller may leave out has a default in the function")
         for at, value in enumerate(function.inputs):
             if node.input(at) is None and value.is_graph_output:

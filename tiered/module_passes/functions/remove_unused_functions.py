@@ -1,7 +1,5 @@
 """A local function that no chain of calls reaches from the main graph  =>  nothing"""
 
-import networkx as nx
-
 from tiered import Function, Model, PassContext, UsageError, module_pass
 
 
@@ -19,6 +17,9 @@ def remove_unused_functions(
     """
     if not model.functions:
         return
+    # It takes longer to load than most models take to optimise, and few have functions.
+    import networkx as nx
+
     calls = model.call_graph()
     reached = set(nx.descendants(calls, model.main))
     for name in entry_functions or ():

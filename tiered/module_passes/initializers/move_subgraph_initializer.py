@@ -1,14 +1,19 @@
 """An initializer of a body of If, Loop or Scan  =>  one of the main graph"""
 
+from typing import Final
+
 from tiered import Graph, Model, PassContext, Skip, Value, module_pass
+
+CAPTURING: Final = frozenset({"If", "Loop", "Scan"})
+"""The operators whose bodies read values of the graphs above."""
 
 
 @module_pass(opt_level=1)
 def move_subgraph_initializer(model: Model, ctx: PassContext) -> None:
     """Keep all constants in one place, where each of them is seen by every body.
 
-    Two branches may each have a `w`: names that are not free everywhere are made fresh. Where a body
-    gives its initializer back, an Identity does so.
+    Two branches may each have a `w`: names that are not free everywhere are made fresh. Where a
+    body gives its initializer back, an Identity does so.
     """
     for graph in model.graphs():
         if graph.is_main or graph.is_function:
@@ -25,6 +30,11 @@ def _refusal(graph: Graph, value: Value) -> Skip | None:
     """Return why an initializer of a body stays there."""
     if graph.root.is_function:
         return Skip("a local function has no initializers")
+    around: Graph | None = graph
+    while around is not None and around.owner is not None:
+        if around.owner.domain or around.owner.op_type not in CAPTURING:
+            return Skip("a body of {} may not see what is around it", around.owner.op_type)
+        around = around.parent
     if graph.model.ir_version < 4:
         return Skip("before IR 4 each initializer would be an input")
     if value.is_graph_input:

@@ -4,15 +4,20 @@ from tiered import Model, PassContext, module_pass
 
 
 @module_pass(opt_level=0)
-def unique_name_for_nodes(model: Model, ctx: PassContext) -> None:
+def unique_name_for_nodes(model: Model, ctx: PassContext, *, unnamed: bool = True) -> None:
     """Name every node, in bodies and local functions too: onnxruntime refuses duplicates.
 
     The first bearer keeps a name that several have. Values keep theirs: those of inputs and outputs
     are the interface.
+
+    Args:
+        unnamed: also name nodes without a name; every runtime takes them, and a name is bytes.
     """
     taken: set[str] = set()
     for graph in model.graphs():
         for node in graph.nodes:
+            if not node.name and not unnamed:
+                continue
             if not node.name or node.name in taken:
                 graph.rename_node(node, model.node_names.fresh(node.name or node.op_type))
             taken.add(node.name)

@@ -27,9 +27,8 @@ def remove_unused_opsets(model: Model, ctx: PassContext) -> None:
 def _metadata(model: Model) -> Iterable[str]:
     """Yield the keys and the values of all metadata."""
     graphs = list(model.graphs())
-    holders = [model.skeleton, *(graph.skeleton for graph in graphs)]
-    holders += [node.proto for graph in graphs for node in graph.nodes]
-    for holder in holders:
+    protos = (node.proto for graph in graphs for node in graph.nodes)
+    for holder in (model.skeleton, *(graph.skeleton for graph in graphs), *protos):
         for entry in holder.metadata_props:
             yield entry.key
             yield entry.value

@@ -1,0 +1,467 @@
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorAnnotation
+
+from tiered import Model, PassContext, get_pass
+from tiered.runtime import Session
+from tiered.testing import assert_rewrites, assert_unchanged, parse
+
+PASS = "fold_constant"
+
+
+def _ops(model: onnx.ModelProto, **options: str) -> list[str]:
+    """Return the operators that folding leaves in the main graph."""
+    view = Model.from_proto(model)
+    get_pass(PASS, **options).apply(view)
+    return [node.op_type for node in view.main.nodes]
+
+
+# --- what is folded -------------------------------------------------------------------------------
+
+
+def test_what_does_not_depend_on_the_inputs_is_computed_at_once() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] x) => (float[2] y) <float[2] a = {1,2}, float[2] b = {3,4}>"
+        " { c = Add(a, b) y = Mul(x, c) }",
+        "(float[2] x) => (float[2] y) <float[2] c = {4,6}> { y = Mul(x, c) }",
+    )
+
+
+def test_a_chain_is_one_constant() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] x) => (float[2] y) <float[2] a = {1,2}>"
+        " { b = Neg(a) c = Abs(b) d = Add(c, b) e = Sub(d, c) y = Mul(x, e) }",
+        "(float[2] x) => (float[2] y) <float[2] e = {-1,-2}> { y = Mul(x, e) }",
+    )
+
+
+def test_special_values_are_those_of_the_runtime() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[4] x) => (float[4] y) <float[4] a = {1,-1,0,-0.0}, float z = {0}>"
+        " { b = Div(a, z) c = Neg(b) y = Min(x, c) }",
+        "(float[4] x) => (float[4] y) <float[4] c = {-inf, inf, nan, nan}> { y = Min(x, c) }",
+    )
+
+
+def test_integers_are_divided_as_integers() -> None:
+    assert_rewrites(
+        PASS,
+        "(int64[2] x) => (int64[2] y) <int64[2] a = {-7,7}, int64 b = {2}>"
+        " { c = Div(a, b) d = Mod(a, b) e = Sub(c, d) y = Add(x, e) }",
+        "(int64[2] x) => (int64[2] y) <int64[2] e = {-4,2}> { y = Add(x, e) }",
+    )
+
+
+def test_large_integers_are_exact() -> None:
+    assert_rewrites(
+        PASS,
+        "(int64[1] x) => (int64[1] y) <int64[1] a = {9007199254740993}, int64[1] b = {2}>"
+        " { c = Add(a, b) y = Add(x, c) }",
+        "(int64[1] x) => (int64[1] y) <int64[1] c = {9007199254740995}> { y = Add(x, c) }",
+    )
+
+
+def test_16_bit_floats_are_rounded_after_each_node() -> None:
+    assert_rewrites(
+        PASS,
+        "(float16[1] x) => (float16[1] y)"
+        " <float16[1] a = {2048}, float16[1] one = {1}, float16[1] two = {2}>"
+        " { b = Add(a, one) c = Add(b, one) y = Add(x, c) }",
+        "(float16[1] x) => (float16[1] y) <float16[1] c = {2048}> { y = Add(x, c) }",
+        runtime="reference",  # onnxruntime rounds once, in the end
+    )
+
+
+def test_doubles_are_computed_as_doubles() -> None:
+    assert_rewrites(
+        PASS,
+        "(double[1] x) => (double[1] y) <double[1] a = {1}, double[1] b = {3}>"
+        " { c = Div(a, b) y = Add(x, c) }",
+        "(double[1] x) => (double[1] y) <double[1] c = {0.333333333333333314829616256247}>"
+        " { y = Add(x, c) }",
+    )
+
+
+def test_bfloat16_comes_out_as_such() -> None:
+    assert_rewrites(
+        PASS,
+        "(bfloat16[1] x) => (bfloat16[2] y) <float[1] a = {1.001}>"
+        " { b = Cast<to=16>(a) y = Concat<axis=0>(x, b) }",
+        "(bfloat16[1] x) => (bfloat16[2] y) <bfloat16[1] b = {1}> { y = Concat<axis=0>(x, b) }",
+        runtime="none",
+    )
+
+
+def test_an_output_that_is_constant_keeps_its_name() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] x) => (float[2] y, float[2] z) <float[2] a = {1,2}>"
+        " { b = Neg(a) z = Exp(b) y = Mul(x, z) }",
+        "(float[2] x) => (float[2] y, float[2] z)"
+        " <float[2] c = {0.36787945, 0.13533528}> { z = Identity(c) y = Mul(x, c) }",
+    )
+
+
+def test_what_an_identity_bears_to_an_output_is_computed() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] x) => (float[2] y, float[2] z) <float[2] a = {1,2}>"
+        " { b = Neg(a) z = Identity(b) y = Relu(x) }",
+        "(float[2] x) => (float[2] y, float[2] z) <float[2] b = {-1,-2}>"
+        " { z = Identity(b) y = Relu(x) }",
+    )
+
+
+def test_a_small_result_of_something_large_is_worth_it() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[1] x) => (float[1] y) <int64[1] s = {4000000}, int64[1] k = {0}> { b ="
+        " ConstantOfShape<value = float[1] {1}>(s) c = ReduceSum<keepdims=1>(b) y = Add(x, c) }",
+        "(float[1] x) => (float[1] y) <int64[1] k = {0}, float[1] c = {4000000}> { y = Add(x, c) }",
+    )
+
+
+def test_a_result_that_takes_the_place_of_as_many_bytes_is_no_growth() -> None:
+    model = parse("(float[1] x) => (float[N,M] y) <float[1] w = {0}> { t = Transpose(w) y = Mul(x, t) }")
+    weight = np.arange(300_000, dtype=np.float32).reshape(300, 1000)
+    model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weight, "w"))
+    assert _ops(model) == ["Mul"]
+
+
+def test_how_many_are_not_zero_is_found_out() -> None:
+    assert_rewrites(
+        PASS,
+        "(int64[1,3] x) => (int64[3,N] y) <int64[4] s = {5,0,7,8}>"
+        " { n = NonZero(s) t = Transpose<perm=[1,0]>(n) m = Add(t, x) y = Transpose<perm=[1,0]>(m) }",
+        "(int64[1,3] x) => (int64[3,N] y) <int64[3,1] t = {0,2,3}>"
+        " { m = Add(t, x) y = Transpose<perm=[1,0]>(m) }",
+    )
+
+
+def test_a_tensor_without_elements_is_a_constant_too() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[N] x) => (float[N] y) <float[3] a = {1,2,3}, int64[1] z = {0}>"
+        " { c = Slice(a, z, z) y = Concat<axis=0>(x, c) }",
+        "(float[N] x) => (float[N] y) <float[0] c = {}> { y = Concat<axis=0>(x, c) }",
+    )
+
+
+def test_a_body_computes_no_constant_again_and_again() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] x, int64 n, bool c) => (float[2] y) <float[2] w = {1,2}> { y = Loop(n, c, x) <"
+        "body = b (int64 i, bool ci, float[2] p) => (bool co, float[2] r) <float[2] v = {3,4}>"
+        " { co = Identity(ci) s = Mul(w, v) r = Add(p, s) }> }",
+        "(float[2] x, int64 n, bool c) => (float[2] y) { y = Loop(n, c, x) <"
+        "body = b (int64 i, bool ci, float[2] p) => (bool co, float[2] r) <float[2] s = {3,8}>"
+        " { co = Identity(ci) r = Add(p, s) }> }",
+    )
+
+
+def test_a_function_gets_constant_nodes() -> None:
+    header = '<ir_version: 10, opset_import: ["" : 21, "d" : 1]> g (float[2] x) => (float[2] y)'
+    function = '<domain: "d", opset_import: ["" : 21]> f (a) => (b)'
+    assert_rewrites(
+        PASS,
+        f"{header} {{ y = d.f(x) }} {function} {{ c = Constant<value_float=1.0>()"
+        " e = Constant<value_float=2.0>() h = Add(c, e) b = Mul(a, h) }",
+        f"{header} {{ y = d.f(x) }} {function}"
+        " { h = Constant<value = float {3}>() b = Mul(a, h) }",
+    )
+
+
+def test_before_ir_4_constants_are_nodes() -> None:
+    header = '<ir_version: 3, opset_import: ["" : 8]> g (float[2] x) => (float[2] y)'
+    assert_rewrites(
+        PASS,
+        f"{header} {{ c = Constant<value = float[2] {{1,2}}>() d = Neg(c) y = Add(x, d) }}",
+        f"{header} {{ d = Constant<value = float[2] {{-1,-2}}>() y = Add(x, d) }}",
+    )
+
+
+def test_operators_as_old_as_what_onnxruntime_knows_fold_in_models_that_it_cannot_load() -> None:
+    model = parse(
+        '<ir_version: 14, opset_import: ["" : 28]> g (float[1] x) => (float[1] y)'
+        " <float[1] a = {1}> { b = Neg(a) y = Add(x, b) }"
+    )
+    assert _ops(model) == ["Add"]
+
+
+def test_a_dropout_outside_of_training_is_a_computation() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] x) => (float[2] y) <float[2] a = {1,2}> { b = Dropout(a) y = Add(x, b) }",
+        "(float[2] x) => (float[2] y) <float[2] b = {1,2}> { y = Add(x, b) }",
+    )
+
+
+def test_one_that_fails_leaves_the_others_to_be_folded() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] x, bool c) => (float[2] y) <float[2] a = {1,2}, int64 i = {5}> { y = If(c) <"
+        "then_branch = t () => (float[2] p) { k = Gather(a, i) m = Neg(a) n = Add(m, x) p = Add(n, k) },"
+        "else_branch = e () => (float[2] q) { j = Exp(a) q = Mul(x, j) }> }",
+        "(float[2] x, bool c) => (float[2] y) <float[2] a = {1,2}, int64 i = {5}> { y = If(c) <"
+        "then_branch = t () => (float[2] p) <float[2] m = {-1,-2}>"
+        " { k = Gather(a, i) n = Add(m, x) p = Add(n, k) },"
+        "else_branch = e () => (float[2] q) <float[2] j = {2.7182817, 7.389056}> { q = Mul(x, j) }> }",
+        runtime="none",
+    )
+
+
+def test_external_weights_are_read(tmp_path: Path) -> None:
+    model = parse(
+        "(float[2] x) => (float[2] y) <float[2] a = {1,2}, float[2] b = {3,4}>"
+        " { c = Add(a, b) y = Mul(x, c) }"
+    )
+    for tensor in model.graph.initializer:
+        tensor.CopyFrom(
+            onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor), tensor.name)
+        )
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path, save_as_external_data=True, size_threshold=0, location="weights")
+    view = Model.load(path)
+    get_pass(PASS).apply(view)
+    result = Session(view.to_proto()).run({"x": np.ones(2, np.float32)})
+    assert result["y"].tolist() == [4.0, 6.0]
+
+
+def test_a_run_that_may_rewrite_no_more_comes_to_an_end() -> None:
+    view = Model.from_proto(
+        parse(
+            "(float[1] x) => (float[1] y) <float[1] a = {1}> { b = Neg(a) c = Exp(b) y = Add(x, b)"
+            " z = Add(x, c) }"
+        )
+    )
+    mark = len(view.main.nodes)
+    with PassContext(rewrite_limit=0) as ctx:
+        get_pass(PASS).apply(view, ctx)
+    assert len(view.main.nodes) == mark
+
+
+# --- what is not ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        "RandomNormalLike<seed=1.0>(a)",
+        "RandomUniformLike(a)",
+        "Bernoulli(a)",
+        "Dropout(a, r, t)",
+        "Dropout(a, r, unknown)",
+    ],
+)
+def test_a_draw_is_no_constant(node: str) -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2] x, bool unknown = {0}) => (float[2] y)"
+        f" <float[2] a = {{0.5,0.5}}, float r = {{0.5}}, bool t = {{1}}> {{ b = {node} y = Add(x, b) }}",
+        because=None if "unknown" in node else "it is random, or nothing is known of it",
+    )
+
+
+def test_what_callers_may_override_is_no_constant() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2] x, float[2] a = {1,2}) => (float[2] y) { b = Neg(a) y = Add(x, b) }",
+    )
+
+
+def test_quantised_weights_stay_quantised() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2] x) => (float[2] y) <int8[2] w = {1,2}, float s = {0.5}>"
+        " { d = DequantizeLinear(w, s) y = Add(x, d) }",
+    )
+    assert_unchanged(
+        PASS,
+        "(float[2] x) => (float[2] y) <float[2] w = {1,2}, float s = {0.5}>"
+        " { q = QuantizeLinear(w, s) d = DequantizeLinear(q, s) y = Add(x, d) }",
+    )
+
+
+def test_other_peoples_operators_and_functions_are_left_alone() -> None:
+    assert_unchanged(
+        PASS,
+        '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
+        " g (float[2] x) => (float[2] y) <float[2] a = {1,2}> { b = d.f(a) y = Add(x, b) }"
+        ' <domain: "d", opset_import: ["" : 21]> f (a) => (b) { b = Neg(a) }',
+    )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "Loop(n, c, a) <body = b (int64 i, bool ci, float[2] p) => (bool co, float[2] r)"
+        " { co = Identity(ci) r = Identity(p) }>",
+        "If(c) <then_branch = t () => (float[2] p) { p = Identity(a) },"
+        " else_branch = e () => (float[2] q) { q = Identity(a) }>",
+    ],
+)
+def test_control_flow_is_left_alone(call: str) -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2] x) => (float[2] y) <float[2] a = {1,2}, int64 n = {9223372036854775807},"
+        f" bool c = {{1}}> {{ b = {call} y = Add(x, b) }}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "node"),
+    [
+        ("{100000}", "ConstantOfShape(s)"),
+        ("{100000}", "Expand(a, s)"),
+        ("{100000}", "Tile(a, s)"),
+    ],
+)
+def test_a_constant_that_would_be_large_is_left_to_the_runtime(shape: str, node: str) -> None:
+    assert_unchanged(
+        PASS,
+        f"(float[1] x) => (float[N] y) <float[1] a = {{1}}, int64[1] s = {shape}>"
+        f" {{ b = {node} y = Add(x, b) }}",
+        because="the constant would make the model too large",
+    )
+
+
+def test_the_shape_of_a_constant_that_would_be_large_is_computed() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[1] x) => (float[N] y) <int64[1] s = {1000}, int64[1] k = {100}>"
+        " { t = Mul(s, k) b = ConstantOfShape(t) y = Add(x, b) }",
+        "(float[1] x) => (float[N] y) <int64[1] t = {100000}>"
+        " { b = ConstantOfShape(t) y = Add(x, b) }",
+    )
+
+
+def test_how_large_is_too_large_is_an_option() -> None:
+    model = parse(
+        "(float[1] x) => (float[N] y) <int64[1] s = {100000}> { b = ConstantOfShape(s) y = Add(x, b) }"
+    )
+    assert _ops(model) == ["ConstantOfShape", "Add"]
+    assert _ops(model, max_growth="1MB") == ["Add"]
+
+
+def test_many_small_constants_are_too_large_together() -> None:
+    nodes = " ".join(f"b{i} = Expand(a, s) y{i} = Add(x, b{i})" for i in range(10))
+    model = parse(
+        f"(float[1] x) => (float[N] y0) <float[1] a = {{1}}, int64[1] s = {{400}}> {{ {nodes} }}"
+    )
+    assert _ops(model).count("Expand") > 5
+
+
+def test_forty_doublings_are_left_alone() -> None:
+    doublings = " ".join(f"c{i + 1} = Concat<axis=0>(c{i}, c{i})" for i in range(40))
+    assert_unchanged(
+        PASS,
+        f"(float[1] x) => (float[N] y) <float[1] c0 = {{1}}> {{ {doublings} y = Add(x, c40) }}",
+        because="the result is too large to compute",
+    )
+
+
+def test_a_range_of_a_hundred_thousand_million_is_left_alone() -> None:
+    assert_unchanged(
+        PASS,
+        "(int64[1] x) => (int64[N] y) <int64 a = {0}, int64 b = {100000000000}, int64 c = {1}>"
+        " { r = Range(a, b, c) y = Add(x, r) }",
+        because="the result is too large to compute",
+    )
+
+
+@pytest.mark.parametrize("op", ["Div", "Mod"])
+@pytest.mark.parametrize(
+    ("dividend", "divisor"), [("{1,2}", "{1,0}"), ("{1,-9223372036854775808}", "{-1,-1}")]
+)
+def test_a_division_that_would_end_the_program_is_left_alone(
+    op: str, dividend: str, divisor: str
+) -> None:
+    assert_unchanged(
+        PASS,
+        f"(int64[2] x) => (int64[2] y) <int64[2] a = {dividend}, int64[2] b = {divisor}>"
+        f" {{ c = {op}(a, b) y = Add(x, c) }}",
+        because="an integer division by zero, or one that overflows",
+    )
+
+
+def test_a_divisor_that_turns_out_to_be_0_is_found_out_first() -> None:
+    assert_rewrites(
+        PASS,
+        "(int64[2] x, bool c) => (int64[2] y) <int64[2] a = {1,2}> { y = If(c) <"
+        "then_branch = t () => (int64[2] p) { z = Sub(a, a) k = Div(a, z) p = Add(x, k) },"
+        "else_branch = e () => (int64[2] q) { q = Neg(x) }> }",
+        "(int64[2] x, bool c) => (int64[2] y) <int64[2] a = {1,2}> { y = If(c) <"
+        "then_branch = t () => (int64[2] p) <int64[2] z = {0,0}> { k = Div(a, z) p = Add(x, k) },"
+        "else_branch = e () => (int64[2] q) { q = Neg(x) }> }",
+        runtime="none",
+    )
+
+
+def test_what_a_node_that_fails_reads_is_computed() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] x) => (float[2] y) <float[2] a = {1,2}, int64 i = {5}>"
+        " { b = Neg(a) k = Gather(b, i) y = Add(x, k) }",
+        "(float[2] x) => (float[2] y) <float[2] b = {-1,-2}, int64 i = {5}>"
+        " { k = Gather(b, i) y = Add(x, k) }",
+        runtime="none",
+    )
+
+
+def test_what_cannot_be_computed_says_why() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2] x) => (float[2] y) <float[2] a = {1,2}, int64 i = {5}>"
+        " { k = Gather(a, i) y = Add(x, k) }",
+        because="indices element out of data bounds",
+    )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values", "node"),
+    [
+        ("string", '{"a"}', "Identity(a)"),
+        ("float8e4m3fn", "{1}", "Cast<to=1>(a)"),
+        ("int4", "{1}", "Cast<to=1>(a)"),
+    ],
+)
+def test_some_dtypes_are_not_computed(dtype: str, values: str, node: str) -> None:
+    assert_unchanged(
+        PASS,
+        f"(float[1] x) => (float[1] y) <{dtype}[1] a = {values}> {{ b = {node} c = Shape(b) y = Relu(x) }}",
+        because="a dtype cannot be computed",
+    )
+
+
+def test_a_size_that_is_only_known_afterwards_is_not_risked() -> None:
+    assert_unchanged(
+        PASS,
+        "(int64[1] x) => (int64[N,3] y) <float[1,4,4] b = {0,0,1,1,0,0,1,1,0,0,1,1,0,0,1,1},"
+        " float[1,1,4] s = {1,1,1,1}> { n = NonMaxSuppression(b, s) y = Add(x, n) }",
+        because="the size of the result is not known beforehand",
+    )
+
+
+def test_an_attribute_that_the_call_of_a_function_decides_is_not_known() -> None:
+    assert_unchanged(
+        PASS,
+        '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
+        " g (float[2] x) => (float[2] y) { y = d.f<p=0.5>(x) }"
+        ' <domain: "d", opset_import: ["" : 21]> f <p> (a) => (b) { c = Constant<value_float=-1.0>()'
+        " e = LeakyRelu<alpha: float = @p>(c) b = Add(a, e) }",
+        because="the call of the function decides an attribute",
+    )
+
+
+def test_a_result_that_an_annotation_names_stays() -> None:
+    model = parse("(float x) => (float y) <float a = {1}> { s = Neg(a) y = Mul(x, s) }")
+    annotation = TensorAnnotation(tensor_name="x")
+    annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="s")
+    model.graph.quantization_annotation.append(annotation)
+    assert_unchanged(PASS, model, because="training info or an annotation names the result")

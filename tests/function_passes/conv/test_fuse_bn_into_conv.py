@@ -1,0 +1,254 @@
+import numpy as np
+import pytest
+
+from tiered import ShapeError, get_pass
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "fuse_bn_into_conv"
+VECTORS = "float[2] s = {2,0.5}, float[2] b = {1,-1}, float[2] m = {0.5,0.25}, float[2] v = {4,1}"
+NORM = "y = BatchNormalization<epsilon=0.0>(t, s, b, m, v)"
+IMAGE = "(float[1,2,3,3] x) => (float[1,2,3,3] y)"
+
+
+def test_the_kernel_is_scaled_and_gets_a_bias() -> None:
+    assert_rewrites(
+        PASS,
+        f"{IMAGE} <float[2,2,1,1] w = {{1,2,3,4}}, {VECTORS}> {{ t = Conv(x, w) {NORM} }}",
+        f"{IMAGE} <float[2,2,1,1] w = {{1,2,1.5,2}}, float[2] c = {{0.5,-1.125}}> {{ y = Conv(x, w, c) }}",
+    )
+
+
+def test_a_bias_is_shifted() -> None:
+    assert_rewrites(
+        PASS,
+        f"{IMAGE} <float[2,2,1,1] w = {{1,2,3,4}}, float[2] c = {{1,2}}, {VECTORS}>"
+        f" {{ t = Conv(x, w, c) {NORM} }}",
+        f"{IMAGE} <float[2,2,1,1] w = {{1,2,1.5,2}}, float[2] c = {{1.5,-0.125}}>"
+        " { y = Conv(x, w, c) }",
+    )
+
+
+def test_pads_strides_and_groups_stay() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[1,2,5,5] x) => (float[1,2,3,3] y) <float[2,1,3,3] w ="
+        f" {{1,2,3,4,5,6,7,8,9,9,8,7,6,5,4,3,2,1}}, {VECTORS}>"
+        f" {{ t = Conv<group=2, pads=[1,1,1,1], strides=[2,2], kernel_shape=[3,3]>(x, w) {NORM} }}",
+        "(float[1,2,5,5] x) => (float[1,2,3,3] y) <float[2,1,3,3] w ="
+        " {1,2,3,4,5,6,7,8,9,4.5,4,3.5,3,2.5,2,1.5,1,0.5}, float[2] c = {0.5,-1.125}>"
+        " { y = Conv<group=2, pads=[1,1,1,1], strides=[2,2], kernel_shape=[3,3]>(x, w, c) }",
+    )
+
+
+def test_a_transposed_convolution_has_its_channels_on_axis_1() -> None:
+    assert_rewrites(
+        PASS,
+        f"{IMAGE} <float[2,2,1,1] w = {{1,2,3,4}}, {VECTORS}> {{ t = ConvTranspose(x, w) {NORM} }}",
+        f"{IMAGE} <float[2,2,1,1] w = {{1,1,3,2}}, float[2] c = {{0.5,-1.125}}>"
+        " { y = ConvTranspose(x, w, c) }",
+    )
+
+
+def test_the_groups_of_a_transposed_convolution_split_the_channels() -> None:
+    vectors = (
+        "float[4] s = {1,2,4,8}, float[4] b = {0,0,0,0}, float[4] m = {1,1,1,1},"
+        " float[4] v = {1,1,1,1}"
+    )
+    interface = "(float[1,2,3,3] x) => (float[1,4,3,3] y)"
+    assert_rewrites(
+        PASS,
+        f"{interface} <float[2,2,1,1] w = {{1,1,1,1}}, {vectors}>"
+        f" {{ t = ConvTranspose<group=2>(x, w) {NORM} }}",
+        f"{interface} <float[2,2,1,1] w = {{1,2,4,8}}, float[4] c = {{-1,-2,-4,-8}}>"
+        " { y = ConvTranspose<group=2>(x, w, c) }",
+    )
+
+
+def test_epsilon_is_never_assumed() -> None:
+    text = (
+        f"{IMAGE} <float[2,2,1,1] w = {{1,2,3,4}}, float[2] s = {{1,1}}, float[2] b = {{0,0}},"
+        " float[2] m = {0,0}, float[2] v = {0,0}>"
+        " { t = Conv(x, w) y = BatchNormalization<epsilon=0.25>(t, s, b, m, v) }"
+    )
+    assert_rewrites(
+        PASS,
+        text,
+        f"{IMAGE} <float[2,2,1,1] w = {{2,4,6,8}}, float[2] c = {{0,0}}> {{ y = Conv(x, w, c) }}",
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "double"])
+def test_other_floats_keep_their_dtype(dtype: str) -> None:
+    interface = IMAGE.replace("float", dtype)
+    assert_rewrites(
+        PASS,
+        f"{interface} <{dtype}[2,2,1,1] w = {{1,2,3,4}}, {VECTORS.replace('float', dtype)}>"
+        f" {{ t = Conv(x, w) {NORM} }}",
+        f"{interface} <{dtype}[2,2,1,1] w = {{1,2,1.5,2}}, {dtype}[2] c = {{0.5,-1.125}}>"
+        " { y = Conv(x, w, c) }",
+    )
+
+
+@pytest.mark.parametrize(
+    ("opset", "attributes"), [(7, ""), (7, ", spatial=1"), (9, ", momentum=0.5"), (15, "")]
+)
+def test_the_inference_form_of_each_opset(opset: int, attributes: str) -> None:
+    assert_rewrites(
+        PASS,
+        f"{IMAGE} <float[2,2,1,1] w = {{1,2,3,4}}, {VECTORS}> {{ t = Conv(x, w)"
+        f" y = BatchNormalization<epsilon=0.0{attributes}>(t, s, b, m, v) }}",
+        f"{IMAGE} <float[2,2,1,1] w = {{1,2,1.5,2}}, float[2] c = {{0.5,-1.125}}> {{ y = Conv(x, w, c) }}",
+        opset=opset,
+    )
+
+
+def test_a_shared_weight_stays_and_the_convolution_gets_a_copy() -> None:
+    interface = "(float[1,2,3,3] x) => (float[1,2,3,3] y, float[1,2,3,3] z)"
+    assert_rewrites(
+        PASS,
+        f"{interface} <float[2,2,1,1] w = {{1,2,3,4}}, {VECTORS}>"
+        f" {{ t = Conv(x, w) {NORM} z = Conv(x, w) }}",
+        f"{interface} <float[2,2,1,1] w = {{1,2,3,4}}, float[2,2,1,1] k = {{1,2,1.5,2}},"
+        " float[2] c = {0.5,-1.125}> { y = Conv(x, k, c) z = Conv(x, w) }",
+    )
+
+
+def test_a_copy_may_be_too_large() -> None:
+    numbers = ",".join(["1"] * (2 * 2 * 17 * 17))
+    assert_unchanged(
+        PASS,
+        "(float[1,2,17,17] x) => (float[1,2,1,1] y, float[1,2,1,1] z)"
+        f" <float[2,2,17,17] w = {{{numbers}}}, {VECTORS}>"
+        f" {{ t = Conv(x, w) {NORM} z = Conv(x, w) }}",
+        because="the weight is shared, and a copy would make the model too large",
+    )
+
+
+@pytest.mark.parametrize("outputs", ["y, nm, nv, sm, sv", "y, nm"])
+def test_further_outputs_mean_training_even_if_nobody_reads_them(outputs: str) -> None:
+    assert_unchanged(
+        PASS,
+        f"{IMAGE} <float[2,2,1,1] w = {{1,2,3,4}}, {VECTORS}>"
+        f" {{ t = Conv(x, w) {outputs} = BatchNormalization(t, s, b, m, v) }}",
+        because="with further outputs it is in training mode",
+        opset=8,
+    )
+
+
+@pytest.mark.parametrize(("opset", "attribute"), [(7, "spatial=0"), (15, "training_mode=1")])
+def test_other_forms_are_no_match(opset: int, attribute: str) -> None:
+    assert_unchanged(
+        PASS,
+        f"{IMAGE} <float[2,2,1,1] w = {{1,2,3,4}}, {VECTORS}>"
+        f" {{ t = Conv(x, w) y = BatchNormalization<{attribute}>(t, s, b, m, v) }}",
+        opset=opset,
+    )
+
+
+def test_a_result_that_others_see_stays() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[1,2,3,3] x) => (float[1,2,3,3] y, float[1,2,3,3] z)"
+        f" <float[2,2,1,1] w = {{1,2,3,4}}, {VECTORS}> {{ t = Conv(x, w) {NORM} z = Relu(t) }}",
+        because="an inner value has another user",
+    )
+    assert_unchanged(
+        PASS,
+        "(float[1,2,3,3] x) => (float[1,2,3,3] y, float[1,2,3,3] t)"
+        f" <float[2,2,1,1] w = {{1,2,3,4}}, {VECTORS}> {{ t = Conv(x, w) {NORM} }}",
+        because="an inner value is a graph output",
+    )
+
+
+def test_weights_that_callers_may_feed_are_no_constants() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[1,2,3,3] x, float[2,2,1,1] w = {1,2,3,4}) => (float[1,2,3,3] y)"
+        f" <{VECTORS}> {{ t = Conv(x, w) {NORM} }}",
+        because="weight or bias is not a constant",
+    )
+    assert_unchanged(
+        PASS,
+        "(float[1,2,3,3] x, float[2] c) => (float[1,2,3,3] y)"
+        f" <float[2,2,1,1] w = {{1,2,3,4}}, {VECTORS}> {{ t = Conv(x, w, c) {NORM} }}",
+        because="weight or bias is not a constant",
+    )
+    assert_unchanged(
+        PASS,
+        "(float[1,2,3,3] x, float[2] m) => (float[1,2,3,3] y) <float[2,2,1,1] w = {1,2,3,4},"
+        f" {VECTORS.replace('float[2] m = {0.5,0.25}, ', '')}> {{ t = Conv(x, w) {NORM} }}",
+        because="a parameter of the batch norm is not a constant",
+    )
+
+
+def test_a_quantised_weight_stays_quantised() -> None:
+    assert_unchanged(
+        PASS,
+        f"{IMAGE} <int8[2,2,1,1] q = {{1,2,3,4}}, float sc = {{0.5}}, {VECTORS}>"
+        f" {{ w = DequantizeLinear(q, sc) t = Conv(x, w) {NORM} }}",
+        because="weight or bias is not a constant",
+    )
+
+
+def test_a_variance_below_0_has_no_root() -> None:
+    assert_unchanged(
+        PASS,
+        f"{IMAGE} <float[2,2,1,1] w = {{1,2,3,4}}, {VECTORS.replace('{4,1}', '{4,0}')}>"
+        f" {{ t = Conv(x, w) {NORM} }}",
+        because="var + epsilon is not positive",
+    )
+
+
+def test_vectors_of_another_length_are_left_to_the_runtime() -> None:
+    assert_unchanged(
+        PASS,
+        f"{IMAGE} <float[2,2,1,1] w = {{1,2,3,4}}, {VECTORS.replace('float[2] s', 'float[1] s').replace('{2,0.5}', '{2}')}>"
+        f" {{ t = Conv(x, w) {NORM} }}",
+        because="a vector has shape (1,); expected (2,)",
+    )
+
+
+def test_weights_beyond_their_dtype_are_left_alone() -> None:
+    assert_unchanged(
+        PASS,
+        f"{IMAGE.replace('float', 'float16')} <float16[2,2,1,1] w = {{1,2,3,60000}},"
+        f" {VECTORS.replace('float', 'float16').replace('{2,0.5}', '{2,4}')}>"
+        f" {{ t = Conv(x, w) {NORM} }}",
+        because="the fused weights are not finite",
+    )
+
+
+def test_what_the_call_of_a_function_decides_is_not_known() -> None:
+    constants = " ".join(
+        f"{name} = Constant<value = float[{dims}] {values}>()"
+        for name, dims, values in (
+            ("w", "2,2,1,1", "{1,2,3,4}"),
+            ("s", "2", "{2,0.5}"),
+            ("b", "2", "{1,-1}"),
+            ("m", "2", "{0.5,0.25}"),
+            ("v", "2", "{4,1}"),
+        )
+    )
+    assert_unchanged(
+        PASS,
+        '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
+        " g (float[1,2,3,3] x) => (float[1,2,3,3] y) { y = d.f<g=1>(x) }"
+        f' <domain: "d", opset_import: ["" : 21]> f <g> (a) => (y) {{ {constants}'
+        f" t = Conv<group: int = @g>(a, w) {NORM} }}",
+        because="the call of the function decides an attribute of the convolution",
+    )
+
+
+def test_absorbing_refuses_groups_that_do_not_divide_the_channels() -> None:
+    from tiered.function_passes.conv.fuse_bn_into_conv import absorb_batch_norm
+
+    vector = np.ones(3, np.float32)
+    with pytest.raises(ShapeError, match="has no 2 groups"):
+        absorb_batch_norm(
+            np.ones((3, 1, 1), np.float32), None, vector, vector, vector, vector,
+            epsilon=0.0, groups=2, transposed=True,
+        )  # fmt: skip
+
+
+def test_it_promises_no_more_than_another_order_of_operations() -> None:
+    assert get_pass(PASS).info.numerics == "reassociating"

@@ -1,0 +1,39 @@
+"""The invariants of the view are proved on demand, and after each pass with `debug.check_view`."""
+
+import pytest
+
+from tests.small import RELUS, model
+from tiered import Graph, PassContext, PassError, function_pass
+
+
+@function_pass(opt_level=0, name="write_past_the_primitives")
+def write_past_the_primitives(graph: Graph, ctx: PassContext) -> None:
+    """Do what no pass may do."""
+    graph.nodes[0].proto.input[0] = "somewhere else"
+
+
+def test_a_proto_that_was_written_to_breaks_the_view() -> None:
+    broken = model(RELUS)
+    broken.main.nodes[0].proto.input[0] = "somewhere else"
+    with pytest.raises(AssertionError, match="'node_a' differs from its NodeProto"):
+        broken.check_view()
+
+
+def test_an_order_that_is_out_of_date_breaks_the_view() -> None:
+    broken = model(RELUS)
+    broken.main._order = broken.main.nodes[::-1]
+    with pytest.raises(AssertionError, match="topological order"):
+        broken.check_view()
+
+
+def test_the_debug_switch_names_the_pass_that_broke_the_view() -> None:
+    with (
+        PassContext(config={"debug.check_view": True}),
+        pytest.raises(PassError, match="write_past_the_primitives failed .* differs from its"),
+    ):
+        write_past_the_primitives(model(RELUS))
+
+
+def test_without_the_switch_nobody_looks() -> None:
+    with PassContext():
+        write_past_the_primitives(model(RELUS))

@@ -1,0 +1,309 @@
+"""Surgery by hand, and the same under PPQ's names; each edit is undone exactly."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from tests.graph.editor import fresh, serialized
+from tests.small import model as small
+from tiered.compat.ppq import BaseGraph, Variable
+from tiered.errors import ModelError
+from tiered.graph import Graph, Model, TensorType
+
+CHAIN = """g (float[2,3] x) => (float[2,3] y, float[2,3] z) <float[3] w = {1, 2, 3}>
+{ a = Relu(x)  b = Add(a, w)  c = Clip(b, , )  y = Abs(b)  z = Neg(c) }"""
+
+
+@pytest.fixture(params=[CHAIN])
+def graph(request: pytest.FixtureRequest) -> Iterator[Graph]:
+    model = small(request.param)
+    assert model.main.dag is not None
+    first = serialized(model)
+    yield model.main
+    model.check_view()
+    model.undo_to(0)
+    model.check_view()
+    assert serialized(model) == first
+
+
+def lines(graph: Graph) -> list[str]:
+    return [
+        f"{', '.join(v.name if v else '' for v in node.outputs)} = {node.op_type}"
+        f"({', '.join(v.name if v else '' for v in node.inputs)})"
+        for node in graph.topological_order()
+    ]
+
+
+def named(graph: Graph, name: str) -> Variable:
+    return Variable(graph.values[name])
+
+
+# --- inserting ------------------------------------------------------------------------------------
+
+
+def test_insert_before_reroutes_one_input_only(graph: Graph) -> None:
+    new = graph.add_node("Neg", (), 0, name="new")
+    graph.insert_before(new, graph.values["y"].producer or new, 0)
+    assert lines(graph) == [
+        "a = Relu(x)",
+        "b = Add(a, w)",
+        "c = Clip(b, )",
+        "new_output = Neg(b)",
+        "y = Abs(new_output)",
+        "z = Neg(c)",
+    ]
+
+
+def test_insert_after_takes_over_the_value_and_all_who_read_it(graph: Graph) -> None:
+    b = graph.values["b"]
+    new = graph.add_node("Neg", (), 0, name="new")
+    assert b.producer is not None
+    between = graph.insert_after(new, b.producer)
+    assert b.producer is new
+    assert [use.node.op_type for use in b.users] == ["Clip", "Abs"]
+    assert lines(graph)[1:3] == [f"{between.name} = Add(a, w)", f"b = Neg({between.name})"]
+
+
+def test_a_graph_output_stays_on_the_far_side(graph: Graph) -> None:
+    y = graph.outputs[0]
+    new = graph.add_node("Neg", (), 0)
+    assert y.producer is not None
+    graph.insert_after(new, y.producer)
+    assert graph.outputs[0] is y
+    assert y.producer is new
+
+
+@pytest.mark.parametrize(
+    ("break_it", "message"),
+    [
+        (lambda g: g.insert_before(g.nodes[0], g.nodes[1]), "without inputs and outputs"),
+        (lambda g: g.insert_before(g.add_node("Neg", (), 0), g.nodes[0], 3), "no input 3"),
+        (lambda g: g.insert_before(g.add_node("Neg", (), 0), g.nodes[2], 1), "no input 1"),
+        (lambda g: g.insert_after(g.add_node("Neg", (), 0), g.nodes[0], 1), "no output 1"),
+        (lambda g: g.bypass(g.add_node("Add", (g.inputs[0], g.values["a"]))), "2 inputs"),
+        (lambda g: g.delete(g.nodes[0]), "'a' is used"),
+        (lambda g: g.delete_value(g.values["a"]), "cannot do without its input 'a'"),
+        (lambda g: g.join(g.values["a"], g.values["b"]), "is computed by node"),
+        (lambda g: g.connect(g.nodes[0], None, g.values["b"]), "has a source already"),
+        (lambda g: g.connect(None, g.nodes[0], g.new_value("v")), "does not see"),
+        (lambda g: g.mark_input(g.values["b"]), "cannot be an input"),
+        (lambda g: g.add_output(g.new_value("v", TensorType(1, ()))), "cannot be an output"),
+        (lambda g: g.add_input("x"), "needs a type"),
+        (lambda g: g.add_input("b", TensorType(1, ())), "has a value 'b' already"),
+        (lambda g: g.remove_input(g.inputs[0]), "cannot be removed: it is used"),
+        (lambda g: g.remove_input(g.values["b"]), "is no input"),
+        (lambda g: g.remove_output(g.values["b"]), "is no output"),
+        (lambda g: g.order_outputs(g.outputs[:1]), "needs the same values"),
+        (lambda g: g.assign(g.values["a"], np.zeros(3, np.float32)), "is no initializer"),
+        (lambda g: g.assign(g.values["w"], np.zeros(4, np.float32)), "without retype=True"),
+        (lambda g: g.append_node(g.nodes[0]), "is in graph 'g' already"),
+        (lambda g: g.append_constant(g.values["w"]), "is no initializer that was removed"),
+        (lambda g: g.rename_value(g.values["a"], "b"), "has a value 'b' already"),
+        (lambda g: g.rename_value(g.values["a"], ""), "a name that is not empty"),
+        (lambda g: g.create_value("v", np.zeros(1), g.nodes[0]), "cannot have contents and"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_undone(
+    graph: Graph, break_it: Callable[[Graph], object], message: str
+) -> None:
+    with pytest.raises(ModelError, match=message), graph.model.transaction():
+        break_it(graph)
+    assert not graph.model.changed_since(0)
+
+
+# --- removing -------------------------------------------------------------------------------------
+
+
+def test_bypass_keeps_the_name_of_an_output(graph: Graph) -> None:
+    node = graph.values["y"].producer
+    assert node is not None
+    graph.bypass(node)
+    assert [value.name for value in graph.outputs] == ["y", "z"]
+    assert lines(graph) == ["a = Relu(x)", "y = Add(a, w)", "c = Clip(y, )", "z = Neg(c)"]
+
+
+def test_bypass_joins_over_a_parameter_which_goes_when_nobody_else_reads_it(graph: Graph) -> None:
+    node = graph.values["b"].producer
+    assert node is not None
+    graph.bypass(node)
+    assert graph.initializers == ()
+    assert lines(graph)[0].endswith("= Relu(x)")
+
+
+def test_a_shared_parameter_survives_its_operation(graph: Graph) -> None:
+    other = graph.add_node("Add", (graph.inputs[0], graph.values["w"]))
+    graph.delete(other)
+    assert [value.name for value in graph.initializers] == ["w"]
+
+
+def test_removing_an_optional_value_leaves_its_place(graph: Graph) -> None:
+    limit = graph.constant(np.array(1, np.float32), "limit")
+    clip = graph.nodes_of("Clip")[0]
+    graph.set_input(clip, 1, limit)
+    graph.delete_value(limit)
+    assert [value and value.name for value in clip.inputs] == ["b", None]
+
+
+# --- interface ------------------------------------------------------------------------------------
+
+
+def test_inputs_and_outputs_come_go_and_change_places(graph: Graph) -> None:
+    x = graph.inputs[0]
+    late = graph.add_input("late", TensorType(1, ("N", None)), index=0)
+    graph.order_inputs([x, late])
+    graph.remove_input(late)
+    graph.add_output(graph.values["a"], index=0)
+    graph.order_outputs(graph.outputs[::-1])
+    graph.remove_output(graph.values["y"])
+    assert [value.name for value in graph.inputs] == ["x"]
+    assert [value.name for value in graph.outputs] == ["z", "a"]
+    proto = graph.model.to_proto()
+    assert [dim.dim_value for dim in proto.graph.output[1].type.tensor_type.shape.dim] == [2, 3]
+
+
+def test_an_initializer_becomes_a_default_and_a_constant_again(graph: Graph) -> None:
+    weight = graph.values["w"]
+    graph.mark_input(weight)
+    assert weight.is_overridable
+    assert weight.const is None
+    graph.remove_input(weight)
+    assert weight.const is not None
+
+
+def test_a_function_has_inputs_and_outputs_without_declarations() -> None:
+    model = fresh()
+    function = model.functions[0]
+    first = serialized(model)
+    value = function.add_input("second")
+    function.order_inputs([value, function.inputs[0]])
+    function.add_output(value)
+    assert list(model.to_proto().functions[0].input) == ["second", "v"]
+    model.check_view()
+    model.undo_to(0)
+    assert serialized(model) == first
+
+
+# --- neighbours -----------------------------------------------------------------------------------
+
+
+def test_neighbours_include_who_reads_in_a_body() -> None:
+    main = fresh().main
+    a, b = (main.values[name].producer for name in "ab")
+    assert a is not None
+    assert b is not None
+    assert [node.op_type for node in a.successors] == ["Mul", "If", "Split"]
+    owner = main.values["i"].producer
+    assert owner is not None
+    assert [node.op_type for node in owner.predecessors] == ["Add", "Mul", "twice"]
+    assert main.values["dead"].producer is not None
+    assert main.values["dead"].producer.successors == []
+
+
+def test_a_removed_node_has_no_neighbours(graph: Graph) -> None:
+    node = graph.add_node("Neg", (graph.inputs[0],))
+    graph.remove_node(node)
+    with pytest.raises(ModelError, match="was removed from its graph"):
+        _ = node.successors
+
+
+# --- history --------------------------------------------------------------------------------------
+
+
+def test_a_snapshot_brings_the_same_objects_back() -> None:
+    model = fresh()
+    node = model.main.values["z"].producer
+    snapshot = model.snapshot()
+    model.main.set_graph_outputs([], [])
+    model.main.prune(model.main.nodes)
+    assert len(model.main) == 0
+    snapshot.restore()
+    assert model.main.values["z"].producer is node
+    assert model.mark() == snapshot.mark
+
+
+def test_a_snapshot_of_what_was_undone_is_no_state_any_more() -> None:
+    model = fresh()
+    model.main.constant(np.zeros(1))
+    snapshot = model.snapshot()
+    model.undo_to(0)
+    model.main.constant(np.zeros(1))
+    with pytest.raises(ModelError, match="edits before it were undone"):
+        snapshot.restore()
+
+
+def test_a_copy_has_a_life_of_its_own() -> None:
+    model = fresh()
+    copy, deep = model.copy(), model.copy(deep=True)
+    model.main.prune(model.main.nodes)
+    assert len(copy.main) == len(fresh().main)
+    assert serialized(copy) == serialized(deep) == serialized(fresh())
+
+
+# --- PPQ's names ----------------------------------------------------------------------------------
+
+
+def test_ppq_walks_a_graph(graph: Graph) -> None:
+    ppq = BaseGraph(graph)
+    assert list(ppq.operations) == ["node_a", "node_b", "node_c", "node_y", "node_z"]
+    assert set(ppq.variables) == {"x", "w", "a", "b", "c", "y", "z"}
+    assert (list(ppq.inputs), list(ppq.outputs)) == (["x"], ["y", "z"])
+    add = named(graph, "b").source_op
+    assert add is not None
+    assert (add.type, add.opset, add.num_of_input, add.num_of_output) == ("Add", 14, 2, 1)
+    assert [variable.name for variable in add.parameters] == ["w"]
+    assert add.num_of_parameter == 1
+    assert [operation.type for operation in ppq.get_downstream_operations(add)] == ["Clip", "Abs"]
+    assert [operation.type for operation in ppq.get_upstream_operations(add)] == ["Relu"]
+    assert ppq.topological_sort()[0].type == "Relu"
+    weight = named(graph, "w")
+    assert weight.is_parameter
+    assert weight.source_op is None
+    assert (weight.shape, weight.dtype, weight.dest_idx) == ((3,), 1, (1,))
+    assert weight.dest_ops == (add,)
+    assert not named(graph, "x").is_parameter
+    clip = named(graph, "c").source_op
+    assert clip is not None
+    assert clip.inputs[1:] == (None,)
+
+
+def test_ppq_edits_a_graph(graph: Graph) -> None:
+    ppq = BaseGraph(graph)
+    relu = named(graph, "a").source_op
+    assert relu is not None
+    relu.name, relu.platform = "first", "npu"
+    relu.set_attribute("note", "seen")
+    relu.extension_attrib["seen"] = True
+    assert (relu.name, relu.platform, relu.attributes["note"]) == ("first", "npu", "seen")
+    weight = named(graph, "w")
+    weight.name, weight.value = "weight", np.array([3, 2, 1], np.float32)
+    assert weight.value is not None
+    scale = ppq.create_variable("scale", np.array([2], np.float32))
+    out = ppq.create_variable("scaled")
+    scaled = ppq.create_operation("Mul", "scale_it", {}, [named(graph, "a"), scale], [out])
+    ppq.create_link_with_op(scaled, None, out)
+    ppq.mark_variable_as_graph_output(out)
+    ppq.mark_variable_as_graph_output(out)
+    assert list(ppq.outputs) == ["y", "z", "scaled"]
+    before = ppq.create_operation("Neg")
+    ppq.insert_op_before(before, scaled)
+    ppq.remove_operation(before, keep_coherence=True)
+    after = ppq.create_operation("Neg")
+    ppq.insert_op_after(after, scaled)
+    assert out.source_op == after
+    assert out.src_idx == 0
+    fed = ppq.create_variable("fed")
+    fed._value._type = TensorType(1, (2, 3))
+    ppq.mark_variable_as_graph_input(fed)
+    ppq.create_link_with_var(named(graph, "a"), fed)
+    assert "fed" not in ppq.variables
+    lone = ppq.create_operation("Neg")
+    ppq.create_link_with_op(None, lone, out)
+    ppq.remove_operation(lone)
+    ppq.append_operation(lone)
+    ppq.remove_operation(lone)
+    spare = ppq.create_variable("spare", np.array([2], np.float32))
+    ppq.remove_variable(spare)
+    ppq.append_variable(spare)
+    assert "spare" in ppq.variables
+    assert isinstance(ppq.copy().graph.model, Model)

@@ -1,0 +1,215 @@
+"""The assertions for passes must fail whenever a pass is wrong: these passes all are, in some way."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import onnx
+import pytest
+
+from tiered import (
+    Graph,
+    Model,
+    Pass,
+    PassContext,
+    Skip,
+    Value,
+    function_pass,
+    module_pass,
+    op,
+    register,
+    rewrite,
+    var,
+)
+from tiered.registry import registry
+from tiered.testing import assert_rewrites, assert_unchanged, parse
+
+RELU_RELU = "(float[N] x) => (float[N] y) { h = Relu(x) y = Relu(h) }"
+RELU = "(float[N] x) => (float[N] y) { y = Relu(x) }"
+NEG = "(float[N] x) => (float[N] y) { y = Neg(x) }"
+
+
+@rewrite(op.Relu(op.Relu(var.x)), opt_level=None)
+def right(graph: Graph, x: Value) -> Value:
+    """Rewrite as it should be."""
+    return graph.op.Relu(x)
+
+
+@rewrite(op.Relu(op.Relu(var.x)), opt_level=None)
+def wrong(graph: Graph, x: Value) -> Value:
+    """Change the outputs."""
+    return graph.op.Neg(x)
+
+
+@rewrite(op.Abs(var.x), opt_level=None)
+def wrong_for_nan(graph: Graph, x: Value) -> Value:
+    """Change the outputs for NaN, and for -0.0, alone."""
+    return graph.op.Max(x, graph.op.Neg(x))
+
+
+@rewrite(op.Abs(var.x), opt_level=None, numerics="reassociating")
+def right_but_for_nan(graph: Graph, x: Value) -> Value:
+    """Do as the one above, and promise less."""
+    return graph.op.Sqrt(graph.op.Mul(x, x))
+
+
+@rewrite(op.Relu(op.Relu(var.x)), opt_level=None)
+def fails(graph: Graph, x: Value) -> Value:
+    """Make a model that is valid, and does not run."""
+    return graph.op.Gather(x, np.array([1000], np.int64))
+
+
+@rewrite(op.Relu(var.x), opt_level=None)
+def declines(graph: Graph, x: Value) -> Value | Skip:
+    """Give a reason."""
+    return Skip("the {} does not suit me", "operand")
+
+
+@function_pass(opt_level=None)
+def one_at_a_time(graph: Graph, ctx: PassContext) -> None:
+    """Remove a Relu of a Relu, and leave the next for the next run."""
+    for node in graph.nodes_of("Relu"):
+        before = node.inputs[0]
+        if before is not None and before.producer is not None:
+            with graph.rewrite("Relu(Relu(x)) => Relu(x)", node):
+                graph.set_input(node, 0, before.producer.inputs[0])
+                graph.prune([before.producer])
+            return
+
+
+@module_pass(opt_level=None)
+def renames_the_output(model: Model, ctx: PassContext) -> None:
+    """Change the interface without a word."""
+    graph = model.main
+    info = onnx.ValueInfoProto()
+    info.CopyFrom(graph.output_infos[0])
+    info.doc_string = "mine"
+    graph.set_graph_outputs(graph.outputs, [info])
+
+
+@module_pass(opt_level=None)
+def breaks_the_model(model: Model, ctx: PassContext) -> None:
+    """Make a model that onnx.checker rejects."""
+    for node in model.main.nodes_of("Relu"):
+        model.main.set_attribute(node, "mine", 1.0)
+
+
+PASSES = (
+    right, wrong, wrong_for_nan, right_but_for_nan, fails, declines, one_at_a_time,
+    renames_the_output, breaks_the_model,
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _registered() -> Iterator[None]:
+    made: list[Pass] = [register(pass_) for pass_ in PASSES]
+    yield
+    for pass_ in made:
+        registry.unregister(pass_.name)
+
+
+def test_a_pass_that_is_right_passes() -> None:
+    assert_rewrites("right", RELU_RELU, RELU)
+
+
+def test_another_result_than_the_one_expected_fails() -> None:
+    with pytest.raises(AssertionError, match="right made"):
+        assert_rewrites("right", RELU_RELU, NEG)
+
+
+def test_names_and_order_that_nobody_sees_do_not_matter() -> None:
+    interface = "(float[N] x) => (float[N] y, float[N] z)"
+    assert_rewrites(
+        "right",
+        f"{interface} {{ h = Relu(x) k = Relu(h) y = Neg(k) z = Abs(k) }}",
+        f"{interface} {{ other = Relu(x) z = Abs(other) y = Neg(other) }}",
+    )
+
+
+def test_a_constant_with_another_sign_of_zero_is_another_one() -> None:
+    text = "(float[N] x) => (float[N] y) <float c = {%s}> { h = Relu(x) k = Relu(h) y = Add(k, c) }"
+    after = text.replace("h = Relu(x) k = Relu(h)", "k = Relu(x)")
+    assert_rewrites("right", text % "-0.0", after % "-0.0")
+    with pytest.raises(AssertionError, match="right made"):
+        assert_rewrites("right", text % "-0.0", after % "0.0")
+
+
+def test_changed_outputs_fail() -> None:
+    with pytest.raises(AssertionError, match="wrong changed the outputs: y: "):
+        assert_rewrites("wrong", RELU_RELU, NEG)
+
+
+def test_changed_outputs_are_not_seen_without_a_runtime() -> None:
+    assert_rewrites("wrong", RELU_RELU, NEG, runtime="none")
+
+
+def test_outputs_that_change_for_special_values_alone_fail() -> None:
+    after = "(float[N] x) => (float[N] y) { h = Neg(x) y = Max(x, h) }"
+    with pytest.raises(AssertionError, match="wrong_for_nan changed the outputs"):
+        assert_rewrites("wrong_for_nan", "(float[N] x) => (float[N] y) { y = Abs(x) }", after)
+
+
+def test_special_values_do_not_count_where_less_is_promised() -> None:
+    after = "(float[N] x) => (float[N] y) { h = Mul(x, x) y = Sqrt(h) }"
+    assert_rewrites("right_but_for_nan", "(float[N] x) => (float[N] y) { y = Abs(x) }", after)
+
+
+def test_a_model_that_fails_where_the_first_one_runs_fails() -> None:
+    after = "(float[N] x) => (float[N] y) <int64[1] i = {1000}> { y = Gather(x, i) }"
+    with pytest.raises(AssertionError, match="fails made a model that fails"):
+        assert_rewrites("fails", RELU_RELU, after)
+
+
+def test_a_pass_that_is_not_done_after_one_run_fails() -> None:
+    three = "(float[N] x) => (float[N] y) { g = Relu(x) h = Relu(g) y = Relu(h) }"
+    with pytest.raises(AssertionError, match="one_at_a_time is not done after one run"):
+        assert_rewrites("one_at_a_time", three, RELU_RELU)
+    assert_rewrites("one_at_a_time", RELU_RELU, RELU)
+
+
+def test_a_changed_interface_fails() -> None:
+    with pytest.raises(AssertionError, match="renames_the_output changed the outputs of the model"):
+        assert_rewrites("renames_the_output", RELU, RELU)
+
+
+def test_an_invalid_model_fails() -> None:
+    with pytest.raises(onnx.checker.ValidationError, match="mine"):
+        assert_rewrites(
+            "breaks_the_model", RELU, "(float[N] x) => (float[N] y) { y = Relu<mine=1.0>(x) }"
+        )
+
+
+def test_a_pass_that_does_nothing_rewrites_nothing() -> None:
+    with pytest.raises(AssertionError, match="right did nothing"):
+        assert_rewrites("right", RELU, RELU)
+
+
+def test_a_pass_that_leaves_a_model_alone_for_a_reason_passes() -> None:
+    assert_unchanged("right", RELU)
+    assert_unchanged("declines", RELU, because="the operand does not suit me")
+    shown = RELU_RELU.replace("(float[N] y)", "(float[N] y, float[N] h)")
+    assert_unchanged("right", shown, because="an inner value is a graph output")
+
+
+def test_a_pass_that_does_something_does_not_leave_the_model_alone() -> None:
+    with pytest.raises(AssertionError, match="where it should do nothing"):
+        assert_unchanged("right", RELU_RELU)
+
+
+def test_another_reason_or_none_is_not_the_reason() -> None:
+    with pytest.raises(AssertionError, match="declines gave .*operand.*, not 'the weather'"):
+        assert_unchanged("declines", RELU, because="the weather")
+    with pytest.raises(AssertionError, match="right gave no reason, not 'the weather'"):
+        assert_unchanged("right", RELU, because="the weather")
+
+
+def test_text_gets_a_header_unless_it_has_one() -> None:
+    assert parse(RELU, opset=13).opset_import[0].version == 13
+    assert parse(f'<ir_version: 8, opset_import: ["" : 15]> g {RELU}').ir_version == 8
+    contrib = parse("(float[N] x) => (float[N] y) { y = com.microsoft.Gelu(x) }")
+    assert [entry.domain for entry in contrib.opset_import] == ["", "com.microsoft"]
+    assert parse(contrib) is contrib
+
+
+def test_text_that_does_not_parse_fails() -> None:
+    with pytest.raises(AssertionError, match="the model text does not parse"):
+        parse("(float[N] x) => { }")

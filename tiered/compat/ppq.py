@@ -1,0 +1,241 @@
+"""PPQ's names for the view: what `ppq.IR` calls BaseGraph, Operation and Variable.
+
+Names only: each is one of ours, whose documentation holds. Where PPQ's own behaviour would break an
+ONNX model ours differs, and errors are `ModelError`s: see `docs/view.md`.
+
+    graph = BaseGraph(model.main)
+    relu = graph.create_operation("Relu")
+    graph.insert_op_after(relu, graph.operations["conv1"])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tiered.graph import Graph, Node, Value
+
+PLATFORM = "tiered.device"
+"""The key of metadata that PPQ calls the platform of an operation."""
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Variable:
+    """A `Value`. Two are equal when their values are the same one."""
+
+    _value: Value
+
+    @property
+    def name(self) -> str:
+        return self._value.name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._value.owner.rename_value(self._value, name)
+
+    @property
+    def is_parameter(self) -> bool:
+        return self._value.is_initializer and not self._value.is_overridable
+
+    @property
+    def value(self) -> np.ndarray[Any, Any] | None:
+        return self._value.const
+
+    @value.setter
+    def value(self, contents: np.ndarray[Any, Any]) -> None:
+        self._value.owner.assign(self._value, contents)
+
+    @property
+    def source_op(self) -> Operation | None:
+        return None if self._value.producer is None else Operation(self._value.producer)
+
+    @property
+    def src_idx(self) -> int:
+        return self._value.index
+
+    @property
+    def dest_ops(self) -> tuple[Operation, ...]:
+        return tuple(Operation(use.node) for use in self._value.users)
+
+    @property
+    def dest_idx(self) -> tuple[int, ...]:
+        return tuple(use.slot for use in self._value.users)
+
+    @property
+    def shape(self) -> tuple[int | str | None, ...] | None:
+        return self._value.shape
+
+    @property
+    def dtype(self) -> int | None:
+        return self._value.dtype
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Operation:
+    """A `Node`. Two are equal when their nodes are the same one."""
+
+    _node: Node
+
+    @property
+    def name(self) -> str:
+        return self._node.label
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._node.owner.rename_node(self._node, name)
+
+    @property
+    def type(self) -> str:
+        return self._node.op_type
+
+    @property
+    def opset(self) -> int:
+        return self._node.version
+
+    @property
+    def inputs(self) -> tuple[Variable | None, ...]:
+        return tuple(map(_variable, self._node.inputs))
+
+    @property
+    def outputs(self) -> tuple[Variable | None, ...]:
+        return tuple(map(_variable, self._node.outputs))
+
+    @property
+    def parameters(self) -> tuple[Variable, ...]:
+        return tuple(value for value in self.inputs if value is not None and value.is_parameter)
+
+    @property
+    def num_of_input(self) -> int:
+        return len(self._node.inputs)
+
+    @property
+    def num_of_output(self) -> int:
+        return len(self._node.outputs)
+
+    @property
+    def num_of_parameter(self) -> int:
+        return len(self.parameters)
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        return self._node.attributes
+
+    def set_attribute(self, name: str, value: Any) -> None:
+        self._node.owner.set_attribute(self._node, name, value)
+
+    @property
+    def platform(self) -> str | None:
+        return self._node.metadata.get(PLATFORM)
+
+    @platform.setter
+    def platform(self, platform: str) -> None:
+        self._node.owner.set_metadata(self._node, {**self._node.metadata, PLATFORM: platform})
+
+    @property
+    def extension_attrib(self) -> dict[str, Any]:
+        return self._node.scratch
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class BaseGraph:
+    """A `Graph`."""
+
+    graph: Graph
+
+    @property
+    def operations(self) -> dict[str, Operation]:
+        return {node.label: Operation(node) for node in self.graph.nodes}
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        return {name: Variable(value) for name, value in self.graph.values.items()}
+
+    @property
+    def inputs(self) -> dict[str, Variable]:
+        values = self.graph.inputs
+        return {value.name: Variable(value) for value in values if not value.is_overridable}
+
+    @property
+    def outputs(self) -> dict[str, Variable]:
+        return {value.name: Variable(value) for value in self.graph.outputs}
+
+    def create_operation(
+        self,
+        op_type: str,
+        name: str | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        inputs: Iterable[Variable | None] = (),
+        outputs: Iterable[Variable] = (),
+    ) -> Operation:
+        read, written = list(map(_value, inputs)), [value._value for value in outputs]
+        return Operation(self.graph.add_node(op_type, read, written, attributes, name=name))
+
+    def create_variable(
+        self,
+        name: str | None = None,
+        value: np.ndarray[Any, Any] | None = None,
+        dest_ops: Iterable[Operation] = (),
+        source_op: Operation | None = None,
+    ) -> Variable:
+        users = [operation._node for operation in dest_ops]
+        return Variable(self.graph.create_value(name, value, _node(source_op), users))
+
+    def append_operation(self, operation: Operation) -> None:
+        self.graph.append_node(operation._node)
+
+    def append_variable(self, variable: Variable) -> None:
+        self.graph.append_constant(variable._value)
+
+    def remove_operation(self, removing_op: Operation, keep_coherence: bool = False) -> None:
+        remove = self.graph.bypass if keep_coherence else self.graph.delete
+        remove(removing_op._node)
+
+    def remove_variable(self, removing_var: Variable) -> None:
+        self.graph.delete_value(removing_var._value)
+
+    def insert_op_before(self, A: Operation, B: Operation, input_idx: int = 0) -> None:
+        self.graph.insert_before(A._node, B._node, input_idx)
+
+    def insert_op_after(self, A: Operation, B: Operation, output_idx: int = 0) -> None:
+        self.graph.insert_after(A._node, B._node, output_idx)
+
+    def create_link_with_op(
+        self, A: Operation | None, B: Operation | None, variable: Variable | None = None
+    ) -> None:
+        self.graph.connect(_node(A), _node(B), _value(variable))
+
+    def create_link_with_var(self, A: Variable, B: Variable) -> None:
+        self.graph.join(A._value, B._value)
+
+    def get_upstream_operations(self, operation: Operation) -> list[Operation]:
+        return [Operation(node) for node in operation._node.predecessors]
+
+    def get_downstream_operations(self, operation: Operation) -> list[Operation]:
+        return [Operation(node) for node in operation._node.successors]
+
+    def topological_sort(self) -> list[Operation]:
+        return [Operation(node) for node in self.graph.topological_order()]
+
+    def mark_variable_as_graph_input(self, var: Variable) -> None:
+        self.graph.mark_input(var._value)
+
+    def mark_variable_as_graph_output(self, var: Variable) -> None:
+        self.graph.add_output(var._value)
+
+    def copy(self, copy_value: bool = False) -> BaseGraph:
+        return BaseGraph(self.graph.model.copy(deep=copy_value).main)
+
+
+def _variable(value: Value | None) -> Variable | None:
+    return None if value is None else Variable(value)
+
+
+def _value(variable: Variable | None) -> Value | None:
+    return None if variable is None else variable._value
+
+
+def _node(operation: Operation | None) -> Node | None:
+    return None if operation is None else operation._node

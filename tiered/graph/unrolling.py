@@ -1,0 +1,58 @@
+"""A Loop as what it does, one iteration after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tiered.graph.value import Value
+
+if TYPE_CHECKING:
+    from tiered.graph.graph import Graph
+    from tiered.graph.node import Node
+
+
+def unroll(graph: Graph, node: Node, iterations: int) -> list[Node]:
+    """Put copies of the body in the place of a Loop of so many iterations; return them.
+
+    The caller knows the number, and that the operands fit the body; a loop of no iteration has no
+    rows to collect.
+    """
+    (body,) = node.bodies
+    at, goes_on, *carried = body.inputs
+    states: list[Value | None] = list(node.inputs[2:])
+    condition = node.inputs[1]
+    if condition is None and goes_on.is_used and iterations:
+        condition = graph.constant(np.array(True), f"{node.label}/{goes_on.name}")
+    stands: dict[Value, Value | None] = {}
+    for value in body.initializers if iterations else ():
+        if not value.is_graph_input and value.default is not None:
+            stands[value] = graph.constant(value.default, f"{node.label}/{value.name}")
+    collected: list[list[Value | None]] = [[] for _ in body.outputs[1 + len(carried) :]]
+    copies: list[Node] = []
+    for number in range(iterations):
+        prefix = f"{node.label}/{number}" if iterations > 1 else node.label
+        stands |= {goes_on: condition, **dict(zip(carried, states, strict=True))}
+        if at.is_used:
+            stands[at] = graph.constant(np.array(number, np.int64), f"{prefix}/{at.name}")
+        copies += graph.copy_nodes(body.topological_order(), stands, prefix=prefix)
+        condition, *results = (stands.get(value, value) for value in body.outputs)
+        states = results[: len(carried)]
+        for parts, row in zip(collected, results[len(carried) :], strict=True):
+            parts.append(row)
+    for output, parts in zip(node.outputs[len(carried) :], collected, strict=False):
+        is_read = output is not None and output.is_used
+        states.append(_stacked(graph, parts) if is_read and iterations else None)
+    own = [output for copy in copies for output in copy.outputs]
+    graph.splice(node, states, [*own, *states[len(carried) :]])
+    graph.prune(reversed(copies))
+    return copies
+
+
+def _stacked(graph: Graph, parts: list[Value | None]) -> Value:
+    """Return the values of all iterations along a new first axis."""
+    axes = np.array([0], np.int64)
+    rows = [graph.op.Unsqueeze(part, axes) for part in parts]
+    stacked: Value = graph.op.Concat(*rows, axis=0) if len(rows) > 1 else rows[0]
+    return stacked

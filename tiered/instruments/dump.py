@@ -1,0 +1,66 @@
+"""Dump: the model after each pass, as numbered files of a folder."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+from tiered.errors import ModelError
+from tiered.instruments.stacks import Stacks
+from tiered.instruments.text import model_text
+
+if TYPE_CHECKING:
+    from tiered.graph import Model, Stamp
+    from tiered.registry import PassInfo
+
+
+class Dump:
+    """Writes `000-input.onnx`, then `001-fold_constant.onnx` and so on after each pass.
+
+    Args:
+        folder: made if it is not there; files of the same names are overwritten.
+        every: after every pass, also if it changed nothing.
+        text: write the text of `onnx.printer` too, without large weights.
+
+    Raises:
+        ModelError: the folder cannot be made, or (when a pass ran) a file cannot be written.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], *, every: bool = False, text: bool = False
+    ) -> None:
+        self.folder = os.fspath(folder)
+        self.files: list[str] = []
+        self._every = every
+        self._text = text
+        self._begun: Stacks[Stamp] = Stacks()
+        self._lock = threading.Lock()
+
+    def enter_pass_ctx(self) -> None:
+        try:
+            os.makedirs(self.folder, exist_ok=True)
+        except OSError as error:
+            raise ModelError(f"cannot make the folder {self.folder!r}: {error.strerror}") from error
+
+    def run_before_pass(self, model: Model, info: PassInfo) -> None:
+        if self._begun.top(model) is None:
+            self._write(model, "input")
+        self._begun.push(model, model.journal.stamp())
+
+    def run_after_pass(self, model: Model, info: PassInfo) -> None:
+        before = self._begun.pop(model)
+        if info.kind != "pipeline" and (self._every or model.journal.moved_since(before)):
+            self._write(model, info.name)
+
+    def run_after_pass_failed(self, model: Model, info: PassInfo, error: BaseException) -> None:
+        self._begun.pop(model)
+
+    def _write(self, model: Model, name: str) -> None:
+        with self._lock:
+            path = os.path.join(self.folder, f"{len(self.files):03d}-{name}.onnx")
+            self.files.append(path)
+        model.save(path)
+        if self._text:
+            with open(f"{path}.txt", "w", encoding="utf-8") as file:
+                file.write(model_text(model))

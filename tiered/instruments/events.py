@@ -1,0 +1,148 @@
+"""What a Trace holds: a span for each decision about a pass, and the rewrites inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tiered.control.report import NodeNote, PassResult
+from tiered.instruments.changes import Change, NodeState
+from tiered.registry import PassInfo
+
+Outcome = Literal["running", "ran", "skipped", "failed"]
+
+
+@dataclass(slots=True, eq=False)
+class Rewrite:
+    """One numbered rewrite.
+
+    Attributes:
+        number: of the run; the same number is the same rewrite in every run.
+        changes: the nodes that it touched, before and after.
+        constants: the initializers that it added and removed.
+        at: seconds since the trace began.
+        undone: whether its pass, or a pipeline around it, failed later.
+    """
+
+    number: int
+    pass_name: str
+    law: str
+    graph: str
+    anchor: str
+    changes: tuple[Change, ...]
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    at: float
+    undone: bool = False
+
+    @property
+    def before(self) -> list[NodeState]:
+        """The nodes that it touched, as they were."""
+        return [change.before for change in self.changes if change.before is not None]
+
+    @property
+    def after(self) -> list[NodeState]:
+        """The nodes that it touched or made, as it left them."""
+        return [change.after for change in self.changes if change.after is not None]
+
+    @property
+    def values(self) -> list[str]:
+        """The tensors that these nodes compute, each once."""
+        states = (*self.before, *self.after)
+        return list(dict.fromkeys(name for state in states for name in state.outputs if name))
+
+    def touches(self, label: str) -> bool:
+        """Tell whether a node of this name was among them, before or after."""
+        return any(state.label == label for state in (*self.before, *self.after))
+
+    def __str__(self) -> str:
+        where = f" at {self.anchor!r}" if self.anchor else ""
+        return f"#{self.number} {self.law}{where}{' (undone)' if self.undone else ''}"
+
+    def lines(self) -> Iterator[str]:
+        """Yield the nodes that went as `- node`, and those that came as `+ node`."""
+        for change in self.changes:
+            if change.before is not None:
+                yield f"- {change.before}"
+            if change.after is not None:
+                yield f"+ {change.after}"
+
+
+@dataclass(slots=True, eq=False)
+class Span:
+    """One pass or pipeline on one model: what was decided, and what came of it.
+
+    Attributes:
+        text: the pass with options and scope.
+        model: what messages call the model, and `model_number` its number in this process.
+        started, seconds: since the trace began, and how long.
+        reason: why it ran or did not; `needed_by` the pass that required it, or "".
+        undone: whether it failed, or a pipeline around it did.
+        nodes_before, nodes_after: how many nodes the model had.
+    """
+
+    info: PassInfo
+    model: str
+    model_number: int
+    started: float
+    text: str = ""
+    seconds: float = 0.0
+    outcome: Outcome = "running"
+    reason: str = ""
+    needed_by: str = ""
+    error: str = ""
+    undone: bool = False
+    changed: bool = False
+    edits: int = 0
+    nodes_before: int = 0
+    nodes_after: int = 0
+    children: list[Span] = field(default_factory=list)
+    rewrites: list[Rewrite] = field(default_factory=list)
+    missed: tuple[NodeNote, ...] = ()
+    found: tuple[NodeNote, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the pass."""
+        return self.info.name
+
+    @property
+    def is_pipeline(self) -> bool:
+        return self.info.kind == "pipeline"
+
+    def walk(self) -> Iterator[Span]:
+        """Yield this span and all below it, in order."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def settle(self, result: PassResult) -> None:
+        """Take over what is known of the pass now that it is over."""
+        self.text = result.text
+        self.reason = result.reason
+        self.needed_by = result.needed_by
+        self.changed = result.changed
+        self.edits = result.edits
+        self.error = result.error or ""
+        self.missed, self.found = result.missed, result.found
+
+    def undo(self) -> None:
+        """Note that what was done here, and below, was taken back."""
+        for span in self.walk():
+            span.undone = True
+            for rewrite in span.rewrites:
+                rewrite.undone = True
+
+
+def as_data(state: NodeState | None) -> dict[str, Any] | None:
+    """Return a node as plain data."""
+    if state is None:
+        return None
+    return {
+        "id": state.id,
+        "op": state.op_type,
+        "name": state.label,
+        "inputs": list(state.inputs),
+        "outputs": list(state.outputs),
+    }

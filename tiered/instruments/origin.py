@@ -1,0 +1,105 @@
+"""Where a node came from, by the rewrites of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tiered.instruments.events import Rewrite
+
+if TYPE_CHECKING:
+    from tiered.graph import Node
+    from tiered.instruments.changes import NodeState
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A node, the rewrite that made it, and the nodes that the rewrite made it of.
+
+    A node that no rewrite made is of the file: `rewrite` is None, `sources` is empty.
+    """
+
+    label: str
+    op_type: str
+    rewrite: Rewrite | None = None
+    sources: tuple[Origin, ...] = ()
+
+    def roots(self) -> list[str]:
+        """Return the names of the nodes of the file that it came from, each once."""
+        if not self.sources:
+            return [self.label] if self.rewrite is None else []
+        return list(dict.fromkeys(name for source in self.sources for name in source.roots()))
+
+    def rewrites(self) -> list[Rewrite]:
+        """Return the rewrites on the way, the first one first."""
+        found = {rewrite.number: rewrite for rewrite in self._rewrites()}
+        return [found[number] for number in sorted(found)]
+
+    def _rewrites(self) -> Iterator[Rewrite]:
+        for source in self.sources:
+            yield from source._rewrites()
+        if self.rewrite is not None:
+            yield self.rewrite
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines(0))
+
+    def _lines(self, depth: int) -> Iterator[str]:
+        what = f"{self.op_type} {self.label!r}".strip()
+        if self.rewrite is None:
+            yield f"{'  ' * depth}{what}: of the file"
+            return
+        yield f"{'  ' * depth}{what}: made by {self.rewrite.pass_name}, {self.rewrite}"
+        for source in self.sources:
+            yield from source._lines(depth + 1)
+
+
+def origin_of(node: Node | str, rewrites: Sequence[Rewrite]) -> Origin:
+    """Return where a node came from.
+
+    Args:
+        node: a node, or its name after the run.
+        rewrites: those that were kept, in order.
+    """
+    makers = {
+        change.after.id: (rewrite, change.after)
+        for rewrite in rewrites
+        for change in rewrite.changes
+        if change.before is None and change.after is not None
+    }
+    if not isinstance(node, str):
+        return _origin(node.id, node.label, node.op_type, makers, len(rewrites) + 1)
+    for rewrite in reversed(rewrites):
+        for state in rewrite.after:
+            if state.label == node:
+                return _origin(state.id, node, state.op_type, makers, None)
+    return Origin(node, "")
+
+
+def _origin(
+    number: int,
+    label: str,
+    op_type: str,
+    makers: dict[int, tuple[Rewrite, NodeState]],
+    before: int | None,
+) -> Origin:
+    """Return the origin of a node, by rewrites older than one that used it."""
+    rewrite, made = makers.get(number, (None, None))
+    if rewrite is None or made is None or (before is not None and rewrite.number >= before):
+        return Origin(label, op_type)
+    sources = tuple(
+        _origin(state.id, state.label, state.op_type, makers, rewrite.number)
+        for state in _sources(rewrite, made)
+    )
+    return Origin(label, op_type, rewrite, sources)
+
+
+def _sources(rewrite: Rewrite, made: NodeState) -> list[NodeState]:
+    """Return the nodes that a rewrite made a node of: those that went, or else the changed ones."""
+    gone = [c.before for c in rewrite.changes if c.before is not None and c.after is None]
+    if rewrite.anchor or not gone:
+        return gone or rewrite.before
+    # A whole pass as one rewrite: of all that went, what computed the same tensors.
+    same = [state for state in gone if set(state.outputs) & set(made.outputs)]
+    return same or gone

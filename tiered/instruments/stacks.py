@@ -1,0 +1,34 @@
+"""What is open on each model: passes nest, and one instrument may watch many models at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from tiered.graph import Model
+
+T = TypeVar("T")
+
+
+class Stacks(Generic[T]):
+    """A stack for each model. A model belongs to one thread, so a stack does too."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, list[T]] = {}
+
+    def push(self, model: Model, item: T) -> None:
+        """Open something on a model."""
+        self._open.setdefault(id(model), []).append(item)
+
+    def pop(self, model: Model) -> T:
+        """Close and return what was opened last on a model."""
+        stack = self._open[id(model)]
+        item = stack.pop()
+        if not stack:
+            del self._open[id(model)]
+        return item
+
+    def top(self, model: Model) -> T | None:
+        """Return what was opened last on a model, None if nothing is open."""
+        stack = self._open.get(id(model))
+        return stack[-1] if stack else None

@@ -1,0 +1,105 @@
+"""Loop(n, true, x) {body}, with a small n  =>  the body n times"""
+
+from collections import deque
+from typing import Final
+
+from tiered import Graph, Model, Node, PassContext, Skip, Value, is_deterministic, module_pass
+
+_ENDLESS: Final = 1 << 63
+
+
+@module_pass(opt_level=2)
+def partial_evaluate(
+    model: Model, ctx: PassContext, *, max_iterations: int = 0, max_nodes: int = 10_000
+) -> None:
+    """Do without a Loop of which it is known how often it runs.
+
+    One that never runs is its initial values, one that runs once is its body. More iterations make
+    the model grow, so they are unrolled only on demand. A constant If is left to eliminate_nop_if.
+
+    Args:
+        max_iterations: loops of up to so many iterations are unrolled.
+        max_nodes: unrolling makes at most so many nodes.
+    """
+    loops = [node for graph in model.graphs() for node in graph.nodes_of("Loop")]
+    # From the inside out, so that no body changes which a copy was made of.
+    pending = deque(reversed(loops))
+    while pending:
+        node = pending.popleft()
+        iterations = _iterations(node, max_iterations)
+        if not isinstance(iterations, Skip) and iterations > 1:
+            made = iterations * sum(1 for _ in node.bodies[0].walk())
+            if made > max_nodes:
+                iterations = Skip("unrolling would make {} nodes, more than max_nodes", made)
+            else:
+                max_nodes -= made
+        if isinstance(iterations, Skip):
+            ctx.skip(node, iterations)
+            continue
+        copies: list[Node] = []
+        with node.owner.rewrite("Loop(n, true, x) {body} => the body n times", node):
+            copies = node.owner.unroll(node, iterations)
+        inner = [copy for copy in copies if copy.graph is not None]
+        inner += [each for copy in inner for body in copy.bodies for each in body.walk()]
+        pending.extendleft(each for each in inner if each.op_type == "Loop" and not each.domain)
+
+
+def _iterations(node: Node, most: int) -> int | Skip:
+    """Return how often a Loop runs, or why it is left as it is."""
+    body = node.bodies[0] if node.bodies else None
+    if body is None or not _fits(node, body):
+        return Skip("its operands are not those of its body")
+    if body.annotations:
+        return Skip("quantization annotations speak of the body")
+    count = _trip_count(node, body)
+    if isinstance(count, Skip):
+        return count
+    if count == _ENDLESS:
+        return Skip("nothing ends it")
+    if count > max(most, 1):
+        return Skip("it runs {} times, more than max_iterations={}", count, most)
+    scans = node.outputs[len(node.inputs) - 2 :]
+    if count == 0 and any(value is not None and value.is_used for value in scans):
+        return Skip("it collects nothing, in a shape that is not known")
+    if count > 1 and not all(is_deterministic(inner) for inner in body.walk()):
+        return Skip("what the body does may differ each time")
+    return count
+
+
+def _fits(node: Node, body: Graph) -> bool:
+    count = len(node.inputs)
+    is_whole = 2 <= count == len(body.inputs) < len(body.outputs) + 2
+    return is_whole and None not in node.inputs[2:]
+
+
+def _trip_count(node: Node, body: Graph) -> int | Skip:
+    """Return the number of iterations, as far as constants decide it."""
+    most, condition = (_scalar(value, _ENDLESS) for value in node.inputs[:2])
+    if (most is not None and most <= 0) or condition == 0:
+        return 0
+    if most is None:
+        return Skip("the number of iterations is not a constant")
+    if condition is None:
+        return Skip("the condition is not a constant")
+    if most == 1:
+        return 1
+    goes_on = body.outputs[0]
+    while goes_on.producer is not None and goes_on.producer.op_type == "Identity":
+        source = goes_on.producer.input(0)
+        if source is None:
+            break
+        goes_on = source
+    if goes_on is body.inputs[1]:
+        return most
+    again = _scalar(goes_on, None)
+    if again is None:
+        return Skip("the body decides when it ends")
+    return most if again else 1
+
+
+def _scalar(value: Value | None, absent: int | None) -> int | None:
+    """Return the one element of a constant; None for anything else."""
+    if value is None:
+        return absent
+    known = value.const
+    return None if known is None or known.size != 1 else int(known.item())

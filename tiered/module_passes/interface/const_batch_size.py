@@ -1,0 +1,41 @@
+"""Inputs whose first dim is dynamic  =>  inputs with a batch of the given size"""
+
+from tiered import Model, PassContext, Skip, UsageError, Value, module_pass
+
+
+@module_pass(opt_level=None, changes_interface=True)
+def const_batch_size(
+    model: Model, ctx: PassContext, *, batch_size: int = 1, keep: list[str] | None = None
+) -> Skip | None:
+    """Fix the first dim of inputs where it is dynamic; its name becomes the size everywhere.
+
+    Args:
+        batch_size: the size.
+        keep: inputs whose first dim is no batch.
+
+    Raises:
+        UsageError: an input to keep does not exist, or the size is negative.
+        ShapeError: the model only works with other sizes, as where one was written into a Reshape.
+    """
+    inputs = {value.name: value for value in model.main.inputs}
+    for name in keep or ():
+        if name not in inputs:
+            raise UsageError(f"the model has no input {name!r}; it has {', '.join(inputs)}")
+    if batch_size < 0:
+        raise UsageError(f"a batch cannot have the size {batch_size}")
+    batched = [
+        value for name, value in inputs.items() if name not in (keep or ()) and _is_batched(value)
+    ]
+    if not batched:
+        return Skip("no input has a dynamic first dim")
+    shapes: dict[str, list[int | str]] = {
+        value.name: [batch_size, *[-1] * (len(value.shape or ()) - 1)] for value in batched
+    }
+    model.set_input_shapes(shapes)
+    return None
+
+
+def _is_batched(value: Value) -> bool:
+    shape = value.shape
+    is_dynamic = shape is not None and len(shape) > 0 and not isinstance(shape[0], int)
+    return is_dynamic and not value.is_overridable

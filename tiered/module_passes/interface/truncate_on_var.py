@@ -1,0 +1,47 @@
+"""Everything that is computed from a value  =>  nothing, and the value an output"""
+
+from tiered import Model, Node, PassContext, Skip, UsageError, Value, module_pass
+
+
+@module_pass(opt_level=None, changes_interface=True)
+def truncate_on_var(
+    model: Model, ctx: PassContext, *, var: str = "", mark_as_output: bool = True
+) -> Skip | None:
+    """Cut the model off at a value: PPQ's truncate_on_var.
+
+    Outputs that are not computed from it stay, and so do inputs that nobody reads any more.
+
+    Args:
+        var: the name of the value, in the main graph.
+        mark_as_output: make the value an output, after those that stay.
+
+    Raises:
+        UsageError: there is no such value, or no output would remain.
+    """
+    if not var:
+        return Skip("no var is given")
+    graph = model.main
+    value = graph.values.get(var)
+    if value is None:
+        raise UsageError(f"truncate_on_var: the main graph has no value {var!r}")
+    below = _computed_from(value)
+    lost = [output for output in graph.outputs if output.producer in below]
+    if not mark_as_output and len(lost) == len(graph.outputs):
+        raise UsageError(f"truncate_on_var: without {var!r} as an output the model has none")
+    if mark_as_output:
+        graph.add_output(value)
+    for output in lost:
+        graph.remove_output(output)
+    graph.prune(graph.nodes)
+    return None
+
+
+def _computed_from(value: Value) -> set[Node]:
+    """Return the nodes that read a value, or what is computed from it."""
+    pending = list(value.readers)
+    found = set(pending)
+    while pending:
+        new = [node for node in pending.pop().successors if node not in found]
+        found.update(new)
+        pending += new
+    return found

@@ -1,0 +1,128 @@
+"""What a pass requires of what it works on, and what it ensures of what it made."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tiered.control.hooks import looking
+from tiered.errors import PassError, PostconditionError, PreconditionError, UsageError
+from tiered.rewrite import Skip
+
+if TYPE_CHECKING:
+    from tiered.context import PassContext
+    from tiered.graph import Graph, Model
+
+Condition = Callable[[Any, "PassContext"], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Functions of what the pass works on, a graph or for a module pass the model, and the context.
+
+    A condition fails by raising, or by returning False; None and True are fine. `requires` may also
+    return a `Skip`: there is nothing to do here, which is no error.
+    """
+
+    requires: Condition | None = None
+    ensures: Condition | None = None
+
+    def __bool__(self) -> bool:
+        return self.requires is not None or self.ensures is not None
+
+    def around(
+        self, run: Callable[[], object], subject: Graph | Model, ctx: PassContext, name: str
+    ) -> object:
+        """Return what `run()` returns, between the two conditions; or the Skip of the first.
+
+        Raises:
+            PreconditionError: what is required does not hold.
+            PostconditionError: what is ensured does not hold.
+        """
+        if (skip := self.skip_of(subject, ctx, name)) is not None:
+            return skip
+        outcome = run()
+        self.hold_after(subject, ctx, name)
+        return outcome
+
+    def skip_of(self, subject: Graph | Model, ctx: PassContext, name: str) -> Skip | None:
+        """Return why there is nothing to do for the pass, None if it may start; raises as above."""
+        if self.requires is None:
+            return None
+        verdict = _verdict(self.requires, subject, ctx, PreconditionError, f"{name} requires")
+        return verdict if isinstance(verdict, Skip) else None
+
+    def hold_after(self, subject: Graph | Model, ctx: PassContext, name: str) -> None:
+        """Check what the pass ensures; raises as above."""
+        if self.ensures is None:
+            return
+        verdict = _verdict(self.ensures, subject, ctx, PostconditionError, f"{name} ensures")
+        if isinstance(verdict, Skip):
+            raise PostconditionError(f"{name} ensures {label_of(self.ensures)}: {verdict}")
+
+
+def _verdict(
+    condition: Condition,
+    subject: Graph | Model,
+    ctx: PassContext,
+    kind: type[PassError],
+    promise: str,
+) -> object:
+    what = f"{promise} {label_of(condition)}"
+    model: Model = getattr(subject, "model", subject)
+    try:
+        with looking(model, f"{label_of(condition)} is checking it"):
+            verdict = condition(subject, ctx)
+            holds = verdict is None or isinstance(verdict, Skip) or bool(verdict)
+    except Exception as error:
+        raise kind(f"{what} of {_named(subject)}: {type(error).__name__}: {error}") from error
+    if not holds:
+        raise kind(f"{what} of {_named(subject)}, which returned {verdict!r}")
+    return verdict
+
+
+def _named(subject: Graph | Model) -> str:
+    label = getattr(subject, "label", None)
+    return str(label) if label else f"graph {getattr(subject, 'name', '')!r}"
+
+
+def label_of(function: Callable[..., Any]) -> str:
+    """Return what messages call a function."""
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
+def condition_of(given: object, argument: str, name: str) -> Condition | None:
+    """Return the condition that was given to a decorator; the context is optional for it.
+
+    Raises:
+        UsageError: it is no function of one or two arguments.
+    """
+    if given is None:
+        return None
+    if not callable(given):
+        hint = "; required= takes names of passes" if argument == "requires" else ""
+        raise UsageError(f"{name}: {argument} takes a function (graph, ctx), not {given!r}{hint}")
+    return takes_context(given, f"{name}: {argument}")
+
+
+def takes_context(function: Callable[..., Any], what: str) -> Condition:
+    """Return the function so that it can be called with a context, whether it wants it or not."""
+    signature = inspect.signature(function)
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        pass
+    else:
+        return function
+    try:
+        signature.bind(None)
+    except TypeError as error:
+        raise UsageError(f"{what} takes a function (graph, ctx) or (graph): {error}") from error
+
+    def without_context(subject: Any, _: PassContext) -> object:
+        return function(subject)
+
+    without_context.__name__ = label_of(function)
+    return without_context

@@ -1,0 +1,125 @@
+"""Ctrl-C while passes run: it lands between two edits, so that what is undone is whole.
+
+Python raises KeyboardInterrupt between any two bytecodes, also between the journal's entry and the
+edit that it speaks of. While passes run in the main thread, the handler looks at where the program
+is, and tries again a moment later where it must not stop.
+"""
+
+from __future__ import annotations
+
+import _thread
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_RETRY = 0.0005
+"""Seconds; an edit takes microseconds."""
+
+_EDITS = ("tiered.graph",)
+"""Nothing that these modules have begun may be left half-way."""
+
+_BOOKKEEPING = (
+    "contextlib",
+    "tiered.context",
+    "tiered.control",
+    "tiered.instruments",
+    "tiered.passes",
+    "tiered.pipeline",
+    # Callbacks: what they raise is lost.
+    "_weakrefset",
+    "weakref",
+)
+"""Nor may what these do themselves; what they call, such as a pass or a hook, may be left."""
+
+
+@contextmanager
+def interrupted_between_edits() -> Iterator[None]:
+    """Let SIGINT, and SIGTERM where it does the same, interrupt the block between edits only.
+
+    A second signal is obeyed at once, wherever the program is.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = _Handler()
+    taken = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if signal.getsignal(number) is signal.default_int_handler
+    ]
+    for number in taken:
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        is_waiting = handler.close()
+        for number in taken:
+            signal.signal(number, signal.default_int_handler)
+        if is_waiting:
+            raise KeyboardInterrupt
+
+
+class _Handler:
+    """A signal handler that waits for a moment between two edits."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+        self._is_retry = False
+        self._lock = threading.Lock()
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self._is_retry:
+            self._is_retry = False
+            if not self._asked:
+                return
+        else:
+            self._asked += 1
+        if self._asked > 1 or _may_stop(frame):
+            self._asked = 0
+            raise KeyboardInterrupt
+        # No threading.Thread: the program may be inside one of the locks that it takes.
+        _thread.start_new_thread(self._retry, (number,))
+
+    def _retry(self, number: int) -> None:
+        time.sleep(_RETRY)
+        with self._lock:
+            if self._asked:
+                self._is_retry = True
+                _thread.interrupt_main(number)
+
+    def close(self) -> bool:
+        """Stop trying; tell whether a signal is still waiting, now that the passes are over."""
+        with self._lock:
+            is_waiting, self._asked = self._asked > 0, 0
+        return is_waiting
+
+
+def _may_stop(frame: FrameType | None) -> bool:
+    """Tell whether the program is neither inside an edit nor in the machinery around passes."""
+    modules = [_module(frame)]
+    while frame is not None and (frame := frame.f_back) is not None:
+        modules.append(_module(frame))
+    if any(_is_in(module, _EDITS) for module in modules):
+        return False
+    # What the standard library does, it does for its caller.
+    nearest = next((module for module in modules if not _is_standard(module)), "")
+    return not _is_in(nearest, _BOOKKEEPING)
+
+
+def _module(frame: FrameType | None) -> str:
+    return str(frame.f_globals.get("__name__", "")) if frame is not None else ""
+
+
+def _is_in(module: str, packages: tuple[str, ...]) -> bool:
+    return any(module == package or module.startswith(f"{package}.") for package in packages)
+
+
+def _is_standard(module: str) -> bool:
+    if _is_in(module, _BOOKKEEPING):
+        return False
+    # The constructor of a named tuple has a module of its own.
+    return module.partition(".")[0] in sys.stdlib_module_names or module.startswith("namedtuple_")
