@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         rest,
         var,
     )
-    from tiered.runtime import Numerics, ancestors, evaluate
+    from tiered.runtime import Numerics, divides_safely, evaluate, freed_bytes
 
 __version__ = "0.1.0"
 
@@ -95,11 +95,12 @@ __all__ = [
     "Value",
     "VerificationError",
     "__version__",
-    "ancestors",
     "broadcasts_into",
     "const",
     "default_pipeline",
+    "divides_safely",
     "evaluate",
+    "freed_bytes",
     "function_pass",
     "get_pass",
     "get_registered_passes",
@@ -163,7 +164,7 @@ _HOME = {
     "pipeline.optimize": ("optimize", "optimize_model"),
     "pipeline.result": ("OptimizeResult",),
     "rewrite": ("COMMUTATIVE", "Skip", "const", "op", "opt", "rest", "var"),
-    "runtime": ("Numerics", "ancestors", "evaluate"),
+    "runtime": ("Numerics", "divides_safely", "evaluate", "freed_bytes"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

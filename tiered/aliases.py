@@ -31,7 +31,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "remove_duplicated_initializer": ("eliminate_duplicate_initializer",),
     "shape_inference": ("infer_shapes",),
     "topk_workaround": ("normalize_axes",),
-    "batchnorm_workaround": ("normalize_batch_norm",),
+    "normalize_batch_norm": ("batchnorm_workaround",),
     "cumsum_workaround": ("legalize_cumsum",),
     "float_ops_workaround": ("legalize_float_ops",),
     "indices_workaround": ("legalize_indices",),

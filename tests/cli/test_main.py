@@ -50,7 +50,7 @@ def tiered_process(
         stderr=subprocess.PIPE,
         text=True,
         env=environment(),
-        timeout=120,
+        timeout=300,
         preexec_fn=preexec,
         check=False,
     )

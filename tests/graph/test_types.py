@@ -1,155 +1,143 @@
-"""Axes and shapes: what is surely the same, and what is not."""
+"""Types: captured ones, those of unknown operators, rules that packages add, and coverage."""
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-import numpy as np
 import onnx
 import pytest
 
-from tiered.graph import Model, Tensor, broadcasts_into, non_negative_axes, same_axes
-from tiered.graph.types import Shape
-from tiered.testing import parse
-
-
-@pytest.mark.parametrize(
-    ("axes", "rank", "expected"),
-    [
-        ([0, 2], 3, (0, 2)),
-        ([-1, 0], 3, (2, 0)),
-        ([0, 2], None, (0, 2)),
-        ([0, -1], None, None),
-        ([], None, ()),
-    ],
+from tiered.errors import UsageError
+from tiered.graph import (
+    Model,
+    Node,
+    TensorType,
+    TypeRule,
+    ValueType,
+    register_type_rule,
+    unregister_type_rule,
 )
-def test_axes_count_from_the_front(
-    axes: list[int], rank: int | None, expected: tuple[int, ...] | None
-) -> None:
-    assert non_negative_axes(np.array(axes, np.int64), rank) == expected
+
+HEADER = '<ir_version: 10, opset_import: ["" : 21, "vendor" : 1, "com.microsoft" : 1]> g '
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "rank", "expected"),
-    [
-        ([0, -1], [2, 0], 3, True),
-        ([0], [1], 3, False),
-        ([0], [0, 0], 3, False),
-        ([-1], [-1], None, True),
-        ([-1], [1], None, False),
-        ([3], [0], 3, False),
-        ([], [], 0, True),
-    ],
-)
-def test_axes_are_the_same_in_any_order(
-    one: list[int], other: list[int], rank: int | None, expected: bool
-) -> None:
-    assert same_axes(one, other, rank) is expected
+def parsed(text: str) -> Model:
+    return Model.from_proto(onnx.parser.parse_model(HEADER + text))
 
 
-@pytest.mark.parametrize(
-    ("shape", "target", "expected"),
-    [
-        ((), None, True),
-        ((), (2,), True),
-        ((1, 3), (2, 3), True),
-        ((3,), (2, 3), True),
-        (("N", 1), ("N", 3), True),
-        ((1,), None, False),
-        (None, (2,), False),
-        ((1, 3), (3,), False),
-        ((2, 3), (1, 3), False),
-        ((3,), ("N",), False),
-        ((None,), (None,), False),
-    ],
-)
-def test_a_shape_broadcasts_into_one_that_it_does_not_change(
-    shape: Shape | None, target: Shape | None, expected: bool
-) -> None:
-    assert broadcasts_into(shape, target) is expected
+def types(model: Model) -> dict[str, str]:
+    return {
+        name: str(value.type) for graph in model.graphs() for name, value in graph.values.items()
+    }
 
 
-def test_a_dim_is_known_or_none() -> None:
-    model = Model.from_proto(parse("(float[2,N] x) => (float[2,N] y) { y = Relu(x) }"))
-    (x,) = model.main.inputs
-    assert [x.dim(axis) for axis in (0, 1, -1, 2, -3)] == [2, "N", "N", None, None]
+@contextmanager
+def rule(op_type: str, rule: TypeRule) -> Iterator[None]:
+    register_type_rule(op_type, "vendor", rule)
+    try:
+        yield
+    finally:
+        unregister_type_rule(op_type, "vendor")
 
 
-def test_a_node_may_be_the_only_reader() -> None:
-    model = Model.from_proto(
-        parse(
-            "(float[2] x, bool c) => (float[2] y, float[2] z, float[2] u)"
-            " { a = Relu(x)  y = Add(a, a)  b = Exp(x)  z = Neg(b)"
-            " u = If(c) <then_branch = t () => (float[2] p) { p = Neg(b) },"
-            " else_branch = e () => (float[2] q) { q = Neg(z) }> }"
-        )
-    )
-    (add,), (neg,) = model.main.nodes_of("Add"), model.main.nodes_of("Neg")
-    a, b = add.input(0), neg.input(0)
-    assert a is not None
-    assert b is not None
-    assert a.is_only_read_by(add)
-    assert not a.is_only_read_by(neg)
-    assert not b.is_only_read_by(neg)
-    assert not add.output.is_only_read_by(neg)
-
-
-@pytest.mark.parametrize(
-    ("array", "dtype"),
-    [
-        (np.array([1, 0], np.float32), onnx.TensorProto.BOOL),
-        (np.array([3.0, -2.0], np.float32), onnx.TensorProto.INT32),
-        (np.array([7], np.int64), onnx.TensorProto.FLOAT16),
-        (np.array([np.inf, np.nan, -0.0], np.float32), onnx.TensorProto.DOUBLE),
-    ],
-)
-def test_numbers_that_fit_are_converted(array: np.ndarray[Any, Any], dtype: int) -> None:
-    converted = Tensor.of(array).converted(dtype)
-    assert converted is not None
-    assert converted.dtype == dtype
-    assert np.array_equal(converted.numpy().astype(array.dtype), array, equal_nan=True)
-
-
-@pytest.mark.parametrize(
-    ("array", "dtype"),
-    [
-        (np.array([0.5], np.float32), onnx.TensorProto.INT32),
-        (np.array([200], np.uint8), onnx.TensorProto.INT8),
-        (np.array([2**53 + 1], np.int64), onnx.TensorProto.DOUBLE),
-        (np.array([np.nan], np.float32), onnx.TensorProto.INT64),
-        (np.array([2.0**63], np.float32), onnx.TensorProto.INT64),
-        (np.array([1e5], np.float32), onnx.TensorProto.FLOAT16),
-        (np.array([2], np.int64), onnx.TensorProto.BOOL),
-        (np.array([1], np.int64), onnx.TensorProto.STRING),
-    ],
-)
-def test_numbers_that_do_not_fit_are_not_converted(array: np.ndarray[Any, Any], dtype: int) -> None:
-    assert Tensor.of(array).converted(dtype) is None
-
-
-@pytest.mark.parametrize("opset", [11, 13])
-def test_an_array_becomes_an_attribute_without_a_trace(opset: int) -> None:
-    text = "(float[1,2] x) => (float[1,2] y) { y = Relu(x) }"
-    graph = Model.from_proto(parse(text, opset=opset)).main
-    squeezed = graph.op.Squeeze(graph.inputs[0], np.array([0], np.int64))
-    assert len(graph.initializers) == (1 if opset == 13 else 0)
-    (squeeze,) = graph.nodes_of("Squeeze")
-    assert squeeze.output is squeezed
-    axes = squeeze.operand("axes")
-    assert axes is not None
-    assert axes.const is not None
-    assert axes.const.tolist() == [0]
-
-
-def test_what_nobody_reads_is_discarded_with_what_only_it_needed() -> None:
-    model = Model.from_proto(
-        parse(
-            "(float[2] x) => (float[2] y) <float[2] w = {1,2}, float[2] v = {3,4}>"
-            " { a = Neg(w)  b = Add(a, v)  y = Add(x, v) }"
-        )
-    )
+def test_a_new_node_in_a_body_knows_the_types_that_it_captures() -> None:
+    model = parsed("(float[2,3] x, bool c) => (float[2,3] y) { y = Relu(x) }")
     graph = model.main
-    for name in ("b", "v"):
-        value = graph.value(name)
-        assert value is not None
-        graph.discard(value)
-    assert [node.op_type for node in graph.nodes] == ["Add"]
-    assert [value.name for value in graph.initializers] == ["v"]
+    turned = graph.op.Transpose(graph.inputs[0], perm=[1, 0])
+    node = graph.add_node("If", (graph.inputs[1],), 1, bodies=("then_branch", "else_branch"))
+    for body in node.bodies:
+        inner = body.op.Concat(turned, turned, axis=0)
+        assert str(inner.type) == "float[6,2]"
+        body.add_output(inner)
+    assert str(node.output.type) == "float[6,2]"
+
+
+def test_a_capture_from_two_graphs_above_has_its_type() -> None:
+    model = parsed(
+        "(float[N,3] x, bool c) => (float[N,3] y) { a = Relu(x) y = If(c) <"
+        "then_branch = t () => (float[N,3] p) { p = If(c) <"
+        "then_branch = tt () => (float[N,3] r) { r = Neg(a) },"
+        "else_branch = te () => (float[N,3] s) { s = Abs(a) }> },"
+        "else_branch = e () => (float[N,3] q) { q = Identity(a) }> }"
+    )
+    inner = next(graph for graph in model.graphs() if graph.name == "tt")
+    captured = model.main.values["a"]
+    assert str(inner.op.Exp(captured).type) == "float[N,3]"
+
+
+def test_an_unknown_operator_keeps_what_the_user_declared() -> None:
+    model = parsed(
+        "(float[N,3] x) => (float[N,4] y) <float[N,4] a> { a = vendor.Widen(x) y = Relu(a) }"
+    )
+    assert types(model)["a"] == "float[N,4]"
+    node = model.main.nodes[1]
+    assert str(model.main.op.Neg(node.inputs[0]).type) == "float[N,4]"
+
+
+def test_what_follows_an_unknown_operator_is_not_known() -> None:
+    model = parsed("(float[N,3] x) => (float[] y) { a = vendor.Widen(x) b = Neg(a) y = Relu(b) }")
+    assert types(model) == {"x": "float[N,3]", "a": "None", "b": "None", "y": "float"}
+
+
+def widened(node: Node) -> ValueType | None:
+    x = node.input(0)
+    assert x is not None
+    return TensorType(x.dtype or 1, (*(x.shape or ()), node.attr("by")))
+
+
+def test_a_rule_gives_types_to_an_operator_and_to_what_follows_it() -> None:
+    text = "(float[N,3] x) => (float y) { a = vendor.Widen<by=2>(x) b = Neg(a) y = Relu(b) }"
+    with rule("Widen", widened):
+        model = parsed(text)
+        assert types(model)["a"] == types(model)["b"] == "float[N,3,2]"
+        new = model.main.op("vendor").Widen(model.main.values["a"], by=5)
+        assert str(model.main.op.Neg(new).type) == "float[N,3,2,5]"
+    assert types(parsed(text))["a"] == "None"
+
+
+def test_a_rule_may_give_several_types_and_may_not_know_some() -> None:
+    def pair(node: Node) -> list[ValueType | None]:
+        return [None, TensorType(7, (1,))]
+
+    with rule("Pair", pair):
+        model = parsed("(float[2] x) => (float[2] y) { a, b = vendor.Pair(x) y = Neg(x) }")
+        assert (types(model)["a"], types(model)["b"]) == ("None", "int64[1]")
+
+
+def test_a_rule_that_does_not_fit_the_operands_says_nothing() -> None:
+    with rule("Widen", lambda node: TensorType(1, node.inputs[7].shape)):  # type: ignore[union-attr]  # on purpose
+        assert types(parsed("(float[2] x) => (float y) { y = vendor.Widen(x) }"))["x"] == "float[2]"
+
+
+def test_the_operators_of_onnx_take_no_rules_and_each_other_one_takes_one() -> None:
+    with pytest.raises(UsageError, match="onnx knows the types"):
+        register_type_rule("Relu", "", widened)
+    with rule("Widen", widened), pytest.raises(UsageError, match="there is a type rule for"):
+        register_type_rule("Widen", "vendor", lambda node: None)
+
+
+def test_onnxruntimes_common_operators_have_rules() -> None:
+    model = parsed(
+        "(float[N,3] x, float s, uint8 z) => (float[N,3] y) { a = com.microsoft.Gelu(x)"
+        " b = com.microsoft.QuantizeLinear(a, s, z) y = com.microsoft.DequantizeLinear(b, s, z) }"
+    )
+    assert types(model)["a"] == "float[N,3]"
+    assert types(model)["b"] == "uint8[N,3]"
+
+
+def test_coverage_names_the_first_value_without_a_type() -> None:
+    model = parsed(
+        "(float[N,3] x) => (float[2] y) <float[2] w = {1, 2}>"
+        "{ a = vendor.Widen(x) b = Neg(a) y = Add(w, w) }"
+    )
+    coverage = model.type_coverage()
+    assert (coverage.total, coverage.typed, coverage.ranked, coverage.static) == (5, 3, 3, 2)
+    assert [value.name for value in coverage.untyped] == ["a", "b"]
+    assert coverage.share == 0.6
+    assert str(coverage) == (
+        "60 % of 5 values have a type; the first without: 'a' of Widen 'a'"
+    )
+
+
+def test_full_coverage_is_a_hundred_percent() -> None:
+    model = parsed("(float[N,3] x) => (float[N,3] y) { y = Neg(x) }")
+    assert str(model.type_coverage()) == "100 % of 2 values have a type"

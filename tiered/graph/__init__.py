@@ -1,14 +1,16 @@
 """The networkx view of a model, kept in step with ONNX, edit by edit."""
 
+from tiered.graph.coverage import TypeCoverage
 from tiered.graph.determinism import is_deterministic
 from tiered.graph.gate import Gate, RewriteRecord
 from tiered.graph.graph import Function, Graph
-from tiered.graph.journal import Edit, Journal, Mark, Stamp
+from tiered.graph.journal import Edit, Journal, Mark, Snapshot, Stamp
 from tiered.graph.links import Slot
 from tiered.graph.model import Model
 from tiered.graph.node import Node
 from tiered.graph.partial import Elements
 from tiered.graph.tensor import Tensor
+from tiered.graph.type_rules import TypeRule, register_type_rule, unregister_type_rule
 from tiered.graph.types import (
     DataType,
     OpaqueType,
@@ -34,14 +36,19 @@ __all__ = [
     "OpaqueType",
     "RewriteRecord",
     "Slot",
+    "Snapshot",
     "Stamp",
     "Tensor",
     "TensorType",
+    "TypeCoverage",
+    "TypeRule",
     "Use",
     "Value",
     "ValueType",
     "broadcasts_into",
     "is_deterministic",
     "non_negative_axes",
+    "register_type_rule",
     "same_axes",
+    "unregister_type_rule",
 ]

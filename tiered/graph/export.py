@@ -29,7 +29,8 @@ def export_model(
         model: the view; it is not changed.
         max_elements: leave out the contents of larger initializers, which become typed inputs: what
             shape inference needs, and no more.
-        for_inference: leave out declared shapes that inference can find out.
+        for_inference: leave out declared shapes that inference can find out, and the contents of
+            initializers that callers may override, which it would believe.
         annotate: write inferred types as value_info too, not only those of the user.
     """
     proto = onnx.ModelProto()
@@ -111,6 +112,8 @@ class _Writer:
     def _write_initializer(self, value: Value, proto: onnx.GraphProto) -> None:
         tensor = value.default
         assert tensor is not None
+        if self.for_inference and value.is_graph_input:
+            return
         if tensor.is_sparse:
             assert isinstance(tensor.proto, onnx.SparseTensorProto)
             sparse = proto.sparse_initializer.add()

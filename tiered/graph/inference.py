@@ -6,16 +6,18 @@ shapes depend on them; larger ones become typed inputs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import onnx
 from onnx import checker, shape_inference
 
+from tiered.graph.calls import expanded_size, recursive_functions
 from tiered.graph.export import export_model, export_node
-from tiered.graph.graph import Function
 from tiered.graph.journal import dirty_nodes
 from tiered.graph.schema import schema_of
 from tiered.graph.shape_rules import Refiner
+from tiered.graph.type_rules import has_type_rule, ruled_types
 from tiered.graph.types import (
     ValueType,
     believed_type,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 DATA_ELEMENTS: Final = 1024
 MOST_PROPAGATED: Final = 1 << 20
-MOST_EXPANDED: Final = 10_000
+MOST_EXPANDED: Final = 200_000
 
 # What onnx raises for a model or node that it finds inconsistent; declared types then stand.
 _INFERENCE_FAILURES = (
@@ -78,11 +80,13 @@ def infer_node(node: Node) -> None:
         output._type = believed_type(declared, inferred.get(output.name))
 
 
-def _infer_outputs(node: Node) -> dict[str, ValueType | None]:
+def _infer_outputs(node: Node) -> Mapping[str, ValueType | None]:
     if node.op_type == "Constant":
         tensor = node.constant_tensor()
         kind = None if tensor is None else tensor_type(tensor.dtype, tensor.shape)
         return {node.output.name: kind} if node._outputs else {}
+    if has_type_rule(node):
+        return ruled_types(node)
     graph = node.owner
     schema = schema_of(node.op_type, node.domain, graph.opset(node.domain))
     if schema is None or node.has_references:
@@ -121,60 +125,47 @@ def infer_model(model: Model) -> None:
                 value._type = tensor_type(value._tensor.dtype, value._tensor.shape)
     try:
         proto = export_model(model, max_elements=DATA_ELEMENTS, for_inference=True)
-        if calls_expanded(model) > MOST_EXPANDED:
+        if not calls_are_bounded(model):
             model.note("the local functions call each other too often to infer through them")
             del proto.functions[:]
-        inferred = shape_inference.infer_shapes(proto, data_prop=_propagation_is_bounded(model))
+        inferred = shape_inference.infer_shapes(proto, data_prop=propagation_is_bounded(model))
     except _INFERENCE_FAILURES as error:
         model.note(f"shape inference failed, only declared types are known: {error}")
         inferred = None
     if inferred is not None:
         _take_types(model.main, inferred.graph)
     for graph in model.graphs():
+        # onnx infers a function where it is called; what is known without is true of every call.
+        for node in graph.topological_order() if graph.root.is_function else ():
+            infer_node(node)
+    for graph in model.graphs():
         for value in graph._values.values():
-            if value._type is NOT_INFERRED:
+            if value._type is NOT_INFERRED and not _is_being_built(value.producer):
                 value._type = None if value.declared is None else read_type(value.declared.type)
     order = [node for graph in model.graphs() for node in graph.topological_order()]
     Refiner(model, _infer_outputs, _write_type).run(order, inferred=True)
 
 
-def calls_expanded(model: Model) -> int:
-    """Return how many calls there would be if each call stood for the calls in its function.
+def _is_being_built(node: Node | None) -> bool:
+    """Tell whether a node has bodies that are still empty: what it gives is not to be known yet."""
+    return node is not None and any(not body._outputs for body in node.bodies)
 
-    onnx's inference follows every one of them: thirty functions that each call the next one twice
-    are a thousand million.
+
+def calls_are_bounded(model: Model) -> bool:
+    """Tell whether onnx's inference, which follows every call, comes to an end soon.
+
+    Thirty functions that each call the next one twice are a thousand million calls.
     """
-    functions = {function.id: function for function in model.functions}
-    calls: dict[tuple[str, str, str], list[tuple[str, str, str]]] = {}
-    for graph in (graph for graph in model.graphs() if isinstance(graph.root, Function)):
-        assert isinstance(graph.root, Function)
-        callees = calls.setdefault(graph.root.id, [])
-        for node in graph._nodes.values():
-            callee = (node.domain, node.op_type, node.proto.overload)
-            if callee in functions:
-                callees.append(callee)
-    counts: dict[tuple[str, str, str], int] = {}
-    pending = list(functions)
-    open_calls: set[tuple[str, str, str]] = set()
-    while pending:
-        name = pending[-1]
-        unknown = [callee for callee in calls.get(name, ()) if callee not in counts]
-        if name in counts or not unknown or name in open_calls:
-            pending.pop()
-            # A function that calls itself has no end.
-            expanded = sum(counts.get(callee, MOST_EXPANDED) for callee in calls.get(name, ()))
-            counts.setdefault(name, min(1 + expanded, MOST_EXPANDED + 1))
-            continue
-        open_calls.add(name)
-        pending += unknown
-    return max(counts.values(), default=0)
+    if not model.functions:
+        return True
+    return not recursive_functions(model) and expanded_size(model, ()) <= MOST_EXPANDED
 
 
-def _propagation_is_bounded(model: Model) -> bool:
+def propagation_is_bounded(model: Model) -> bool:
     """Tell whether the values that onnx propagates stay small.
 
     It computes small integer tensors as it goes; forty Concats of a value with itself make it one
-    of a million million elements.
+    of a million million elements, and so does a single Range.
     """
     sizes: dict[Value, int] = {}
     for graph in model.graphs():
@@ -187,10 +178,22 @@ def _propagation_is_bounded(model: Model) -> bool:
             size = sum(read) if node.op_type == "Concat" else max(read, default=0)
             if size > MOST_PROPAGATED and node.op_type == "Concat":
                 return False
+            if node.op_type == "Range" and _counted(node) > MOST_PROPAGATED:
+                return False
             for value in node._outputs:
                 if value is not None:
                     sizes[value] = min(size, MOST_PROPAGATED)
     return True
+
+
+def _counted(node: Node) -> float:
+    """Return about how many numbers a Range of constants gives; 0 if its operands are none."""
+    tensors = [value.default or value.tensor if value else None for value in node._inputs]
+    known = [tensor for tensor in tensors if tensor and not tensor.is_sparse and tensor.size == 1]
+    if len(known) < 3:
+        return 0.0
+    start, limit, step = (float(tensor.numpy().item()) for tensor in known)
+    return (limit - start) / step if step else 0.0
 
 
 def _propagated_size(value: Value) -> int:

@@ -11,7 +11,11 @@ from onnx import shape_inference
 
 from tiered.errors import ShapeError, UsageError
 from tiered.graph.export import export_model
-from tiered.graph.inference import DATA_ELEMENTS, MOST_EXPANDED, calls_expanded
+from tiered.graph.inference import (
+    DATA_ELEMENTS,
+    calls_are_bounded,
+    propagation_is_bounded,
+)
 from tiered.graph.types import Dim, Shape, TensorType, ValueType, read_type
 from tiered.graph.value import Value
 
@@ -183,10 +187,11 @@ def _contradict(stated: ValueType | None, inferred: ValueType | None) -> bool:
 def _complaint(model: Model) -> str | None:
     """Return what strict inference finds wrong with the model, if it does."""
     proto = export_model(model, max_elements=DATA_ELEMENTS)
-    if calls_expanded(model) > MOST_EXPANDED:
+    if not calls_are_bounded(model):
         return None
     try:
-        shape_inference.infer_shapes(proto, strict_mode=True, data_prop=True)
+        bounded = propagation_is_bounded(model)
+        shape_inference.infer_shapes(proto, strict_mode=True, data_prop=bounded)
     except (shape_inference.InferenceError, RuntimeError, ValueError) as error:
         return str(error).strip().splitlines()[0]
     return None

@@ -26,7 +26,7 @@ from tiered.graph.undo import undo_table
 from tiered.graph.value import Value
 
 if TYPE_CHECKING:
-    pass
+    from tiered.graph.coverage import TypeCoverage
 
 T = TypeVar("T")
 
@@ -224,6 +224,12 @@ class Model:
         from tiered.graph.inference import refresh_types
 
         refresh_types(self)
+
+    def type_coverage(self) -> TypeCoverage:
+        """Return how many values have a type, and which have none: `str()` of it is a sentence."""
+        from tiered.graph.coverage import type_coverage
+
+        return type_coverage(self)
 
     def forget_types(self) -> None:
         """Forget what was inferred, as the interface changed; asked for, it is inferred anew."""

@@ -67,6 +67,7 @@ def replace(
     What is new (serial number from `since` on) takes over the name of what it replaces, so that
     tensors and nodes keep their names through rewrites.
     """
+    heirs: list[tuple[Value, Value, str]] = []
     for before, after in zip(list(node._outputs), values, strict=False):
         if before is None or after is None or before is after:
             continue
@@ -74,10 +75,13 @@ def replace(
         graph.replace_uses(before, after, since=since)
         is_new = since is not None and after.id >= since and after.graph is graph
         if is_new and not interface and not before.is_used and after.can_be_renamed:
-            graph.rename_value(before, graph.model.names.fresh(name))
-            graph.rename_value(after, name)
+            heirs.append((before, after, name))
     label = node.name
     graph.prune([node])
+    for before, after, name in heirs:
+        if before.graph is not None:
+            graph.rename_value(before, graph.model.names.fresh(name))
+        graph.rename_value(after, name)
     successor = next((value.producer for value in values if value is not None), None)
     is_new = successor is not None and since is not None and successor.id >= since
     if node.graph is None and label and is_new and successor is not None:

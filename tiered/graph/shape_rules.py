@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tiered.graph import symbols
 from tiered.graph.partial import ELEMENT_DTYPES, elements_of
 from tiered.graph.symbols import INVENTED, Size
+from tiered.graph.type_rules import has_type_rule
 from tiered.graph.types import Dim, Shape, TensorType, ValueType, tensor_type
 from tiered.graph.value import NOT_INFERRED, Value
 
@@ -81,7 +82,9 @@ class Refiner:
         found: Mapping[str, ValueType | None] = {}
         # What is vague about the operands too, onnx finds out there or nowhere.
         if any(_is_vague(value, passed_on) for value in vague) and (
-            not inferred or any(value in self.changed for value in node._inputs if value)
+            not inferred
+            or has_type_rule(node)
+            or any(value in self.changed for value in node._inputs if value)
         ):
             found = self.infer(node)
         for value in outputs:

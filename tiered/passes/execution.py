@@ -41,12 +41,13 @@ def execute(pass_: Pass, model: Model, ctx: PassContext, place: Place) -> None:
     """
     is_bare = not PassContext.is_active()
     with (
-        interrupted_between_edits(),
+        interrupted_between_edits() as obey,
         _entered(ctx) as context,
         _limited(model, context),
         model.transaction(),
     ):
         Execution(model, context).execute(pass_, place)
+        obey()
     if is_bare and not (last := ctx.report.results[-1]).ran:
         # Nobody holds this context, so nobody could ask it why nothing happened.
         _LOG.warning("%s did not run: %s (`.apply` runs it anyway)", last.text, last.reason)

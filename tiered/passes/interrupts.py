@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -37,13 +37,14 @@ _BOOKKEEPING = (
 
 
 @contextmanager
-def interrupted_between_edits() -> Iterator[None]:
+def interrupted_between_edits() -> Iterator[Callable[[], None]]:
     """Let SIGINT, and SIGTERM where it does the same, interrupt the block between edits only.
 
-    A second signal is obeyed at once, wherever the program is.
+    It yields what obeys a signal that is still waiting, to be called before a result is kept. A
+    second signal is obeyed at once, wherever the program is.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield lambda: None
         return
     handler = _Handler()
     taken = [
@@ -54,13 +55,13 @@ def interrupted_between_edits() -> Iterator[None]:
     for number in taken:
         signal.signal(number, handler)
     try:
-        yield
+        yield handler.obey
     finally:
-        is_waiting = handler.close()
-        for number in taken:
-            signal.signal(number, signal.default_int_handler)
-        if is_waiting:
-            raise KeyboardInterrupt
+        try:
+            handler.obey()
+        finally:
+            for number in taken:
+                signal.signal(number, signal.default_int_handler)
 
 
 class _Handler:
@@ -91,11 +92,12 @@ class _Handler:
                 self._is_retry = True
                 _thread.interrupt_main(number)
 
-    def close(self) -> bool:
-        """Stop trying; tell whether a signal is still waiting, now that the passes are over."""
+    def obey(self) -> None:
+        """Stop trying, and raise if a signal is still waiting."""
         with self._lock:
             is_waiting, self._asked = self._asked > 0, 0
-        return is_waiting
+        if is_waiting:
+            raise KeyboardInterrupt
 
 
 def _may_stop(frame: FrameType | None) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tiered.graph.forms import newest_form
+from tiered.graph.forms import NoEquivalentForm, newest_form
 from tiered.graph.schema import NEWEST, AttributeReference, default_of, schema_of
 from tiered.rewrite.pattern import Op, Var
 
@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 def attributes_fit(pattern: Op, node: Node, bindings: dict[str, Any]) -> bool:
     """Tell whether the attributes of a node are as a pattern says; bind those that it asks for."""
-    form = newest_form(node)
+    if not pattern.attributes and (pattern.any_attributes or not node.proto.attribute):
+        return True
+    try:
+        form = newest_form(node)
+    except NoEquivalentForm:
+        return False  # the newest form, which the pattern speaks, cannot say what the node says
     if form is None:
         written, version = node.attribute_protos(), node.owner.opset(node.domain)
     else:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tiered.graph.form_table import CHANGES
-from tiered.graph.forms import NoEquivalentForm, newest_form
+from tiered.graph.forms import operands_of
 from tiered.rewrite.attributes import attributes_fit
 from tiered.rewrite.conditions import Condition
 from tiered.rewrite.pattern import (
@@ -79,9 +79,16 @@ class Program:
         for at in range(len(whole) - 1, 0, -1):
             then = self._other_root(whole[:at], whole[at], then)
         self._enter = self._op(first, then)
+        self._needs = _needs_of(first)
 
     def run(self, node: Node, accept: Callable[[Registers], bool]) -> bool:
         """Search from an anchor; tell whether a match was accepted."""
+        inputs = node._inputs
+        for index, keys in self._needs:
+            value = inputs[index] if index < len(inputs) else None
+            producer = None if value is None else value.producer
+            if producer is None or (producer.domain, producer.op_type) not in keys:
+                return False
         registers = [UNBOUND] * self._size
         registers[TAKEN] = {}
         registers[ACCEPT] = accept
@@ -291,9 +298,7 @@ class Program:
         is_open = isinstance(last, Anything | Rest)
 
         def load(node: Node) -> Sequence[Any] | None:
-            operands: Sequence[Any] | None = node._inputs
-            if has_forms and (operands := _newest_operands(node)) is None:
-                return None
+            operands = operands_of(node) if has_forms else node._inputs
             found = len(operands)
             if found == count and not is_rest:
                 return operands
@@ -422,13 +427,19 @@ class Program:
         return True
 
 
-def _newest_operands(node: Node) -> Sequence[Any] | None:
-    """Return the operands in the newest form, None where that cannot say what the node says."""
-    try:
-        form = newest_form(node)
-    except NoEquivalentForm:
-        return None
-    return node._inputs if form is None else form.operands
+def _needs_of(pattern: Op) -> tuple[tuple[int, frozenset[tuple[str, str]]], ...]:
+    """Return what shows at a glance that most nodes do not match: operands and who makes them."""
+    if pattern.is_commutative:
+        return ()
+    found = []
+    for index, operand in enumerate(pattern.operands):
+        if index and not pattern.domain and pattern.op_type in CHANGES:
+            break  # in the model's form it may stand elsewhere
+        choices = operand.choices if isinstance(operand, Alternatives) else (operand,)
+        keys = [choice.key for choice in choices if isinstance(choice, Op)]
+        if len(keys) == len(choices):
+            found.append((index, frozenset(keys)))
+    return tuple(found)
 
 
 def _way_up(

@@ -35,9 +35,9 @@ def test_before_ir_4_the_version_is_raised() -> None:
 
 
 def test_a_constant_has_the_type_of_its_contents() -> None:
-    model = Model.from_proto(
-        parse("(float[2] x, float[N] w = {1,2}) => (float[2] y) { y = Add(x, w) }")
-    )
+    proto = parse("(float[2] x, float[2] w = {1,2}) => (float[2] y) { y = Add(x, w) }")
+    proto.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "N"
+    model = Model.from_proto(proto)
     weight = model.main.inputs[1]
     assert weight.shape == ("N",)
     mark = model.mark()

@@ -37,11 +37,5 @@ def test_the_users_value_info_stays() -> None:
     assert model.to_proto() == parse(text)
 
 
-def test_a_model_that_contradicts_itself_is_left_as_it_is() -> None:
-    model = Model.from_proto(parse("(float[2] x) => (float[3] y) { y = Relu(x) }"))
-    get_pass(PASS).apply(model)
-    assert model.main.values["y"].static_shape is None
-
-
 def test_once_everything_is_known_there_is_nothing_to_do() -> None:
     assert_unchanged(PASS, "(float[2] x) => (float[2] y) { y = Relu(x) }")

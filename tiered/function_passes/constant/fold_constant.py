@@ -17,11 +17,13 @@ from tiered import (
     Skip,
     Tensor,
     Value,
+    divides_safely,
+    evaluate,
+    freed_bytes,
     function_pass,
     is_deterministic,
     size_in_bytes,
 )
-from tiered.runtime import divides_safely, evaluate, freed_bytes
 
 # A file of a few bytes must not exhaust the memory. These bound, in bytes, what a node makes out of
 # less, and about what one session holds.
