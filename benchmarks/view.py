@@ -137,9 +137,9 @@ def editing(model: Model, edits: int) -> tuple[float, float]:
         graph.set_input(node, 1, first)
         times.append(time.perf_counter() - started)
     count = len(model.journal) - mark
-    started = time.perf_counter()
+    started = time.process_time()
     model.undo_to(mark)
-    rollback = (time.perf_counter() - started) / max(1, count)
+    rollback = (time.process_time() - started) / max(1, count)
     return statistics.median(times), rollback
 
 

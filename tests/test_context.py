@@ -24,7 +24,7 @@ from tests.small import (
     registered,
     rename_graph,
 )
-from tiered import Graph, Model, Pass, PassContext, PassInfo, Sequential
+from tiered import Graph, Model, Pass, PassContext, PassInfo, PassResult, Sequential
 from tiered.control.decision import Decision, Place
 from tiered.errors import (
     ConfigError,
@@ -390,6 +390,7 @@ class Recorder:
     def __init__(self, name: str = "") -> None:
         self.name = name
         self.calls: list[str] = []
+        self.results: list[PassResult] = []
 
     def _note(self, *what: object) -> None:
         self.calls.append(" ".join(filter(None, map(str, what))))
@@ -417,6 +418,9 @@ class Recorder:
 
     def on_rewrite(self, model: Model, info: PassInfo, record: Any) -> None:
         self._note("rewrite", self.name, info.name, record.number)
+
+    def on_result(self, model: Model, result: PassResult) -> None:
+        self.results.append(result)
 
 
 def test_hooks_are_called_around_passes_and_pipelines() -> None:
@@ -464,6 +468,36 @@ def test_every_before_has_its_end_when_a_pass_fails() -> None:
         "failed two PassError",
         "exit",
     ]
+
+
+def test_results_are_told_as_they_are_reported() -> None:
+    recorder = Recorder()
+    with PassContext(on_error="skip", instruments=[recorder]) as ctx:
+        Sequential([fuse_relu, drop_neg, failing(ValueError())], name="two")(model())
+    assert recorder.results == ctx.report.results
+    assert [result.ran for result in recorder.results] == [True, False, True, True]
+
+
+def test_an_instrument_of_two_contexts_is_told_once() -> None:
+    recorder = Recorder()
+    with PassContext(instruments=[recorder]), PassContext(instruments=[recorder]):
+        look(model())
+    assert recorder.calls == ["enter", "enter", "before look", "after look", "exit", "exit"]
+
+
+def test_an_instrument_may_be_given_as_the_trace() -> None:
+    recorder = Recorder()
+    with PassContext(trace=recorder, instruments=[recorder]):  # type: ignore[arg-type]  # the point
+        look(model())
+    assert recorder.calls == ["enter", "before look", "after look", "exit"]
+
+
+def test_an_error_in_the_hook_of_a_failure_does_not_hide_the_failure() -> None:
+    for hook in ("run_after_pass_failed", "on_result"):
+        broken = raising(hook, UsageError("late"))
+        with PassContext(instruments=[broken]), pytest.raises(PassError) as caught:
+            failing(ValueError("boom"))(model())
+        assert "and in a hook that was told of it: late" in caught.value.__notes__
 
 
 def test_an_instrument_may_have_some_of_the_hooks_only() -> None:
@@ -529,7 +563,7 @@ def test_a_pass_that_fails_gets_no_after_of_the_trace() -> None:
 
 
 HOOKS = ("enter_pass_ctx", "exit_pass_ctx", "should_run", "run_before_pass", "run_after_pass",
-         "on_skip", "on_rewrite", "trace", "run_after_pass_failed")  # fmt: skip
+         "on_skip", "on_rewrite", "trace", "run_after_pass_failed", "on_result")  # fmt: skip
 
 
 def raising(hook: str, error: Exception) -> Any:

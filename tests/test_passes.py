@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
@@ -23,7 +24,19 @@ from tests.small import (
     registered,
     rename_graph,
 )
-from tiered import Graph, Model, Pass, PassContext, PassInfo, Sequential, Skip, Value, op, var
+from tiered import (
+    Graph,
+    Model,
+    Pass,
+    PassContext,
+    PassInfo,
+    Sequential,
+    Skip,
+    Tensor,
+    Value,
+    op,
+    var,
+)
 from tiered.errors import ModelError, OptionError, PassError, UsageError
 
 # --- what a pass is -------------------------------------------------------------------------------
@@ -699,6 +712,76 @@ def test_a_function_pass_that_reaches_out_of_its_scope_is_undone() -> None:
         all_negs_to_relus.on("**")(given)
         assert renamed(given) == []
     assert any("not wholly inside the scope" in str(remark) for remark in ctx.remarks)
+
+
+def test_rewrites_that_reach_out_are_undone_one_by_one() -> None:
+    given = Model.from_proto(with_paths())
+    with PassContext() as ctx:
+        negs_to_relus.on("/encoder/**")(given)
+    assert renamed(given) == ["/decoder/Neg", "/head"]
+    (missed,) = [remark for remark in ctx.remarks if remark.kind == "missed"]
+    assert (missed.count, missed.reason) == (2, "not wholly inside the scope")
+    assert missed.nodes == ("/decoder/Neg", "/head")
+    assert ctx.report.results[0].rewrites == 2
+    given.check_view()
+
+
+def test_a_rewrite_outside_a_scope_gets_no_number() -> None:
+    given = Model.from_proto(with_paths())
+    with PassContext(rewrite_limit=1) as ctx:
+        negs_to_relus.on("/encoder/1/*|/head")(given)
+    assert renamed(given) == ["/encoder/0/Neg", "/decoder/Neg", "/head"]
+    assert ctx.report.results[0].rewrites == 1
+    negs_to_relus(given)
+    assert renamed(given) == []
+
+
+def test_a_body_is_a_scope_for_a_function_pass_that_removes_nodes() -> None:
+    nested = """g (float[2] x, bool c) => (float[2] y) {
+        z = Neg(x)
+        [If_1] y = If (c) <then_branch = t () => (float[2] a) { a = Neg(z) },
+                           else_branch = e () => (float[2] b) { b = Neg(z) }>
+    }"""
+    for pass_ in (negs_to_relus, all_negs_to_relus):
+        given = model(nested)
+        pass_.on("body:If_1")(given)
+        assert [len(graph.nodes_of("Neg")) for graph in given.graphs()] == [1, 0, 0]
+
+
+def test_what_is_inside_is_decided_before_the_pass_renames_it() -> None:
+    @tiered.function_pass(opt_level=0)
+    def rename_negs(graph: Graph, ctx: PassContext) -> None:
+        for node in graph.nodes_of("Neg"):
+            with graph.rewrite("a name => another", node):
+                graph.rename_node(node, f"/encoder{node.name}")
+
+    given = Model.from_proto(with_paths())
+    rename_negs.on("/encoder/**")(given)
+    assert renamed(given) == [
+        "/encoder/encoder/0/Neg",
+        "/encoder/encoder/1/Neg",
+        "/decoder/Neg",
+        "/head",
+    ]
+
+
+def test_a_shared_weight_is_changed_only_if_all_its_users_are_inside() -> None:
+    shared = """g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> {
+        a = Add(x, w)  y = Mul(a, w)
+    }"""
+
+    @tiered.function_pass(opt_level=0)
+    def zero(graph: Graph, ctx: PassContext) -> None:
+        weight = graph.initializers[0]
+        with graph.rewrite("a weight => 0", weight):
+            graph.set_constant(weight, Tensor.of(np.zeros(2, np.float32)))
+
+    given = model(shared)
+    before = content(given)
+    zero.on("node_a")(given)
+    assert content(given) == before
+    zero.on("node_a|node_y")(given)
+    assert content(given) != before
 
 
 @pytest.mark.parametrize("scope", ["", [], 3, [1, 2]])

@@ -1,4 +1,4 @@
-"""The assertions for passes must fail whenever a pass is wrong: these passes all are, in some way."""
+"""The assertions for passes must fail whenever a pass is wrong, as these are in some way."""
 
 from collections.abc import Iterator
 
@@ -196,7 +196,7 @@ def test_a_pass_that_does_something_does_not_leave_the_model_alone() -> None:
 
 
 def test_another_reason_or_none_is_not_the_reason() -> None:
-    with pytest.raises(AssertionError, match="declines gave .*operand.*, not 'the weather'"):
+    with pytest.raises(AssertionError, match=r"declines gave .*operand.*, not 'the weather'"):
         assert_unchanged("declines", RELU, because="the weather")
     with pytest.raises(AssertionError, match="right gave no reason, not 'the weather'"):
         assert_unchanged("right", RELU, because="the weather")

@@ -10,9 +10,11 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter
 
+from tiered.cli.config_file import apply_config_file
 from tiered.cli.failures import BUG, Failure, failure, short_traceback, usage_failure
 from tiered.cli.options import OptimizeOptions
 from tiered.cli.terminal import notes, screen
+from tiered.cli.watch import WatchOptions, complete
 
 EPILOGUE = """\
 Exit codes: 0 done, 1 model or file error, 2 usage, 3 verification failed (nothing is written), \
@@ -35,8 +37,9 @@ app = App(
     help_format="plaintext",
     version=_version,
     suppress_keyboard_interrupt=False,
+    config=apply_config_file,
 )
-COMMANDS = ("optimize", "passes", "inspect")
+COMMANDS = ("optimize", "passes", "inspect", "explain", "options")
 
 
 @app.command
@@ -46,6 +49,7 @@ def optimize(
     /,
     *,
     options: OptimizeOptions = OptimizeOptions(),  # noqa: B008 - frozen
+    watch: WatchOptions = WatchOptions(),  # noqa: B008 - frozen
 ) -> None:
     """Optimise a model and say what changed.
 
@@ -55,7 +59,7 @@ def optimize(
     """
     from tiered.cli.optimize import run_optimize
 
-    run_optimize(model, out, options)
+    run_optimize(model, out, options, watch)
 
 
 @app.command
@@ -85,12 +89,50 @@ def inspect(model: str, /, *, as_json: AsJson = False, verbose: Verbose = False)
     run_inspect(model, as_json=as_json, verbose=verbose)
 
 
+@app.command
+def explain(
+    model: str,
+    pass_: Annotated[str, Parameter(name="PASS")],
+    /,
+    *,
+    node: str | None = None,
+    after: str = "",
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Say why a pass fires or does not fire, node by node, without changing the model.
+
+    Args:
+        model: The ONNX file to read.
+        pass_: A pass, with options and scope if you like: 'fold_constant{max_growth=0}'.
+        node: Only this node, with what matched before the first condition that failed.
+        after: Passes to run first: 'default', 'a,b,fix(c,d)'.
+        as_json: Print JSON instead of text.
+        verbose: List every node.
+    """
+    from tiered.cli.explain import run_explain
+
+    run_explain(model, pass_, node=node, after=after, as_json=as_json, verbose=verbose)
+
+
+@app.command
+def options(*, as_json: AsJson = False) -> None:
+    """List the config options that `tiered optimize --set` takes.
+
+    Args:
+        as_json: Print JSON instead of text.
+    """
+    from tiered.cli.config_options import run_options
+
+    run_options(as_json=as_json)
+
+
 def run(tokens: Sequence[str]) -> int:
     """Run one command line; errors are said on stderr, and the exit code is returned."""
     subject = None
     try:
         command, bound, _ = app.parse_args(
-            list(tokens), console=screen(), exit_on_error=False, print_error=False
+            complete(tokens), console=screen(), exit_on_error=False, print_error=False
         )
         subject = bound.arguments.get("model")
         with _no_warnings():

@@ -41,7 +41,7 @@ def failure(error: Exception, subject: str | None = None) -> Failure:
     exhausted = _exhaustion(error)
     if exhausted is not None:
         return Failure(MODEL, _about(subject, exhausted))
-    if isinstance(error, PassError):
+    if isinstance(error, PassError) and error.exit_code == BUG:
         bug = f"this is a bug in the pass; {REPORT}"
         return Failure(error.exit_code, f"{_about(subject, _lines(error))}\n  {bug}")
     if isinstance(error, TieredError):

@@ -7,7 +7,7 @@ import gc
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tiered.cli.files import (
     check_data_files,
@@ -18,6 +18,14 @@ from tiered.cli.files import (
 )
 from tiered.cli.options import LEVELS, OptimizeOptions, split_names
 from tiered.cli.terminal import Progress, notes, print_json, printable, results
+from tiered.cli.watch import (
+    WatchOptions,
+    Watchers,
+    check_watch,
+    config_of,
+    print_watched,
+    watching,
+)
 from tiered.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +34,9 @@ if TYPE_CHECKING:
     from tiered.registry import PassInfo
 
 
-def run_optimize(source: str, out: str | None, options: OptimizeOptions) -> None:
+def run_optimize(
+    source: str, out: str | None, options: OptimizeOptions, watch: WatchOptions
+) -> None:
     """Optimise the model of a file as the options say.
 
     Raises:
@@ -34,19 +44,28 @@ def run_optimize(source: str, out: str | None, options: OptimizeOptions) -> None
         ModelError: a file cannot be read or written, or holds no model.
         VerificationError: the result computes something else; nothing is written.
     """
-    target = choose_output(out, options.output, may_lack=options.dry_run or options.json)
+    may_lack = options.dry_run or options.json or watch.print_pipeline
+    target = choose_output(out, options.output, may_lack=may_lack)
     _check(options)
+    check_watch(watch)
+    if watch.print_pipeline:
+        _print_plan(options, watch)
+        return
     check_input(source)
     if target is not None:
         check_output(source, target)
     if options.dry_run:
         target = None
-    with Progress(enabled=not options.quiet) as progress, _paused_gc():
-        result = _optimize(source, target, options, progress)
+    with (
+        watching(watch) as watchers,
+        Progress(enabled=not options.quiet) as progress,
+        _paused_gc(),
+    ):
+        result = _optimize(source, target, options, watchers, progress)
         if target is not None:
             progress.say(f"writing {printable(target)}")
             result.model.save(target, annotate=options.annotate)
-    _tell(Outcome(source, target, options, result))
+    _tell(Outcome(source, target, options, result), watchers)
 
 
 @dataclass(frozen=True)
@@ -83,11 +102,35 @@ def _check(options: OptimizeOptions) -> None:
         raise UsageError("--passes lists no pass; leave it out for the default pipeline")
 
 
+def _settings(options: OptimizeOptions, watch: WatchOptions) -> dict[str, Any]:
+    """Return the settings of the context that the options ask for."""
+    return {
+        "opt_level": options.opt_level,
+        "required": split_names(options.require, "--require"),
+        "disabled": split_names(options.disable, "--disable"),
+        "strict": options.strict or None,
+        "config": config_of(watch),
+        "rewrite_limit": watch.limit,
+    }
+
+
+def _print_plan(options: OptimizeOptions, watch: WatchOptions) -> None:
+    from tiered.cli.plan import print_plan
+    from tiered.pipeline import default_pipeline, parse_pipeline
+
+    asked = options.passes is not None
+    pipeline = parse_pipeline(options.passes) if options.passes else default_pipeline()
+    print_plan(pipeline, _settings(options, watch), asked=asked, as_json=options.json)
+
+
 def _optimize(
-    source: str, target: str | None, options: OptimizeOptions, progress: Progress
+    source: str,
+    target: str | None,
+    options: OptimizeOptions,
+    watchers: Watchers,
+    progress: Progress,
 ) -> OptimizeResult:
-    required = split_names(options.require, "--require")
-    disabled = split_names(options.disable, "--disable")
+    settings = _settings(options, watchers.options)
     progress.say(f"reading {printable(source)}")
     from tiered.context import PassContext
     from tiered.pipeline import parse_pipeline
@@ -96,19 +139,12 @@ def _optimize(
 
     # A wrong name is told before a large model is read.
     passes = None if options.passes is None else parse_pipeline(options.passes)
-    PassContext(required=required, disabled=disabled)
+    PassContext(**settings)
     model = load_model(source)
     if target is not None:
         check_data_files(model, target)
-    result = optimize_model(
-        model,
-        opt_level=options.opt_level,
-        required=required,
-        disabled=disabled,
-        passes=passes,
-        strict=options.strict or None,
-        instruments=[_Narrator(progress)] if progress.is_enabled else [],
-    )
+    instruments = [*watchers.instruments, *([_Narrator(progress)] if progress.is_enabled else ())]
+    result = optimize_model(model, **settings, passes=passes, instruments=instruments)
     if not options.verify:
         return result
     progress.say("verifying")
@@ -126,7 +162,7 @@ class _Narrator:
         self._progress.say(info.name)
 
 
-def _tell(outcome: Outcome) -> None:
+def _tell(outcome: Outcome, watchers: Watchers) -> None:
     """Say what came of it: the results on stdout, what to look at on stderr."""
     from tiered.cli.summary import print_summary, warnings_of
 
@@ -138,6 +174,8 @@ def _tell(outcome: Outcome) -> None:
     elif not options.quiet:
         print_summary(results(), outcome)
     if not options.quiet:
+        console = notes() if options.json else results()
+        print_watched(console, watchers, outcome.result.remarks)
         if sys.stdout is not None:
             sys.stdout.flush()
         for text in warnings_of(outcome.result):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FEW_PASSES = 5
 """Rows of the table of times without -v."""
 
-ALWAYS_TOLD = frozenset({"failed", "unmet", "hook"})
+ALWAYS_TOLD = frozenset({"failed", "unmet", "hook", "check"})
 """Kinds of remarks that are said without -v, on stderr."""
 
 

@@ -49,6 +49,7 @@ class Edit(IntEnum):
     SET_DECLARATIONS = 20  # graph, how many stayed, the others before, and what they spoke of
     FORGET_TYPES = 21  # model, what was known before
     EXCHANGE_OUTPUTS = 22  # node, index, other node, other index
+    EXCHANGE_CONTENT = 23  # model, what it held before
 
 
 NODE_EDITS = frozenset(
@@ -170,6 +171,12 @@ def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
                 values.update(dict.fromkeys(value for value in subject._inputs if value))
             if edit is Edit.SET_INPUTS:
                 values.update(dict.fromkeys(value for value in entry[2] if value))
+        elif edit is Edit.EXCHANGE_CONTENT:
+            found.update((node, None) for graph in subject.graphs() for node in graph.nodes)
+        elif edit is Edit.SET_GRAPH_INPUTS:
+            # What is an input no more may be a constant now.
+            for value in (*subject._inputs, *entry[2]):
+                found.update(dict.fromkeys(value._users.values()))
         elif edit is Edit.SET_GRAPH_OUTPUTS:
             values.update(dict.fromkeys((*subject._outputs, *entry[2])))
         elif edit in _VALUE_EDITS:

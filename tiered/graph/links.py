@@ -5,8 +5,9 @@ Nothing here writes to the journal or to a proto; the primitives of `Graph` do, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tiered.graph.value import SLOT_BITS
@@ -40,7 +41,7 @@ def add_use(value: Value, node: Node, index: int) -> None:
     if home is graph:
         assert graph is not None
         if graph._dag is not None and value.producer is not None:
-            add_slot(graph._dag, value.producer, node, Slot(value.index, index))
+            add_slot(graph._dag, value.producer, node, slot_of(value.index, index))
     else:
         _add_capture(value, graph)
 
@@ -52,7 +53,7 @@ def drop_use(value: Value, node: Node, index: int) -> None:
     if home is graph:
         assert graph is not None
         if graph._dag is not None and value.producer is not None:
-            drop_slot(graph._dag, value.producer, node, Slot(value.index, index))
+            drop_slot(graph._dag, value.producer, node, slot_of(value.index, index))
     else:
         _drop_capture(value, graph)
 
@@ -90,7 +91,7 @@ def _add_capture(value: Value, graph: Graph | None) -> None:
             if captures[owner] == 1:
                 graph._order = None
                 if graph._dag is not None and value.producer is not None:
-                    add_slot(graph._dag, value.producer, owner, Slot(value.index, None))
+                    add_slot(graph._dag, value.producer, owner, slot_of(value.index, None))
 
 
 def _drop_capture(value: Value, graph: Graph | None) -> None:
@@ -106,7 +107,7 @@ def _drop_capture(value: Value, graph: Graph | None) -> None:
             if _count_down(value._captures, owner):
                 graph._order = None
                 if graph._dag is not None and value.producer is not None:
-                    drop_slot(graph._dag, value.producer, owner, Slot(value.index, None))
+                    drop_slot(graph._dag, value.producer, owner, slot_of(value.index, None))
 
 
 def _count_down(counts: dict[Any, int], key: Any) -> bool:
@@ -220,20 +221,31 @@ def build_dag(graph: Graph) -> nx.DiGraph[Node]:
     dag: nx.DiGraph[Node] = nx.DiGraph()
     nodes = graph.nodes
     dag.add_nodes_from(nodes)
-    slots: dict[tuple[Node, Node], list[Slot]] = {}
+    dag.add_edges_from(_edges(graph, nodes))
+    return dag
+
+
+def _edges(
+    graph: Graph, nodes: Iterable[Node]
+) -> Iterator[tuple[Node, Node, dict[str, list[Slot]]]]:
     for node in nodes:
-        if node._captured:
-            for value in node.captured:
-                if value.graph is graph and value.producer is not None:
-                    slots.setdefault((value.producer, node), []).append(Slot(value.index, None))
+        found: dict[Node, list[Slot]] = {}
+        for value in node.captured if node._captured else ():
+            if value.graph is graph and value.producer is not None:
+                found.setdefault(value.producer, []).append(slot_of(value.index, None))
         for index, operand in enumerate(node._inputs):
             if operand is not None and operand.graph is graph and operand.producer is not None:
-                slots.setdefault((operand.producer, node), []).append(Slot(operand.index, index))
-    for shared in slots.values():
-        if len(shared) > 1:
-            shared.sort(key=slot_order)
-    dag.add_edges_from((tail, head, {"slots": shared}) for (tail, head), shared in slots.items())
-    return dag
+                found.setdefault(operand.producer, []).append(slot_of(operand.index, index))
+        for tail, slots in found.items():
+            if len(slots) > 1:
+                slots.sort(key=slot_order)
+            yield tail, node, {"slots": slots}
+
+
+@lru_cache(maxsize=4096)
+def slot_of(output: int, index: int | None) -> Slot:
+    """Return the shared Slot, so that a large graph does not hold the same few many times."""
+    return Slot(output, index)
 
 
 def add_slot(dag: nx.DiGraph[Node], tail: Node, head: Node, slot: Slot) -> None:

@@ -13,6 +13,7 @@ from google.protobuf.message import DecodeError
 
 from tiered.errors import ModelError
 from tiered.graph import calls
+from tiered.graph.exchange import exchange_content
 from tiered.graph.export import export_model
 from tiered.graph.gate import Gate
 from tiered.graph.graph import Function, Graph
@@ -216,6 +217,14 @@ class Model:
         """Raise or lower the IR version."""
         self.main._log(Edit.SET_IR_VERSION, self, self.skeleton.ir_version)
         self.skeleton.ir_version = version
+
+    def exchange(self, proto: onnx.ModelProto) -> None:
+        """Hold what a ModelProto says from now on; an edit like any other, which can be undone.
+
+        Raises:
+            ModelError: the ModelProto makes no graph.
+        """
+        exchange_content(self, proto)
 
     # --- types and validity -----------------------------------------------------------------------
 

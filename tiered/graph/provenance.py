@@ -58,7 +58,7 @@ def merged_metadata(nodes: Iterable[Node]) -> dict[str, str]:
 
 
 def origins_of(node: Node) -> tuple[Node, ...]:
-    """Return the nodes of the file that a node was made from, in their order; itself if of the file.
+    """Return the nodes of the file that a node was made from, in order; itself if it is one.
 
     They may be gone from the graph; their names and operators can still be read.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tiered.graph.exchange import write_content
 from tiered.graph.journal import Edit
 from tiered.graph.links import enter_function, leave_function
 
@@ -128,4 +129,5 @@ def undo_table(model: Model) -> dict[Edit, Callable[..., None]]:
         Edit.SET_IR_VERSION: set_ir_version,
         Edit.SET_DECLARATIONS: set_declarations,
         Edit.FORGET_TYPES: forget_types,
+        Edit.EXCHANGE_CONTENT: write_content,
     }

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypedDict, Unpack
 
 from tiered.errors import UsageError
-from tiered.options import checked_options, options_of
+from tiered.options import Option, checked_options, options_of
 from tiered.passes.conditions import Conditions, condition_of
 from tiered.passes.kinds import FunctionPass, ModulePass, RewritePass
 from tiered.registry import PassInfo
@@ -64,10 +64,10 @@ def rewrite(
     """
 
     def decorate(function: Callable[..., Any]) -> RewritePass:
-        info = _info(function, "rewrite", opt_level, declared)
+        info = info_of(function, "rewrite", opt_level, declared)
         rule = Rule(info.name, pattern, function, info.law or str(pattern))
-        conditions = _conditions(declared, info.name)
-        return RewritePass(info=info, _options=_defaults(info), rule=rule, conditions=conditions)
+        conditions = conditions_of(declared, info.name)
+        return RewritePass(info=info, _options=defaults_of(info), rule=rule, conditions=conditions)
 
     return decorate
 
@@ -90,10 +90,10 @@ def function_pass(
     """
 
     def decorate(function: Callable[..., Any]) -> FunctionPass:
-        info = _info(function, "function", opt_level, declared)
+        info = info_of(function, "function", opt_level, declared)
         body = _body(function, "transform_graph", info.name)
-        conditions = _conditions(declared, info.name)
-        options = _defaults(info)
+        conditions = conditions_of(declared, info.name)
+        options = defaults_of(info)
         return FunctionPass(info=info, _options=options, function=body, conditions=conditions)
 
     return decorate
@@ -115,10 +115,10 @@ def module_pass(
     """
 
     def decorate(function: Callable[..., Any]) -> ModulePass:
-        info = _info(function, "module", opt_level, declared)
+        info = info_of(function, "module", opt_level, declared)
         body = _body(function, "transform_module", info.name)
-        conditions = _conditions(declared, info.name)
-        options = _defaults(info)
+        conditions = conditions_of(declared, info.name)
+        options = defaults_of(info)
         return ModulePass(info=info, _options=options, function=body, conditions=conditions)
 
     return decorate
@@ -127,20 +127,27 @@ def module_pass(
 # --- what is known of a pass ----------------------------------------------------------------------
 
 
-def _conditions(declared: Declared, name: str) -> Conditions:
+def conditions_of(declared: Declared, name: str) -> Conditions:
+    """Return what a pass declares that it requires and ensures."""
     return Conditions(
         condition_of(declared.get("requires"), "requires", name),
         condition_of(declared.get("ensures"), "ensures", name),
     )
 
 
-def _defaults(info: PassInfo) -> dict[str, Any]:
+def defaults_of(info: PassInfo) -> dict[str, Any]:
+    """Return the options of a pass with their defaults."""
     return checked_options(info.options, {}, info.name)
 
 
-def _info(
+def info_of(
     function: Callable[..., Any], kind: str, opt_level: int | None, declared: Declared
 ) -> PassInfo:
+    """Return what is known of a pass that is made of a function.
+
+    Raises:
+        UsageError: it does not fit together.
+    """
     name = _name(function, declared.get("name"))
     info = PassInfo(
         name=name,
@@ -155,9 +162,18 @@ def _info(
         law=_law(function, name),
         doc=inspect.getdoc(function) or "",
         source=_source(function),
-        options=options_of(function, name),
+        options=_options(function, kind, name),
     )
     return _checked(info)
+
+
+def _options(function: Callable[..., Any], kind: str, name: str) -> tuple[Option, ...]:
+    try:
+        return options_of(function, name)
+    except UsageError:
+        if kind != "proto":
+            raise
+        return ()  # somebody else's function may have any signature
 
 
 def _checked(info: PassInfo) -> PassInfo:

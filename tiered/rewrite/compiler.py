@@ -383,7 +383,10 @@ class Program:
         leaf, keys = path
         assert isinstance(leaf, Op | Var)
         is_node = isinstance(leaf, Op)
-        start = self._node_register(leaf) if isinstance(leaf, Op) else self._name_register(leaf.name)
+        if isinstance(leaf, Op):
+            start = self._node_register(leaf)
+        else:
+            start = self._name_register(leaf.name)
         enter, anchor = self._op(root, then), self.roots[0]
 
         def other_root(registers: Registers) -> bool:

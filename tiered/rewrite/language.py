@@ -42,7 +42,8 @@ class Operator:
         for domain, op_type in keys:
             if not domain and schema_of(op_type, domain) is None:
                 known = {schema.name for schema in defs.get_all_schemas() if not schema.domain}
-                raise PatternError(f"onnx has no operator {op_type!r}{did_you_mean(op_type, known)}")
+                close = did_you_mean(op_type, known)
+                raise PatternError(f"onnx has no operator {op_type!r}{close}")
         self.keys = keys
 
     def __or__(self, other: Any) -> Operator:
@@ -124,7 +125,7 @@ def chain(kinds: Operator, end: Any) -> Chain:
     attributes and other operands may be anything.
     """
     if not isinstance(kinds, Operator):
-        raise PatternError(f"a chain is of operators: chain(op.Cast | op.Identity, ...), not {kinds}")
+        raise PatternError(f"a chain is of operators, as in op.Cast | op.Identity, not of {kinds}")
     return Chain(kinds.keys, pattern_of(end))
 
 
@@ -153,7 +154,7 @@ def _frozen(expected: Any) -> Any:
 
 def _attribute(value: Any) -> Any:
     if isinstance(value, Pattern) and not isinstance(value, Var):
-        raise PatternError(f"{value} is no attribute; expected a value, var.name, a predicate or ...")
+        raise PatternError(f"{value} is no attribute: a value, var.name, a predicate or ...")
     return tuple(value) if isinstance(value, list) else value
 
 

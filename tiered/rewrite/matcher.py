@@ -79,7 +79,7 @@ def match_node(programs: Sequence[Program], node: Node) -> Match | Skip | None:
 
 
 def all_matches(programs: Sequence[Program], node: Node) -> list[Match]:
-    """Return every match at a node, without guards; equal ones (`Add(x, x)` has two orders) once."""
+    """Return every match at a node, without guards; equal ones (as of `Add(x, x)`) once."""
     matches: list[Match] = []
     seen: set[Any] = set()
 

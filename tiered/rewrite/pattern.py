@@ -224,7 +224,7 @@ class Op(Pattern):
         """Return the pattern that gives the matched node to the rewrite under a name."""
         return dataclasses.replace(self, node_name=name)
 
-    def out(self, index: int) -> Self:
+    def out(self, index: int) -> Op:
         """Return the pattern of another output than the first."""
         from tiered.rewrite.language import check_op
 

@@ -14,7 +14,7 @@ def test_what_the_passes_broke_is_an_error() -> None:
     model = Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Softmax<axis=0>(x) }"))
     (node,) = model.main.nodes
     model.main.set_attribute(node, "alpha", 1.0)
-    with pytest.raises(ModelError, match="onnx.checker rejects the result: .*alpha"):
+    with pytest.raises(ModelError, match=r"onnx.checker rejects the result: .*alpha"):
         get_pass(PASS).apply(model)
 
 

@@ -1,0 +1,213 @@
+"""Watching passes from the command line: remarks, plan, time, trace, dump, diff, limit, config."""
+
+import json
+import os
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.cli.test_optimize import break_promise, ops, registered
+from tiered.cli.watch import complete
+
+OPTIMIZE = ("optimize", "--dry-run")
+
+
+# --- remarks --------------------------------------------------------------------------------------
+
+
+def test_remarks_are_said_by_kind(cli: Cli, small: Path) -> None:
+    everything = cli(*OPTIMIZE, small, "--remarks").out
+    assert "Remarks: applied" in everything
+    assert "eliminate_identity: 2 rewrites" in everything
+    assert "Remarks: skipped" in everything
+    applied = cli(*OPTIMIZE, small, "--remarks=applied").out
+    assert "Remarks: applied" in applied
+    assert "skipped" not in applied
+    missed = cli(*OPTIMIZE, small, "--passes", "eliminate_nop_arithmetic", "--remarks=missed").out
+    assert "eliminate_nop_arithmetic: 1 Add left alone" in missed
+
+
+def test_how_many_nodes_a_remark_names_is_a_config_option(cli: Cli, small: Path) -> None:
+    one = cli(*OPTIMIZE, small, "--remarks=applied", "--set", "remarks.examples=1").out
+    assert "(a, ...)" in one
+
+
+@pytest.mark.parametrize(
+    ("tokens", "completed"),
+    [
+        (["--remarks", "a.onnx"], ["--remarks=all", "a.onnx"]),
+        (["--remarks", "missed,failed", "a"], ["--remarks=missed,failed", "a"]),
+        (["--remarks=missed", "a"], ["--remarks=missed", "a"]),
+        (["a", "--diff", "--print-after"], ["a", "--diff=all", "--print-after=all"]),
+        (["--diff=x"], ["--diff=x"]),
+    ],
+)
+def test_an_option_without_a_value_means_all(tokens: list[str], completed: list[str]) -> None:
+    assert complete(tokens) == completed
+
+
+# --- the plan -------------------------------------------------------------------------------------
+
+
+def test_the_plan_says_what_runs_and_why_not_the_rest(cli: Cli) -> None:
+    ended = cli(
+        "optimize", "any.onnx", "--print-pipeline", "-O1", "--disable", "eliminate_identity"
+    )
+    assert (ended.code, ended.err) == (0, "")
+    lines = {line.split()[1]: line.split() for line in ended.out.splitlines()[1:] if line[:1] == " "}
+    assert lines["simplify_inference"][0] == "runs"
+    assert lines["fold_constant"][0] == "skips"
+    assert "needs opt_level 2; it is 1, set at the command line" in ended.out
+    assert "disabled by 'eliminate_identity', set at the command line" in ended.out
+    assert "opt-in: runs only when required" in ended.out
+
+
+def test_the_plan_of_a_pipeline_of_ones_own_reads_back(cli: Cli) -> None:
+    text = "eliminate_identity,fix(fold_constant{max_growth=1MB})"
+    ended = cli("optimize", "any.onnx", "--print-pipeline", "-O0", "--passes", text, "--json")
+    plan = json.loads(ended.out)
+    assert plan["pipeline"] == text
+    assert [entry["runs"] for entry in plan["passes"]] == [True, True]
+    assert plan["passes"][1]["reason"] == "asked for by name"
+
+
+# --- instruments ----------------------------------------------------------------------------------
+
+
+def test_times_and_statistics_are_printed_after_the_summary(cli: Cli, small: Path) -> None:
+    said = cli(*OPTIMIZE, small, "--time", "--statistics").out
+    assert said.index("What changed") < said.index("inclusive") < said.index("attempts")
+    assert "  default" in said
+    as_json = cli("optimize", small, "--json", "--time")
+    json.loads(as_json.out)
+    assert "inclusive" in as_json.err
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "json"])
+def test_a_trace_is_saved(cli: Cli, small: Path, suffix: str) -> None:
+    file = small.with_name(f"trace.{suffix}")
+    assert cli(*OPTIMIZE, small, "--trace", file).code == 0
+    assert "eliminate_identity" in file.read_text()
+
+
+def test_a_trace_is_saved_when_a_pass_fails(cli: Cli, small: Path) -> None:
+    file = small.with_name("trace.jsonl")
+    with registered(break_promise):
+        assert cli(*OPTIMIZE, small, "--passes", "break_promise", "--trace", file).code == 5
+    assert json.loads(file.read_text().splitlines()[0])["outcome"] == "failed"
+
+
+def test_a_trace_that_cannot_be_saved_is_told_before_any_work(cli: Cli, small: Path) -> None:
+    assert cli(*OPTIMIZE, small, "--trace", "trace.txt").code == 2
+    assert cli(*OPTIMIZE, small, "--trace", small.parent / "no" / "trace.json").code == 1
+
+
+def test_the_models_between_are_dumped(cli: Cli, small: Path) -> None:
+    folder = small.with_name("dump")
+    cli(*OPTIMIZE, small, "--dump", folder)
+    names = sorted(os.listdir(folder))
+    assert names[0] == "000-input.onnx"
+    assert any(name.endswith("-eliminate_identity.onnx") for name in names)
+    onnx.checker.check_model(onnx.load(folder / names[-1]))
+
+
+def test_diffs_and_models_go_to_stderr(cli: Cli, small: Path) -> None:
+    ended = cli(*OPTIMIZE, small, "--diff=eliminate_identity")
+    assert ended.err.startswith("--- before eliminate_identity\n+++ after eliminate_identity\n")
+    printed = cli(*OPTIMIZE, small, "--print-after=eliminate_identity", "--print-before=infer_*")
+    assert printed.err.count("# after eliminate_identity") == 1
+    assert "# before infer_shapes" in printed.err
+    assert cli(*OPTIMIZE, small, "--diff=eliminate_identty").code == 2
+
+
+def test_a_limit_stops_after_so_many_rewrites(cli: Cli, small: Path) -> None:
+    out = small.with_name("out.onnx")
+    for limit, left in ((0, 2), (1, 1), (2, 0)):
+        assert cli("optimize", small, out, "--passes", "eliminate_identity", "--limit", limit)
+        assert ops(out).count("Identity") == left
+    assert cli(*OPTIMIZE, small, "--limit", "-1").code == 2
+
+
+# --- config ---------------------------------------------------------------------------------------
+
+
+def test_config_options_are_listed(cli: Cli) -> None:
+    (entry,) = [e for e in json.loads(cli("options", "--json").out) if "remarks" in e["name"]]
+    assert (entry["takes"], entry["default"]) == ("an integer", "5")
+    assert "remarks.examples" in cli("options").out
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("remarks.exmples=1", "did you mean 'remarks.examples'"),
+        ("remarks.examples=many", "takes an integer"),
+        ("remarks.examples", "--set takes NAME=VALUE"),
+    ],
+)
+def test_wrong_config_options_are_usage_errors(
+    cli: Cli, small: Path, entry: str, message: str
+) -> None:
+    ended = cli(*OPTIMIZE, small, "--set", entry)
+    assert ended.code == 2
+    assert message in ended.err
+
+
+CONFIG = """
+opt_level = 3
+disable = ["eliminate_identity", "fuse_*"]
+dry-run = true
+remarks = "skipped"
+
+[config]
+"remarks.examples" = 1
+verify.seed = 7
+"""
+
+
+def test_a_file_holds_what_the_command_line_can_say(cli: Cli, small: Path) -> None:
+    file = small.with_name("tiered.toml")
+    file.write_text(CONFIG)
+    ended = cli("optimize", small, "--config", file)
+    assert ended.code == 0, ended.err
+    assert "(-O3," in ended.out
+    assert "nothing written" in ended.out
+    assert "disabled by 'eliminate_identity', set at the command line" in ended.out
+
+
+def test_what_is_typed_goes_before_the_file(cli: Cli, small: Path) -> None:
+    file = small.with_name("tiered.toml")
+    file.write_text(CONFIG)
+    ended = cli("optimize", small, "--config", file, "-O1", "--disable", "simplify_*")
+    assert "(-O1," in ended.out
+    assert "disabled by 'eliminate_identity'" not in ended.out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("opt_levl = 3", "unknown key 'opt_levl'; did you mean 'opt_level'"),
+        ("opt_level = 'high'", "high"),
+        ("opt_level = [1, 2]", "opt"),
+        ("passes = 3\n[passes2]", "unknown key 'passes2'"),
+        ("[verify]\na = 1", "'verify' is a table"),
+        ("[config]\nverify.sed = 1", "did you mean 'verify.seed'"),
+        ("[config]\nverify.seed = 'x'", "takes an integer"),
+        ("config = 'other.toml'", "unknown key 'config'"),
+        ("= 3", "is not TOML"),
+    ],
+)
+def test_a_wrong_file_is_a_usage_error(cli: Cli, small: Path, text: str, message: str) -> None:
+    file = small.with_name("tiered.toml")
+    file.write_text(text)
+    ended = cli(*OPTIMIZE, small, "--config", file)
+    assert ended.code == 2, ended.out
+    assert message in ended.err
+
+
+def test_a_file_that_is_not_there_is_a_usage_error(cli: Cli, small: Path) -> None:
+    ended = cli(*OPTIMIZE, small, "--config", small.with_name("none.toml"))
+    assert ended.code == 2
+    assert "cannot read" in ended.err

@@ -1,0 +1,85 @@
+"""`--config tiered.toml`: whatever the command line can say, in a file.
+
+    opt_level = 3
+    disable = ["fuse_*"]
+    verify = true
+
+    [config]                    # config options, as for --set
+    "remarks.examples" = 10
+
+What is typed goes before what the file says.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+from cyclopts import App, ArgumentCollection
+from cyclopts.config import Dict
+
+from tiered.errors import ConfigError, did_you_mean
+from tiered.values import format_value
+
+OPTION = "--config"
+TABLE = "config"
+"""The table of config options."""
+
+
+def apply_config_file(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Give the options that were not typed the values of the file that --config names, if any.
+
+    Raises:
+        ConfigError: the file cannot be read, or has an unknown key.
+    """
+    path = next((a.tokens[0].value for a in arguments if OPTION in a.names and a.tokens), None)
+    if path is None:
+        return
+    values = _read(path)
+    known = sorted(_key(name) for a in arguments for name in a.names if name.startswith("--"))
+    known.remove(TABLE)
+    given: dict[str, Any] = {}
+    for key, value in values.items():
+        name = key.replace("-", "_")
+        if key == TABLE and isinstance(value, dict):
+            given["set"] = [*given.get("set", ()), *_config_entries(value, path)]
+        elif name not in known:
+            raise ConfigError(f"{path}: unknown key {key!r}{did_you_mean(name, known)}")
+        elif isinstance(value, dict):
+            raise ConfigError(f"{path}: {key!r} is a table; expected a value")
+        else:
+            given[name] = value
+    Dict(given, use_commands_as_keys=False, source=path)(app, commands, arguments)
+
+
+def _key(name: str) -> str:
+    return name.removeprefix("--").replace("-", "_")
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from error
+
+
+def _config_entries(table: dict[str, Any], path: str) -> list[str]:
+    """Return a table of config options as for --set; `a.b = 1` without quotes nests in TOML."""
+    from tiered.config import checked_config
+
+    flat: dict[str, Any] = {}
+    pending = list(table.items())
+    while pending:
+        key, value = pending.pop(0)
+        if isinstance(value, dict):
+            pending += [(f"{key}.{below}", item) for below, item in value.items()]
+        else:
+            flat[key] = value
+    try:
+        checked_config(flat)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    return [f"{key}={format_value(value)}" for key, value in flat.items()]

@@ -1,0 +1,24 @@
+"""`tiered options`: the config options, which --set and the [config] table of a file take.
+
+`--json` prints an array of objects: name, takes, default, doc.
+"""
+
+from __future__ import annotations
+
+from tiered.cli.tables import print_table
+from tiered.cli.terminal import print_json, results
+from tiered.config import config_options
+from tiered.values import format_value
+
+
+def run_options(*, as_json: bool) -> None:
+    """Print all config options."""
+    rows = [
+        (option.name, option.takes, format_value(option.default), option.doc)
+        for option in config_options().values()
+    ]
+    headers = ("name", "takes", "default", "doc")
+    if as_json:
+        print_json([dict(zip(headers, row, strict=True)) for row in rows])
+    else:
+        print_table(results(), f"{len(rows)} config options", headers, rows)

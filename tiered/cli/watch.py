@@ -1,0 +1,221 @@
+"""The options of `tiered optimize` that watch the passes, and what they show."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Group, Parameter
+from rich.console import Console
+
+from tiered.cli.options import Flag, Names, split_names
+from tiered.cli.terminal import printable
+from tiered.errors import ModelError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from tiered.control.report import Remark
+    from tiered.instruments import Statistics, Timing, Trace
+
+KINDS = ("applied", "missed", "failed", "analysis", "skipped", "unmet", "hook", "check")
+ALL = "all"
+
+OPTIONAL = ("--remarks", "--print-before", "--print-after", "--diff")
+"""Options that may stand without a value, which then means all."""
+
+Watching = Group("Watching passes", sort_key=1)
+
+
+@Parameter(name="*", group=Watching)
+@dataclass(frozen=True, kw_only=True)
+class WatchOptions:
+    """How `tiered optimize` watches its passes."""
+
+    remarks: Annotated[str | None, Parameter(show_default=False)] = None
+    """What passes did and left alone: all, or of =applied,missed,failed,analysis,skipped."""
+    print_pipeline: Annotated[bool, Flag] = False
+    """Only say which passes would run, and why not the rest."""
+    time: Annotated[bool, Flag] = False
+    """How long each pass took, as a tree."""
+    statistics: Annotated[bool, Flag] = False
+    """What each pass tried, rewrote and declined."""
+    trace: str | None = None
+    """Save all that passes did: .jsonl (JSON lines) or .json (Perfetto, chrome://tracing)."""
+    dump: str | None = None
+    """A folder for the model after each pass that changed it."""
+    print_before: Annotated[str | None, Parameter(show_default=False)] = None
+    """The model as text before each pass, or before =a,b."""
+    print_after: Annotated[str | None, Parameter(show_default=False)] = None
+    """The model as text after each pass that changed it, or after =a,b."""
+    diff: Annotated[str | None, Parameter(show_default=False)] = None
+    """What each pass changed as a diff of nodes, or what =a,b changed."""
+    limit: int | None = None
+    """Stop after this many rewrites; the same number gives the same model every time."""
+    config: str | None = None
+    """A TOML file that holds any of these options; what is typed here goes first."""
+    set: Names = ()
+    """Config options: NAME=VALUE (`tiered options` lists them). Repeatable."""
+
+
+def complete(tokens: Sequence[str]) -> list[str]:
+    """Return the command line with `=all` after the options that may stand without a value."""
+    completed: list[str] = []
+    for token in tokens:
+        before = completed[-1] if completed else ""
+        is_kinds = before == f"--remarks={ALL}" and all(
+            kind in (*KINDS, ALL) for kind in token.split(",")
+        )
+        if is_kinds:
+            completed[-1] = f"--remarks={token}"
+        else:
+            completed.append(f"{token}={ALL}" if token in OPTIONAL else token)
+    return completed
+
+
+@dataclass
+class Watchers:
+    """The instruments that the options ask for."""
+
+    options: WatchOptions
+    timing: Timing | None = None
+    statistics: Statistics | None = None
+    trace: Trace | None = None
+    instruments: list[object] = field(default_factory=list)
+
+
+def check_watch(options: WatchOptions) -> None:
+    """Raise what is wrong with the options, before anything is read.
+
+    Raises:
+        UsageError: an unknown kind of remark, or a trace of an unknown form.
+        ModelError: the trace cannot be written.
+    """
+    remark_kinds(options)
+    if options.limit is not None and options.limit < 0:
+        raise UsageError(f"--limit takes a number from 0, not {options.limit}")
+    if options.trace is not None:
+        if not options.trace.endswith((".json", ".jsonl")):
+            raise UsageError(
+                f"--trace {options.trace!r}: the suffix says the form: .jsonl (JSON lines) or "
+                ".json (Perfetto, chrome://tracing)"
+            )
+        folder = os.path.dirname(options.trace) or "."
+        if not os.path.isdir(folder):
+            raise ModelError(f"cannot write {options.trace!r}: no directory {folder!r}")
+
+
+def config_of(options: WatchOptions) -> dict[str, Any]:
+    """Return the config options that --set gives, checked.
+
+    Raises:
+        UsageError: an entry is not NAME=VALUE.
+        ConfigError: an unknown name, or a value of the wrong type.
+    """
+    from tiered.config import checked_config
+    from tiered.values import parse_value
+
+    values = {}
+    for entry in options.set:
+        name, equals, text = entry.partition("=")
+        if not equals:
+            raise UsageError(f"--set takes NAME=VALUE, not {entry!r}")
+        values[name.strip()] = parse_value(text.strip())
+    return checked_config(values)
+
+
+@contextmanager
+def watching(options: WatchOptions) -> Iterator[Watchers]:
+    """Make the instruments that the options ask for; the trace is saved also if a pass fails."""
+    watchers = Watchers(options)
+    if options.time:
+        from tiered.instruments import Timing
+
+        watchers.timing = Timing()
+    if options.statistics:
+        from tiered.instruments import Statistics
+
+        watchers.statistics = Statistics()
+    if options.trace is not None:
+        from tiered.instruments import Trace
+
+        watchers.trace = Trace()
+    found = (watchers.timing, watchers.statistics, watchers.trace)
+    watchers.instruments += [instrument for instrument in found if instrument is not None]
+    watchers.instruments += _printers(options)
+    try:
+        yield watchers
+    except BaseException as error:
+        try:
+            _save(watchers)
+        except ModelError as late:
+            error.add_note(str(late))
+        raise
+    _save(watchers)
+
+
+def _printers(options: WatchOptions) -> Iterator[object]:
+    if options.dump is not None:
+        from tiered.instruments import Dump
+
+        yield Dump(options.dump)
+    if options.print_before is not None or options.print_after is not None:
+        from tiered.instruments import PrintIR
+
+        before = _which(options.print_before, "--print-before")
+        yield PrintIR(before, _which(options.print_after, "--print-after"))
+    if options.diff is not None:
+        from tiered.instruments import Diff
+
+        yield Diff(_which(options.diff, "--diff"))
+
+
+def _which(given: str | None, option: str) -> bool | tuple[str, ...]:
+    if given is None or given == ALL:
+        return given is not None
+    return split_names([given], option)
+
+
+def _save(watchers: Watchers) -> None:
+    if watchers.trace is not None and watchers.options.trace is not None:
+        watchers.trace.save(watchers.options.trace)
+
+
+def remark_kinds(options: WatchOptions) -> tuple[str, ...]:
+    """Return the kinds of remarks that are asked for.
+
+    Raises:
+        UsageError: an unknown kind.
+    """
+    if options.remarks is None:
+        return ()
+    if options.remarks == ALL:
+        return KINDS
+    kinds = split_names([options.remarks], "--remarks")
+    for kind in kinds:
+        if kind not in KINDS:
+            raise UsageError(
+                f"--remarks={kind}: expected {', '.join(KINDS)}{did_you_mean(kind, KINDS)}"
+            )
+    return kinds
+
+
+def print_watched(console: Console, watchers: Watchers, remarks: Sequence[Remark]) -> None:
+    """Print what the options asked for, once all is done."""
+    if watchers.timing is not None:
+        _print(console, "Time", watchers.timing.render())
+    if watchers.statistics is not None:
+        _print(console, "Statistics", watchers.statistics.render())
+    kinds = remark_kinds(watchers.options)
+    for kind in kinds:
+        said = [str(remark) for remark in remarks if remark.kind == kind]
+        if said:
+            _print(console, f"Remarks: {kind}", "\n".join(said))
+
+
+def _print(console: Console, title: str, text: str) -> None:
+    console.print()
+    console.print(title, style="bold")
+    for line in text.splitlines():
+        console.print(f"  {printable(line)}", soft_wrap=True)

@@ -1,0 +1,76 @@
+"""Exchanging all that a model holds for another ModelProto, as one edit that can be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from tiered.graph.journal import Edit
+
+if TYPE_CHECKING:
+    import onnx
+
+    from tiered.graph.graph import Graph
+    from tiered.graph.model import Model
+
+_CONTENT: Final = (
+    "skeleton",
+    "main",
+    "functions",
+    "opset_imports",
+    "spellings",
+    "names",
+    "node_names",
+    "is_inferred",
+    "dims",
+    "types_stamp",
+)
+"""The attributes of a Model that are its content; the others are its identity and its history."""
+
+
+def exchange_content(model: Model, proto: onnx.ModelProto) -> None:
+    """Make the model hold what a ModelProto says; it stays the same `Model`, with its journal.
+
+    The nodes and values of before are removed ones then. A node which is called like one of before
+    is taken to have been made from it.
+
+    Raises:
+        ModelError: the ModelProto makes no graph.
+    """
+    from tiered.graph.load import load_model
+
+    fresh = type(model)(model.folder, model.source)
+    # Serial numbers go on: what is younger has the larger one.
+    fresh._serial = model._serial
+    load_model(fresh, proto)
+    earlier = {node.label: node for graph in model.graphs() for node in graph.nodes}
+    for graph in _graphs(fresh.main, fresh.functions):
+        graph.model = model
+        for node in graph.nodes:
+            source = earlier.get(node.label)
+            node.sources = (source,) if node.label and source is not None else ()
+    before = {name: getattr(model, name) for name in _CONTENT}
+    model.main._log(Edit.EXCHANGE_CONTENT, model, before)
+    model._serial = fresh._serial
+    write_content(model, {name: getattr(fresh, name) for name in _CONTENT})
+
+
+def write_content(model: Model, content: dict[str, Any]) -> None:
+    """Let the model hold this content; what it held is removed."""
+    for graph in model.graphs():
+        for item in (*graph._nodes.values(), *graph._values.values()):
+            item.graph = None
+    for name, held in content.items():
+        setattr(model, name, held)
+    for graph in _graphs(model.main, model.functions):
+        for item in (*graph._nodes.values(), *graph._values.values()):
+            item.graph = graph
+
+
+def _graphs(main: Graph, functions: list[Any]) -> Iterator[Graph]:
+    """Yield every graph below these, without asking nodes where they are."""
+    pending = [main, *functions]
+    while pending:
+        graph = pending.pop()
+        yield graph
+        pending += (body for _, node in sorted(graph._owners.items()) for body in node.bodies)
