@@ -223,6 +223,20 @@ def test_each_raise_in_each_hook_at_each_position_leaves_all_in_order(
     given.check_view()
 
 
+@pytest.mark.parametrize("hook", ["run_before_pass", "run_after_pass", "on_rewrite", "on_result"])
+def test_a_hook_that_adds_a_node_leaves_nothing_behind(hook: str) -> None:
+    def add(model: Model, *_: object) -> None:
+        model.main.op.Abs(model.main.inputs[0])
+
+    given = model()
+    before = content(given)
+    editor: Any = type("Editor", (), {hook: staticmethod(add)})()
+    with PassContext(instruments=[editor]), pytest.raises(TieredError, match="may not be edited"):
+        fuse_relu(given)
+    assert content(given) == before
+    given.check_view()
+
+
 # --- limits ---------------------------------------------------------------------------------------
 
 

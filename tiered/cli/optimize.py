@@ -19,8 +19,8 @@ from tiered.cli.files import (
 from tiered.cli.options import LEVELS, OptimizeOptions, split_names
 from tiered.cli.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.watch import (
-    WatchOptions,
     Watchers,
+    WatchOptions,
     check_watch,
     config_of,
     print_watched,

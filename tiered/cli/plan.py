@@ -37,7 +37,7 @@ def print_plan(pipeline: Pipeline, settings: dict[str, Any], *, asked: bool, as_
     width = max((len(str(step.pass_)) for step in steps), default=0)
     for step in steps:
         said = "runs " if step.decision else "skips"
-        line = f"  {said}  {str(step.pass_):<{width}}  {step.decision.reason}"
+        line = f"  {said}  {step.pass_!s:<{width}}  {step.decision.reason}"
         console.print(printable(line), soft_wrap=True)
     console.print()
     console.print(printable(f"--passes '{pipeline}'"), soft_wrap=True)

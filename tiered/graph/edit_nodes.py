@@ -72,8 +72,9 @@ def insert(
         outputs = [names.fresh(f"{proto.name}_output_{index}") for index in range(outputs)]
     node._outputs += _new_outputs(node, outputs)
     proto.output.extend("" if value is None else value.name for value in node._outputs)
-    graph._attach(node)
+    # First of all: it raises where nobody may edit.
     graph._log(Edit.ADD_NODE, node)
+    graph._attach(node)
     return node
 
 def _new_outputs(node: Node, outputs: Sequence[str | Value]) -> list[Value | None]:

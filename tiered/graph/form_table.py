@@ -7,7 +7,7 @@ the newest one is written in the older. A row that finds no equivalent raises `N
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -36,7 +36,6 @@ class Form:
         operands: the inputs; None is an absent one.
         attributes: those that are written down.
         n_outputs: how many outputs it has; None while that is not known.
-        moved: attributes that became operands in reading.
     """
 
     op_type: str
@@ -44,7 +43,6 @@ class Form:
     operands: list[Value | None]
     attributes: dict[str, Any]
     n_outputs: int | None = None
-    moved: set[str] = field(default_factory=set)
 
     def operand(self, place: int) -> Value | None:
         return self.operands[place] if place < len(self.operands) else None
@@ -120,7 +118,6 @@ def moved(place: int, attribute: str, since: int, kind: str) -> Change:
         raw = form.attributes.pop(attribute, None)
         if raw is None:
             return
-        form.moved.add(attribute)
         if isinstance(raw, AttributeReference):
             # The call of the function decides it: there, but no constant.
             form.set_operand(place, Value(0, None, attribute))

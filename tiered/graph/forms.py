@@ -34,7 +34,6 @@ __all__ = [
     "NoEquivalentForm",
     "detached",
     "has_newest_form",
-    "moved_attributes",
     "newest_attribute",
     "newest_form",
     "operand_index",
@@ -102,15 +101,6 @@ def operands_of(node: Node) -> Sequence[Value | None]:
     except NoEquivalentForm:
         return node._inputs
     return node._inputs if form is None else form.operands
-
-
-def moved_attributes(node: Node) -> frozenset[str]:
-    """Return the attributes of the node that are operands in its newest form."""
-    try:
-        form = newest_form(node)
-    except NoEquivalentForm:
-        return frozenset()
-    return frozenset() if form is None else frozenset(form.moved)
 
 
 def newest_attribute(node: Node, name: str) -> Any:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tiered.graph.collector import paused_collector
 from tiered.graph.value import SLOT_BITS
 
 if TYPE_CHECKING:
@@ -220,8 +221,9 @@ def build_dag(graph: Graph) -> nx.DiGraph[Node]:
 
     dag: nx.DiGraph[Node] = nx.DiGraph()
     nodes = graph.nodes
-    dag.add_nodes_from(nodes)
-    dag.add_edges_from(_edges(graph, nodes))
+    with paused_collector():
+        dag.add_nodes_from(nodes)
+        dag.add_edges_from(_edges(graph, nodes))
     return dag
 
 
@@ -258,7 +260,7 @@ def add_slot(dag: nx.DiGraph[Node], tail: Node, head: Node, slot: Slot) -> None:
 
 
 def drop_slot(dag: nx.DiGraph[Node], tail: Node, head: Node, slot: Slot) -> None:
-    slots = dag[tail][head]["slots"]
+    slots = dag.get_edge_data(tail, head)["slots"]
     slots.remove(slot)
     if not slots:
         dag.remove_edge(tail, head)

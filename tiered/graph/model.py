@@ -13,6 +13,7 @@ from google.protobuf.message import DecodeError
 
 from tiered.errors import ModelError
 from tiered.graph import calls
+from tiered.graph.collector import paused_collector
 from tiered.graph.exchange import exchange_content
 from tiered.graph.export import export_model
 from tiered.graph.gate import Gate
@@ -85,7 +86,8 @@ class Model:
             ModelError: names are undefined or defined twice, or the graph has a cycle.
         """
         model = cls(folder, source)
-        load_model(model, proto)
+        with paused_collector():
+            load_model(model, proto)
         model.origin = proto
         return model
 
@@ -198,7 +200,7 @@ class Model:
         """
         with self.names.kept_on_error(), self.node_names.kept_on_error():
             function = load_function(self, source)
-        self.main._log(Edit.ADD_FUNCTION, function)
+            self.main._log(Edit.ADD_FUNCTION, function)
         self.functions.append(function)
         return function
 

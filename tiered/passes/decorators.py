@@ -170,7 +170,7 @@ def info_of(
 def _options(function: Callable[..., Any], kind: str, name: str) -> tuple[Option, ...]:
     try:
         return options_of(function, name)
-    except UsageError:
+    except (UsageError, ValueError):
         if kind != "proto":
             raise
         return ()  # somebody else's function may have any signature

@@ -9,6 +9,7 @@ attributes and conditions, which cost more, come last.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tiered.graph.form_table import CHANGES
@@ -68,7 +69,8 @@ class Program:
         self._size = 2
         self._register_of: dict[Any, int] = {}
         self._kinds: dict[Pattern, int] = {}
-        self._keep: list[Pattern] = []
+        # Kept alive, so that no other pattern gets their ids.
+        self._seen: dict[int, Pattern] = {}
         first = whole[0]
         assert isinstance(first, Op)
         self.domain, self.op_type = self.key = first.key
@@ -131,19 +133,23 @@ class Program:
 
     def _node_register(self, pattern: Op | Chain) -> int:
         """Return the register of what stands for a pattern object, wherever it occurs."""
-        if id(pattern) not in self._register_of:
-            self._keep.append(pattern)
-            register = self._register_of[id(pattern)] = self._new()
-            self.ops.append((register, pattern))
-            if pattern.node_name:
-                self.names.append((pattern.node_name, register))
+        same = pattern.identity if isinstance(pattern, Op) else pattern
+        if id(same) not in self._register_of:
+            register = self._register_of[id(same)] = self._new()
+            self.ops.append((register, same))
+            if same.node_name:
+                self.names.append((same.node_name, register))
+        register = self._register_of[id(same)]
+        if id(pattern) not in self._seen:
+            self._seen[id(pattern)] = pattern
             output = pattern.output if isinstance(pattern, Op) else 0
             self._conditions += [(register, output, found) for found in pattern.conditions]
-        return self._register_of[id(pattern)]
+        return register
 
     def _kind(self, pattern: Op) -> int:
         """Return a number that patterns which are written alike have in common."""
-        return self._kinds.setdefault(pattern, len(self._kinds))
+        same = replace(pattern.identity, conditions=())
+        return self._kinds.setdefault(same, len(self._kinds))
 
     # --- steps ------------------------------------------------------------------------------------
 
@@ -375,7 +381,8 @@ class Program:
     def _other_root(self, earlier: Sequence[Pattern], root: Pattern, then: Step) -> Step:
         """Return the step that finds another root through something that the earlier ones bind."""
         assert isinstance(root, Op)
-        known = {id(part) for one in earlier for part in one.walk() if isinstance(part, Op)}
+        ops = (part for one in earlier for part in one.walk() if isinstance(part, Op))
+        known = {id(part.identity) for part in ops}
         names = {part.name for one in earlier for part in one.walk() if isinstance(part, Var)}
         path = _way_up(root, known, names)
         if path is None:
@@ -393,6 +400,8 @@ class Program:
             begin, graph = registers[start], registers[anchor].graph
             if begin is UNBOUND:
                 return False
+            if not keys:
+                return enter(begin, registers)
             values = list(begin._outputs) if is_node else [begin]
             found: dict[int, Node] = {}
             for key in keys:
@@ -456,7 +465,7 @@ def _way_up(
         return (pattern, []) if pattern.name in names else None
     if not isinstance(pattern, Op):
         return None
-    if id(pattern) in known:
+    if id(pattern.identity) in known:
         return pattern, []
     for operand in pattern.operands:
         found = _way_up(operand, known, names)

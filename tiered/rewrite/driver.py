@@ -97,6 +97,7 @@ def apply_rule(
     on_skip: OnSkip | None = None,
     accept: Filter | None = None,
     on_rewrite: OnRewrite | None = None,
+    once: bool = False,
 ) -> None:
     """Rewrite until the rule fires nowhere any more.
 
@@ -110,6 +111,7 @@ def apply_rule(
         on_skip: told each node that matched and why it was left alone.
         accept: asked before each rewrite; a Skip declines it.
         on_rewrite: told each match that was rewritten, with the edits.
+        once: look at each node that is there now once, in topological order.
 
     Raises:
         PassError: the rule does not come to an end.
@@ -117,7 +119,10 @@ def apply_rule(
     if model.gate.is_shut():
         return
     run = _Run(rule, model, options, on_skip, accept, on_rewrite, graphs)
-    queue = deque(run.everything() if since is None else run.concerned(since))
+    if once:
+        queue = deque(run.in_order())
+    else:
+        queue = deque(run.everything() if since is None else run.concerned(since))
     queued = set(queue)
     total = sum(len(graph) for graph in model.graphs())
     budget = _REWRITES_PER_NODE * (total + 1)
@@ -131,6 +136,8 @@ def apply_rule(
             continue
         if model.gate.is_shut():
             return
+        if once:
+            continue
         budget -= 1
         if budget == 0:
             raise PassError(f"{rule.name} does not come to an end: it undoes its own rewrites")
@@ -172,6 +179,16 @@ class _Run:
                 here.update(graph._by_op.get(key, {}))
             found += (here[serial] for serial in sorted(here))
         return found
+
+    def in_order(self) -> list[Node]:
+        """Return every possible anchor in topological order."""
+        return [
+            node
+            for graph in self.model.graphs()
+            if self.graphs is None or graph in self.graphs
+            for node in graph.topological_order()
+            if (node.domain, node.op_type) in self.keys
+        ]
 
     def concerned(self, since: Stamp) -> list[Node]:
         journal = self.model.journal
@@ -298,22 +315,20 @@ def _successors(rule: Rule, match: Match, result: Any) -> list[tuple[Node, Value
     Raises:
         PassError: the rule gives too few values or too many.
     """
-    results = [result] if len(match.roots) == 1 else result
+    results = (result,) if len(match.roots) == 1 else result
     if not isinstance(results, tuple | list) or len(results) != len(match.roots):
         raise PassError(f"{rule.name} gives no value for each of the {len(match.roots)} roots")
-    found: list[tuple[Node, Values]] = []
+    found: dict[Node, list[Value | None]] = {}
     for root, output, given in zip(match.roots, match.outputs, results, strict=True):
-        if isinstance(given, tuple | list):
-            values: Values = tuple(given)
-            for before, after in zip(root._outputs, values, strict=False):
-                if before is not None and after is None and before.is_used:
-                    raise PassError(
-                        f"output {before.name!r} of {root.label!r} is used; give a value"
-                    )
-        else:
-            values = (*(None,) * output, given)
-        found.append((root, values))
-    return found
+        values = found.setdefault(root, [None] * len(root._outputs))
+        if not isinstance(given, tuple | list):
+            values[output] = given
+            continue
+        for index, (before, after) in enumerate(zip(root._outputs, given, strict=False)):
+            if before is not None and after is None and before.is_used:
+                raise PassError(f"output {before.name!r} of {root.label!r} is used; give a value")
+            values[index] = after
+    return [(root, tuple(values)) for root, values in found.items()]
 
 
 def _cannot_stand_in(node: Node, values: Values) -> Skip | None:

@@ -215,20 +215,31 @@ class Op(Pattern):
     is_shared: bool = False
     node_name: str = ""
     output: int = 0
+    # The pattern of the first output of the same node.
+    first: Op | None = field(default=None, compare=False)
 
     def shared(self) -> Self:
         """Return the pattern of a node whose outputs others may see: the rewrite keeps it."""
-        return dataclasses.replace(self, is_shared=True)
+        return dataclasses.replace(self, is_shared=True, first=None)
 
     def bind(self, name: str) -> Self:
         """Return the pattern that gives the matched node to the rewrite under a name."""
-        return dataclasses.replace(self, node_name=name)
+        return dataclasses.replace(self, node_name=name, first=None)
 
     def out(self, index: int) -> Op:
-        """Return the pattern of another output than the first."""
+        """Return the pattern of another output of the same node."""
         from tiered.rewrite.language import check_op
 
-        return check_op(dataclasses.replace(self, output=index))
+        if index == self.output:
+            return self
+        if self.first is not None and index == self.first.output:
+            return self.first
+        return check_op(dataclasses.replace(self, output=index, conditions=(), first=self.identity))
+
+    @property
+    def identity(self) -> Op:
+        """The object that stands for the node, whichever of its outputs this one is about."""
+        return self.first or self
 
     @property
     def key(self) -> tuple[str, str]:

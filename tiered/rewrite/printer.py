@@ -37,15 +37,19 @@ class _Printer:
         self.names: dict[int, str] = {}
 
     def text(self, pattern: Pattern) -> str:
-        known = self.names.get(id(pattern))
-        if known is not None:
-            return known
-        if id(pattern) not in self.repeated:
+        if not isinstance(pattern, Op | Chain) or id(_same(pattern)) not in self.repeated:
             return self.written(pattern)
-        name = self.fresh(getattr(pattern, "node_name", "") or "h")
-        text = self.written(pattern)
-        self.names[id(pattern)] = name
-        return f"({name} := {text})"
+        same = _same(pattern)
+        if id(same) in self.names:
+            text = self.names[id(same)]
+        else:
+            inner = self.written(same)
+            self.names[id(same)] = self.fresh(same.node_name or "h")
+            text = f"({self.names[id(same)]} := {inner})"
+        if pattern is same:
+            return text
+        output = f".out({pattern.output})" if isinstance(pattern, Op) else ""
+        return f"{text}{output}{''.join(map(str, pattern.conditions))}"
 
     def fresh(self, base: str) -> str:
         name, number = base, 2
@@ -90,7 +94,7 @@ class _Printer:
         if pattern.any_attributes:
             parts.append("attrs=...")
         output = f".out({pattern.output})" if pattern.output else ""
-        return f"{_kind(pattern.key)}({', '.join(parts)}){output}{_suffix(pattern)}"
+        return f"{_kind(pattern.key)}({', '.join(parts)}){_suffix(pattern)}{output}"
 
 
 def _repeated(pattern: Pattern) -> set[int]:
@@ -101,12 +105,17 @@ def _repeated(pattern: Pattern) -> set[int]:
     while pending:
         part = pending.pop()
         if isinstance(part, Op | Chain):
-            if id(part) in seen:
-                repeated.add(id(part))
+            key = id(_same(part))
+            if key in seen:
+                repeated.add(key)
                 continue
-            seen.add(id(part))
+            seen.add(key)
         pending += part.children()
     return repeated
+
+
+def _same(part: Op | Chain) -> Op | Chain:
+    return part.identity if isinstance(part, Op) else part
 
 
 def _kind(key: tuple[str, str]) -> str:
