@@ -82,7 +82,7 @@ def edits_of(pipeline: Pass, given: Model) -> int:
 def assert_dies_without_a_trace(pipeline: Pass, given: Model, at: int, error: Any) -> None:
     before, order = content(given), given.main.nodes
     trace = Trace()
-    with dying_at(at, error), pytest.raises((PassError, KeyboardInterrupt)):  # noqa: SIM117, PT012 - the run is what raises
+    with dying_at(at, error), pytest.raises((PassError, KeyboardInterrupt)):  # noqa: SIM117 - the run is what raises
         with PassContext(opt_level=4, instruments=[trace]):
             pipeline(given)
     assert content(given) == before
@@ -294,7 +294,7 @@ def test_ctrl_c_at_any_moment_leaves_a_whole_model(milliseconds: int) -> None:
     given = model()
     before = content(given)
     instruments = [Trace(), Timing()]
-    with pytest.raises(KeyboardInterrupt), interrupting(milliseconds / 1000):  # noqa: SIM117, PT012 - the run is what raises
+    with pytest.raises(KeyboardInterrupt), interrupting(milliseconds / 1000):  # noqa: SIM117 - the run is what raises
         with PassContext(instruments=instruments):
             Sequential([fuse_relu, Sequential([rename_for_ever])])(given)
     assert content(given) == before
@@ -307,7 +307,7 @@ def test_ctrl_c_at_any_moment_leaves_a_whole_model(milliseconds: int) -> None:
 def test_a_second_ctrl_c_does_not_wait() -> None:
     from tiered.passes.interrupts import interrupted_between_edits
 
-    with pytest.raises(KeyboardInterrupt), interrupted_between_edits():
+    with pytest.raises(KeyboardInterrupt), interrupted_between_edits():  # noqa: PT012 - a handler
         handler: Callable[..., Any] = signal.getsignal(signal.SIGINT)  # type: ignore[assignment]  # ours
         # As if the program were inside an edit, where the first one waits.
         inside = eval("lambda handler: handler(2, __import__('sys')._getframe())",

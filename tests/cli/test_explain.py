@@ -27,7 +27,8 @@ def test_each_node_has_its_verdict_and_the_first_reason(cli: Cli, casts: Path) -
     assert ended.code == 0, ended.err
     head, first, second = ended.out.splitlines()
     assert head.startswith("fuse_consecutive_cast: 1 no match, 1 ")
-    assert first.startswith("  Cast 'a' no match: operand 0 of Cast 'a', 'x' (float[2]), is computed")
+    expected = "  Cast 'a' no match: operand 0 of Cast 'a', 'x' (float[2]), is computed"
+    assert first.startswith(expected)
     assert second.startswith("  Cast 'b' ")
 
 

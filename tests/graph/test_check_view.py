@@ -29,7 +29,7 @@ def test_an_order_that_is_out_of_date_breaks_the_view() -> None:
 def test_the_debug_switch_names_the_pass_that_broke_the_view() -> None:
     with (
         PassContext(config={"debug.check_view": True}),
-        pytest.raises(PassError, match="write_past_the_primitives failed .* differs from its"),
+        pytest.raises(PassError, match=r"write_past_the_primitives failed .* differs from its"),
     ):
         write_past_the_primitives(model(RELUS))
 

@@ -228,14 +228,18 @@ def test_a_flattening_softmax_reads_as_one_axis_where_one_counts(
         ("(float[2,3,4] x) => (float[2,3,4] y) { y = Softmax(x) }", 11),
         ("(float[N,M,1,K] x) => (float[N,M,1,K] y) { y = Softmax(x) }", 11),
         ("(float x) => (float y) { h = Identity(x) y = LogSoftmax<axis=1>(h) }", 7),
-        ("(float[2,3] x, float[2,3] s) => (float[2,3] y) { y = BatchNormalization<spatial=0>(x, s, s, s, s) }", 7),
-        ("(float[2,3] x, float[3] s) => (float[2,3] y) { y, a, b, c, d = BatchNormalization(x, s, s, s, s) }", 9),
+        ("(float[2,3] x, float[2,3] s) => (float[2,3] y)"
+         " { y = BatchNormalization<spatial=0>(x, s, s, s, s) }", 7),
+        ("(float[2,3] x, float[3] s) => (float[2,3] y)"
+         " { y, a, b, c, d = BatchNormalization(x, s, s, s, s) }", 9),
         ("(float[2,3] x) => (float[2,3] y) { y, mask = Dropout(x) }", 7),
         ("(double[2] x) => (double[2] y) { y = Clip<min=0.0>(x) }", 10),
         ("(float[1,1,4,4] x, float[4] s) => (float y) { y = Resize(x, s) }", 10),
         ("(float[1,1,4,4] x) => (float y) <float[4] s = {1, 1, 2, 0.5}> { y = Resize(x, s) }", 10),
-        ("(float[1,4,2] x, float[2] s) => (float y) { y = GroupNormalization<num_groups=2>(x, s, s) }", 18),
-        ("(float[2,3] x) => (float y) { y = Scan<num_scan_inputs=1, body=b (float[3] v) => (float[3] w) { w = Neg(v) }>(, x) }", 8),
+        ("(float[1,4,2] x, float[2] s) => (float y)"
+         " { y = GroupNormalization<num_groups=2>(x, s, s) }", 18),
+        ("(float[2,3] x) => (float y) { y = Scan<num_scan_inputs=1,"
+         " body=b (float[3] v) => (float[3] w) { w = Neg(v) }>(, x) }", 8),
     ],
 )  # fmt: skip
 def test_what_only_the_old_form_can_say_has_no_newest_form(text: str, opset: int) -> None:
@@ -293,10 +297,15 @@ def test_constants_of_every_form_read_alike_and_are_written_as_tensors_before_12
     assert node.output.const is not None
     assert node.output.const.tolist() == [1, 2]
     old = reads("(float x) => (float y) { y = Neg(x) }", 11).owner
-    for form, expected in [
-        ({"value_ints": [1, 2]}, [1, 2]), ({"value_int": 3}, 3), ({"value_floats": [0.5]}, [0.5]),
-        ({"value_float": 1.5}, 1.5), ({"value_string": "a"}, "a"), ({"value_strings": ["a"]}, ["a"]),
-    ]:  # fmt: skip
+    forms: list[tuple[dict[str, Any], Any]] = [
+        ({"value_ints": [1, 2]}, [1, 2]),
+        ({"value_int": 3}, 3),
+        ({"value_floats": [0.5]}, [0.5]),
+        ({"value_float": 1.5}, 1.5),
+        ({"value_string": "a"}, "a"),
+        ({"value_strings": ["a"]}, ["a"]),
+    ]
+    for form, expected in forms:
         value = old.op.Constant(**form)
         assert value.producer is not None
         assert set(value.producer.attributes) == {"value"}

@@ -38,6 +38,7 @@ def test_every_node_case_of_the_onnx_backend_suite_stays_as_it_is() -> None:
         cases = load_model_tests(kind="node")
     assert len(cases) > 1000
     for case in cases:
+        assert case.model is not None
         assert bytes_of(round_trip(case.model)) == bytes_of(case.model), case.name
 
 

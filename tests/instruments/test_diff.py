@@ -38,7 +38,7 @@ def test_a_diff_shows_what_went_and_what_came() -> None:
 def test_attributes_names_and_weights_are_shown() -> None:
     @function_pass(opt_level=0)
     def edit(graph: Graph, ctx: PassContext) -> None:
-        relu, other, neg, absolute = graph.nodes
+        _, other, neg, absolute = graph.nodes
         graph.set_attribute(neg, "axis", 1)
         graph.rename_node(absolute, "other")
         graph.set_input(other, 0, graph.constant(np.zeros((2, 3), np.float32), "zeros"))

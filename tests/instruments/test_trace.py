@@ -102,7 +102,7 @@ def test_a_trace_hook_and_an_instrument_record_the_same_and_once() -> None:
 
 def test_it_can_be_called_from_a_hook_of_ones_own() -> None:
     trace = Trace()
-    with PassContext(trace=lambda model, info, is_before: trace(model, info, is_before)):
+    with PassContext(trace=trace.__call__):
         PIPELINE(model())
     assert outline(trace) == [("fuse_relu", "ran"), ("keep_abs", "ran")]
 

@@ -58,13 +58,19 @@ def exchange_content(model: Model, proto: onnx.ModelProto) -> None:
 def write_content(model: Model, content: dict[str, Any]) -> None:
     """Let the model hold this content; what it held is removed."""
     for graph in model.graphs():
-        for item in (*graph._nodes.values(), *graph._values.values()):
-            item.graph = None
+        _set_graph(graph, None)
     for name, held in content.items():
         setattr(model, name, held)
     for graph in _graphs(model.main, model.functions):
-        for item in (*graph._nodes.values(), *graph._values.values()):
-            item.graph = graph
+        _set_graph(graph, graph)
+
+
+def _set_graph(contents: Graph, graph: Graph | None) -> None:
+    """Say of all that a graph contains where it is; None for removed."""
+    for node in contents._nodes.values():
+        node.graph = graph
+    for value in contents._values.values():
+        value.graph = graph
 
 
 def _graphs(main: Graph, functions: list[Any]) -> Iterator[Graph]:

@@ -34,6 +34,7 @@ def save_model(model: Model, path: str, *, annotate: bool = False) -> None:
             _write_whole(path, proto)
             return
         location = os.path.basename(path) + ".data"
+        _check_apart(external, model.folder, path + ".data")
         with _replacing(path + ".data") as data:
             _copy_external(external, model.folder, location, data)
         _write_whole(path, proto)
@@ -67,6 +68,21 @@ def _replacing(path: str) -> Iterator[BinaryIO]:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+def _check_apart(tensors: list[onnx.TensorProto], folder: str, target: str) -> None:
+    """Refuse to write weights over the file that they are read from.
+
+    Raises:
+        ModelError: the target is a data file of the model.
+    """
+    from tiered.graph.tensor import Tensor
+
+    for path in {Tensor(proto, folder=folder).external_span()[0] for proto in tensors}:
+        if os.path.exists(target) and os.path.samefile(path, target):
+            raise ModelError(
+                f"{target} holds weights of the model itself; save it under another name"
+            )
 
 
 def _is_external(tensor: onnx.TensorProto) -> bool:

@@ -23,7 +23,7 @@ class Piece(NamedTuple):
 
 
 class Print(NamedTuple):
-    """What a piece is called in messages, the node whose body it lies in (0: none), and its hash."""
+    """What messages call a piece, the node whose body it lies in (0: none), and its hash."""
 
     label: str
     around: int

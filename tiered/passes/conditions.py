@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiered.control.hooks import looking
 from tiered.errors import PassError, PostconditionError, PreconditionError, UsageError
+from tiered.graph import Graph
 from tiered.rewrite import Skip
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def _verdict(
     promise: str,
 ) -> object:
     what = f"{promise} {label_of(condition)}"
-    model: Model = getattr(subject, "model", subject)
+    model = subject.model if isinstance(subject, Graph) else subject
     try:
         with looking(model, f"{label_of(condition)} is checking it"):
             verdict = condition(subject, ctx)

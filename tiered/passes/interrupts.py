@@ -90,7 +90,7 @@ class _Handler:
         with self._lock:
             if self._asked:
                 self._is_retry = True
-                _thread.interrupt_main(number)
+                _thread.interrupt_main(signal.Signals(number))
 
     def obey(self) -> None:
         """Stop trying, and raise if a signal is still waiting."""

@@ -1,9 +1,9 @@
-"""Passes of anybody else's functions: `proto_pass` lifts ModelProto -> ModelProto into a pipeline."""
+"""Passes of anybody else's functions: `proto_pass` lifts ModelProto -> ModelProto."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
@@ -28,7 +28,7 @@ class ProtoPass(Pass):
     """A function of a ModelProto; what it returns takes the place of all that the model holds."""
 
     function: ProtoFunction
-    conditions: Conditions = Conditions()
+    conditions: Conditions = field(default_factory=Conditions)
 
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
         """Give the function a ModelProto of its own, and take over what it made of it."""

@@ -1,4 +1,4 @@
-"""Why a rule does not fire at a node: the furthest partial match, and the first condition that failed.
+"""Why a rule does not fire at a node: the furthest partial match, and what failed first.
 
 This walks the pattern as it is written, slowly and in words; whether a rule fires is decided by the
 matcher and the driver alone, which are asked first.

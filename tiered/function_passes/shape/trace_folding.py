@@ -19,9 +19,9 @@ _KEPT: Final = frozenset({"Constant", "If", "Loop", "Scan"})
 def trace_folding(graph: Graph, ctx: PassContext) -> None:
     """Fold what exporters trace of shapes, as far as the declared input shapes determine it.
 
-    An integer tensor whose every element is a number becomes a constant. One that equals another for
-    all dims, element by element, is computed once. A Reshape or Expand whose sizes are numbers, or
-    dims of its operand, takes them from there.
+    An integer tensor whose every element is a number becomes a constant. One that equals another
+    for all dims, element by element, is computed once. A Reshape or Expand whose sizes are numbers,
+    or dims of its operand, takes them from there.
     """
     if graph.owner is None:
         _visit(graph, {})
@@ -89,8 +89,8 @@ def _fold_sizes(graph: Graph, node: Node) -> None:
 def _reshape_sizes(node: Node, data: Value, elements: Elements) -> list[int] | None:
     """Return the target with 0 where a dim is copied and -1 where it is what remains.
 
-    Both at once are only good where the target had the -1 before: if the copied dim is 0 at run time
-    no size can be computed for the -1, and the Reshape would fail where it did not.
+    Both at once are only good where the target had the -1 before: if the copied dim is 0 at run
+    time no size can be computed for the -1, and the Reshape would fail where it did not.
     """
     if node.attr("allowzero", 0):
         return None
