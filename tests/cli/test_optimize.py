@@ -290,7 +290,7 @@ def test_the_summary_has_operators_totals_times_and_verification(cli: Cli, small
     shown = cli("optimize", small, small.with_name("out.onnx")).out
     for text in (
         *("small.onnx -> ", "out.onnx  (-O2, ", "Identity", "-2 (-100%)", "nodes", "parameters"),
-        *("bytes", "Where the time went", "eliminate_identity", "verified: no (--verify"),
+        *("bytes", "Where the time went", "verified: no (--verify"),
     ):
         assert text in shown
     assert "Add " not in shown
