@@ -202,3 +202,15 @@ def test_the_types_of_an_unknown_operator_go_with_it() -> None:
     made = assert_undone(PASS, model)
     declared = {info.name: info.type.tensor_type.elem_type for info in made.graph.value_info}
     assert declared == {"k": 1, "z": 1}
+
+
+def test_types_are_not_asked_of_what_went_with_the_branch_that_is_not_taken() -> None:
+    proto = parse(
+        "(float[N] x) => (float[M] y) <bool c = {1}, int64[1] k = {1}> { y = If(c) <"
+        "then_branch = t () => (float[P] a) { s = Shape(x) a = Expand(x, s) },"
+        "else_branch = e () => (float[Q] b) { r = Shape(x) q = Add(r, k) b = Expand(x, q) }> }"
+    )
+    model = Model.from_proto(proto)
+    for name in ("infer_shapes", "trace_folding", "eliminate_nop_if", "infer_shapes"):
+        get_pass(name).apply(model)
+    assert not model.main.nodes_of("If")

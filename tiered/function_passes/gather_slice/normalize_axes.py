@@ -35,7 +35,7 @@ def normalize_axes(graph: Graph, ctx: PassContext) -> None:
         for node in graph.nodes_of(op_type):
             axes = node.operand("axes")
             if axes is not None and axes.const is not None and (axes.const < 0).any():
-                _normalize(graph, ctx, node, axes.const.tolist(), made)
+                _normalize(graph, ctx, node, axes.const.ravel().tolist(), made)
 
 
 def _normalize(
