@@ -9,10 +9,10 @@ PYTEST_ARGS ?= -q -n 2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # two pips in one .venv would trip over each other
-.PHONY: help demo test check lint types conformance bench clean
+.PHONY: help demo test test-long check lint types conformance bench bench-view clean
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  Variables: MODELS=DIR, PYTHON=python3.12, and what a command is to get beside its own"
 	@echo "  arguments: PYTEST_ARGS, CONFORMANCE_ARGS, BENCH_ARGS='--peers onnxslim --runs 9'"
@@ -22,6 +22,9 @@ demo: $(VENV)/.installed-test  ## Optimise examples/models at -O3, verified; res
 
 test: $(VENV)/.installed-test  ## Run the tests
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-long: $(VENV)/.installed-test  ## Run 100 histories of 300 random edits each
+	@TIERED_LONG=100 $(BIN)/python -m pytest $(PYTEST_ARGS) tests/graph/test_edits.py
 
 check: lint types test  ## All that CI checks: ruff, mypy --strict, tests
 
@@ -36,6 +39,9 @@ conformance: $(VENV)/.installed-test  ## Judge every model of MODELS=DIR and the
 
 bench: $(VENV)/.installed-bench  ## Measure tiered and its peers side by side on MODELS=DIR
 	@$(BIN)/python -m benchmarks.peers --models $(MODELS) $(BENCH_ARGS)
+
+bench-view: $(VENV)/.installed-bench  ## Measure the view beside networkx, onnx-ir and a plain dict
+	@$(BIN)/python -m benchmarks.view $(BENCH_ARGS)
 
 clean:  ## Remove .venv, build results and caches
 	rm -rf $(VENV) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tiered.graph import Graph, Model
+from tiered.graph.collector import paused_collector
 
 BACK = 7
 STATM = Path("/proc/self/statm")
@@ -207,8 +208,12 @@ def main(
     rounds: Annotated[int, cyclopts.Parameter(help="of each measurement")] = 7,
 ) -> None:
     """Measure the view against networkx alone, a plain dict, and onnx-ir where it is installed."""
+    with paused_collector():
+        _measure(nodes, rounds)
+
+
+def _measure(nodes: int, rounds: int) -> None:
     proto = synthetic(nodes)
-    gc.disable()
     opened = opening(proto, rounds)
     base = opened["networkx"]
     table = Table("open", "s", "us a node", "x networkx", "bytes a node", title=f"{nodes} nodes")

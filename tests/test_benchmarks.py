@@ -6,6 +6,7 @@ from pathlib import Path
 import onnx
 import pytest
 
+from benchmarks import context, view
 from benchmarks.peers import Measurement, _summary, main
 
 
@@ -35,3 +36,27 @@ def test_tiered_alone_is_measured_where_no_peer_is_wanted(
 def test_a_peer_that_nobody_knows_is_an_error() -> None:
     with pytest.raises(SystemExit, match="no peer named onnxfast"):
         main(peers="onnxfast")
+
+
+def test_the_view_is_measured_beside_networkx(capsys: pytest.CaptureFixture[str]) -> None:
+    view.main(nodes=200, rounds=1)
+    printed = capsys.readouterr().out
+    for what in ("tiered", "plain dict", "networkx", "rollback", "topological order"):
+        assert what in printed
+
+
+def test_an_edit_does_not_depend_on_the_number_of_users() -> None:
+    few, many = view.many_users(20), view.many_users(20_000)
+    assert view.moving_users(many, 50) < 20 * view.moving_users(few, 10)
+
+
+def test_what_watching_costs_is_measured_for_each_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "agraph (float[2] x) => (float[2] y) { h = Identity(x)  y = Relu(h) }"
+    header = '<ir_version: 8, opset_import: ["" : 17]>'
+    onnx.save(onnx.parser.parse_model(f"{header} {text}"), tmp_path / "small.onnx")
+    ratios = context.main(tmp_path, runs=1)
+    assert {kind for _, kind in ratios} == set(context.KINDS)
+    assert ratios["small", "apply"] == 1.0
+    assert "small, 2 nodes" in capsys.readouterr().out

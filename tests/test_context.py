@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import inspect
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -722,6 +722,72 @@ def test_tasks_do_not_see_each_others_contexts() -> None:
             return await asyncio.gather(*(work(level) for level in (0, 3, 4)))
 
     assert asyncio.run(main()) == [(1, 0), (1, 3), (1, 4)]
+
+
+def test_tasks_and_threads_of_a_task_start_with_its_context() -> None:
+    def level() -> int:
+        return PassContext.current().opt_level
+
+    async def inner() -> int:
+        with PassContext(disabled=["look"]) as ctx:
+            return await asyncio.to_thread(level) + (0 if ctx.decide(look) else 10)
+
+    async def main() -> tuple[int, int, int]:
+        with PassContext(4):
+            task = asyncio.create_task(inner())
+        # The task keeps the context that it was made in.
+        return await task, await asyncio.to_thread(level), level()
+
+    assert asyncio.run(main()) == (14, 2, 2)
+
+
+def test_models_in_tasks_of_their_own_do_not_mix() -> None:
+    recorder = Recorder()
+
+    async def work(number: int) -> list[str]:
+        with PassContext(3, disabled=["fuse_relu"] if number % 2 else []):
+            given = fuse_relu(model())
+            await asyncio.sleep(0)
+            return ops(drop_neg(given))
+
+    async def main() -> list[list[str]]:
+        with PassContext(instruments=[recorder]):
+            return await asyncio.gather(*(work(number) for number in range(6)))
+
+    assert asyncio.run(main()) == [["Relu", "Abs"], ["Relu", "Relu", "Abs"]] * 3
+    assert recorder.calls.count("before drop_neg") == recorder.calls.count("after drop_neg") == 6
+
+
+def test_an_async_generator_closed_by_another_task_tells_its_instruments() -> None:
+    recorder = Recorder()
+
+    async def levels() -> AsyncGenerator[int, None]:
+        with PassContext(4, instruments=[recorder]):
+            yield PassContext.current().opt_level
+
+    async def main() -> int:
+        generator = levels()
+        first = await anext(generator)
+        await asyncio.create_task(_closed(generator))
+        return first
+
+    async def _closed(generator: AsyncGenerator[int, None]) -> None:
+        await generator.aclose()
+
+    assert asyncio.run(main()) == 4
+    assert recorder.calls == ["enter", "exit"]
+    assert not PassContext.is_active()
+
+
+def test_a_wrapped_function_that_raises_leaves_its_thread_as_it_was() -> None:
+    def fail() -> None:
+        assert PassContext.current().opt_level == 4
+        raise ValueError("boom")
+
+    with ThreadPoolExecutor(1) as pool, PassContext(4) as ctx:
+        with pytest.raises(ValueError, match="boom"):
+            pool.submit(ctx.wrap(fail)).result()
+        assert not pool.submit(PassContext.is_active).result()
 
 
 def test_generators_may_leave_contexts_in_any_order() -> None:

@@ -68,4 +68,10 @@ register_config_option(
 register_config_option(
     "fixpoint.max_rounds", int, 8, "how often a fixed point runs its passes, where it does not say"
 )
+register_config_option(
+    "provenance.metadata",
+    bool,
+    False,
+    "write into the metadata of each node that passes made the names of those it was made from",
+)
 register_config_option("verify.seed", int, 0, "the seed of the inputs that verification makes")

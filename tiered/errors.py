@@ -62,6 +62,10 @@ class TargetError(TieredError):
     exit_code = 4
 
 
+class SearchLimitError(TieredError, OverflowError):
+    """A search was given up at its bound: there is more than anybody could look at."""
+
+
 class PassError(TieredError):
     """A pass failed; the model was rolled back to the state before it."""
 

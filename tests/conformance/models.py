@@ -25,6 +25,7 @@ from tests.conformance.judge import (
     canonical_bytes,
     count_nodes,
     describe,
+    first_difference,
     growth_faults,
     judge_levels,
     open_on_onnxruntime,
@@ -116,7 +117,7 @@ def _file_faults(
 ) -> Iterator[tuple[str, str]]:
     yield from growth_faults(model.ByteSize(), written.size)
     if canonical_bytes(written.model) != canonical_bytes(result):
-        yield "route", "a path gives another model than a ModelProto"
+        yield "route", f"a path gives another {first_difference(result, written.model)}"
 
 
 def _trials(path: Path, model: ModelProto, report: Report) -> tuple[Trial, ...]:

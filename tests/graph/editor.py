@@ -47,7 +47,7 @@ g (float[2,3] x, bool c, float[3] w = {1, 2, 3}) => (float[2,3] y, float[2,3] x,
         else_branch = no () => (h) <float one = {1}> { h = Add(t, one) }
     >
 }
-"""  # noqa: E501  # a function is one line of ONNX text
+"""
 
 ONE = onnx.parser.parse_function(
     '<domain: "local", opset_import: ["" : 21]> once (v) => (u) { u = Neg(v) }'

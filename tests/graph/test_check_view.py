@@ -3,7 +3,7 @@
 import pytest
 
 from tests.small import RELUS, model
-from tiered import Graph, PassContext, PassError, function_pass
+from tiered import Graph, PassContext, PassError, TensorType, function_pass
 
 
 @function_pass(opt_level=0, name="write_past_the_primitives")
@@ -37,3 +37,12 @@ def test_the_debug_switch_names_the_pass_that_broke_the_view() -> None:
 def test_without_the_switch_nobody_looks() -> None:
     with PassContext():
         write_past_the_primitives(model(RELUS))
+
+
+def test_a_type_that_contradicts_the_operands_is_found() -> None:
+    broken = model("g (float[2,3] x) => (float[2,3] y) { a = Relu(x)  b = Neg(a)  y = Abs(b) }")
+    broken.check_view(types=True)
+    broken.main.set_type(broken.main.values["b"], TensorType(1, (3, 2)))
+    broken.check_view()
+    with pytest.raises(AssertionError, match=r"output 'b' .* is float\[2,3\], not float\[3,2\]"):
+        broken.check_view(types=True)

@@ -9,7 +9,8 @@ import onnx
 import pytest
 
 from tiered.graph import Model, Node
-from tiered.graph.form_table import CHANGES, NoEquivalentForm, contents
+from tiered.graph.form import NoEquivalentForm, contents
+from tiered.graph.form_table import CHANGES
 from tiered.graph.forms import has_newest_form, newest_attribute, newest_form, operands_of
 from tiered.runtime import Session
 

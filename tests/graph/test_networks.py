@@ -84,7 +84,7 @@ def test_a_part_is_live_too() -> None:
 
 # --- equality up to names -------------------------------------------------------------------------
 
-BASE = "g (float[N,3] x, float[N,3] z) => (float[N,3] y) <float[3] w = {1,2,3}> { a = Sub(x, z) y = Add(a, w) }"  # noqa: E501  # one line of ONNX text
+BASE = "g (float[N,3] x, float[N,3] z) => (float[N,3] y) <float[3] w = {1,2,3}> { a = Sub(x, z) y = Add(a, w) }"
 SAME = [
     BASE.replace("a", "first").replace("flofirstt", "float").replace("N", "batch"),
     BASE.replace("{ a = Sub(x, z)", "{ unread = Neg(x) a = Sub(x, z)"),

@@ -307,3 +307,17 @@ def test_ppq_edits_a_graph(graph: Graph) -> None:
     ppq.append_variable(spare)
     assert "spare" in ppq.variables
     assert isinstance(ppq.copy().graph.model, Model)
+
+
+def test_ppq_copies_stand_alone(graph: Graph) -> None:
+    clip = named(graph, "c").source_op
+    assert clip is not None
+    copy = clip.copy()
+    assert (copy.type, copy.inputs, copy.outputs) == ("Clip", (), ())
+    weight = named(graph, "w").copy(copy_value=True)
+    assert weight.value is not None
+    assert weight.value.tolist() == [1, 2, 3]
+    assert named(graph, "w").copy().source_op is None
+    main = fresh().main
+    with pytest.raises(ModelError, match="is copied by copy_nodes"):
+        main.clone(main.nodes_of("If")[0])

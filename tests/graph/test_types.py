@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import onnx
 import pytest
 
@@ -141,3 +142,11 @@ def test_coverage_names_the_first_value_without_a_type() -> None:
 def test_full_coverage_is_a_hundred_percent() -> None:
     model = parsed("(float[N,3] x) => (float[N,3] y) { y = Neg(x) }")
     assert str(model.type_coverage()) == "100 % of 2 values have a type"
+
+
+def test_a_new_node_knows_a_shape_that_comes_from_a_partially_known_value() -> None:
+    graph = parsed("(float[N,3] x) => (float[N,3] y) { y = Neg(x) }").main
+    size = graph.op.Gather(graph.op.Shape(graph.inputs[0]), np.array([0], np.int64))
+    rows = graph.op.Concat(size, np.array([7], np.int64), axis=0)
+    assert str(graph.op.ConstantOfShape(rows).type) == "float[N,7]"
+    assert str(graph.op.Expand(np.zeros(1, np.float32), rows).type) == "float[N,7]"

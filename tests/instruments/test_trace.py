@@ -12,7 +12,19 @@ from typing import Any
 import pytest
 
 from tests.small import drop_neg, failing, fuse_relu, keep_abs, look, model, registered
-from tiered import Fixpoint, Graph, PassContext, Sequential, Value, function_pass, op, rewrite, var
+from tiered import (
+    Fixpoint,
+    Graph,
+    Model,
+    PassContext,
+    PassInfo,
+    Sequential,
+    Value,
+    function_pass,
+    op,
+    rewrite,
+    var,
+)
 from tiered.errors import ModelError, PassError, UsageError, VerificationError
 from tiered.instruments import Trace
 
@@ -102,7 +114,11 @@ def test_a_trace_hook_and_an_instrument_record_the_same_and_once() -> None:
 
 def test_it_can_be_called_from_a_hook_of_ones_own() -> None:
     trace = Trace()
-    with PassContext(trace=trace.__call__):
+
+    def hook(model: Model, info: PassInfo, is_before: bool) -> None:
+        trace(model, info, is_before)
+
+    with PassContext(trace=hook):
         PIPELINE(model())
     assert outline(trace) == [("fuse_relu", "ran"), ("keep_abs", "ran")]
 
@@ -185,6 +201,11 @@ def test_where_a_node_came_from() -> None:
         "    Relu 'node_b': of the file",
     ]
     assert str(trace.origin("node_y")) == "'node_y': of the file"
+    gone = trace.origin("node_a")
+    assert gone.removed_by is trace.changes("fuse_relu")[0]
+    assert str(gone) == (
+        "Relu 'node_a': of the file; removed by fuse_relu, #1 op.Relu(op.Relu(var.x)) at 'node_b'"
+    )
 
 
 def test_where_a_node_came_from_in_a_pass_that_numbers_nothing() -> None:

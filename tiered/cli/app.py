@@ -6,7 +6,7 @@ import contextlib
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -39,7 +39,7 @@ app = App(
     suppress_keyboard_interrupt=False,
     config=apply_config_file,
 )
-COMMANDS = ("optimize", "passes", "inspect", "explain", "options")
+COMMANDS = ("optimize", "passes", "inspect", "explain", "options", "new")
 
 
 @app.command
@@ -125,6 +125,26 @@ def options(*, as_json: AsJson = False) -> None:
     from tiered.cli.config_options import run_options
 
     run_options(as_json=as_json)
+
+
+@app.command
+def new(
+    path: Annotated[str, Parameter(name="FOLDER/NAME")],
+    /,
+    *,
+    kind: Literal["rewrite", "function", "module"] = "rewrite",
+    root: str = ".",
+) -> None:
+    """Write the beginnings of a pass and of its test, which fails.
+
+    Args:
+        path: The operator that the pass rewrites and what it does: shape/fuse_x.
+        kind: What the pass works on: a pattern, a graph, or a whole model.
+        root: The checkout of tiered to write into.
+    """
+    from tiered.cli.new import run_new
+
+    run_new(path, kind=kind, root=root)
 
 
 def run(tokens: Sequence[str]) -> int:

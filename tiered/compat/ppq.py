@@ -10,13 +10,14 @@ ONNX model ours differs, and errors are `ModelError`s: see `docs/view.md`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tiered.graph import Graph, Node, Value
+from tiered.rewrite import search
 
 PLATFORM = "tiered.device"
 """The key of metadata that PPQ calls the platform of an operation."""
@@ -71,6 +72,10 @@ class Variable:
     @property
     def dtype(self) -> int | None:
         return self._value.dtype
+
+    def copy(self, copy_value: bool = False) -> Variable:
+        contents = self._value.const if copy_value else None
+        return Variable(self._value.owner.create_value(self.name, contents))
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -135,8 +140,15 @@ class Operation:
         self._node.owner.set_metadata(self._node, {**self._node.metadata, PLATFORM: platform})
 
     @property
+    def is_computing_op(self) -> bool:
+        return self._node.op_type in search.COMPUTING_OPS
+
+    @property
     def extension_attrib(self) -> dict[str, Any]:
         return self._node.scratch
+
+    def copy(self) -> Operation:
+        return Operation(self._node.owner.clone(self._node))
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -239,3 +251,76 @@ def _value(variable: Variable | None) -> Value | None:
 
 def _node(operation: Operation | None) -> Node | None:
     return None if operation is None else operation._node
+
+
+# --- searching ------------------------------------------------------------------------------------
+
+
+class Path(list[Operation]):
+    """The operations of one path, in order."""
+
+    def append_left(self, operation: Operation) -> None:
+        self.insert(0, operation)
+
+    def tolist(self) -> list[Operation]:
+        return list(self)
+
+
+class OperationSet(set[Operation]):
+    """Operations without an order."""
+
+    def filter(self, condition: Callable[[Operation], bool]) -> OperationSet:
+        return OperationSet(operation for operation in self if not condition(operation))
+
+
+class SearchableGraph(BaseGraph):
+    """A `Graph` to be searched: `path_matching`, `opset_matching` and `pattern_matching`."""
+
+    def path_matching(
+        self, sp_expr: OperationTest, rp_expr: Relay, ep_expr: OperationTest, direction: Any = "up"
+    ) -> list[Path]:
+        found = search.path_matching(
+            self.graph, _test(sp_expr), _relay(rp_expr), _test(ep_expr), direction
+        )
+        return [Path(map(Operation, path)) for path in found]
+
+    def opset_matching(
+        self,
+        sp_expr: OperationTest,
+        rp_expr: Relay,
+        ep_expr: OperationTest | None,
+        direction: Any = "up",
+    ) -> OperationSet:
+        end = None if ep_expr is None else _test(ep_expr)
+        found = search.opset_matching(
+            self.graph, _test(sp_expr), _relay(rp_expr), end, direction
+        )
+        return OperationSet(map(Operation, found))
+
+    def pattern_matching(
+        self,
+        patterns: Sequence[OperationTest],
+        edges: Iterable[Sequence[int]],
+        exclusive: bool = True,
+        max_candidates: int = search.MOST_CANDIDATES,
+    ) -> list[list[Operation]]:
+        found = search.pattern_matching(
+            self.graph,
+            [_test(pattern) for pattern in patterns],
+            [(tail, head) for tail, head in edges],
+            exclusive,
+            max_candidates=max_candidates,
+        )
+        return [[Operation(node) for node in match] for match in found]
+
+
+OperationTest: TypeAlias = "str | Callable[[Operation], bool]"
+Relay: TypeAlias = "Callable[[Operation, Operation], bool]"
+
+
+def _test(wanted: OperationTest) -> search.NodeTest:
+    return wanted if isinstance(wanted, str) else lambda node: wanted(Operation(node))
+
+
+def _relay(wanted: Relay) -> Callable[[Node, Node], bool]:
+    return lambda node, after: wanted(Operation(node), Operation(after))

@@ -128,10 +128,11 @@ class Watcher:
         except TieredError:
             raise
         except Exception as error:  # noqa: BLE001 - reported; a hook may not harm the run
-            self._report_once(hook, error)
+            self.report_once(hook, error)
             return _NO_ANSWER
 
-    def _report_once(self, hook: str, error: Exception) -> None:
+    def report_once(self, hook: str, error: Exception) -> None:
+        """Say that a hook raised, the first time that one of them does."""
         if self._reported:
             return
         self._reported = True
@@ -205,6 +206,11 @@ class Watch:
 
     def __init__(self, watchers: Sequence[Watcher], model: Model) -> None:
         self._watchers = watchers
+        self._rewrite_hooks = [
+            (watcher, watcher.hooks["on_rewrite"])
+            for watcher in watchers
+            if "on_rewrite" in watcher.hooks
+        ]
         self._model = model
 
     def _looking(self, hook: str) -> AbstractContextManager[None]:
@@ -260,9 +266,23 @@ class Watch:
                 _all(self._watchers, "on_skip", self._model, info, decision)
 
     def rewrote(self, info: PassInfo, record: RewriteRecord) -> None:
-        """Tell of one rewrite."""
-        with self._looking("on_rewrite"):
-            _all(self._watchers, "on_rewrite", self._model, info, record)
+        """Tell of one rewrite: as `_all` does, but a run makes thousands of them."""
+        journal = self._model.journal
+        meant: BaseException | None = None
+        before, journal.frozen = journal.frozen, "an on_rewrite hook is looking at it"
+        try:
+            for watcher, hook in self._rewrite_hooks:
+                try:
+                    hook(self._model, info, record)
+                except BaseException as error:  # noqa: BLE001 - reported, or raised at the end
+                    if isinstance(error, Exception) and not isinstance(error, TieredError):
+                        watcher.report_once("on_rewrite", error)
+                    else:
+                        meant = meant or error
+        finally:
+            journal.frozen = before
+        if meant is not None:
+            raise meant
 
     def result(self, result: PassResult) -> None:
         """Tell what came of one decision."""
@@ -273,4 +293,4 @@ class Watch:
     @property
     def wants_rewrites(self) -> bool:
         """Tell whether an instrument listens to rewrites."""
-        return any("on_rewrite" in watcher.hooks for watcher in self._watchers)
+        return bool(self._rewrite_hooks)

@@ -1,8 +1,8 @@
-"""The primitives that edit nodes: each keeps NodeProto, links, networkx and journal in step."""
+"""The primitives that add, remove and move nodes: all that knows of them stays in step."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import onnx
@@ -89,7 +89,7 @@ def _new_outputs(node: Node, outputs: Sequence[str | Value]) -> list[Value | Non
             value._type = NOT_INFERRED
         else:
             value = output
-            _check_detached(value, node)
+            check_detached(value, node)
         check_free(graph, value.name)
         value.producer, value.index = node, index
         values.append(value)
@@ -116,7 +116,7 @@ def append_node(graph: Graph, node: Node) -> None:
     graph._log(Edit.ADD_NODE, node)
 
 
-def _check_detached(value: Value, node: Node) -> None:
+def check_detached(value: Value, node: Node) -> None:
     """Hold a value that a node will compute against having another source."""
     if value.graph is not None or value._tensor is not None:
         raise ModelError(f"{value!r} has a source already: {node.label!r} cannot be it")
@@ -186,184 +186,6 @@ def leave(graph: Graph, value: Value) -> None:
     graph.model.names.release(value.name)
 
 
-def set_input(graph: Graph, node: Node, index: int, value: Value | None) -> None:
-    """Make input `index` read another value; None leaves it absent."""
-    before = node._inputs[index]
-    if before is value:
-        return
-    _check_visible(node, value)
-    graph._log(Edit.SET_INPUT, node, index, before, value)
-    graph._write_input(node, index, value)
-
-
-def _check_visible(node: Node, value: Value | None) -> None:
-    if value is None or value.graph is node.graph:
-        return
-    if not node.owner.sees(value):
-        raise ModelError(f"node {node.label!r} cannot read {value!r}, which it does not see")
-
-
-def write_input(graph: Graph, node: Node, index: int, value: Value | None) -> None:
-    before = node._inputs[index]
-    if before is not None:
-        links.drop_use(before, node, index)
-    node._inputs[index] = value
-    if value is None:
-        node.proto.input[index] = ""
-    else:
-        node.proto.input[index] = value.name
-        links.add_use(value, node, index)
-    assert node.graph is not None
-    node.graph._order = None
-
-
-def set_inputs(graph: Graph, node: Node, inputs: Sequence[Value | None]) -> None:
-    """Give the node other inputs, also more or fewer of them."""
-    for value in inputs:
-        _check_visible(node, value)
-    graph._log(Edit.SET_INPUTS, node, list(node._inputs), node.proto)
-    proto = _copy(node.proto)
-    del proto.input[:]
-    proto.input.extend("" if value is None else value.name for value in inputs)
-    graph._write_inputs(node, list(inputs), proto)
-
-
-def write_inputs(
-    graph: Graph, node: Node, inputs: list[Value | None], proto: onnx.NodeProto
-) -> None:
-    links.unlink_inputs(node)
-    node._inputs = inputs
-    node.proto = proto
-    node.forget_attributes()
-    links.link_inputs(node)
-    assert node.graph is not None
-    node.graph._order = None
-
-
-def drop_outputs(graph: Graph, node: Node, indices: Iterable[int]) -> None:
-    """Make unused outputs absent; those at the end are cut off.
-
-    Raises:
-        ModelError: one of them is still read.
-    """
-    outputs = list(node._outputs)
-    for index in indices:
-        outputs[index] = None
-    while outputs and outputs[-1] is None:
-        outputs.pop()
-    graph.set_outputs(node, outputs)
-
-
-def set_outputs(graph: Graph, node: Node, outputs: Sequence[Value | None]) -> None:
-    """Give the node other outputs: its own at their places, detached values at new ones, or None.
-
-    Raises:
-        ModelError: one that goes is still read, or one that comes has another source or place.
-    """
-    before, after = node._outputs, list(outputs)
-    for value in before:
-        if value is not None and value not in after and value.is_used:
-            raise ModelError(f"output {value.name!r} of node {node.label!r} is used")
-    for index, value in enumerate(after):
-        if value is None or (index < len(before) and before[index] is value):
-            continue
-        _check_detached(value, node)
-        check_free(graph, value.name)
-    if after == before:
-        return
-    graph._log(Edit.SET_OUTPUTS, node, before, node.proto)
-    proto = _copy(node.proto)
-    del proto.output[:]
-    proto.output.extend("" if value is None else value.name for value in after)
-    graph._write_outputs(node, after, proto)
-
-
-def write_outputs(
-    graph: Graph, node: Node, outputs: list[Value | None], proto: onnx.NodeProto
-) -> None:
-    for value in node._outputs:
-        if value is not None and value not in outputs:
-            graph._leave(value)
-            value.producer = None
-    for index, value in enumerate(outputs):
-        if value is not None and value.graph is None:
-            value.producer, value.index = node, index
-            graph._enter(value)
-    node._outputs = outputs
-    node.proto = proto
-    node.forget_attributes()
-
-
-def exchange_outputs(graph: Graph, one: Node, index: int, other: Node, place: int) -> None:
-    """Let two nodes of the graph swap an output: users, names and types stay with the values."""
-    for node, at in ((one, index), (other, place)):
-        if node.graph is not graph or node._outputs[at] is None:
-            raise ModelError(f"node {node.label!r} has no output {at} to exchange")
-    if one._outputs[index] is other._outputs[place]:
-        return
-    graph._log(Edit.EXCHANGE_OUTPUTS, one, index, other, place)
-    graph._write_exchanged(one, index, other, place)
-
-
-def write_exchanged(graph: Graph, one: Node, index: int, other: Node, place: int) -> None:
-    first, second = one._outputs[index], other._outputs[place]
-    assert first is not None
-    assert second is not None
-    with links.unlinked(first, second):
-        for node, at, value in ((one, index, second), (other, place, first)):
-            node._outputs[at] = value
-            node.proto.output[at] = value.name
-            value.producer, value.index = node, at
-    graph._order = None
-
-
-def set_attribute(graph: Graph, node: Node, name: str, value: Any) -> None:
-    """Write an attribute; None removes it."""
-    proto = _copy(node.proto)
-    for index, attribute in enumerate(proto.attribute):
-        if attribute.name == name:
-            del proto.attribute[index]
-            break
-    if value is not None:
-        proto.attribute.append(encode_attribute(name, value, node.schema))
-    graph._set_proto(node, proto)
-
-
-def set_metadata(graph: Graph, node: Node, entries: Mapping[str, str]) -> None:
-    """Write the node's metadata_props."""
-    proto = _copy(node.proto)
-    del proto.metadata_props[:]
-    for key, text in entries.items():
-        proto.metadata_props.add(key=key, value=text)
-    graph._set_proto(node, proto)
-
-
-def set_proto(graph: Graph, node: Node, proto: onnx.NodeProto) -> None:
-    graph._log(Edit.SET_PROTO, node, node.proto)
-    node.proto = proto
-    node.forget_attributes()
-
-
-def rename_node(graph: Graph, node: Node, name: str) -> None:
-    """Give the node another name."""
-    if node.proto.name == name:
-        return
-    graph._log(Edit.RENAME_NODE, node, node.proto)
-    proto = _copy(node.proto)
-    proto.name = name
-    graph._write_named(node, proto)
-
-
-def write_named(graph: Graph, node: Node, proto: onnx.NodeProto) -> None:
-    names = graph.model.node_names
-    if node.proto.name:
-        names.release(node.proto.name)
-    node.proto = proto
-    node.forget_attributes()
-    if proto.name:
-        names.take(proto.name)
-
-
 def move_node(graph: Graph, node: Node, target: Graph) -> None:
     """Move a node into another graph, which sees all it reads and is seen by its users.
 
@@ -381,8 +203,20 @@ def move_node(graph: Graph, node: Node, target: Graph) -> None:
     for value in node._outputs:
         if value is not None:
             check_move(value, target)
+    for name in _names_below(node):
+        if not graph.model.names.is_unique(name) and target.value(name) is not None:
+            raise ModelError(f"a body of node {node.label!r} would hide {name!r} of {target!r}")
     graph._log(Edit.MOVE_NODE, node, node.owner)
     node.owner._write_graph(node, target)
+
+
+def _names_below(node: Node) -> Iterator[str]:
+    """Yield the names of all values in the bodies of a node."""
+    pending = list(node.bodies)
+    while pending:
+        body = pending.pop()
+        yield from body._values
+        pending += [inner for owner in body._owners.values() for inner in owner.bodies]
 
 
 def check_move(value: Value, target: Graph) -> None:
@@ -401,9 +235,3 @@ def write_graph(graph: Graph, node: Node, target: Graph) -> None:
     with links.unlinked(*(value for value in node._outputs if value is not None)):
         graph._detach(node)
         target._attach(node)
-
-
-def _copy(proto: onnx.NodeProto) -> onnx.NodeProto:
-    copy = onnx.NodeProto()
-    copy.CopyFrom(proto)
-    return copy

@@ -14,14 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import onnx
 
 from tiered.errors import ModelError
-from tiered.graph.form_table import (
-    CHANGES,
-    Change,
-    Form,
-    NoEquivalentForm,
-    detached,
-    says_the_same,
-)
+from tiered.graph.form import Change, Form, NoEquivalentForm, detached, says_the_same
+from tiered.graph.form_table import CHANGES
 from tiered.graph.schema import Schema, decode_attribute, default_of, input_names, schema_of
 from tiered.graph.types import TensorType
 from tiered.graph.value import Value

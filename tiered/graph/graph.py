@@ -17,6 +17,7 @@ from tiered.errors import ModelError
 from tiered.graph import (
     edit_interface,
     edit_nodes,
+    edit_operands,
     edit_values,
     links,
     networks,
@@ -221,26 +222,26 @@ class Graph:
     add_node = edit_nodes.add_node
     append_node = edit_nodes.append_node
     remove_node = edit_nodes.remove_node
-    set_input = edit_nodes.set_input
-    set_inputs = edit_nodes.set_inputs
-    drop_outputs = edit_nodes.drop_outputs
-    set_outputs = edit_nodes.set_outputs
-    exchange_outputs = edit_nodes.exchange_outputs
-    set_attribute = edit_nodes.set_attribute
-    set_metadata = edit_nodes.set_metadata
-    rename_node = edit_nodes.rename_node
+    set_input = edit_operands.set_input
+    set_inputs = edit_operands.set_inputs
+    drop_outputs = edit_operands.drop_outputs
+    set_outputs = edit_operands.set_outputs
+    exchange_outputs = edit_operands.exchange_outputs
+    set_attribute = edit_operands.set_attribute
+    set_metadata = edit_operands.set_metadata
+    rename_node = edit_operands.rename_node
     move_node = edit_nodes.move_node
     _insert = edit_nodes.insert
     _attach = edit_nodes.attach
     _detach = edit_nodes.detach
     _enter = edit_nodes.enter
     _leave = edit_nodes.leave
-    _write_input = edit_nodes.write_input
-    _write_inputs = edit_nodes.write_inputs
-    _write_outputs = edit_nodes.write_outputs
-    _write_exchanged = edit_nodes.write_exchanged
-    _set_proto = edit_nodes.set_proto
-    _write_named = edit_nodes.write_named
+    _write_input = edit_operands.write_input
+    _write_inputs = edit_operands.write_inputs
+    _write_outputs = edit_operands.write_outputs
+    _write_exchanged = edit_operands.write_exchanged
+    _set_proto = edit_operands.set_proto
+    _write_named = edit_operands.write_named
     _write_graph = edit_nodes.write_graph
 
     rename_value = edit_values.rename_value
@@ -284,6 +285,7 @@ class Graph:
     assign = surgery.assign
     insert_before = surgery.insert_before
     insert_after = surgery.insert_after
+    clone = surgery.clone
     connect = surgery.connect
     join = surgery.join
     bypass = surgery.bypass

@@ -16,7 +16,7 @@ from tiered.graph.calls import expanded_size, recursive_functions
 from tiered.graph.export import export_model, export_node
 from tiered.graph.journal import dirty_nodes
 from tiered.graph.schema import schema_of
-from tiered.graph.shape_rules import Refiner
+from tiered.graph.shape_rules import Refiner, complete_shape
 from tiered.graph.type_rules import has_type_rule, ruled_types
 from tiered.graph.types import (
     ValueType,
@@ -74,13 +74,15 @@ def infer_node(node: Node) -> None:
     missing = [output for output in node._outputs if output and output._type is NOT_INFERRED]
     if not missing:
         return
-    inferred = _infer_outputs(node)
+    inferred = infer_outputs(node)
     for output in missing:
         declared = None if output.declared is None else read_type(output.declared.type)
         output._type = believed_type(declared, inferred.get(output.name))
+    complete_shape(node)
 
 
-def _infer_outputs(node: Node) -> Mapping[str, ValueType | None]:
+def infer_outputs(node: Node) -> Mapping[str, ValueType | None]:
+    """Return the types of a node's outputs by name, as its operands are now."""
     if node.op_type == "Constant":
         tensor = node.constant_tensor()
         kind = None if tensor is None else tensor_type(tensor.dtype, tensor.shape)
@@ -143,7 +145,7 @@ def infer_model(model: Model) -> None:
             if value._type is NOT_INFERRED and not _is_being_built(value.producer):
                 value._type = None if value.declared is None else read_type(value.declared.type)
     order = [node for graph in model.graphs() for node in graph.topological_order()]
-    Refiner(model, _infer_outputs, _write_type).run(order, inferred=True)
+    Refiner(model, infer_outputs, _write_type).run(order, inferred=True)
 
 
 def _is_being_built(node: Node | None) -> bool:
@@ -238,7 +240,7 @@ def refresh_types(model: Model) -> None:
         pending = [node for graph in model.graphs() for node in graph.nodes]
     else:
         pending = dirty_nodes(journal.since(stamp.length))
-    Refiner(model, _infer_outputs, _state_type).run(pending, inferred=False)
+    Refiner(model, infer_outputs, _state_type).run(pending, inferred=False)
     model.types_stamp = journal.stamp()
 
 

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tiered.graph.inference import infer_outputs
 from tiered.graph.links import build_dag, slot_order
 from tiered.graph.ordering import producers, sort_nodes
+from tiered.graph.types import TensorType, tensor_type
 from tiered.graph.value import SLOT_BITS, Value
 
 if TYPE_CHECKING:
@@ -46,6 +48,40 @@ def violations(model: Model) -> Iterator[str]:
         yield "the names that are taken differ from those of the values"
     if model.node_names._taken != dict(node_names):
         yield "the node names that are taken differ from those of the nodes"
+
+
+def type_violations(model: Model) -> Iterator[str]:
+    """Yield a sentence for each type that contradicts what the operands say now.
+
+    Edits that keep the meaning of a model keep its types. Where the file declares a type it may
+    have been wrong before, and is not looked at.
+    """
+    for graph in model.graphs():
+        for value in graph.initializers:
+            tensor, kind = value.tensor, value.type
+            if tensor is not None and kind != tensor_type(tensor.dtype, tensor.shape):
+                yield f"initializer {value.name!r} is {tensor.dtype} {tensor.shape}, not {kind}"
+        for node in graph.nodes:
+            found = infer_outputs(node)
+            for output in node._outputs:
+                if output is None or output.declared is not None:
+                    continue
+                now = found.get(output.name)
+                if _contradict(output._type, now):
+                    yield f"output {output.name!r} of {node.label!r} is {now}, not {output._type}"
+
+
+def _contradict(one: object, other: object) -> bool:
+    if not isinstance(one, TensorType) or not isinstance(other, TensorType):
+        return False
+    if one.dtype != other.dtype:
+        return True
+    if one.shape is None or other.shape is None:
+        return False
+    pairs = zip(one.shape, other.shape, strict=False)
+    return len(one.shape) != len(other.shape) or any(
+        isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs
+    )
 
 
 def _values(graph: Graph) -> Iterator[Value]:

@@ -185,12 +185,4 @@ def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
     for value in values:
         if value.producer is not None:
             found[value.producer] = None
-    return [node for node in found if _is_live(node)]
-
-
-def _is_live(node: Node) -> bool:
-    """Tell whether a node is in its model; one in a body of a removed node is not."""
-    graph = node.graph
-    while graph is not None and graph.owner is not None:
-        graph = graph.owner.graph
-    return graph is not None
+    return [node for node in found if node.is_live]

@@ -269,15 +269,20 @@ class Model:
 
         check_model(self)
 
-    def check_view(self) -> None:
+    def check_view(self, *, types: bool = False) -> None:
         """Prove the invariants of the view: links, indices, names, networkx agree with the protos.
+
+        Args:
+            types: prove too that no type contradicts the operands it comes from.
 
         Raises:
             AssertionError: one does not hold, which is a bug in tiered.
         """
-        from tiered.graph.invariants import violations
+        from tiered.graph.invariants import type_violations, violations
 
         broken = list(violations(self))
+        if types and not broken:
+            broken = list(type_violations(self))
         assert not broken, "; ".join(broken)
 
     # --- history ----------------------------------------------------------------------------------

@@ -137,6 +137,14 @@ class Node:
         return any(value is not None and value.is_used for value in self._outputs)
 
     @property
+    def is_live(self) -> bool:
+        """Tell whether the node is in its model: not removed, nor in a body of a removed node."""
+        graph = self.graph
+        while graph is not None and graph.owner is not None:
+            graph = graph.owner.graph
+        return graph is not None
+
+    @property
     def is_pinned(self) -> bool:
         """Tell whether training info or a quantization annotation speaks of an output by name."""
         return any(value is not None and value.pins > 0 for value in self._outputs)

@@ -22,11 +22,28 @@ def replace_uses(graph: Graph, old: Value, new: Value, *, since: int | None = No
     """
     if old is new:
         return
-    for node, slot in old.users:
-        if since is None or node.id < since:
-            graph.set_input(node, slot, new)
+    users = [use for use in old.users if since is None or use.node.id < since]
+    scalar = _scalar(new) if any(_is_range(node) for node, _ in users) else new
+    for node, slot in users:
+        graph.set_input(node, slot, scalar if _is_range(node) else new)
     for user in dict.fromkeys(old.output_of):
         _replace_output(user, old, new)
+
+
+def _is_range(node: Node) -> bool:
+    return node.op_type == "Range" and not node.domain
+
+
+def _scalar(value: Value) -> Value:
+    """Return what a Range may read for a value: for a constant list of one number, that number.
+
+    ONNX's own function of AffineGrid gives it such lists, which onnxruntime takes as long as it
+    does not know that they are constant.
+    """
+    tensor = value.tensor
+    if tensor is None or tensor.is_sparse or tensor.size != 1 or not tensor.shape:
+        return value
+    return value.owner.constant(Tensor.of(tensor.numpy().reshape(())), value.name)
 
 
 def _replace_output(graph: Graph, old: Value, new: Value) -> None:

@@ -55,7 +55,7 @@ class Refiner:
         queue = deque(nodes)
         while queue:
             node = queue.popleft()
-            if node.graph is None:
+            if not node.is_live:
                 continue
             for value in self._refine(node, inferred=inferred):
                 self._forget_below(value)
@@ -168,6 +168,23 @@ def own_shape(node: Node) -> Sequence[Size | None] | None:
         return rule(node)
     except (IndexError, ValueError, TypeError):
         return None
+
+
+def complete_shape(node: Node) -> None:
+    """Fill in the dims of a first output that onnx left open, as far as the rules here tell."""
+    value = node._outputs[0] if node._outputs else None
+    kind = None if value is None else value._type
+    if value is None or not isinstance(kind, TensorType) or not _is_vague(value):
+        return
+    own = own_shape(node)
+    if own is None or (kind.shape is not None and len(kind.shape) != len(own)):
+        return
+    dims = node.owner.model.dims
+    known = kind.shape or (None,) * len(own)
+    shape = tuple(
+        dims.dim(size) if dim is None else dim for dim, size in zip(known, own, strict=True)
+    )
+    value._type = tensor_type(kind.dtype, shape)
 
 
 def _is_vague(value: Value, passed_on: Container[Dim] = ()) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import onnx
 
 from tiered.errors import ModelError
 from tiered.graph.tensor import Tensor
@@ -69,6 +70,21 @@ def insert_after(graph: Graph, new: Node, node: Node, index: int = 0) -> Value:
 def _check_bare(graph: Graph, new: Node) -> None:
     if new.owner is not graph or new._inputs or new._outputs:
         raise ModelError(f"node {new.label!r} must be in {graph!r}, without inputs and outputs")
+
+
+def clone(graph: Graph, node: Node) -> Node:
+    """Add a node with the operator and attributes of another, but without inputs and outputs.
+
+    Raises:
+        ModelError: it has bodies, which mean nothing without what they read: see `copy_nodes`.
+    """
+    if node.bodies:
+        raise ModelError(f"node {node.label!r} has bodies: it is copied by copy_nodes")
+    proto = onnx.NodeProto()
+    proto.CopyFrom(node.proto)
+    del proto.input[:], proto.output[:]
+    proto.name = graph.model.node_names.fresh(node.name or node.op_type)
+    return graph._insert(proto, (), 0)
 
 
 def connect(

@@ -7,8 +7,8 @@
     register_type_rule("Gelu", "com.microsoft", gelu)
 
 A rule reads the types of the operands (`value.type`, `value.shape`, `value.elements`) and returns
-the type of the first output, or a sequence with the types of several. None means: not known. What
-the user declared stays, as far as the rule does not contradict it.
+the type of the first output, or a sequence with the types of several. None means: not known, and
+what the file declares stays.
 """
 
 from __future__ import annotations

@@ -6,9 +6,8 @@ stays true when the node is edited, renamed or removed later.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import onnx
 
@@ -19,8 +18,13 @@ if TYPE_CHECKING:
     from tiered.graph import Node, Value
 
 
-@dataclass(frozen=True, slots=True)
-class NodeState:
+# A look-up of a member costs more than the comparison with it.
+_ADD_NODE, _REMOVE_NODE, _SET_INPUT = Edit.ADD_NODE, Edit.REMOVE_NODE, Edit.SET_INPUT
+_ADD_CONSTANT, _REMOVE_CONSTANT = Edit.ADD_CONSTANT, Edit.REMOVE_CONSTANT
+_RENAME_VALUE = Edit.RENAME_VALUE
+
+
+class NodeState(NamedTuple):
     """A node at one moment; `id` is its serial number in the model, which it keeps for life."""
 
     id: int
@@ -35,8 +39,7 @@ class NodeState:
         return f"[{self.label}] {outputs} = {self.op_type} ({inputs})"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """A node before and after edits; None where it was not there."""
 
     before: NodeState | None
@@ -51,84 +54,108 @@ class _Past:
     def __init__(self, node: Node) -> None:
         self.node = node
         self.is_there = node.graph is not None
-        self.inputs = list(node._inputs)
-        self.outputs = list(node._outputs)
+        # Replaced, never written to, when an edit is wound back.
+        self.inputs: Sequence[Value | None] = node._inputs
+        self.outputs: Sequence[Value | None] = node._outputs
         self.proto = node.proto
 
 
 class Rewind:
     """Edits that are just made, wound back: the nodes that they touched, and their values' names.
 
+    Every rewrite of a traced run comes through here, so it does no more than it must.
+
     Args:
         entries: the newest entries of the journal.
+
+    Attributes:
+        added, removed: the names of the initializers that came and went.
     """
 
     def __init__(self, entries: Sequence[Entry]) -> None:
-        self.nodes: dict[Node, _Past] = {}
-        self._names: dict[Value, str] = {}
+        # By serial number.
+        self.nodes: dict[int, _Past] = {}
+        self._names: dict[int, str] = {}
+        self.added: list[str] = []
+        self.removed: list[str] = []
+        nodes = self.nodes
         for entry in reversed(entries):
             edit, subject = entry[0], entry[1]
-            if edit in NODE_EDITS:
-                self._rewind_node(edit, subject, entry)
-            elif edit is Edit.RENAME_VALUE:
-                self._names[subject] = entry[2]
+            if edit is _SET_INPUT:
+                past = nodes.get(subject.id)
+                if past is None:
+                    past = nodes[subject.id] = _Past(subject)
+                inputs = list(past.inputs)
+                inputs[entry[2]] = entry[3]
+                past.inputs = inputs
+            elif edit is _ADD_NODE:
+                self._past(subject).is_there = False
+            elif edit is _REMOVE_NODE:
+                self._past(subject).is_there = True
+            elif edit is _RENAME_VALUE:
+                self._names[subject.id] = entry[2]
                 if subject.producer is not None:
                     self._past(subject.producer)
                 for user in subject._users.values():
                     self._past(user)
+            elif edit is _ADD_CONSTANT:
+                self.added.append(subject.name)
+            elif edit is _REMOVE_CONSTANT:
+                self.removed.append(subject.name)
+            elif edit in NODE_EDITS:
+                self._rewind_node(edit, self._past(subject), entry)
 
     def _past(self, node: Node) -> _Past:
-        past = self.nodes.get(node)
+        past = self.nodes.get(node.id)
         if past is None:
-            past = self.nodes[node] = _Past(node)
+            past = self.nodes[node.id] = _Past(node)
         return past
 
-    def _rewind_node(self, edit: Edit, node: Node, entry: Entry) -> None:
-        past = self._past(node)
-        match edit:
-            case Edit.ADD_NODE:
-                past.is_there = False
-            case Edit.REMOVE_NODE:
-                past.is_there = True
-            case Edit.SET_INPUT:
-                past.inputs[entry[2]] = entry[3]
-            case Edit.SET_INPUTS:
-                past.inputs, past.proto = list(entry[2]), entry[3]
-            case Edit.SET_OUTPUTS:
-                past.outputs, past.proto = list(entry[2]), entry[3]
-            case Edit.SET_PROTO | Edit.RENAME_NODE:
-                past.proto = entry[2]
-            case Edit.EXCHANGE_OUTPUTS:
-                other, index, place = self._past(entry[3]), entry[2], entry[4]
-                swapped = past.outputs[index], other.outputs[place]
-                other.outputs[place], past.outputs[index] = swapped
-            case _:
-                pass  # MOVE_NODE: the graph of a node is no part of its state
+    def _rewind_node(self, edit: Edit, past: _Past, entry: Entry) -> None:
+        if edit is Edit.SET_INPUTS:
+            past.inputs, past.proto = entry[2], entry[3]
+        elif edit is Edit.SET_OUTPUTS:
+            past.outputs, past.proto = entry[2], entry[3]
+        elif edit in (Edit.SET_PROTO, Edit.RENAME_NODE):
+            past.proto = entry[2]
+        elif edit is Edit.EXCHANGE_OUTPUTS:
+            other, index, place = self._past(entry[3]), entry[2], entry[4]
+            mine, theirs = list(past.outputs), list(other.outputs)
+            mine[index], theirs[place] = theirs[place], mine[index]
+            past.outputs, other.outputs = mine, theirs
+        # MOVE_NODE: the graph of a node is no part of its state.
 
-    def changes(self) -> Iterable[Change]:
+    def changes(self) -> Iterator[Change]:
         """Yield what became of each node, in the order of their serial numbers."""
-        for node in sorted(self.nodes, key=lambda node: node.id):
-            past = self.nodes[node]
-            before = self._state(past) if past.is_there else None
-            after = state_of(node) if node.graph is not None else None
-            if before != after or (before is not None and past.proto is not node.proto):
-                yield Change(before, after)
-
-    def _name(self, value: Value | None) -> str:
-        return "" if value is None else self._names.get(value, value.name)
-
-    def _state(self, past: _Past) -> NodeState:
-        return NodeState(
-            past.node.id,
-            _operator(past.node),
-            _label(past.proto.name, outputs := tuple(map(self._name, past.outputs))),
-            tuple(map(self._name, past.inputs)),
-            outputs,
-        )
+        nodes, names = self.nodes, self._names
+        for serial in sorted(nodes) if len(nodes) > 1 else nodes:
+            past = nodes[serial]
+            node = past.node
+            if node.graph is None:
+                if past.is_there:
+                    inputs = _names_of(past.inputs, names)
+                    outputs = _names_of(past.outputs, names)
+                    yield _new_change((_state(node, past.proto.name, inputs, outputs), None))
+                continue
+            now, made, label = node._inputs, node._outputs, node.proto.name
+            inputs, outputs = _names_of(now, _NO_NAMES), _names_of(made, _NO_NAMES)
+            if not past.is_there:
+                yield _new_change((None, _state(node, label, inputs, outputs)))
+                continue
+            is_same = past.inputs is now and not names
+            before = inputs if is_same else _names_of(past.inputs, names)
+            is_same = past.outputs is made and not names
+            wrote = outputs if is_same else _names_of(past.outputs, names)
+            if before == inputs and wrote == outputs and past.proto is node.proto:
+                continue
+            was = label if past.proto is node.proto else past.proto.name
+            states = _state(node, was, before, wrote), _state(node, label, inputs, outputs)
+            yield _new_change(states)
 
     def texts(self) -> Iterable[tuple[Node, str, str]]:
         """Yield each changed node with its text before and after; "" where it was not there."""
-        for node, past in self.nodes.items():
+        for past in self.nodes.values():
+            node = past.node
             before = proto_text(self._proto(past)) if past.is_there else ""
             after = node_text(node) if node.graph is not None else ""
             if before != after:
@@ -138,29 +165,30 @@ class Rewind:
         proto = onnx.NodeProto()
         proto.CopyFrom(past.proto)
         del proto.input[:]
-        proto.input.extend(map(self._name, past.inputs))
+        proto.input.extend(_names_of(past.inputs, self._names))
         del proto.output[:]
-        proto.output.extend(map(self._name, past.outputs))
+        proto.output.extend(_names_of(past.outputs, self._names))
         return proto
 
 
-def changes_of(entries: Sequence[Entry]) -> tuple[Change, ...]:
-    """Return what the newest entries of a journal did to nodes."""
-    return tuple(Rewind(entries).changes())
+_new_state, _new_change = NodeState._make, Change._make
+_NO_NAMES: Mapping[int, str] = {}
 
 
-def state_of(node: Node) -> NodeState:
-    """Return a node as it is now."""
-    proto: Any = node.proto
-    outputs = tuple(proto.output)
-    return NodeState(
-        node.id, _operator(node), _label(proto.name, outputs), tuple(proto.input), outputs
-    )
+def _names_of(values: Sequence[Value | None], names: Mapping[int, str]) -> tuple[str, ...]:
+    """Return the names of values, those in `names` as they were."""
+    if names:
+        get = names.get
+        return tuple(["" if v is None else get(v.id) or v.name for v in values])
+    if len(values) == 1 and (value := values[0]) is not None:
+        return (value.name,)
+    return tuple(["" if v is None else v.name for v in values])
 
 
-def _operator(node: Node) -> str:
-    return f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-
-
-def _label(name: str, outputs: tuple[str, ...]) -> str:
-    return name or next(filter(None, outputs), "")
+def _state(
+    node: Node, name: str, inputs: tuple[str, ...], outputs: tuple[str, ...]
+) -> NodeState:
+    operator = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+    if not name:
+        name = next(filter(None, outputs), "")
+    return _new_state((node.id, operator, name, inputs, outputs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tiered.instruments.events import Rewrite
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 class Origin:
     """A node, the rewrite that made it, and the nodes that the rewrite made it of.
 
-    A node that no rewrite made is of the file: `rewrite` is None, `sources` is empty.
+    A node that no rewrite made is of the file: `rewrite` is None, `sources` is empty. `removed_by`
+    is the rewrite that took it away, if it is there no more.
     """
 
     label: str
     op_type: str
     rewrite: Rewrite | None = None
     sources: tuple[Origin, ...] = ()
+    removed_by: Rewrite | None = None
 
     def roots(self) -> list[str]:
         """Return the names of the nodes of the file that it came from, each once."""
@@ -47,10 +49,12 @@ class Origin:
 
     def _lines(self, depth: int) -> Iterator[str]:
         what = f"{self.op_type} {self.label!r}".strip()
+        gone = self.removed_by
+        end = f"; removed by {gone.pass_name}, {gone}" if gone is not None else ""
         if self.rewrite is None:
-            yield f"{'  ' * depth}{what}: of the file"
+            yield f"{'  ' * depth}{what}: of the file{end}"
             return
-        yield f"{'  ' * depth}{what}: made by {self.rewrite.pass_name}, {self.rewrite}"
+        yield f"{'  ' * depth}{what}: made by {self.rewrite.pass_name}, {self.rewrite}{end}"
         for source in self.sources:
             yield from source._lines(depth + 1)
 
@@ -74,6 +78,11 @@ def origin_of(node: Node | str, rewrites: Sequence[Rewrite]) -> Origin:
         for state in rewrite.after:
             if state.label == node:
                 return _origin(state.id, node, state.op_type, makers, None)
+        for change in rewrite.changes:
+            gone = change.before if change.after is None else None
+            if gone is not None and gone.label == node:
+                found = _origin(gone.id, node, gone.op_type, makers, None)
+                return replace(found, removed_by=rewrite)
     return Origin(node, "")
 
 

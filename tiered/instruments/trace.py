@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tiered.errors import UsageError
-from tiered.graph.journal import Edit
 from tiered.instruments import trace_files
-from tiered.instruments.changes import changes_of
+from tiered.instruments.changes import Rewind
 from tiered.instruments.events import Rewrite, Span
 from tiered.instruments.origin import Origin, origin_of
 from tiered.instruments.stacks import Stacks
@@ -83,12 +82,7 @@ class Trace:
         span = self._open.top(model)
         if span is None:
             return
-        added, removed = [], []
-        for entry in record.edits:
-            if entry[0] is Edit.ADD_CONSTANT:
-                added.append(entry[1].name)
-            elif entry[0] is Edit.REMOVE_CONSTANT:
-                removed.append(entry[1].name)
+        rewind = Rewind(record.edits)
         span.rewrites.append(
             Rewrite(
                 record.number,
@@ -96,9 +90,9 @@ class Trace:
                 record.law,
                 record.graph.name,
                 record.node_name,
-                changes_of(record.edits),
-                tuple(added),
-                tuple(removed),
+                tuple(rewind.changes()),
+                tuple(rewind.added),
+                tuple(rewind.removed),
                 time.perf_counter() - self._began,
             )
         )

@@ -6,8 +6,10 @@ from typing import Any
 
 from tiered.control.report import PassResult
 from tiered.passes.base import Pass
+from tiered.passes.classes import NodeMapPass, PassBase, PassLike
 from tiered.passes.decorators import Declared, function_pass, module_pass, rewrite
 from tiered.passes.kinds import FunctionPass, ModulePass, RewritePass
+from tiered.passes.lifted import ProtoPass, proto_pass
 from tiered.registry import PassInfo, registry
 from tiered.rewrite import Skip
 
@@ -15,9 +17,13 @@ __all__ = [
     "Declared",
     "FunctionPass",
     "ModulePass",
+    "NodeMapPass",
     "Pass",
+    "PassBase",
     "PassInfo",
+    "PassLike",
     "PassResult",
+    "ProtoPass",
     "RewritePass",
     "Skip",
     "function_pass",
@@ -25,6 +31,7 @@ __all__ = [
     "get_registered_passes",
     "module_pass",
     "pass_names",
+    "proto_pass",
     "register",
     "rewrite",
 ]

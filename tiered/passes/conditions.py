@@ -64,6 +64,9 @@ class Conditions:
             raise PostconditionError(f"{name} ensures {label_of(self.ensures)}: {verdict}")
 
 
+NO_CONDITIONS = Conditions()
+
+
 def _verdict(
     condition: Condition,
     subject: Graph | Model,
@@ -72,7 +75,7 @@ def _verdict(
     promise: str,
 ) -> object:
     what = f"{promise} {label_of(condition)}"
-    model = subject.model if isinstance(subject, Graph) else subject
+    model: Any = getattr(subject, "model", subject)
     try:
         with looking(model, f"{label_of(condition)} is checking it"):
             verdict = condition(subject, ctx)

@@ -19,6 +19,7 @@ from tiered.control.hooks import Watch
 from tiered.control.report import PassResult, Remark
 from tiered.errors import PassError, PostconditionError, TieredError
 from tiered.graph import Model, Node, RewriteRecord
+from tiered.graph.provenance import write_origins
 from tiered.passes.interrupts import interrupted_between_edits
 from tiered.passes.memory import memory_of
 from tiered.passes.recording import PassRun
@@ -47,6 +48,8 @@ def execute(pass_: Pass, model: Model, ctx: PassContext, place: Place) -> None:
         model.transaction(),
     ):
         Execution(model, context).execute(pass_, place)
+        if context.config["provenance.metadata"] and not pass_.info.analysis:
+            write_origins(model)
         obey()
     if is_bare and not (last := ctx.report.results[-1]).ran:
         # Nobody holds this context, so nobody could ask it why nothing happened.
@@ -230,7 +233,7 @@ class Execution:
             if info.analysis and journal.moved_since(before):
                 raise PassError(f"{info.name} is an analysis, but it edited the model")
             if self._checks_view:
-                self.model.check_view()
+                self.model.check_view(types=True)
         # A rule leaves nothing to do for itself; a function may find more in what it made.
         is_done = info.kind == "rewrite" or not journal.moved_since(before)
         if is_done and gate.refused == refused and gate.is_open:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tiered.graph import Graph, Model
 from tiered.passes.base import Pass
-from tiered.passes.conditions import Conditions
+from tiered.passes.conditions import NO_CONDITIONS, Conditions
 from tiered.passes.recording import PassRun
 from tiered.passes.scoped import OUTSIDE, Allows, Inside, scoped
 from tiered.rewrite import Match, Rule, Skip, apply_rule
@@ -24,7 +24,7 @@ class RewritePass(Pass):
     """One rule, wherever its pattern matches, until it matches nowhere any more."""
 
     rule: Rule
-    conditions: Conditions = field(default_factory=Conditions)
+    conditions: Conditions = NO_CONDITIONS
 
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
         """Apply the rule to what was edited since it last looked."""
@@ -63,7 +63,7 @@ class FunctionPass(Pass):
     """A function of one graph, called with each: the main graph, bodies, local functions."""
 
     function: Callable[..., Any]
-    conditions: Conditions = field(default_factory=Conditions)
+    conditions: Conditions = NO_CONDITIONS
 
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
         """Call the function with every graph that is still there when its turn comes."""
@@ -82,7 +82,7 @@ class ModulePass(Pass):
     """A function of the whole model."""
 
     function: Callable[..., Any]
-    conditions: Conditions = field(default_factory=Conditions)
+    conditions: Conditions = NO_CONDITIONS
 
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
         """Call the function with the model."""

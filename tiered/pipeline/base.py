@@ -14,7 +14,7 @@ from tiered.context import PassContext
 from tiered.control.decision import Decision, Place
 from tiered.errors import PassNotFoundError, UsageError, did_you_mean
 from tiered.options import Option, checked_options
-from tiered.passes import Pass, PassInfo
+from tiered.passes import Pass, PassBase, PassInfo, PassLike
 from tiered.registry import registry
 from tiered.runtime.numerics import Numerics
 
@@ -45,7 +45,7 @@ class Pipeline(Pass):
 
     def _fill(
         self,
-        passes: Iterable[Pass | str],
+        passes: Iterable[PassLike],
         group: str | None,
         unnamed: str,
         options: Sequence[Option],
@@ -68,7 +68,7 @@ class Pipeline(Pass):
         object.__setattr__(self, "group", name)
 
     @abstractmethod
-    def _made_of(self, passes: Iterable[Pass | str], **options: Any) -> Self:
+    def _made_of(self, passes: Iterable[PassLike], **options: Any) -> Self:
         """Return the same kind of pipeline, of the same name, of other passes and options."""
 
     def with_options(self, **options: Any) -> Self:
@@ -140,7 +140,7 @@ class Pipeline(Pass):
 
     # --- edits ------------------------------------------------------------------------------------
 
-    def insert_before(self, target: str, *passes: Pass | str) -> Self:
+    def insert_before(self, target: str, *passes: PassLike) -> Self:
         """Return the pipeline with passes before the target.
 
         Raises:
@@ -148,11 +148,11 @@ class Pipeline(Pass):
         """
         return self._edited(target, lambda found: (*passes, found))
 
-    def insert_after(self, target: str, *passes: Pass | str) -> Self:
+    def insert_after(self, target: str, *passes: PassLike) -> Self:
         """Return the pipeline with passes after the target; raises as `insert_before`."""
         return self._edited(target, lambda found: (found, *passes))
 
-    def replace(self, target: str, *passes: Pass | str) -> Self:
+    def replace(self, target: str, *passes: PassLike) -> Self:
         """Return the pipeline with passes in the place of the target; raises as `insert_before`."""
         return self._edited(target, lambda _: passes)
 
@@ -160,7 +160,7 @@ class Pipeline(Pass):
         """Return the pipeline without the target; raises as `insert_before`."""
         return self._edited(target, lambda _: ())
 
-    def _edited(self, target: str, edit: Callable[[Pass], Iterable[Pass | str]]) -> Self:
+    def _edited(self, target: str, edit: Callable[[Pass], Iterable[PassLike]]) -> Self:
         editor = _Editor(target, edit)
         result = editor.edited(self)
         if not editor.hits:
@@ -185,7 +185,7 @@ class Pipeline(Pass):
 class _Editor:
     """Rebuilds a pipeline with an edit at one target, counting the places of each name."""
 
-    def __init__(self, target: str, edit: Callable[[Pass], Iterable[Pass | str]]) -> None:
+    def __init__(self, target: str, edit: Callable[[Pass], Iterable[PassLike]]) -> None:
         head, _, self.number = target.partition(":")
         self.wanted = _target_names(head)
         self.edit = edit
@@ -193,7 +193,7 @@ class _Editor:
         self.hits = 0
 
     def edited(self, pipeline: PipelineT) -> PipelineT:
-        made: list[Pass | str] = []
+        made: list[PassLike] = []
         for pass_ in pipeline.passes:
             self.seen[pass_.name] += 1
             if pass_.name in self.wanted and self.number in ("", str(self.seen[pass_.name])):
@@ -207,7 +207,7 @@ class _Editor:
 PipelineT = TypeVar("PipelineT", bound=Pipeline)
 
 
-def passes_of(passes: Iterable[Pass | str]) -> tuple[Pass, ...]:
+def passes_of(passes: Iterable[PassLike]) -> tuple[Pass, ...]:
     """Return the passes that passes and text stand for.
 
     Raises:
@@ -227,6 +227,8 @@ def passes_of(passes: Iterable[Pass | str]) -> tuple[Pass, ...]:
             made += parse_elements(item)
         elif isinstance(item, Pass):
             made.append(item)
+        elif isinstance(item, PassBase):
+            made.append(item.as_pass())
         else:
             raise UsageError(f"a pipeline takes passes and their names, not {item!r}")
     return tuple(made)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from tiered.errors import UsageError
 from tiered.graph import Model
+from tiered.graph.fingerprint import fingerprint
 from tiered.options import Option
-from tiered.passes import Pass
+from tiered.passes import PassLike
 from tiered.pipeline.base import Pipeline
 
 if TYPE_CHECKING:
     from tiered.passes.execution import Execution
     from tiered.passes.recording import PassRun
+
+
+_FREE_ROUNDS: Final = 2
+"""Rounds that are not watched for circles: most fixed points are there by then."""
 
 
 class Fixpoint(Pipeline):
@@ -23,7 +28,8 @@ class Fixpoint(Pipeline):
     Args:
         passes: passes or text, as for Sequential.
         max_rounds: how often at most; by default the config option `fixpoint.max_rounds`. Hitting
-            it is a remark which names the passes that still change something.
+            it is a remark which names the passes that still change something. Passes that undo each
+            other are stopped as soon as the model is what it was before, with a remark on them.
         name: what entries call the group.
         opt_level: the level below which the whole group does not run.
 
@@ -40,7 +46,7 @@ class Fixpoint(Pipeline):
 
     def __init__(
         self,
-        passes: Iterable[Pass | str] = (),
+        passes: Iterable[PassLike] = (),
         *,
         max_rounds: int | None = None,
         name: str = "",
@@ -52,17 +58,23 @@ class Fixpoint(Pipeline):
         self._fill(passes, name, "fix", self.OPTIONS, given)
         _check_conflicts(self)
 
-    def _made_of(self, passes: Iterable[Pass | str], **options: Any) -> Self:
+    def _made_of(self, passes: Iterable[PassLike], **options: Any) -> Self:
         return type(self)(passes, **options)
 
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
-        """Run all passes until a round changes nothing."""
+        """Run all passes until a round changes nothing, or until they go round in a circle."""
         rounds = self.options["max_rounds"] or execution.ctx.config["fixpoint.max_rounds"]
         changed: list[str] = []
-        for _ in range(rounds):
+        states = _States()
+        for number in range(rounds):
             changed = []
             for pass_, place in self.places(run.place):
-                changed += execution.execute(pass_, place)
+                made = execution.execute(pass_, place)
+                changed += made
+                if made and number >= _FREE_ROUNDS and (circle := states.add(model, made)):
+                    run.changed += changed
+                    run.say("found", _said_of(circle))
+                    return
             if not changed:
                 return
             run.changed += changed
@@ -72,6 +84,35 @@ class Fixpoint(Pipeline):
     @cached_property
     def text(self) -> str:
         return f"fix{self._options_text()}({self.inner})"
+
+
+class _States:
+    """What the model was after each change, and who made it so."""
+
+    def __init__(self) -> None:
+        self._places: dict[bytes, int] = {}
+        self._makers: list[tuple[str, ...]] = []
+
+    def add(self, model: Model, makers: tuple[str, ...]) -> list[str]:
+        """Note what passes made of the model; return who led back to where it was, or nobody."""
+        self._makers.append(makers)
+        state = fingerprint(model)
+        if state not in self._places:
+            self._places[state] = len(self._makers)
+            return []
+        circle = self._makers[self._places[state] :]
+        return list(dict.fromkeys(name for names in circle for name in names))
+
+
+def _said_of(circle: list[str]) -> str:
+    names = ", ".join(circle[:-1])
+    match len(circle):
+        case 1:
+            return f"no fixed point: {circle[0]} undoes its own changes"
+        case 2:
+            return f"no fixed point: {names} and {circle[-1]} undo each other"
+        case _:
+            return f"no fixed point: {names} and {circle[-1]} lead round in a circle"
 
 
 def _check_conflicts(fixpoint: Fixpoint) -> None:

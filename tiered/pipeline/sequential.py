@@ -11,7 +11,7 @@ from tiered.control.checks import Check, checks_of
 from tiered.errors import PostconditionError, PreconditionError
 from tiered.graph import Model
 from tiered.options import Option
-from tiered.passes import Pass
+from tiered.passes import Pass, PassLike
 from tiered.pipeline.base import Pipeline
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Sequential(Pipeline):
 
     def __init__(
         self,
-        passes: Iterable[Pass | str] = (),
+        passes: Iterable[PassLike] = (),
         *,
         name: str | None = None,
         opt_level: int = 0,
@@ -69,7 +69,7 @@ class Sequential(Pipeline):
         }
         self._fill(passes, name, "sequential", self.OPTIONS, given)
 
-    def _made_of(self, passes: Iterable[Pass | str], **options: Any) -> Self:
+    def _made_of(self, passes: Iterable[PassLike], **options: Any) -> Self:
         return type(self)(passes, name=self.group, **options)
 
     @property

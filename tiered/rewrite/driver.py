@@ -129,7 +129,7 @@ def apply_rule(
     while queue:
         node = queue.popleft()
         queued.discard(node)
-        if node.graph is None:
+        if not node.is_live:
             continue
         mark = model.mark()
         if not run.rewrite(node):
@@ -218,7 +218,7 @@ class _Run:
             node
             for node in seen
             if (node.domain, node.op_type) in keys
-            and node.graph is not None
+            and node.is_live
             and (graphs is None or node.graph in graphs)
         ]
         return sorted(found, key=lambda node: node.id) if len(found) > 1 else found
@@ -281,7 +281,7 @@ class _Run:
             return result
         successors = _successors(self.rule, match, result)
         for root, values in successors:
-            refusal = _cannot_stand_in(root, values)
+            refusal = cannot_stand_in(root, values)
             if refusal is not None:
                 return refusal
         for root, values in successors:
@@ -331,7 +331,7 @@ def _successors(rule: Rule, match: Match, result: Any) -> list[tuple[Node, Value
     return [(root, tuple(values)) for root, values in found.items()]
 
 
-def _cannot_stand_in(node: Node, values: Values) -> Skip | None:
+def cannot_stand_in(node: Node, values: Values) -> Skip | None:
     """Return why values may not take the place of a node's outputs."""
     if node.is_pinned:
         return Skip("training info or an annotation names a value here")

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tiered.graph.value import Value
-from tiered.rewrite.compiler import UNBOUND, Program, Registers
+from tiered.rewrite.compiler import Program
+from tiered.rewrite.layout import UNBOUND, Registers
 from tiered.rewrite.pattern import Chain, Op, Pattern, roots
 from tiered.rewrite.skip import Skip
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tiered.graph.node import Node
 
 IS_OUTPUT = Skip("an inner value is a graph output")
+IS_NAMED = Skip("training info or an annotation names an inner value")
 IS_CAPTURED = Skip("an inner value is captured by a body")
 HAS_OTHER_USER = Skip("an inner value has another user")
 DEPENDS = Skip("one of the nodes depends on another")
@@ -87,7 +89,7 @@ def all_matches(programs: Sequence[Program], node: Node) -> list[Match]:
         match = _match(program, registers)
         if match is not None:
             key = (
-                tuple((at, id(registers[at])) for at, _ in program.ops),
+                tuple((at, id(registers[at])) for at, _ in program.layout.ops),
                 tuple((name, id(value)) for name, value in match.bindings.items()),
             )
             if key not in seen:
@@ -133,7 +135,7 @@ def _match(program: Program, registers: Registers) -> Match | None:
     if bindings is None:
         return None
     nodes: dict[Node, Op | Chain] = {}
-    for register, pattern in program.ops:
+    for register, pattern in program.layout.ops:
         node = registers[register]
         if node is UNBOUND:
             continue
@@ -157,8 +159,10 @@ def obstacle(match: Match) -> Skip | None:
         for value in node._outputs:
             if value is None:
                 continue
-            if value.output_of or value.pins:
+            if value.output_of:
                 return IS_OUTPUT
+            if value.pins:
+                return IS_NAMED
             if value._captures:
                 return IS_CAPTURED
             for user in value._users.values():

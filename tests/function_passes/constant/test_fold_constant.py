@@ -202,6 +202,16 @@ def test_a_dropout_outside_of_training_is_a_computation() -> None:
     )
 
 
+def test_a_range_that_was_given_a_list_of_one_number_gets_the_number() -> None:
+    assert_rewrites(
+        PASS,
+        "(int64[N] x, int64 a) => (int64[M] y) <int64[1] b = {-3}, int64 c = {1}>"
+        " { l = Neg(b) r = Range(a, l, c) y = Concat<axis=0>(x, r) }",
+        "(int64[N] x, int64 a) => (int64[M] y) <int64 l = {3}, int64 c = {1}>"
+        " { r = Range(a, l, c) y = Concat<axis=0>(x, r) }",
+    )
+
+
 def test_one_that_fails_leaves_the_others_to_be_folded() -> None:
     assert_rewrites(
         PASS,

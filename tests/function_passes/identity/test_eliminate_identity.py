@@ -122,3 +122,13 @@ def test_a_value_that_an_annotation_names_stays() -> None:
     annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="s")
     model.graph.quantization_annotation.append(annotation)
     assert_unchanged(PASS, model, because="training info or an annotation names a value here")
+
+
+def test_a_range_that_was_given_a_list_of_one_number_gets_the_number() -> None:
+    assert_rewrites(
+        PASS,
+        "(int64[N] x) => (int64[M] y) <int64 a = {0}, int64[1] b = {3}, int64 c = {1}>"
+        " { l = Identity(b) r = Range(a, l, c) y = Concat<axis=0>(x, r) }",
+        "(int64[N] x) => (int64[M] y) <int64 a = {0}, int64 b = {3}, int64 c = {1}>"
+        " { r = Range(a, b, c) y = Concat<axis=0>(x, r) }",
+    )

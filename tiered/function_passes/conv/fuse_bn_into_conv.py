@@ -132,4 +132,6 @@ def absorb_batch_norm(
         kernel = (grouped * spread).reshape(weight.shape)
     else:
         kernel = weight.astype(np.float64) * factor.reshape(channels, *[1] * (weight.ndim - 1))
-    return kernel.astype(weight.dtype), (factor * (b - m) + t).astype(weight.dtype)
+    with np.errstate(over="ignore"):
+        # What does not fit the dtype becomes infinite, which callers can see.
+        return kernel.astype(weight.dtype), (factor * (b - m) + t).astype(weight.dtype)

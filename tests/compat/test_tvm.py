@@ -1,0 +1,128 @@
+"""TVM's names: what people type by habit works."""
+
+from typing import Any
+
+import onnx
+import pytest
+
+import tiered
+from tests.small import fuse_relu, look, model, ops, proto, registered
+from tiered import Graph, Model
+from tiered.compat import tvm
+from tiered.errors import OptionError, PassNotFoundError, UsageError
+
+
+def test_every_pass_has_a_constructor() -> None:
+    for name in tiered.pass_names():
+        camel = "".join(part.title() for part in name.split("_"))
+        assert getattr(tvm, camel)() == tiered.get_pass(name)
+        assert camel in dir(tvm) or camel.lower() in [entry.lower() for entry in dir(tvm)]
+
+
+def test_tvms_own_names_are_known() -> None:
+    assert tvm.transform.FoldConstant().name == "fold_constant"
+    assert tvm.relay.transform.InferType().name == "infer_shapes"
+    assert tvm.DeadCodeElimination().name == "eliminate_deadend"
+
+
+def test_options_are_given_by_place_or_by_name() -> None:
+    expected = tiered.get_pass("fold_constant", max_growth="2%")
+    assert tvm.FoldConstant("2%") == tvm.FoldConstant(max_growth="2%") == expected
+    with pytest.raises(OptionError, match="has no option 'growth'"):
+        tvm.FoldConstant(growth=1)
+    with pytest.raises(UsageError, match="takes 0 options"):
+        tvm.EliminateIdentity(1)
+
+
+def test_a_name_of_no_pass_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="did you mean 'fold_constant'"):
+        tvm.FoldConstnat()
+    with pytest.raises(AttributeError):
+        tvm.nothing  # noqa: B018 - the point
+
+
+def test_the_context_takes_tvms_arguments() -> None:
+    with (
+        registered(fuse_relu, look),
+        tvm.transform.PassContext(opt_level=3, disabled_pass=["FuseRelu"]) as ctx,
+    ):
+        assert tvm.PassContext.current() is ctx
+        assert ops(tvm.transform.Sequential([fuse_relu, look])(model())).count("Relu") == 2
+        with tvm.PassContext(required_pass=["FuseRelu"]) as inner:
+            assert inner.opt_level == 3
+            assert inner.decide(fuse_relu)
+    with pytest.raises(PassNotFoundError):
+        tvm.PassContext(disabled_pass=["FoldConstnat"])
+    assert tvm.PassContext.list_configs()["verify.seed"] == {"type": "an integer"}
+
+
+def test_build_config_is_deprecated() -> None:
+    with pytest.warns(DeprecationWarning, match="use PassContext"):
+        config = tvm.build_config(opt_level=3, trace=lambda *_: None)
+    assert config.opt_level == 3
+
+
+def test_levels_are_those_of_the_registry() -> None:
+    levels = tvm.OPT_PASS_LEVEL
+    assert levels["FoldConstant"] == tiered.get_pass("fold_constant").info.opt_level
+    assert levels["InferType"] == 0
+    assert "RemoveInitializerFromInput" not in levels
+    with pytest.raises(TypeError):
+        levels["FoldConstant"] = 0  # type: ignore[index]  # the point
+
+
+def test_passes_of_ones_own_have_tvms_signatures() -> None:
+    def renamed(mod: Model, ctx: tiered.PassContext) -> Model:
+        mod.main.rename_node(mod.main.nodes[0], "renamed")
+        return mod
+
+    class Renaming:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def transform_function(self, func: Graph, mod: Model, ctx: Any) -> Graph:
+            assert func is mod.main
+            func.rename_node(func.nodes[0], self.name)
+            return func
+
+    transform = tvm.transform.module_pass(opt_level=2, required=["InferType"])(renamed)
+    Renames = tvm.transform.function_pass(opt_level=1)(Renaming)
+    given = model()
+    assert transform(given).main.nodes[0].name == "renamed"
+    assert transform.info.required == ("InferType",)
+    assert Renames("again")(given).main.nodes[0].name == "again"
+    assert Renames("again").info.opt_level == 1
+    with pytest.raises(UsageError, match="opt_level must be given"):
+        tvm.module_pass(lambda mod, ctx: mod)
+
+
+def test_instruments_have_tvms_names(capsys: pytest.CaptureFixture[str], tmp_path: Any) -> None:
+    @tvm.instrument.pass_instrument
+    class Counts(tvm.PassInstrument):
+        def __init__(self) -> None:
+            self.names: list[str] = []
+
+        def run_before_pass(self, mod: Model, info: tvm.PassInfo) -> None:
+            self.names.append(info.name)
+
+    timing, counts = tvm.PassTimingInstrument(), Counts()
+    with registered(fuse_relu, look):
+        printing = tvm.PassPrintingInstrument(["look"], ["fuse_relu"])
+        dump = tvm.DumpIR(str(tmp_path))
+        with tvm.PassContext(instruments=[timing, counts, printing, dump]):
+            tvm.Sequential([look, fuse_relu], name="both")(proto())
+    assert counts.names == ["both", "look", "fuse_relu"]
+    assert "fuse_relu" in timing.render()
+    said = capsys.readouterr().err
+    assert said.count("# before look") == said.count("# after fuse_relu") == 1
+    assert len(onnx.load(tmp_path / "002-fuse_relu.onnx").graph.node) == 3
+    for everything in (tvm.PrintBeforeAll(), tvm.PrintAfterAll()):
+        with tvm.PassContext(instruments=[everything]):
+            look(model())
+    assert capsys.readouterr().err.count(" look: the model") == 2
+
+
+def test_a_sequential_requires_nothing() -> None:
+    with pytest.raises(UsageError, match="put the passes first"):
+        tvm.Sequential([], required=["InferType"])
+    assert tvm.Sequential([tvm.InferType()], opt_level=3).info.opt_level == 3

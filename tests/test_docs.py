@@ -1,0 +1,32 @@
+"""The snippets of the documentation run, each file from first to last, and print what it says."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+SNIPPET = re.compile(
+    r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
+)
+"""A snippet, and what it is said to print."""
+
+
+@pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda path: str(path.name))
+def test_the_snippets_run(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    space: dict[str, Any] = {"__name__": path.stem}
+    for found in SNIPPET.finditer(text):
+        line = text.count("\n", 0, found.start(1))
+        # Errors then name the line of the document.
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            exec(compile("\n" * line + found[1], str(path), "exec"), space)
+        if found[2] is not None:
+            assert _without_times(said.getvalue()) == _without_times(found[2])
+
+
+def _without_times(text: str) -> str:
+    return re.sub(r"\d+\.\d+ ms", "# ms", text)

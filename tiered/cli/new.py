@@ -1,0 +1,151 @@
+"""`tiered new FOLDER/NAME`: a pass that does nothing yet, and its test, which fails.
+
+In a checkout of tiered the two go where `tiered passes` and pytest find them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Literal
+
+from tiered.cli.terminal import notes, printable, results
+from tiered.errors import UsageError
+
+Kind = Literal["rewrite", "function", "module"]
+
+_PATH = re.compile(r"([a-z][a-z0-9_]*)/([a-z][a-z0-9_]*)")
+_VERBS = (
+    *("bake", "canonicalize", "combine", "convert", "eliminate", "extract", "fold", "fuse"),
+    *("hoist", "infer", "insert", "inline", "lift", "outline", "remove", "replace", "simplify"),
+    "sink",
+)
+
+_REWRITE = '''\
+"""Identity(x)  =>  x: write the law here, before and after"""
+
+from tiered import Graph, Skip, Value, op, rewrite, var
+
+
+@rewrite(op.Identity(var.x), opt_level=None)
+def {name}(graph: Graph, x: Value) -> Value | Skip:
+    """Say in a sentence what it does and why that is right."""
+    if x.shape is None:
+        return Skip("the shape of x is not known")
+    return Skip("it is not written yet")
+'''
+
+_FUNCTION = '''\
+"""What it finds in a graph  =>  what it makes of it"""
+
+from tiered import Graph, PassContext, Skip, function_pass
+
+
+@function_pass(opt_level=None)
+def {name}(graph: Graph, ctx: PassContext) -> None:
+    """Say in a sentence what it does and why that is right."""
+    for node in graph.nodes_of("Identity"):
+        ctx.skip(node, Skip("it is not written yet"))
+'''
+
+_MODULE = '''\
+"""What it finds in a model  =>  what it makes of it"""
+
+from tiered import Model, PassContext, Skip, module_pass
+
+
+@module_pass(opt_level=None)
+def {name}(model: Model, ctx: PassContext) -> None:
+    """Say in a sentence what it does and why that is right."""
+    for node in model.main.nodes_of("Identity"):
+        ctx.skip(node, Skip("it is not written yet"))
+'''
+
+_TEST = '''\
+from tiered.testing import assert_rewrites, assert_unchanged
+
+
+def test_it_does_what_its_law_says() -> None:
+    assert_rewrites(
+        "{name}",
+        "(float[2] x) => (float[2] y) {{ h = Identity(x)  y = Relu(h) }}",
+        "(float[2] x) => (float[2] y) {{ y = Relu(x) }}",
+    )
+{guard}'''
+
+_GUARD = '''
+
+def test_an_unknown_shape_stays() -> None:
+    assert_unchanged(
+        "{name}",
+        "(float[] x) => (float[] y) {{ h = Identity(x)  y = Relu(h) }}",
+        because="the shape of x is not known",
+    )
+'''
+
+_TEMPLATES = {"rewrite": _REWRITE, "function": _FUNCTION, "module": _MODULE}
+
+
+def run_new(path: str, *, kind: Kind, root: str) -> None:
+    """Write a pass and its test, and say what comes next.
+
+    Raises:
+        UsageError: the path names no new pass, or the root is no checkout.
+    """
+    folder, name = _checked(path)
+    package = "module_passes" if kind == "module" else "function_passes"
+    home = os.path.join(root, "tiered", package)
+    if not os.path.isdir(home) or not os.path.isdir(os.path.join(root, "tests")):
+        raise UsageError(
+            f"{printable(root)!r} is no checkout of tiered: it has no tiered/{package} and tests "
+            "(--root says where it is; passes of a package of your own come in through entry "
+            "points, see examples/third_party_pass)"
+        )
+    files = {
+        os.path.join(home, folder, f"{name}.py"): _TEMPLATES[kind].format(name=name),
+        os.path.join(root, "tests", package, folder, f"test_{name}.py"): _test(name, kind),
+    }
+    for file in files:
+        if os.path.lexists(file):
+            raise UsageError(f"there is {printable(file)!r} already")
+    marker = os.path.join(home, folder, "__init__.py")
+    if not os.path.exists(marker):
+        files[marker] = ""
+    for file, text in files.items():
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+        with open(file, "x", encoding="utf-8") as stream:
+            stream.write(text)
+        results().print(f"wrote {printable(file)}", soft_wrap=True)
+    if not name.startswith(_VERBS):
+        notes().print(f"{name} begins with no verb that passes begin with: {', '.join(_VERBS)}")
+    results().print(
+        f"\nNext: write the law, the pattern and the guards; make the test pass:\n"
+        f"  pytest {printable(_test_file(root, package, folder, name))}\n"
+        f"and give {name} its place, with the reason, in tiered/pipeline/default.py.",
+        soft_wrap=True,
+    )
+
+
+def _checked(path: str) -> tuple[str, str]:
+    found = _PATH.fullmatch(path)
+    if found is None:
+        raise UsageError(
+            f"{printable(path)!r} is no FOLDER/NAME: the operator that it rewrites and what it "
+            "does, as in shape/fuse_consecutive_reshape"
+        )
+    from tiered.registry import registry
+
+    folder, name = found.groups()
+    if name in registry:
+        raise UsageError(f"there is a pass {name!r} already (`tiered passes {name}` shows it)")
+    return folder, name
+
+
+def _test(name: str, kind: Kind) -> str:
+    guard = _GUARD.format(name=name) if kind == "rewrite" else ""
+    text = _TEST.format(name=name, guard=guard)
+    return text if guard else text.replace(", assert_unchanged", "")
+
+
+def _test_file(root: str, package: str, folder: str, name: str) -> str:
+    return os.path.join(root, "tests", package, folder, f"test_{name}.py")

@@ -1,0 +1,262 @@
+"""TVM's names: `tvm.transform` and `tvm.ir.instrument`, over ONNX models.
+
+Names only: each is one of ours, whose documentation holds; `docs/context.md` puts the two side by
+side. Every pass has a constructor here, under any of its names:
+
+    from tiered.compat import tvm
+
+    with tvm.transform.PassContext(opt_level=3, disabled_pass=["FoldConstant"]):
+        model = tvm.transform.Sequential([tvm.transform.InferType()])(model)
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import tiered
+from tiered.aliases import ALIASES
+from tiered.config import config_options
+from tiered.errors import PassNotFoundError, UsageError
+from tiered.instruments import Dump, PrintIR, Timing
+from tiered.passes import Pass, PassInfo
+from tiered.pipeline import Pipeline
+from tiered.registry import registry
+
+__all__ = [
+    "OPT_PASS_LEVEL",
+    "DumpIR",
+    "Pass",
+    "PassContext",
+    "PassInfo",
+    "PassInstrument",
+    "PassPrintingInstrument",
+    "PassTimingInstrument",
+    "PrintAfterAll",
+    "PrintBeforeAll",
+    "Sequential",
+    "build_config",
+    "function_pass",
+    "module_pass",
+    "pass_instrument",
+]
+
+OPT_PASS_LEVEL: Mapping[str, int]
+"""The level of each pass by TVM's spelling of its name; opt-ins are not in it."""
+
+transform = relay = ir = instrument = sys.modules[__name__]
+
+
+class PassContext(tiered.PassContext):
+    """`tiered.PassContext` with TVM's argument names; nested ones inherit, as ours do."""
+
+    def __init__(
+        self,
+        opt_level: int | None = None,
+        required_pass: Iterable[Pass | str] | None = None,
+        disabled_pass: Iterable[Pass | str] | None = None,
+        instruments: Iterable[object] | None = None,
+        config: Mapping[str, Any] | None = None,
+        trace: Any = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(
+            opt_level,
+            required=() if required_pass is None else required_pass,
+            disabled=() if disabled_pass is None else disabled_pass,
+            instruments=() if instruments is None else instruments,
+            config=config,
+            trace=trace,
+            **settings,
+        )
+
+    @staticmethod
+    def list_configs() -> dict[str, dict[str, str]]:
+        """Return the config options with their types."""
+        return {name: {"type": option.takes} for name, option in config_options().items()}
+
+
+def build_config(
+    opt_level: int | None = 2,
+    required_pass: Iterable[Pass | str] | None = None,
+    disabled_pass: Iterable[Pass | str] | None = None,
+    trace: Any = None,
+) -> PassContext:
+    """Return a PassContext; deprecated in TVM too."""
+    warnings.warn("build_config is deprecated: use PassContext", DeprecationWarning, stacklevel=2)
+    return PassContext(opt_level, required_pass, disabled_pass, trace=trace)
+
+
+def Sequential(
+    passes: Iterable[Pass | str] | None = None,
+    opt_level: int = 0,
+    name: str = "sequential",
+    required: Iterable[str] | None = None,
+) -> Pipeline:
+    """Return a `tiered.Sequential`.
+
+    Raises:
+        UsageError: `required` is given, which TVM does not resolve either.
+    """
+    if required:
+        raise UsageError("a Sequential requires nothing: put the passes first in its list")
+    named = None if name == "sequential" else name
+    return tiered.Sequential(passes or (), name=named, opt_level=opt_level)
+
+
+# --- passes of one's own --------------------------------------------------------------------------
+
+
+def module_pass(
+    pass_func: Any = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Iterable[str] | None = None,
+) -> Any:
+    """Make a pass of a function `(mod, ctx)`, or constructors of passes of a class.
+
+    `mod` is a `tiered.Model`, which is edited in place and returned.
+    """
+    return _decorated(pass_func, opt_level, name, required, tiered.module_pass, "transform_module")
+
+
+def function_pass(
+    pass_func: Any = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Iterable[str] | None = None,
+) -> Any:
+    """Make a pass of a function `(func, mod, ctx)`, or constructors of passes of a class.
+
+    `func` is a `tiered.Graph`, which is edited in place and returned.
+    """
+
+    def of_graphs(**declared: Any) -> Callable[[Callable[..., Any]], Pass]:
+        def decorate(function: Callable[..., Any]) -> Pass:
+            return tiered.function_pass(**declared)(
+                lambda graph, ctx: function(graph, graph.model, ctx)
+            )
+
+        return decorate
+
+    return _decorated(pass_func, opt_level, name, required, of_graphs, "transform_function")
+
+
+def _decorated(
+    pass_func: Any,
+    opt_level: int | None,
+    name: str | None,
+    required: Iterable[str] | None,
+    make: Callable[..., Callable[[Callable[..., Any]], Pass]],
+    method: str,
+) -> Any:
+    if opt_level is None:
+        raise UsageError("opt_level must be given: which level does the pass run from?")
+
+    def decorate(given: Any) -> Any:
+        declared = {
+            "opt_level": opt_level,
+            "name": name or given.__name__,
+            "required": tuple(required or ()),
+        }
+        if not isinstance(given, type):
+            return make(**declared)(given)
+
+        def construct(*args: Any, **kwargs: Any) -> Pass:
+            return make(**declared)(getattr(given(*args, **kwargs), method))
+
+        construct.__doc__ = given.__doc__
+        return construct
+
+    return decorate if pass_func is None else decorate(pass_func)
+
+
+# --- instruments ----------------------------------------------------------------------------------
+
+
+class PassInstrument:
+    """A base for instruments; any object with some of the hooks is one."""
+
+
+def pass_instrument(pi_cls: type) -> type:
+    """Return the class: its instances are instruments as they are."""
+    return pi_cls
+
+
+PassTimingInstrument = Timing
+
+
+def PassPrintingInstrument(
+    print_before_pass_names: Iterable[str], print_after_pass_names: Iterable[str]
+) -> PrintIR:
+    """Return a `PrintIR` for passes of these names."""
+    return PrintIR(print_before_pass_names, print_after_pass_names, only_changed=False)
+
+
+def PrintBeforeAll() -> PrintIR:
+    """Return a `PrintIR` before all passes."""
+    return PrintIR(before=True, after=False)
+
+
+def PrintAfterAll() -> PrintIR:
+    """Return a `PrintIR` after all passes."""
+    return PrintIR(only_changed=False)
+
+
+def DumpIR(dump_dir: str) -> Dump:
+    """Return a `Dump` of every pass into a folder."""
+    return Dump(dump_dir, every=True)
+
+
+# --- constructors of every pass -------------------------------------------------------------------
+
+
+def _camel(name: str) -> str:
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+
+
+def _levels() -> Mapping[str, int]:
+    levels: dict[str, int] = {}
+    for name, pass_ in tiered.get_registered_passes().items():
+        if pass_.info.opt_level is not None:
+            levels[_camel(name)] = pass_.info.opt_level
+    for alias, targets in ALIASES.items():
+        found = [levels[_camel(target)] for target in targets if _camel(target) in levels]
+        if found and alias[:1].isupper():
+            levels.setdefault(alias, max(found))
+    return MappingProxyType(dict(sorted(levels.items())))
+
+
+def _constructor(name: str) -> Callable[..., Pass]:
+    canonical = registry.resolve(name)
+
+    def construct(*values: Any, **options: Any) -> Pass:
+        passes = [registry.load(found) for found in canonical]
+        if len(passes) > 1:
+            return tiered.Sequential(passes)
+        (pass_,) = passes
+        names = [option.name for option in pass_.info.options]
+        if len(values) > len(names):
+            raise UsageError(f"{name} takes {len(names)} options, not {len(values)}")
+        return pass_.with_options(**dict(zip(names, values, strict=False)), **options)
+
+    construct.__name__ = name
+    return construct
+
+
+def __getattr__(name: str) -> Any:
+    if name == "OPT_PASS_LEVEL":
+        return _levels()
+    if not name[:1].isupper():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return _constructor(name)
+    except PassNotFoundError as error:
+        raise AttributeError(str(error)) from error
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *map(_camel, tiered.pass_names())})
