@@ -28,6 +28,18 @@ class RuntimeFailure(TieredError):
     """ONNX Runtime (or the reference evaluator) refused a model or failed while running it."""
 
 
+class Crashed(RuntimeFailure):
+    """The process that ran a model ended instead of answering."""
+
+
+class TimedOut(RuntimeFailure):
+    """A model ran longer than it may."""
+
+
+class OutOfMemory(RuntimeFailure):
+    """A model needs more memory than it may have."""
+
+
 class UsageError(TieredError):
     """A wrong name, option or argument."""
 

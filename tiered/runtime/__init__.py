@@ -15,14 +15,19 @@ if TYPE_CHECKING:
     from tiered.runtime.fold import ancestors, divides_safely, evaluate, freed_bytes
     from tiered.runtime.inputs import Inputs, feasible_inputs, make_inputs
     from tiered.runtime.numerics import Numerics
-    from tiered.runtime.session import Session, run, run_reference
+    from tiered.runtime.session import Reference, Runner, Session, run, run_reference
+    from tiered.runtime.worker import Worker, WorkerSession, shared_worker
 
 __all__ = [
     "Comparison",
     "Inputs",
     "Numerics",
     "OutputDifference",
+    "Reference",
+    "Runner",
     "Session",
+    "Worker",
+    "WorkerSession",
     "ancestors",
     "divides_safely",
     "evaluate",
@@ -31,6 +36,7 @@ __all__ = [
     "make_inputs",
     "run",
     "run_reference",
+    "shared_worker",
 ]
 
 _HOME = {
@@ -44,9 +50,14 @@ _HOME = {
     "feasible_inputs": "inputs",
     "make_inputs": "inputs",
     "Numerics": "numerics",
+    "Reference": "session",
+    "Runner": "session",
     "Session": "session",
     "run": "session",
     "run_reference": "session",
+    "Worker": "worker",
+    "WorkerSession": "worker",
+    "shared_worker": "worker",
 }
 
 

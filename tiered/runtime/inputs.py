@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tiered.errors import ModelError, RuntimeFailure
+from tiered.errors import ModelError, RuntimeFailure, TimedOut
 from tiered.runtime.candidates import candidates
 from tiered.runtime.dims import Binder, Slot
 from tiered.runtime.flow import facts
 from tiered.runtime.scope import Fact, Scope
-from tiered.runtime.session import Session
+from tiered.runtime.session import Runner, Session
 from tiered.runtime.skeleton import bound_skeleton, protobuf_error
 from tiered.runtime.values import Request, make_tensor
 from tiered.runtime.weight_dims import weight_dims
@@ -99,7 +99,7 @@ def feasible_inputs(
     binding: int = 0,
     special: bool = False,
     max_tries: int = _MAX_TRIES,
-    session: Session | None = None,
+    session: Runner | None = None,
 ) -> Inputs:
     """Return inputs that onnxruntime accepted, trying other sizes where the first do not fit.
 
@@ -108,14 +108,15 @@ def feasible_inputs(
     Args:
         model, seed, binding, special: as in `make_inputs`.
         max_tries: how many runs at most.
-        session: the model's session, if it is open already.
+        session: the model as it is open, here or in a worker; else it is opened here.
 
     Raises:
         RuntimeFailure: no candidate ran; the message has the first one's failure.
+        TimedOut: a worker stopped the model, which takes too long.
         ModelError: as in `make_inputs`.
     """
     proto = _as_proto(model)
-    session = session or Session(model)
+    session = Session(model) if session is None else session
     first: RuntimeFailure | None = None
     seen: list[dict[str, Any]] = []
     for what, dims, rank in candidates(_slots(proto, _DEFAULT_RANK), _binder(proto, binding)):
@@ -130,6 +131,8 @@ def feasible_inputs(
         seen.append(shapes)
         try:
             session.run(inputs.feeds)
+        except TimedOut:
+            raise  # it would be so with other sizes, and take as long
         except RuntimeFailure as error:
             first = first or error
             continue

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import ml_dtypes
 import numpy as np
@@ -51,6 +51,17 @@ _LONGEST_WORDS = 600  # characters of a runtime's message that ours repeats
 _RAW_BY_DTYPE = {raw.dtype: raw for raw in _RAW_TYPES.values()}
 
 
+class Runner(Protocol):
+    """A model that is open, wherever: `Session`, `Reference`, `WorkerSession`."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def run(
+        self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None
+    ) -> dict[str, Any]: ...
+
+
 class Session:
     """A model opened by onnxruntime: CPU, its own optimisations off, one thread, silent.
 
@@ -60,14 +71,15 @@ class Session:
     Args:
         model: a ModelProto, its bytes, or the path of a file (the way to open external data).
         threads: onnxruntime's intra-op threads; more than one may change the order of sums.
+        label: what messages call the model.
 
     Raises:
         RuntimeFailure: onnxruntime cannot load the model.
     """
 
-    def __init__(self, model: ModelLike, *, threads: int = 1) -> None:
+    def __init__(self, model: ModelLike, *, threads: int = 1, label: str = "") -> None:
         ort = _onnxruntime()
-        self._label = _label(model)
+        self._label = label or label_of(model)
         options = ort.SessionOptions()
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
@@ -75,7 +87,7 @@ class Session:
         options.inter_op_num_threads = 1
         options.use_deterministic_compute = True
         options.log_severity_level = 4
-        source = _loadable(model, self._label)
+        source = loadable(model, self._label)
         try:
             self._session: Any = ort.InferenceSession(
                 source, options, providers=["CPUExecutionProvider"]
@@ -91,21 +103,29 @@ class Session:
         self.inputs: tuple[str, ...] = tuple(i.name for i in self._session.get_inputs())
         self.outputs: tuple[str, ...] = tuple(self._output_types)
 
-    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+    def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
         """Return each output by name: arrays, lists (sequences), dicts (maps), None (optional).
 
-        Feeds are the same kinds of values; bfloat16, float8 and 4- or 2-bit types are ml_dtypes
-        arrays on both sides. Overridable initializers may be fed and need not be.
+        Args:
+            feeds: the same kinds of values; bfloat16, float8 and 4- or 2-bit types are ml_dtypes
+                arrays on both sides. Overridable initializers may be fed and need not be.
+            outputs: only these, in this order; None for all.
 
         Raises:
             RuntimeFailure: onnxruntime refuses the feeds or fails on them.
         """
-        raw_outputs = [n for n, t in self._output_types.items() if t in _RAW_TYPES]
+        names = self.outputs if outputs is None else tuple(outputs)
+        for name in names:
+            if name not in self._output_types:
+                raise RuntimeFailure(f"cannot run {self._label}: it has no output {name!r}")
+        if not names:  # for which onnxruntime gives all of them
+            return {}
+        raw_outputs = [name for name in names if self._output_types[name] in _RAW_TYPES]
         try:
             fed = {name: self._fed(name, value) for name, value in feeds.items()}
             if not raw_outputs:
-                return dict(zip(self.outputs, self._session.run(None, fed), strict=True))
-            return self._run_raw(fed, raw_outputs)
+                return dict(zip(names, self._session.run(names, fed), strict=True))
+            return self._run_raw(fed, names, raw_outputs)
         except RuntimeFailure:
             raise
         except Exception as error:  # its errors have no common base but Exception
@@ -132,7 +152,9 @@ class Session:
             array = array.astype(array.dtype.newbyteorder("="))
         return np.asarray(array, order="C")
 
-    def _run_raw(self, fed: Mapping[str, Any], raw_outputs: list[str]) -> dict[str, Any]:
+    def _run_raw(
+        self, fed: Mapping[str, Any], names: Sequence[str], raw_outputs: Sequence[str]
+    ) -> dict[str, Any]:
         """Run where some outputs have a type that only OrtValue carries."""
         ort = _onnxruntime()
         values: dict[str, Any] = {}
@@ -148,8 +170,8 @@ class Session:
                     f"{raw_outputs[0]!r} is {self._output_types[raw_outputs[0]]}; "
                     "cast that output to float first"
                 )
-        tensors = [n for n, t in self._output_types.items() if t.startswith("tensor(")]
-        others = [n for n in self.outputs if n not in tensors]
+        tensors = [n for n in names if self._output_types[n].startswith("tensor(")]
+        others = [n for n in names if n not in tensors]
         results = dict(
             zip(tensors, self._session.run_with_ort_values(tensors, values), strict=True)
         )
@@ -160,7 +182,47 @@ class Session:
         for name, result in results.items():
             raw = _RAW_TYPES.get(self._output_types[name])
             outputs[name] = result.numpy() if raw is None else _from_ort_value(result, raw)
-        return {name: outputs[name] for name in self.outputs}
+        return {name: outputs[name] for name in names}
+
+
+class Reference:
+    """A model opened by onnx.reference: slower by far, and free of onnxruntime's liberties.
+
+    Args:
+        model, label: as of `Session`.
+
+    Raises:
+        RuntimeFailure: onnx.reference cannot load the model.
+    """
+
+    def __init__(self, model: ModelLike, *, label: str = "") -> None:
+        from onnx.reference import ReferenceEvaluator
+
+        self._label = label or label_of(model)
+        source: Any = os.fspath(model) if isinstance(model, os.PathLike) else model
+        try:
+            self._evaluator = ReferenceEvaluator(source)
+        except Exception as error:  # anything may come out of parsing and of unknown operators
+            raise RuntimeFailure(
+                f"onnx.reference cannot load {self._label}: {_words(error)}"
+            ) from error
+        self.inputs: tuple[str, ...] = tuple(map(str, self._evaluator.input_names))
+        self.outputs: tuple[str, ...] = tuple(map(str, self._evaluator.output_names))
+
+    def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return each output by name, as `Session.run` does.
+
+        Raises:
+            RuntimeFailure: onnx.reference fails on the feeds.
+        """
+        names = self.outputs if outputs is None else tuple(outputs)
+        try:
+            results: Any = self._evaluator.run(list(names), dict(feeds))
+        except Exception as error:  # its operators raise whatever numpy raises
+            raise RuntimeFailure(
+                f"onnx.reference failed while running {self._label}: {_words(error)}"
+            ) from error
+        return {name: _plain(result) for name, result in zip(names, results, strict=True)}
 
 
 def run(model: ModelLike, feeds: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,22 +232,7 @@ def run(model: ModelLike, feeds: Mapping[str, Any]) -> dict[str, Any]:
 
 def run_reference(model: ModelLike, feeds: Mapping[str, Any]) -> dict[str, Any]:
     """Run a model once on onnx.reference, with the results and errors that `run` has."""
-    from onnx.reference import ReferenceEvaluator
-
-    label = _label(model)
-    source: Any = os.fspath(model) if isinstance(model, os.PathLike) else model
-    try:
-        evaluator = ReferenceEvaluator(source)
-    except Exception as error:  # anything may come out of parsing and of unknown operators
-        raise RuntimeFailure(f"onnx.reference cannot load {label}: {_words(error)}") from error
-    names = [str(name) for name in evaluator.output_names]
-    try:
-        results: Any = evaluator.run(None, dict(feeds))
-    except Exception as error:  # its operators raise whatever numpy raises
-        raise RuntimeFailure(
-            f"onnx.reference failed while running {label}: {_words(error)}"
-        ) from error
-    return {name: _plain(result) for name, result in zip(names, results, strict=True)}
+    return Reference(model).run(feeds)
 
 
 def _plain(value: Any) -> Any:
@@ -251,7 +298,12 @@ def _onnxruntime() -> Any:
     return onnxruntime
 
 
-def _loadable(model: ModelLike, label: str) -> bytes | str:
+def loadable(model: ModelLike, label: str) -> bytes | str:
+    """Return what onnxruntime opens: bytes, or a path.
+
+    Raises:
+        RuntimeFailure: the model cannot be serialised.
+    """
     if isinstance(model, bytes):
         return model
     if isinstance(model, (str, os.PathLike)):
@@ -265,7 +317,7 @@ def _loadable(model: ModelLike, label: str) -> bytes | str:
         ) from error
 
 
-def _label(model: ModelLike) -> str:
+def label_of(model: ModelLike) -> str:
     """Name a model in a message: its path, or its graph and outputs."""
     if isinstance(model, bytes):
         return f"a model of {len(model)} bytes"

@@ -1,0 +1,122 @@
+"""What bounds the worker process: memory and, when its parent is gone, time."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import os
+import sys
+import threading
+import time
+from typing import Any
+
+OUT_OF_MEMORY = 77
+"""The exit code of a process that took more than it was allowed."""
+_GRACE = 10.0  # seconds that the parent has to end an overdue request by itself
+_POLL = 0.05  # seconds
+
+
+def physical_memory() -> int | None:
+    """Return the bytes of memory that this process could have at all, None if nobody knows."""
+    found: list[int] = []
+    if hasattr(os, "sysconf"):
+        with contextlib.suppress(ValueError, OSError):
+            found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with contextlib.suppress(OSError, ValueError), open("/sys/fs/cgroup/memory.max") as file:
+        found.append(int(file.read()))
+    return min(found, default=None)
+
+
+def die_after(seconds: float | None) -> None:
+    """End this process after so long, unless it says so again; None: never.
+
+    The parent ends what is overdue. This is for a request that outlives its parent: a thread of
+    the interpreter's own, which needs no Python code to run.
+    """
+    if seconds is None:
+        faulthandler.cancel_dump_traceback_later()
+    else:
+        faulthandler.dump_traceback_later(seconds + _GRACE, exit=True, file=2)
+
+
+def sacrifice() -> None:
+    """Ask Linux to end this process first, should memory run out."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")
+
+
+class MemoryLimit:
+    """The most that this process may allocate, beyond what it has by now.
+
+    On Linux the kernel refuses more, which is an error like any other. Elsewhere a thread looks
+    what there is, and ends the process if it is too much.
+    """
+
+    def __init__(self) -> None:
+        self._base = _allocated()
+        self._most: int | None = None
+        self._watcher: threading.Thread | None = None
+
+    def set(self, nbytes: int | None) -> None:
+        """Allow so many bytes; None sets no limit."""
+        most = None if nbytes is None else self._base + nbytes
+        if most == self._most:
+            return
+        self._most = most
+        if sys.platform == "linux":
+            import resource
+
+            _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+            soft = resource.RLIM_INFINITY if most is None else most
+            if hard != resource.RLIM_INFINITY:
+                soft = hard if most is None else min(most, hard)
+            resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+        elif self._watcher is None:
+            self._watcher = threading.Thread(target=self.watch, daemon=True)
+            self._watcher.start()
+
+    def watch(self) -> None:
+        """End the process once it has more than it may."""
+        while True:
+            time.sleep(_POLL)
+            if self._most is not None and _allocated() > self._most:
+                os._exit(OUT_OF_MEMORY)
+
+
+def _allocated() -> int:
+    """Return the bytes that this process has; their peak where only that is known."""
+    if sys.platform == "win32":
+        return _committed()
+    import resource
+
+    if sys.platform == "linux":
+        with open("/proc/self/status") as file:
+            for line in file:
+                if line.startswith("VmData:"):
+                    return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _committed() -> int:
+    """Return the bytes that Windows has promised to this process."""
+    sizes = "PeakWorkingSetSize WorkingSetSize QuotaPeakPagedPoolUsage QuotaPagedPoolUsage"
+    more = "QuotaPeakNonPagedPoolUsage QuotaNonPagedPoolUsage PagefileUsage PeakPagefileUsage"
+    names = f"{sizes} {more}".split()
+
+    class Counters(ctypes.Structure):
+        _fields_ = [
+            ("cb", ctypes.c_uint32),
+            ("PageFaultCount", ctypes.c_uint32),
+            *((name, ctypes.c_size_t) for name in names),
+        ]
+
+    windows: Any = ctypes
+    counters = Counters()
+    counters.cb = ctypes.sizeof(counters)
+    kernel = windows.windll.kernel32
+    kernel.GetCurrentProcess.restype = ctypes.c_void_p
+    read = kernel.K32GetProcessMemoryInfo
+    read.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32]
+    read(kernel.GetCurrentProcess(), ctypes.byref(counters), counters.cb)
+    return int(counters.PagefileUsage)
