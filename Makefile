@@ -9,7 +9,7 @@ PYTEST_ARGS ?= -q -n 2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # two pips in one .venv would trip over each other
-.PHONY: help demo test test-long check lint types conformance bench bench-view clean
+.PHONY: help demo test test-long check lint types conformance bench bench-view kernels clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ bench: $(VENV)/.installed-bench  ## Measure tiered and its peers side by side on
 
 bench-view: $(VENV)/.installed-bench  ## Measure the view beside networkx, onnx-ir and a plain dict
 	@$(BIN)/python -m benchmarks.view $(BENCH_ARGS)
+
+kernels: $(VENV)/.installed-test  ## Write the operators of `onnxruntime_cpu` from the installed onnxruntime
+	@$(BIN)/python -m tests.backends.kernels
 
 clean:  ## Remove .venv, build results and caches
 	rm -rf $(VENV) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -147,7 +147,7 @@ def test_what_is_not_given_is_inherited() -> None:
     with (
         PassContext(
             3,
-            backend="cpu",
+            backend="onnxruntime_cpu",
             on_error="skip",
             strict=True,
             rewrite_limit=7,
@@ -156,7 +156,8 @@ def test_what_is_not_given_is_inherited() -> None:
         ),
         PassContext(config={"verify.seed": 3}) as inner,
     ):
-        assert (inner.opt_level, inner.backend, inner.on_error) == (3, "cpu", "skip")
+        assert (inner.opt_level, inner.on_error) == (3, "skip")
+        assert inner.backend.name == "onnxruntime_cpu"
         assert (inner.strict, inner.rewrite_limit) == (True, 7)
         assert inner.config["remarks.examples"] == 1
         assert inner.config["verify.seed"] == 3
@@ -235,7 +236,7 @@ def test_the_results_of_inner_contexts_are_known_outside() -> None:
         ({"opt_level": -1}, "opt_level takes an integer"),
         ({"on_error": "ignore"}, "on_error takes 'raise' or 'skip', not 'ignore'"),
         ({"strict": 1}, "strict takes true or false"),
-        ({"backend": 3}, "backend takes the name of a backend"),
+        ({"backend": 3}, "backend takes a Backend, the name of one"),
         ({"rewrite_limit": -1}, "rewrite_limit takes an integer from 0"),
         ({"trace": 3}, "trace takes a callable"),
         ({"instruments": [object()]}, "is no instrument"),

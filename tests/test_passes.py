@@ -102,7 +102,7 @@ def test_the_law_is_the_first_line_of_the_file_of_the_pass() -> None:
         ({"opt_level": "2"}, "opt_level takes an integer from 0, or None"),
         ({"opt_level": True}, "opt_level takes an integer from 0, or None"),
         ({"opt_level": -1}, "opt_level takes an integer from 0, or None"),
-        ({"opt_level": 0, "required": "infer_shapes"}, "required takes a list of pass names"),
+        ({"opt_level": 0, "required": "infer_shapes"}, "required takes a list of names"),
         ({"opt_level": 0, "numerics": "close"}, "numerics is one of exact, "),
         ({"opt_level": 4, "numerics": "lossy"}, "is lossy, so no level may imply it"),
         ({"opt_level": 4, "changes_interface": True}, "changes the interface, so no level"),

@@ -17,6 +17,7 @@ from tiered.errors import TieredError, UsageError
 from tiered.registry import registry
 
 if TYPE_CHECKING:
+    from tiered.backends import Backend
     from tiered.graph import Node
     from tiered.passes import Pass
     from tiered.rewrite import Skip
@@ -61,7 +62,8 @@ class PassContext:
         trace: called as `trace(model, info, is_before)` before and after each pass.
         instruments: objects with some of the hooks of `Instrument`.
         config: config options by name.
-        backend: the target that passes may specialise for.
+        backend: the target that passes may specialise for: a `Backend`, the name of one, or a TOML
+            file; outermost `portable`.
         on_error: what a pass that raises does: "raise" fails the whole call, "skip" undoes that
             pass and goes on.
         strict: make an error of what is a remark otherwise: entries that meet no pass, and passes
@@ -69,7 +71,8 @@ class PassContext:
         rewrite_limit: the number of the last rewrite of a model that is let through.
 
     Raises:
-        UsageError: an argument of the wrong type, or one name both required and disabled.
+        UsageError: an argument of the wrong type, one name both required and disabled, or a backend
+            that does not exist or whose profile is wrong.
         PassNotFoundError: an unknown name, or a glob that fits no pass.
         ConfigError: an unknown config option, or a value of the wrong type.
     """
@@ -83,7 +86,7 @@ class PassContext:
         trace: TraceHook | None = None,
         instruments: Iterable[object] = (),
         config: Mapping[str, Any] | None = None,
-        backend: str | None = None,
+        backend: Backend | str | None = None,
         on_error: OnError | None = None,
         strict: bool | None = None,
         rewrite_limit: int | None = None,
@@ -102,7 +105,7 @@ class PassContext:
             "on_error", on_error, ("raise", "skip").__contains__, "'raise' or 'skip'"
         )
         self._strict = _checked("strict", strict, _is_bool, "true or false")
-        self._backend = _checked("backend", backend, _is_text, "the name of a backend")
+        self._backend = None if backend is None else _backend(backend)
         self._config = checked_config(config or {})
         self._watchers = _watchers(trace, instruments, self.report)
         self._met: set[Entry] = set()
@@ -144,10 +147,10 @@ class PassContext:
         return bool(self._inherited("_strict"))
 
     @property
-    def backend(self) -> str | None:
-        """The target, None for any."""
-        backend: str | None = self._inherited("_backend")
-        return backend
+    def backend(self) -> Backend:
+        """The target: what it takes, and what it prefers."""
+        backend: Backend | None = self._inherited("_backend")
+        return _backend(None) if backend is None else backend
 
     @property
     def rewrite_limit(self) -> int | None:
@@ -177,6 +180,11 @@ class PassContext:
             for watcher in context._watchers:
                 found.setdefault(id(watcher.subject), watcher)
         return list(found.values())
+
+    @property
+    def sets_backend(self) -> bool:
+        """Tell whether this context or one around it gives the target."""
+        return self._inherited("_backend") is not None
 
     @property
     def sets_level(self) -> bool:
@@ -332,5 +340,13 @@ def _is_bool(value: object) -> bool:
     return isinstance(value, bool)
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+def _backend(given: Backend | str | None) -> Backend:
+    """Return the backend that is given, or named; the default one for None."""
+    # Most contexts name no backend, and this reads the schemas of onnx.
+    from tiered.backends import DEFAULT, Backend, get_backend
+
+    if isinstance(given, Backend):
+        return given
+    if given is None or isinstance(given, str):
+        return get_backend(given or DEFAULT)
+    raise UsageError(f"backend takes a Backend, the name of one or a TOML file, not {given!r}")

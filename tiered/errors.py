@@ -62,6 +62,14 @@ class ConfigError(UsageError):
     """An unknown config key, or a value of the wrong type."""
 
 
+class BackendError(UsageError):
+    """The profile of a backend that cannot be read, or says something that a profile cannot."""
+
+
+class BackendNotFoundError(UsageError):
+    """No backend of this name."""
+
+
 class VerificationError(TieredError):
     """Outputs changed more than the passes promise."""
 

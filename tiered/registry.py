@@ -33,7 +33,8 @@ class PassInfo:
     """What is known of a pass without running it; hooks receive it too.
 
     `opt_level` None is opt-in; `kind` is one of rewrite, function, module, proto and pipeline;
-    `law` is the first line of the pass's file, `source` where the pass is written.
+    `law` is the first line of the pass's file, `source` where the pass is written; `needs` are the
+    operators beyond the standard that it makes, as "com.microsoft::BiasGelu".
     """
 
     name: str
@@ -42,6 +43,7 @@ class PassInfo:
     required: tuple[str, ...] = ()
     followed_by: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
     numerics: Numerics = Numerics.EXACT
     changes_interface: bool = False
     analysis: bool = False

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 import onnx
 from onnx import numpy_helper, parser, printer
 
+from tiered.backends import Backend
 from tiered.context import PassContext
 from tiered.errors import RuntimeFailure
 from tiered.graph import Graph, Model, Node, Value
@@ -46,6 +47,7 @@ def assert_rewrites(
     *,
     opset: int = 21,
     runtime: Runtime = "onnxruntime",
+    backend: Backend | str | None = None,
     **options: Any,
 ) -> None:
     """Assert that a pass makes one model into another, and that the two compute the same.
@@ -63,12 +65,13 @@ def assert_rewrites(
         opset: of the default domain, where the text has no header.
         runtime: what runs the models; "reference" where onnxruntime has no kernel, "none" where
             nothing has.
+        backend: the target, for passes that need operators of one.
         options: of the pass.
     """
     source = parse(before, opset=opset)
     model = Model.from_proto(source)
     mark = model.mark()
-    _apply(pass_name, model, options)
+    _apply(pass_name, model, options, backend)
     assert model.changed_since(mark), f"{pass_name} did nothing"
     result = model.to_proto()
     expected = parse(after, opset=opset)
@@ -82,7 +85,7 @@ def assert_rewrites(
     # Types that are known better now are no news for the pass that made them so.
     model.refresh_types()
     mark = model.mark()
-    _apply(pass_name, model, options)
+    _apply(pass_name, model, options, backend)
     assert not model.changed_since(mark), f"{pass_name} is not done after one run"
     if runtime != "none":
         _assert_same_outputs(pass_name, source, result, runtime)
@@ -94,6 +97,7 @@ def assert_unchanged(
     *,
     because: str | None = None,
     opset: int = 21,
+    backend: Backend | str | None = None,
     **options: Any,
 ) -> None:
     """Assert that a pass leaves a model alone, and says why.
@@ -103,12 +107,13 @@ def assert_unchanged(
         text: the model; the header is supplied.
         because: a part of a reason that the pass must give; None where it has nothing to say.
         opset: of the default domain, where the text has no header.
+        backend: the target, for passes that need operators of one.
         options: of the pass.
     """
     model = Model.from_proto(parse(text, opset=opset))
     model.refresh_types()
     mark = model.mark()
-    reasons = _apply(pass_name, model, options)
+    reasons = _apply(pass_name, model, options, backend)
     assert not model.changed_since(mark), (
         f"{pass_name} made\n{printer.to_text(model.to_proto())}\nwhere it should do nothing"
     )
@@ -118,9 +123,11 @@ def assert_unchanged(
         )
 
 
-def _apply(pass_name: str, model: Model, options: Mapping[str, Any]) -> list[str]:
+def _apply(
+    pass_name: str, model: Model, options: Mapping[str, Any], backend: Backend | str | None
+) -> list[str]:
     """Run a pass whatever the level; return the reasons for which it left nodes alone."""
-    ctx = PassContext.isolated(opt_level=4)
+    ctx = PassContext.isolated(opt_level=4, backend=backend)
     get_pass(pass_name, **options).apply(model, ctx)
     return [remark.reason for remark in ctx.remarks if remark.kind == "missed"]
 

@@ -55,6 +55,7 @@ def describe(info: PassInfo) -> dict[str, Any]:
         "required": list(info.required),
         "followed_by": list(info.followed_by),
         "conflicts": list(info.conflicts),
+        "needs": list(info.needs),
         "aliases": _aliases(info),
         "source": info.source,
     }
@@ -100,6 +101,7 @@ def _print_one(console: Console, info: PassInfo) -> None:
         "required": ", ".join(info.required),
         "followed by": ", ".join(info.followed_by),
         "conflicts": ", ".join(info.conflicts),
+        "needs": " or ".join(info.needs),
         "aliases": ", ".join(_aliases(info)),
         "file": info.source,
     }

@@ -17,6 +17,7 @@ from tiered.errors import UsageError
 from tiered.registry import registry
 
 if TYPE_CHECKING:
+    from tiered.backends import Backend
     from tiered.context import PassContext
     from tiered.graph import Node
     from tiered.passes import Pass
@@ -95,6 +96,8 @@ def decide(chain: Sequence[PassContext], pass_: Pass, place: Place) -> Decision:
         final = _by_level(chain, pass_, place)
     scoped = [rule for rule in rules[: _index(rules, final)] if rule.scope is not None]
     decision = _combined(scoped, final)
+    if decision and pass_.info.needs:
+        decision = _with_operators(chain[-1].backend, pass_, decision)
     return _with_dependencies(chain, pass_, place, decision) if decision else decision
 
 
@@ -143,6 +146,16 @@ def _combined(scoped: Sequence[_Rule], final: _Rule) -> Decision:
     reason = "; ".join(rule.reason for rule in (*scoped, final))
     pairs = tuple((rule.scope, rule.run) for rule in scoped if rule.scope is not None)
     return Decision(True, reason, NodeRules(pairs, final.run))
+
+
+def _with_operators(backend: Backend, pass_: Pass, decision: Decision) -> Decision:
+    """Return the decision, or that the target has none of the operators that the pass makes."""
+    for name in pass_.info.needs:
+        domain, _, op_type = name.rpartition("::")
+        if backend.supports(op_type, domain):
+            return decision
+    needed = " or ".join(pass_.info.needs)
+    return Decision(False, f"needs {needed}, which the backend {backend} does not have")
 
 
 def _with_dependencies(

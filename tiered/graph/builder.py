@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 import numpy as np
 
 from tiered.graph.forms import detached, to_model_form
+from tiered.graph.schema import schema_of
 
 if TYPE_CHECKING:
     from tiered.graph.graph import Graph
@@ -61,6 +62,7 @@ class OpBuilder:
             **attributes: Any,
         ) -> Any:
             graph = self._graph
+            _import(graph, self._domain, op_type)
             operands = [
                 detached(value) if isinstance(value, np.ndarray) else value
                 for value in inputs
@@ -74,3 +76,14 @@ class OpBuilder:
             return node.output if outputs == 1 else node.outputs
 
         return build
+
+
+def _import(graph: Graph, domain: str, op_type: str) -> None:
+    """Import a domain that is newly used; where a function uses it, into the model as well.
+
+    onnxruntime resolves the bodies of functions with what the model imports.
+    """
+    for root in (graph.root, graph.model.main):
+        if not root.opset(domain):
+            schema = schema_of(op_type, domain)
+            graph.model.set_opset(domain, schema.since_version if schema else 1, root)

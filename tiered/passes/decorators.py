@@ -33,6 +33,9 @@ class Declared(TypedDict, total=False):
     """Passes that run after this one when it changed something."""
     conflicts: Iterable[str]
     """Passes that must never stand in one fixed point with this one."""
+    needs: Iterable[str]
+    """Operators beyond ONNX's own that it makes, "com.microsoft::BiasGelu": it runs only for a
+    backend that has one of them; a rule's rewrite is undone where the backend does not take it."""
     numerics: Numerics | str
     """What it promises about the outputs; `exact` by default."""
     changes_interface: bool
@@ -156,6 +159,7 @@ def info_of(
         required=_names(declared, "required", name),
         followed_by=_names(declared, "followed_by", name),
         conflicts=_names(declared, "conflicts", name),
+        needs=_names(declared, "needs", name),
         numerics=_numerics(declared.get("numerics", Numerics.EXACT), name),
         changes_interface=declared.get("changes_interface", False),
         analysis=declared.get("analysis", False),
@@ -205,7 +209,7 @@ def _level(opt_level: int | None, name: str) -> int | None:
 def _names(declared: Declared, key: str, name: str) -> tuple[str, ...]:
     given: Any = declared.get(key, ())
     if isinstance(given, str) or not all(isinstance(item, str) for item in given):
-        raise UsageError(f"{name}: {key} takes a list of pass names, not {given!r}")
+        raise UsageError(f"{name}: {key} takes a list of names, not {given!r}")
     return tuple(given)
 
 

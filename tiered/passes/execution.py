@@ -90,7 +90,7 @@ class Execution:
         self._following: list[str] = []
         settings = tuple(sorted((key, repr(value)) for key, value in ctx.config_set.items()))
         self._checks_view = ctx.config["debug.check_view"]
-        self._settings = (ctx.opt_level, ctx.backend, settings)
+        self._settings = (ctx.opt_level, ctx.backend.digest, settings)
 
     def execute(self, pass_: Pass, place: Place) -> tuple[str, ...]:
         """Run a pass if the context says so; return the names of the passes that changed something.
@@ -243,8 +243,10 @@ class Execution:
 
     def _key(self, pass_: Pass, decision: Decision) -> object:
         """Return what, with the model, decides the outcome of a run; it must hold no node."""
-        # Function passes and conditions see the context, so what it says may matter to them.
-        sees = pass_.info.kind == "function" or getattr(pass_, "conditions", None)
+        # Function passes and conditions see the context, so what it says may matter to them; and
+        # what needs operators of a target asks the context for it.
+        info, conditions = pass_.info, getattr(pass_, "conditions", None)
+        sees = info.kind == "function" or info.needs or conditions
         settings = self._settings if sees else None
         return pass_.text, hash(pass_.scope), decision.nodes, settings
 

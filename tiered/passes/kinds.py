@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tiered.graph import Graph, Model
+from tiered.graph.journal import Edit, Entry
 from tiered.passes.base import Pass
 from tiered.passes.conditions import NO_CONDITIONS, Conditions
 from tiered.passes.recording import PassRun
@@ -16,6 +17,7 @@ from tiered.passes.scoped import OUTSIDE, Allows, Inside, scoped
 from tiered.rewrite import Match, Rule, Skip, apply_rule
 
 if TYPE_CHECKING:
+    from tiered.backends import Backend
     from tiered.passes.execution import Execution
 
 
@@ -38,6 +40,7 @@ class RewritePass(Pass):
             since=run.looked if graphs is None else None,
             on_skip=run.missed,
             accept=None if run.allows is None else _filter(run.allows),
+            approve=_taken_by(execution.ctx.backend) if self.info.needs else None,
         )
         for graph in filter(_is_attached, graphs or ()):
             self.conditions.hold_after(graph, execution.ctx, self.name)
@@ -56,6 +59,21 @@ class RewritePass(Pass):
 
 def _filter(allows: Allows) -> Callable[[Match], Skip | None]:
     return lambda match: None if all(map(allows, match.nodes)) else OUTSIDE
+
+
+def _taken_by(backend: Backend) -> Callable[[Sequence[Entry]], Skip | None]:
+    """Return what holds the operators that a rewrite made against the target's table."""
+
+    def approve(edits: Sequence[Entry]) -> Skip | None:
+        for entry in edits:
+            if entry[0] is not Edit.ADD_NODE or not entry[1].is_live or not entry[1].domain:
+                continue
+            refused = backend.refusals(entry[1])
+            if refused:
+                return Skip("{} does not take {}: {}", backend, entry[1].op_type, refused[0])
+        return None
+
+    return approve
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -26,6 +26,7 @@ from tiered.pipeline.text import parse_pipeline
 from tiered.pipeline.verification import verify as verify_model
 
 if TYPE_CHECKING:
+    from tiered.backends import Backend
     from tiered.runtime import Comparison
 
 Path = str | os.PathLike[str]
@@ -40,7 +41,7 @@ class Settings(TypedDict, total=False):
     trace: TraceHook | None
     instruments: Iterable[object]
     config: Mapping[str, Any] | None
-    backend: str | None
+    backend: Backend | str | None
     on_error: OnError | None
     strict: bool | None
     rewrite_limit: int | None

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Values = tuple["Value | None", ...]
 OnSkip = Callable[["Node", Skip], None]
 Filter = Callable[[Match], "Skip | None"]
+Approve = Callable[[Sequence[Entry]], "Skip | None"]
 OnRewrite = Callable[[Match, Sequence[Entry]], None]
 
 _REWRITES_PER_NODE: Final = 16
@@ -96,6 +97,7 @@ def apply_rule(
     since: Stamp | None = None,
     on_skip: OnSkip | None = None,
     accept: Filter | None = None,
+    approve: Approve | None = None,
     on_rewrite: OnRewrite | None = None,
     once: bool = False,
 ) -> None:
@@ -110,6 +112,7 @@ def apply_rule(
             edited after it is looked at. None looks everywhere.
         on_skip: told each node that matched and why it was left alone.
         accept: asked before each rewrite; a Skip declines it.
+        approve: asked after each rewrite, with its edits; a Skip undoes it.
         on_rewrite: told each match that was rewritten, with the edits.
         once: look at each node that is there now once, in topological order.
 
@@ -118,7 +121,7 @@ def apply_rule(
     """
     if model.gate.is_shut():
         return
-    run = _Run(rule, model, options, on_skip, accept, on_rewrite, graphs)
+    run = _Run(rule, model, options, on_skip, accept, approve, on_rewrite, graphs)
     if once:
         queue = deque(run.in_order())
     else:
@@ -155,6 +158,7 @@ class _Run:
         options: Mapping[str, Any],
         on_skip: OnSkip | None,
         accept: Filter | None,
+        approve: Approve | None,
         on_rewrite: OnRewrite | None,
         graphs: Sequence[Graph] | None,
     ) -> None:
@@ -163,6 +167,7 @@ class _Run:
         self.options = options
         self.on_skip = on_skip
         self.accept = accept
+        self.approve = approve
         self.on_rewrite = on_rewrite
         self.graphs = None if graphs is None else set(graphs)
         self.keys = {program.key for program in rule.programs}
@@ -255,10 +260,12 @@ class _Run:
                 return self._declined(node, refusal)
         model, mark = self.model, self.model.mark()
         outcome = self._edit(match)
+        edits = model.journal.since(mark)
+        if self.approve is not None and not isinstance(outcome, Skip):
+            outcome = self.approve(edits) or outcome
         if isinstance(outcome, Skip):
             model.undo_to(mark)
             return self._declined(node, outcome)
-        edits = model.journal.since(mark)
         model.gate.passed(outcome, self.rule.law, node.label, edits, tuple(match.nodes))
         if self.on_rewrite is not None:
             self.on_rewrite(match, edits)

@@ -1,0 +1,292 @@
+"""Backend: a target as data, and the one judgement on whether it takes a node."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Literal
+
+from tiered.backends.rules import (
+    ANY,
+    NO_DTYPES,
+    Bounds,
+    Operand,
+    OperatorRule,
+    Refusal,
+    data_parameter,
+    dtype_name,
+    dtype_names,
+    operands_of,
+    refusals,
+)
+from tiered.edits import PipelineEdit
+from tiered.graph.schema import schema_of
+from tiered.graph.types import DataType, TensorType
+
+if TYPE_CHECKING:
+    from tiered.graph import Node, Value
+
+API_VERSION: Final = 1
+"""What `api_version` of a profile may be at most; it grows when profiles mean something else."""
+
+STANDARD_DOMAINS: Final = ("", "ai.onnx.ml")
+
+NO_OPERATOR: Final = Refusal("the target has no such operator")
+_PLAIN: Final = (OperatorRule(),)
+
+Layout = Literal["NCHW", "NHWC", "any"]
+Shapes = Literal["dynamic", "static"]
+Unlisted = Literal["refused", "standard"]
+QuantizationForm = Literal["none", "qdq", "operators"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantization:
+    """How the target wants quantised models.
+
+    `form` qdq means that a tensor between QuantizeLinear and DequantizeLinear counts with its
+    quantised dtype; `operators` that QLinear operators do the work.
+    """
+
+    form: QuantizationForm = "none"
+    per_channel: bool = False
+    symmetric_weights: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """How far results on the target may be from the original's: as `tiered.runtime.compare`."""
+
+    rtol: float | None = None
+    atol: float | None = None
+    min_cosine: float | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Backend:
+    """A target: what it takes, what it prefers, and what it makes of the default pipeline.
+
+    Args:
+        name: what it is asked for by.
+        doc: one line.
+        sources: where the facts are from.
+        limits: what the profile does not know.
+        shapes: "static" where every dim must be a number.
+        opset: the versions of the default domain that it loads.
+        ir_version: likewise.
+        max_rank: of any tensor.
+        layout: of images, where it has a preference.
+        layouts: the same for single operators, by name.
+        activations: dtypes of data that no operator rule speaks of; none is any.
+        weights: likewise, of constants.
+        emulated: dtypes that run with casts to another, where only that has a kernel.
+        unlisted: what holds of operators without a rule: "refused", or "standard" to take those
+            of ONNX.
+        operators: the rules by (domain, operator); any one that holds is enough.
+        quantization: how it wants quantised models.
+        verification: when its result is right.
+        edits: what it makes of the default pipeline.
+        api_version: of the profile.
+    """
+
+    name: str
+    doc: str = ""
+    sources: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    shapes: Shapes = "dynamic"
+    opset: Bounds = ANY
+    ir_version: Bounds = ANY
+    max_rank: int | None = None
+    layout: Layout = "any"
+    layouts: Mapping[str, Layout] = field(default_factory=dict)
+    activations: frozenset[int] = NO_DTYPES
+    weights: frozenset[int] = NO_DTYPES
+    emulated: Mapping[int, int] = field(default_factory=dict)
+    unlisted: Unlisted = "refused"
+    operators: Mapping[tuple[str, str], tuple[OperatorRule, ...]] = field(default_factory=dict)
+    quantization: Quantization = Quantization()
+    verification: Verification = Verification()
+    edits: tuple[PipelineEdit, ...] = ()
+    api_version: int = API_VERSION
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<Backend {self.name!r}, {len(self.operators)} operators>"
+
+    @cached_property
+    def digest(self) -> str:
+        """The sha256 of all that the profile says: equal for equal profiles."""
+        said = repr([(item.name, _ordered(getattr(self, item.name))) for item in fields(self)])
+        return hashlib.sha256(said.encode()).hexdigest()
+
+    # --- what it has ------------------------------------------------------------------------------
+
+    def rules(self, op_type: str, domain: str = "") -> Sequence[OperatorRule]:
+        """Return the rules of an operator, any one of which is enough; none if it is refused."""
+        listed = self.operators.get((domain, op_type))
+        if listed is not None:
+            return listed
+        is_standard = domain in STANDARD_DOMAINS and schema_of(op_type, domain) is not None
+        return _PLAIN if self.unlisted == "standard" and is_standard else ()
+
+    def supports(
+        self, op_type: str, domain: str = "", dtype: int | None = None, version: int | None = None
+    ) -> bool:
+        """Tell whether the target has an operator, for data of a dtype, at a version of it.
+
+        What else it asks of a node (ranks, attributes, constants) `refusals` says.
+        """
+        return any(
+            (version is None or rule.versions.holds(version))
+            and (dtype is None or self._may_be(dtype, rule.data_dtypes() or self.activations))
+            for rule in self.rules(op_type, domain)
+        )
+
+    def has_kernel(self, op_type: str, domain: str = "", dtype: int | None = None) -> bool:
+        """Tell whether an operator runs as a kernel of its own, which makes it worth fusing into.
+
+        Not so what runs as the body of its function, or with casts around it.
+        """
+        return any(
+            not rule.composite
+            and (dtype is None or dtype in (rule.data_dtypes() or self.activations or {dtype}))
+            for rule in self.rules(op_type, domain)
+        )
+
+    def preferred_layout(self, op_type: str) -> Layout:
+        """Return the layout in which the target runs an operator best."""
+        return self.layouts.get(op_type, self.layout)
+
+    # --- what it takes ----------------------------------------------------------------------------
+
+    def takes(self, node: Node) -> bool:
+        """Tell whether the target takes a node as it stands."""
+        return not self.refusals(node)
+
+    def refusals(self, node: Node) -> tuple[Refusal, ...]:
+        """Return why the target does not take a node; nothing if it does.
+
+        A call of a local function is taken: what counts is the function's body.
+        """
+        rules = self.rules(node.op_type, node.domain)
+        if not rules:
+            is_call = node.owner.model.function(*node.callee) is not None
+            return () if is_call else (NO_OPERATOR,)
+        found = [self._against(rule, node) for rule in rules]
+        return (*min(_merged(found), key=len), *self._against_shapes(node))
+
+    def _against(self, rule: OperatorRule, node: Node) -> list[Refusal]:
+        found = list(refusals(rule, node))
+        if not (rule.types or rule.dtypes or rule.rank != ANY or self.activations or self.weights):
+            return found
+        operands = operands_of(node, rule.signature)
+        parameter = data_parameter(operands)
+        for operand in operands:
+            if (allowed := self._allowed(rule, operand, parameter)) is not None:
+                found += self._against_dtype(operand, allowed)
+        if rule.rank != ANY:
+            found += _against_rank(operands, rule.rank)
+        if rule.note:
+            return [refusal._replace(found=f"{refusal.found} ({rule.note})") for refusal in found]
+        return found
+
+    def _allowed(
+        self, rule: OperatorRule, operand: Operand, parameter: str
+    ) -> frozenset[int] | None:
+        for key in (operand.name, operand.parameter):
+            if key in rule.types:
+                return rule.types[key]
+        if operand.parameter != parameter:
+            return None
+        return rule.dtypes or (self.weights if operand.is_constant else self.activations) or None
+
+    def _against_dtype(self, operand: Operand, allowed: frozenset[int]) -> Iterator[Refusal]:
+        value = operand.value
+        if value.type is not None and not isinstance(value.type, TensorType):
+            return
+        dtype = self._dtype_of(operand)
+        if dtype is None:
+            yield Refusal(f"the dtype of {operand.name} is not known")
+        elif not self._may_be(dtype, allowed):
+            yield Refusal(f"{operand.name} is {dtype_name(dtype)}", dtype_names(allowed))
+
+    def _may_be(self, dtype: int, allowed: frozenset[int]) -> bool:
+        return not allowed or dtype in allowed or self.emulated.get(dtype) in allowed
+
+    def _dtype_of(self, operand: Operand) -> int | None:
+        """Return the dtype of an operand; of one in a QDQ unit that which it is quantised to."""
+        value = operand.value
+        if self.quantization.form != "qdq" or value.dtype not in (DataType.FLOAT, DataType.FLOAT16):
+            return value.dtype
+        return _quantised_dtype(value, is_input=operand.is_input) or value.dtype
+
+    def _against_shapes(self, node: Node) -> Iterator[Refusal]:
+        if self.shapes == "dynamic" and self.max_rank is None:
+            return
+        for operand in operands_of(node, ((), ())):
+            value, rank = operand.value, operand.value.rank
+            if not isinstance(value.type, TensorType | None):
+                continue
+            if self.max_rank is not None and rank is not None and rank > self.max_rank:
+                yield Refusal(f"{operand.name} has rank {rank}", (f"at most {self.max_rank}",))
+            if self.shapes == "static" and (dynamic := _dynamic(value)):
+                yield Refusal(f"{operand.name} has {dynamic}", ("static shapes",))
+
+
+def _dynamic(value: Value) -> str:
+    if value.shape is None:
+        return "an unknown rank"
+    symbols = [dim for dim in value.shape if not isinstance(dim, int)]
+    named = [str(dim) for dim in dict.fromkeys(symbols) if dim is not None and "__" not in dim]
+    return f"dynamic dims{' ' if named else ''}{', '.join(named)}" if symbols else ""
+
+
+def _quantised_dtype(value: Value, *, is_input: bool) -> int | None:
+    """Return the dtype on the other side of the quantisation next to a value, if there is one."""
+    if is_input:
+        producer = value.producer
+        is_unit = producer is not None and producer.op_type == "DequantizeLinear"
+        source = producer.input(0) if producer is not None and is_unit else None
+        return None if source is None else source.dtype
+    readers = value.readers
+    if not readers or any(node.op_type != "QuantizeLinear" for node in readers):
+        return None
+    return readers[0].output.dtype
+
+
+def _against_rank(operands: Iterable[Operand], rank: Bounds) -> Iterator[Refusal]:
+    """Hold the first input and the first output against the ranks that are taken."""
+    seen = set()
+    for operand in operands:
+        if operand.is_input in seen:
+            continue
+        seen.add(operand.is_input)
+        found = operand.value.rank
+        if found is not None and not rank.holds(found):
+            yield Refusal(f"{operand.name} has rank {found}", (f"rank {rank}",))
+
+
+def _merged(found: Sequence[list[Refusal]]) -> list[list[Refusal]]:
+    """Return what each rule refuses, with what others would take in the place of the same."""
+    takes: dict[str, dict[str, None]] = {}
+    for refused in found:
+        for refusal in refused:
+            takes.setdefault(refusal.found, {}).update(dict.fromkeys(refusal.takes))
+    return [
+        [refusal._replace(takes=tuple(takes[refusal.found])) for refusal in refused]
+        for refused in found
+    ]
+
+
+def _ordered(value: object) -> object:
+    if isinstance(value, Mapping):
+        return sorted((repr(key), _ordered(item)) for key, item in value.items())
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, OperatorRule):
+        return [(item.name, _ordered(getattr(value, item.name))) for item in fields(value)]
+    return [_ordered(item) for item in value] if isinstance(value, tuple) else value

@@ -1,0 +1,121 @@
+"""The backends that can be named: the built-in profiles, entry points, registered ones, files."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+from tiered.backends.backend import Backend
+from tiered.backends.reading import backend_of, extended, read_backend, read_table
+from tiered.errors import BackendError, BackendNotFoundError, did_you_mean
+
+DEFAULT: Final = "portable"
+ENTRY_POINTS: Final = "tiered.backends"
+SUFFIX: Final = ".toml"
+
+_PROFILES: Final = os.path.join(os.path.dirname(__file__), "profiles")
+_REGISTERED: Final[dict[str, Backend]] = {}
+
+
+def backend_names() -> tuple[str, ...]:
+    """Return the names of all backends, sorted, without reading a profile."""
+    return tuple(sorted({*_built_in(), *_plugged(), *_REGISTERED}))
+
+
+def get_backend(name: str | os.PathLike[str]) -> Backend:
+    """Return the backend of a name, or of a TOML file.
+
+    Raises:
+        BackendNotFoundError: there is none of this name.
+        BackendError: its profile cannot be read, or says something that a profile cannot.
+    """
+    text = os.fspath(name)
+    if text in _REGISTERED:
+        return _REGISTERED[text]
+    if text in _built_in():
+        return _read_built_in(text)
+    if text.endswith(SUFFIX):
+        return read_backend(text, table_of)
+    if text in _plugged():
+        return _load_plugin(text)
+    names = backend_names()
+    raise BackendNotFoundError(
+        f"no backend named {text!r}{did_you_mean(text, names)} "
+        f"(there are {', '.join(names)}; a profile of your own is a file that ends with {SUFFIX})"
+    )
+
+
+def register_backend(
+    backend: Backend | str | os.PathLike[str] | Mapping[str, Any], *, replace: bool = False
+) -> Backend:
+    """Add a backend, a TOML file, or what such a file would say, and return it.
+
+    Raises:
+        BackendError: the name is taken (`replace=True` takes it over), or the profile is wrong.
+    """
+    if isinstance(backend, str | os.PathLike):
+        backend = read_backend(backend, table_of)
+    elif isinstance(backend, Mapping):
+        backend = backend_of(backend, "the profile", table_of)
+    if backend.name in backend_names() and not replace:
+        raise BackendError(f"there is a backend {backend.name!r} already")
+    _REGISTERED[backend.name] = backend
+    return backend
+
+
+def unregister_backend(name: str) -> None:
+    """Take away what `register_backend` added."""
+    _REGISTERED.pop(name, None)
+
+
+def table_of(name: str) -> Mapping[str, Any]:
+    """Return what the profile that another one extends says: a built-in one, or a file.
+
+    Raises:
+        BackendNotFoundError: there is none of this name.
+    """
+    path = name if name.endswith(SUFFIX) else _built_in().get(name)
+    if path is None:
+        raise BackendNotFoundError(
+            f"no profile named {name!r} to extend{did_you_mean(name, _built_in())} "
+            f"(there are {', '.join(_built_in())}, and files that end with {SUFFIX})"
+        )
+    return extended(read_table(path), path, table_of)
+
+
+@cache
+def _built_in() -> Mapping[str, str]:
+    with os.scandir(_PROFILES) as entries:
+        files = sorted(entry.path for entry in entries if entry.name.endswith(SUFFIX))
+    return {os.path.basename(path).removesuffix(SUFFIX): path for path in files}
+
+
+@cache
+def _read_built_in(name: str) -> Backend:
+    return read_backend(_built_in()[name], table_of)
+
+
+@cache
+def _plugged() -> Mapping[str, importlib.metadata.EntryPoint]:
+    return {point.name: point for point in importlib.metadata.entry_points(group=ENTRY_POINTS)}
+
+
+@cache
+def _load_plugin(name: str) -> Backend:
+    """Return the backend of an entry point, which may also be the path of a TOML file."""
+    point = _plugged()[name]
+    where = f"entry point {point.value!r} of {point.dist.name if point.dist else '?'}"
+    try:
+        found = point.load()
+    except Exception as error:
+        raise BackendError(
+            f"backend {name!r} cannot be loaded from {where}: {type(error).__name__}: {error}"
+        ) from error
+    if isinstance(found, str | os.PathLike):
+        found = read_backend(found, table_of)
+    if not isinstance(found, Backend) or found.name != name:
+        raise BackendError(f"{where} does not give a backend {name!r}, as its name says")
+    return found

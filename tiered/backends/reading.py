@@ -1,0 +1,348 @@
+"""Profiles as TOML: what a file says becomes a Backend, or an error that says where it is wrong."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, get_args
+
+from tiered.backends.backend import (
+    API_VERSION,
+    Backend,
+    Layout,
+    Quantization,
+    QuantizationForm,
+    Shapes,
+    Unlisted,
+    Verification,
+)
+from tiered.backends.rules import ANY, AttributeRule, Bounds, OperatorRule
+from tiered.edits import PipelineEdit
+from tiered.errors import BackendError, TieredError, did_you_mean
+from tiered.graph.types import DataType
+
+_DTYPES: Final = {dtype.name.lower(): int(dtype) for dtype in DataType}
+_OTHER_NAMES: Final = {"float32": "float", "fp32": "float", "float64": "double", "fp16": "float16"}
+_OTHER_NAMES.update({"bf16": "bfloat16", "half": "float16", "int": "int32", "fp64": "double"})
+
+Parent = Callable[[str], Mapping[str, Any]]
+
+
+def read_backend(path: str | os.PathLike[str], parent: Parent) -> Backend:
+    """Return the backend that a TOML file describes.
+
+    Args:
+        path: the file.
+        parent: returns what another profile says, by its name; for `extends`.
+
+    Raises:
+        BackendError: the file cannot be read, or says something that a profile cannot.
+    """
+    return backend_of(read_table(path), os.fspath(path), parent)
+
+
+def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what a TOML file says.
+
+    Raises:
+        BackendError: it cannot be read, or is no TOML.
+    """
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise BackendError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BackendError(f"{os.fspath(path)} is not TOML: {error}") from error
+
+
+def backend_of(table: Mapping[str, Any], where: str, parent: Parent) -> Backend:
+    """Return the backend that a table describes; `where` is named in errors.
+
+    Raises:
+        BackendError: the table says something that a profile cannot.
+    """
+    whole = _Table(extended(table, where, parent), where)
+    version = whole.take("api_version", _integer, None)
+    if version is None or not 1 <= version <= API_VERSION:
+        found = "none" if version is None else str(version)
+        raise BackendError(f"{where}: api_version: expected 1 to {API_VERSION}, found {found}")
+    name = whole.take("name", _text, "")
+    if not name:
+        raise BackendError(f"{where}: name: expected the name of the backend, found none")
+    groups = {
+        group: _checked(_dtypes_in({}), members, f"{where}: groups.{group}")
+        for group, members in whole.take("groups", _mapping, {}).items()
+    }
+    dtypes = whole.table("dtypes")
+    quantization = whole.table("quantization")
+    verification = whole.table("verification")
+    backend = Backend(
+        name=name,
+        api_version=version,
+        doc=whole.take("doc", _text, ""),
+        sources=whole.take("sources", _texts, ()),
+        limits=whole.take("limits", _texts, ()),
+        shapes=whole.take("shapes", _one_of(Shapes), "dynamic"),
+        opset=whole.take("opset", _bounds, ANY),
+        ir_version=whole.take("ir_version", _bounds, ANY),
+        max_rank=whole.take("max_rank", _integer, None),
+        layout=whole.take("layout", _one_of(Layout), "any"),
+        layouts={
+            op_type: _checked(_one_of(Layout), layout, f"{where}: layouts.{op_type}")
+            for op_type, layout in whole.take("layouts", _mapping, {}).items()
+        },
+        unlisted=whole.take("unlisted", _one_of(Unlisted), "refused"),
+        activations=dtypes.take("activations", _dtypes_in(groups), frozenset()),
+        weights=dtypes.take("weights", _dtypes_in(groups), frozenset()),
+        emulated=dtypes.take("emulated", _pair_of_dtypes, {}),
+        quantization=Quantization(
+            form=quantization.take("form", _one_of(QuantizationForm), "none"),
+            per_channel=quantization.take("per_channel", _boolean, False),
+            symmetric_weights=quantization.take("symmetric_weights", _boolean, False),
+        ),
+        verification=Verification(
+            rtol=verification.take("rtol", _number, None),
+            atol=verification.take("atol", _number, None),
+            min_cosine=verification.take("min_cosine", _number, None),
+        ),
+        operators={
+            _operator(key): _rules(entry, groups, f"{where}: operators.{key}")
+            for key, entry in whole.take("operators", _mapping, {}).items()
+        },
+        edits=tuple(
+            _edit(entry, f"{where}: pipeline[{at}]", name)
+            for at, entry in enumerate(whole.take("pipeline", _list, ()))
+        ),
+    )
+    for below in (whole, dtypes, quantization, verification):
+        below.end()
+    return backend
+
+
+def extended(table: Mapping[str, Any], where: str, parent: Parent) -> dict[str, Any]:
+    """Return a table upon the one that it extends: tables merge, pipelines add up.
+
+    Raises:
+        BackendError: `extends` is no name.
+    """
+    own = dict(table)
+    base = own.pop("extends", None)
+    if base is None:
+        return own
+    return _merged(parent(_checked(_text, base, f"{where}: extends")), own)
+
+
+def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    made = dict(base)
+    for key, value in over.items():
+        below = made.get(key)
+        if isinstance(value, Mapping) and isinstance(below, Mapping) and key != "operators":
+            made[key] = _merged(below, value)
+        elif key == "operators" and isinstance(below, Mapping):
+            made[key] = {**below, **value}
+        elif key == "pipeline" and isinstance(below, list):
+            made[key] = [*below, *value]
+        else:
+            made[key] = value
+    return made
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def _operator(key: str) -> tuple[str, str]:
+    domain, _, op_type = key.rpartition("::")
+    return "" if domain == "ai.onnx" else domain, op_type
+
+
+def _rules(entry: Any, groups: Groups, where: str) -> tuple[OperatorRule, ...]:
+    if entry is True:
+        return (OperatorRule(),)
+    if entry is False:
+        return ()
+    entries = entry if isinstance(entry, list) else [entry]
+    return tuple(_rule(one, groups, where) for one in entries)
+
+
+def _rule(entry: Any, groups: Groups, where: str) -> OperatorRule:
+    if not isinstance(entry, dict):
+        expected = "expected true, false, a table or a list of them"
+        raise BackendError(f"{where}: {expected}, not {entry!r}")
+    table = _Table(entry, where)
+    rule = OperatorRule(
+        versions=table.take("versions", _bounds, ANY),
+        types={
+            key: _checked(_dtypes_in(groups), names, f"{where}.types.{key}")
+            for key, names in table.take("types", _mapping, {}).items()
+        },
+        dtypes=table.take("dtypes", _dtypes_in(groups), frozenset()),
+        rank=table.take("rank", _bounds, ANY),
+        constant=table.take("constant", _texts, ()),
+        elements={
+            key: _checked(_bounds, bounds, f"{where}.elements.{key}")
+            for key, bounds in table.take("elements", _mapping, {}).items()
+        },
+        attributes={
+            key: _attribute(value, f"{where}.attributes.{key}")
+            for key, value in table.take("attributes", _mapping, {}).items()
+        },
+        signature=(table.take("inputs", _texts, ()), table.take("outputs", _texts, ())),
+        composite=table.take("composite", _boolean, False),
+        note=table.take("note", _text, ""),
+    )
+    table.end()
+    return rule
+
+
+def _attribute(value: Any, where: str) -> AttributeRule:
+    if isinstance(value, dict):
+        return AttributeRule(bounds=_checked(_bounds, value, where))
+    values = value if isinstance(value, list) else [value]
+    return AttributeRule(values=tuple(tuple(v) if isinstance(v, list) else v for v in values))
+
+
+def _edit(entry: Any, where: str, name: str) -> PipelineEdit:
+    if isinstance(entry, str):
+        entry = {"edit": entry}
+    if not isinstance(entry, dict):
+        raise BackendError(f"{where}: expected an edit, as text or as a table, not {entry!r}")
+    table = _Table(entry, where)
+    text, why = table.take("edit", _text, ""), table.take("why", _text, "")
+    table.end()
+    try:
+        return PipelineEdit.parse(text, why=why, by=name)
+    except TieredError as error:
+        raise BackendError(f"{where}: {error}") from error
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+Groups = Mapping[str, frozenset[int]]
+
+
+class _Table:
+    """A table whose keys are taken one by one; what is left at the end is an error."""
+
+    def __init__(self, entries: Mapping[str, Any], where: str) -> None:
+        self._entries = entries
+        self._where = where
+        self._known: list[str] = []
+
+    def take(self, key: str, read: Callable[[Any], Any], default: Any) -> Any:
+        """Return the value of a key as `read` makes it, or the default."""
+        self._known.append(key)
+        if key not in self._entries:
+            return default
+        return _checked(read, self._entries[key], f"{self._where}: {key}")
+
+    def table(self, key: str) -> _Table:
+        """Return the table below a key; an empty one if there is none."""
+        return _Table(self.take(key, _mapping, {}), f"{self._where}: {key}")
+
+    def end(self) -> None:
+        """Raise if the table has keys that nobody took.
+
+        Raises:
+            BackendError: it has.
+        """
+        for key in self._entries:
+            if key not in self._known:
+                close = did_you_mean(key, self._known)
+                known = ", ".join(sorted(self._known))
+                raise BackendError(f"{self._where}: unknown key {key!r}{close} (there are {known})")
+
+
+class _NoDtype(ValueError):
+    """A name that no dtype has; says all that there is to say."""
+
+
+def _checked(read: Callable[[Any], Any], value: Any, where: str) -> Any:
+    try:
+        return read(value)
+    except _NoDtype as error:
+        raise BackendError(f"{where}: {error}") from None
+    except ValueError as error:
+        raise BackendError(f"{where}: {error}, not {value!r}") from None
+
+
+def _of(kind: type, said: str) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise ValueError(f"expected {said}")
+        return value
+
+    return read
+
+
+_text = _of(str, "a text")
+_integer = _of(int, "an integer")
+_boolean = _of(bool, "true or false")
+_mapping = _of(dict, "a table")
+_list = _of(list, "a list")
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("expected a number")
+    return float(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise ValueError("expected a text or a list of texts")
+    return tuple(items)
+
+
+def _bounds(value: Any) -> Bounds:
+    """Read [low, high], {min, max}, or one number; an upper end that is missing is open."""
+    if isinstance(value, dict) and set(value) <= {"min", "max"}:
+        ends: Sequence[Any] = (value.get("min"), value.get("max"))
+    elif isinstance(value, list) and len(value) in (1, 2):
+        ends = (*value, None)[:2]
+    else:
+        ends = (value, value)
+    low, high = ends
+    for end in (low, high):
+        if end is not None and (not isinstance(end, int) or isinstance(end, bool)):
+            raise ValueError("expected [low, high] or {min = low, max = high}")
+    if None not in (low, high) and low > high:
+        raise ValueError("expected the lower end first")
+    return Bounds(low, high)
+
+
+def _one_of(literal: Any) -> Callable[[Any], Any]:
+    names = get_args(literal)
+
+    def read(value: Any) -> Any:
+        if value not in names:
+            raise ValueError(f"expected one of {', '.join(names)}")
+        return value
+
+    return read
+
+
+def _dtype(name: Any) -> int:
+    if isinstance(name, str) and name in _DTYPES:
+        return _DTYPES[name]
+    if isinstance(name, str) and name in _OTHER_NAMES:
+        raise _NoDtype(f"ONNX calls {name} {_OTHER_NAMES[name]!r}")
+    close = did_you_mean(str(name), _DTYPES)
+    raise _NoDtype(f"no dtype {name!r}{close} (there are {', '.join(_DTYPES)})")
+
+
+def _dtypes_in(groups: Groups) -> Callable[[Any], frozenset[int]]:
+    """Return what reads a list of dtypes and of groups of them."""
+
+    def read(value: Any) -> frozenset[int]:
+        names = _texts(value)
+        single = {_dtype(name) for name in names if name not in groups}
+        return frozenset(single.union(*(groups[name] for name in names if name in groups)))
+
+    return read
+
+
+def _pair_of_dtypes(value: Any) -> dict[int, int]:
+    return {_dtype(wide): _dtype(to) for wide, to in _mapping(value).items()}

@@ -1,0 +1,206 @@
+"""OperatorRule: under which conditions a target takes an operator, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from tiered.graph.schema import Schema
+from tiered.graph.types import DataType
+
+if TYPE_CHECKING:
+    from tiered.graph import Node, Value
+
+NO_DTYPES: Final[frozenset[int]] = frozenset()
+
+
+class Bounds(NamedTuple):
+    """A range of integers with both ends; None is open."""
+
+    low: int | None = None
+    high: int | None = None
+
+    def holds(self, number: int) -> bool:
+        """Tell whether a number is within."""
+        return (self.low is None or number >= self.low) and (
+            self.high is None or number <= self.high
+        )
+
+    def __str__(self) -> str:
+        match self:
+            case (None, None):
+                return "any"
+            case (low, None):
+                return f"{low} or more"
+            case (None, high):
+                return f"at most {high}"
+            case (low, high):
+                return str(low) if low == high else f"{low} to {high}"
+
+
+ANY: Final = Bounds()
+
+
+class Refusal(NamedTuple):
+    """Why a target does not take a node: what was found, and what would be taken instead."""
+
+    found: str
+    takes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.found}; it takes {', '.join(self.takes)}" if self.takes else self.found
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeRule:
+    """What an attribute may be: one of some values, or numbers within bounds."""
+
+    values: tuple[Any, ...] = ()
+    bounds: Bounds = ANY
+
+    def holds(self, value: Any) -> bool:
+        """Tell whether a value, or each element of a list, is allowed."""
+        if self.values:
+            return value in self.values
+        items = value if isinstance(value, tuple) else (value,)
+        return all(isinstance(item, int) and self.bounds.holds(item) for item in items)
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """What is allowed, in words."""
+        return tuple(map(_shown, self.values)) if self.values else (str(self.bounds),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorRule:
+    """One way in which a target takes an operator; every condition must hold.
+
+    Args:
+        versions: of the operator: the opset versions that last changed it (`Node.version`).
+        types: the dtypes of a type parameter of the schema ("T") or of one operand ("X").
+        dtypes: the dtypes of the operator's data, where `types` does not speak of it.
+        rank: of its data operands.
+        constant: operands, by their name in the operator's newest form, that must be constants.
+        elements: bounds of the elements of constant operands.
+        attributes: what attributes may be; one that is not written has its schema's default.
+        signature: the inputs, then the outputs as "name:type parameter", for operators that onnx
+            does not know.
+        composite: whether it runs as the body of its function, not as a kernel of its own.
+        note: said with each refusal.
+    """
+
+    versions: Bounds = ANY
+    types: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    dtypes: frozenset[int] = NO_DTYPES
+    rank: Bounds = ANY
+    constant: tuple[str, ...] = ()
+    elements: Mapping[str, Bounds] = field(default_factory=dict)
+    attributes: Mapping[str, AttributeRule] = field(default_factory=dict)
+    signature: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    composite: bool = False
+    note: str = ""
+
+    @property
+    def is_unconditional(self) -> bool:
+        """Whether the rule takes every node of its operator."""
+        return not (
+            self.types
+            or self.dtypes
+            or self.constant
+            or self.elements
+            or self.attributes
+            or any(bounds != ANY for bounds in (self.versions, self.rank))
+        )
+
+    def data_dtypes(self) -> frozenset[int]:
+        """Return the dtypes of the data that the rule names; none where it does not name any."""
+        named = next((self.types[key] for key in ("T", "T1") if key in self.types), NO_DTYPES)
+        return self.dtypes or named or next(iter(self.types.values()), NO_DTYPES)
+
+
+class Operand(NamedTuple):
+    """One tensor that a node reads or makes, with its name and type parameter in the schema."""
+
+    value: Value
+    name: str
+    parameter: str
+    is_input: bool
+
+    @property
+    def is_constant(self) -> bool:
+        return self.is_input and self.value.is_constant
+
+
+def operands_of(node: Node, signature: tuple[tuple[str, ...], tuple[str, ...]]) -> list[Operand]:
+    """Return the operands that are there, as the schema or else the signature names them."""
+    schema = node.schema
+    made: list[Operand] = []
+    for values, names, is_input in (
+        (node.inputs, _names(schema, signature[0], is_input=True), True),
+        (node.outputs, _names(schema, signature[1], is_input=False), False),
+    ):
+        for at, value in enumerate(values):
+            if value is not None:
+                # The last formal of a variadic operator stands for all the rest.
+                name, parameter = names[min(at, len(names) - 1)] if names else (f"#{at}", "")
+                made.append(Operand(value, name, parameter, is_input))
+    return made
+
+
+def _names(
+    schema: Schema | None, written: Sequence[str], *, is_input: bool
+) -> list[tuple[str, str]]:
+    if schema is None:
+        parts = (entry.partition(":") for entry in written)
+        return [(name, parameter) for name, _, parameter in parts]
+    formals = schema.inputs if is_input else schema.outputs
+    return [(formal.name, formal.type_str) for formal in formals]
+
+
+def data_parameter(operands: Iterable[Operand]) -> str:
+    """Return the type parameter of the data: T where there is one, else that of the first."""
+    parameters = [operand.parameter for operand in operands]
+    if "T" in parameters:
+        return "T"
+    # What is of one dtype only stands there as "tensor(int64)".
+    return next((name for name in (*parameters, "") if "(" not in name), "")
+
+
+def refusals(rule: OperatorRule, node: Node) -> Iterator[Refusal]:
+    """Yield what of a rule a node does not meet, save for dtypes, cheap conditions first."""
+    if not rule.versions.holds(node.version):
+        yield Refusal(f"version {node.version} of the operator", (f"version {rule.versions}",))
+    for name, attribute in rule.attributes.items():
+        value = node.attr(name)
+        if value is not None and not attribute.holds(value):
+            yield Refusal(f"{name} is {_shown(value)}", attribute.takes)
+    for name in rule.constant:
+        value = node.operand(name)
+        if value is not None and not value.is_constant:
+            yield Refusal(f"{name} is not a constant")
+    for name, bounds in rule.elements.items():
+        yield from _out_of_bounds(node.operand(name), name, bounds)
+
+
+def _out_of_bounds(value: Value | None, name: str, bounds: Bounds) -> Iterator[Refusal]:
+    if value is None or value.const is None or value.const.size == 0:
+        return
+    low, high = int(value.const.min()), int(value.const.max())
+    worst = low if not bounds.holds(low) else high
+    if not bounds.holds(worst):
+        yield Refusal(f"{name} holds {worst}", (str(bounds),))
+
+
+def dtype_name(dtype: int) -> str:
+    """Return ONNX's name of a dtype: float, float16, int8."""
+    return DataType(dtype).name.lower()
+
+
+def dtype_names(dtypes: Iterable[int]) -> tuple[str, ...]:
+    """Return the names of dtypes, in ONNX's order."""
+    return tuple(dtype_name(dtype) for dtype in sorted(dtypes))
+
+
+def _shown(value: Any) -> str:
+    return "[" + ",".join(map(str, value)) + "]" if isinstance(value, tuple) else str(value)
