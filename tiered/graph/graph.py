@@ -97,7 +97,8 @@ class Graph:
 
     def opset(self, domain: str = "") -> int:
         """Return the imported version of a domain; 0 if it is not imported."""
-        return self.root.opset_imports.get(domain, 0)
+        root = self if self.owner is None else self.root
+        return root.opset_imports.get(domain, 0)
 
     @property
     def opset_imports(self) -> dict[str, int]:

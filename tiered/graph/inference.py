@@ -1,12 +1,13 @@
-"""Types by onnx's own shape inference: the whole model once, then node by node as passes edit.
+"""Types of values: node by node in topological order, and again as passes edit.
 
-Inference runs on a model without weights: tensors up to `DATA_ELEMENTS` elements are kept, because
-shapes depend on them; larger ones become typed inputs.
+The rules of `told` answer for nearly all nodes, and onnx's own inference for the rest. It sees no
+weights: tensors up to `DATA_ELEMENTS` elements are kept, because shapes depend on them; larger ones
+become typed inputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import onnx
@@ -15,10 +16,12 @@ from onnx import checker, shape_inference
 from tiered.graph.calls import expanded_size, recursive_functions
 from tiered.graph.export import export_model, export_node
 from tiered.graph.journal import dirty_nodes
+from tiered.graph.refining import Refiner
 from tiered.graph.schema import schema_of
-from tiered.graph.shape_rules import Refiner, complete_shape
+from tiered.graph.told import told_types
 from tiered.graph.type_rules import has_type_rule, ruled_types
 from tiered.graph.types import (
+    TensorType,
     ValueType,
     believed_type,
     read_type,
@@ -69,24 +72,80 @@ def infer_value(value: Value) -> None:
         infer_node(node)
 
 
-def infer_node(node: Node) -> None:
-    """Infer the outputs of one node that have no type yet."""
-    missing = [output for output in node._outputs if output and output._type is NOT_INFERRED]
-    if not missing:
+def infer_node(node: Node, *, invent: bool = False) -> None:
+    """Infer the outputs of one node that have no type yet.
+
+    Args:
+        node: what it reads has its types already.
+        invent: give dims that nothing is known of a name.
+    """
+    outputs = node._outputs
+    if not any(output is not None and output._type is NOT_INFERRED for output in outputs):
         return
-    inferred = infer_outputs(node)
-    for output in missing:
-        declared = None if output.declared is None else read_type(output.declared.type)
-        output._type = believed_type(declared, inferred.get(output.name))
-    complete_shape(node)
+    found = infer_outputs(node)
+    dims = node.owner.model.dims
+    for index, output in enumerate(outputs):
+        if output is not None and output._type is NOT_INFERRED:
+            kind = _believed(output, found[index] if index < len(found) else None)
+            if invent and isinstance(kind, TensorType) and kind.shape and None in kind.shape:
+                shape = tuple([dims.invent() if dim is None else dim for dim in kind.shape])
+                kind = tensor_type(kind.dtype, shape)
+            output._type = kind
 
 
-def infer_outputs(node: Node) -> Mapping[str, ValueType | None]:
-    """Return the types of a node's outputs by name, as its operands are now."""
+def _believed(value: Value, inferred: ValueType | None) -> ValueType | None:
+    """Return what to believe of a value: `believed_type`, without reading all that is declared."""
+    info = value.declared
+    if info is None:
+        return inferred
+    if (
+        isinstance(inferred, TensorType)
+        and inferred.shape is not None
+        and info.type.tensor_type.elem_type == inferred.dtype
+    ):
+        return inferred
+    return believed_type(read_type(info.type), inferred)
+
+
+def infer_outputs(node: Node, ask_onnx: bool = True) -> Sequence[ValueType | None]:
+    """Return the types of a node's outputs, in their order, as its operands are now.
+
+    What the rules here cannot tell, onnx is asked, unless that is not wanted.
+    """
     if node.op_type == "Constant":
-        tensor = node.constant_tensor()
-        kind = None if tensor is None else tensor_type(tensor.dtype, tensor.shape)
-        return {node.output.name: kind} if node._outputs else {}
+        return [_constant_type(node)]
+    told = told_types(node)
+    if (told is not None and told.is_whole) or not ask_onnx:
+        return told.types if told is not None else ()
+    outer = onnx_types(node)
+    found = [None if value is None else outer.get(value.name) for value in node._outputs]
+    if told is not None and found:
+        found[0] = _completed(told.types[0], found[0])
+    return found
+
+
+def _constant_type(node: Node) -> ValueType | None:
+    tensor = node.constant_tensor()
+    return None if tensor is None else tensor_type(tensor.dtype, tensor.shape)
+
+
+def _completed(told: TensorType, inferred: ValueType | None) -> ValueType | None:
+    """Return what onnx inferred, with the dims that it left open as the rules tell them."""
+    if inferred is None:
+        return told
+    if not isinstance(inferred, TensorType) or told.shape is None:
+        return inferred
+    known = inferred.shape or (None,) * len(told.shape)
+    if len(known) != len(told.shape):
+        return inferred
+    shape = [own if dim is None else dim for dim, own in zip(known, told.shape, strict=True)]
+    return tensor_type(inferred.dtype, tuple(shape))
+
+
+def onnx_types(node: Node) -> Mapping[str, ValueType | None]:
+    """Return the types of a node's outputs by name, from the rule of its domain or from onnx."""
+    if node.op_type == "Constant":
+        return {node.output.name: _constant_type(node)} if node._outputs else {}
     if has_type_rule(node):
         return ruled_types(node)
     graph = node.owner
@@ -115,12 +174,31 @@ def infer_outputs(node: Node) -> Mapping[str, ValueType | None]:
 
 
 def infer_model(model: Model) -> None:
-    """Infer every value that has no type yet by one whole-model inference.
+    """Infer every value that has no type yet.
 
-    onnx invents names (`unk__0`) for unknown dims; they hold for the whole model, are kept in the
-    view and are never saved. A second inference would invent them anew, so there is only one.
+    Node by node in topological order, so that each is looked at once, with all that is known of
+    its operands. Through bodies and local functions onnx finds the way, by one inference of the
+    whole model; what follows from partially known values is told afterwards.
+
+    Dims of which nothing is known get invented names (`unk__0`). They hold for the whole model, are
+    kept in the view and are never saved. A second inference would invent them anew, so there is
+    only one.
     """
     model.is_inferred = True
+    for value in model.main.initializers:
+        if value._type is NOT_INFERRED:
+            infer_value(value)
+    if not model.functions and not model.main._owners:
+        for node in model.main.topological_order():
+            infer_node(node, invent=True)
+        return
+    _infer_whole(model)
+    order = [node for graph in model.graphs() for node in graph.topological_order()]
+    Refiner(model, infer_outputs, _write_type).run(order, inferred=True)
+
+
+def _infer_whole(model: Model) -> None:
+    """Infer all that has no type yet by one run of onnx."""
     for graph in model.graphs():
         for value in graph._values.values():
             if value._tensor is not None and value._type is NOT_INFERRED:
@@ -144,8 +222,6 @@ def infer_model(model: Model) -> None:
         for value in graph._values.values():
             if value._type is NOT_INFERRED and not _is_being_built(value.producer):
                 value._type = None if value.declared is None else read_type(value.declared.type)
-    order = [node for graph in model.graphs() for node in graph.topological_order()]
-    Refiner(model, infer_outputs, _write_type).run(order, inferred=True)
 
 
 def _is_being_built(node: Node | None) -> bool:

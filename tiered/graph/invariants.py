@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tiered.graph.inference import infer_outputs
+from tiered.graph.inference import onnx_types
 from tiered.graph.links import build_dag, slot_order
 from tiered.graph.ordering import producers, sort_nodes
 from tiered.graph.types import TensorType, tensor_type
@@ -62,7 +62,7 @@ def type_violations(model: Model) -> Iterator[str]:
             if tensor is not None and kind != tensor_type(tensor.dtype, tensor.shape):
                 yield f"initializer {value.name!r} is {tensor.dtype} {tensor.shape}, not {kind}"
         for node in graph.nodes:
-            found = infer_outputs(node)
+            found = onnx_types(node)
             for output in node._outputs:
                 if output is None or output.declared is not None:
                     continue

@@ -38,6 +38,7 @@ class Node:
         "_constant",
         "_inputs",
         "_outputs",
+        "_references",
         "_scratch",
         "bodies",
         "domain",
@@ -61,6 +62,7 @@ class Node:
         # Values of the graphs above that the bodies read, with the number of reads.
         self._captured: dict[Value, int] | None = None
         self._constant: Tensor | object | None = _MISSING
+        self._references: bool | None = None
         self._scratch: dict[str, Any] | None = None
         # What a rewrite made the node from; nothing for one of the file.
         self.sources: tuple[Node, ...] = ()
@@ -254,7 +256,10 @@ class Node:
     @property
     def has_references(self) -> bool:
         """Tell whether an attribute is given by the call of the local function around the node."""
-        return any(proto.ref_attr_name for proto in self.proto.attribute)
+        if self._references is None:
+            protos = self.attribute_protos().values()
+            self._references = any(proto.ref_attr_name for proto in protos)
+        return self._references
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -278,6 +283,7 @@ class Node:
         """Drop what was decoded; for the primitives, after they exchanged the proto."""
         self._attributes = None
         self._constant = _MISSING
+        self._references = None
 
 
 def _read_constant(node: Node) -> Tensor | None:

@@ -113,6 +113,8 @@ def _is_too_large(value: Value) -> bool:
 def _clamped(elements: Elements, limits: tuple[int, int]) -> Elements:
     """Forget elements that the dtype cannot hold: they wrap at run time."""
     low, high = limits
+    if all(not isinstance(element, int) or low <= element <= high for element in elements.flat):
+        return elements
     return _each(
         lambda element: None
         if isinstance(element, int) and not low <= element <= high
@@ -123,11 +125,12 @@ def _clamped(elements: Elements, limits: tuple[int, int]) -> Elements:
 
 def _each(function: Callable[..., Element], *operands: Elements) -> Elements:
     """Apply a function element by element, with broadcasting."""
-    broadcast = np.broadcast_arrays(*operands) if len(operands) > 1 else operands
-    result = np.empty(broadcast[0].shape, object)
-    flat = [operand.ravel() for operand in broadcast]
-    for at in range(result.size):
-        result.flat[at] = function(*(operand[at] for operand in flat))
+    first = operands[0]
+    if any(operand.shape != first.shape for operand in operands):
+        operands = np.broadcast_arrays(*operands)
+    result = np.empty(operands[0].shape, object)
+    flat = [operand.ravel().tolist() for operand in operands]
+    result.reshape(-1)[:] = list(map(function, *flat))
     return result
 
 

@@ -1,206 +1,20 @@
-"""Shapes where onnx's inference gives up: those that come from partially known values.
-
-A dim that onnx could only invent a name for is often a size that the shape arithmetic before it
-spells out; learning that replaces the name everywhere.
-"""
+"""Shapes where onnx's inference gives up: those that come from partially known values."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
 
 from tiered.graph import symbols
-from tiered.graph.partial import ELEMENT_DTYPES, elements_of
-from tiered.graph.symbols import INVENTED, Size
-from tiered.graph.type_rules import has_type_rule
-from tiered.graph.types import Dim, Shape, TensorType, ValueType, tensor_type
-from tiered.graph.value import NOT_INFERRED, Value
+from tiered.graph.partial import elements_of
+from tiered.graph.symbols import Size
+from tiered.graph.types import Shape
 
 if TYPE_CHECKING:
-    from tiered.graph.model import Model
     from tiered.graph.node import Node
+    from tiered.graph.value import Value
 
 Rule = Callable[["Node"], Sequence["Size | None"] | None]
-
-
-class Refiner:
-    """Completes the shapes of a model, node by node, until nothing more follows.
-
-    Args:
-        model: the model; only the types of the view change.
-        infer: onnx's inference of one node, for what reads a shape that became known.
-        state: writes a type.
-    """
-
-    def __init__(
-        self,
-        model: Model,
-        infer: Callable[[Node], Mapping[str, ValueType | None]],
-        state: Callable[[Value, ValueType | None], None],
-    ) -> None:
-        self.model = model
-        self.infer = infer
-        self._write = state
-        # Values that are known better than when onnx looked at the nodes that read them.
-        self.changed: set[Value] = set()
-
-    def run(self, nodes: Iterable[Node], *, inferred: bool) -> None:
-        """Look at nodes, and at whatever reads a value that they made more exact.
-
-        Args:
-            nodes: where to begin, in topological order.
-            inferred: whether onnx has inferred these nodes as they are.
-        """
-        queue = deque(nodes)
-        while queue:
-            node = queue.popleft()
-            if not node.is_live:
-                continue
-            for value in self._refine(node, inferred=inferred):
-                self._forget_below(value)
-                queue.extend(value._users.values())
-            if not queue and self.model.dims.has_news:
-                queue.extend(self._resolve())
-
-    def state(self, value: Value, value_type: ValueType | None) -> None:
-        """Write a type that is more exact than the one before."""
-        self._write(value, value_type)
-        self.changed.add(value)
-
-    def _refine(self, node: Node, *, inferred: bool) -> list[Value]:
-        """Infer the vague outputs of a node; return those that became more exact."""
-        outputs = [value for value in node._outputs if value is not None]
-        vague = [value for value in outputs if _is_vague(value)]
-        if not vague:
-            return []
-        moved = [value for value in vague if self._resolve_value(value)]
-        passed_on = {
-            dim for value in node._inputs if value is not None for dim in value.shape or ()
-        }
-        dims = self.model.dims
-        found: Mapping[str, ValueType | None] = {}
-        # What is vague about the operands too, onnx finds out there or nowhere.
-        if any(_is_vague(value, passed_on) for value in vague) and (
-            not inferred
-            or has_type_rule(node)
-            or any(value in self.changed for value in node._inputs if value)
-        ):
-            found = self.infer(node)
-        for value in outputs:
-            news = found.get(value.name)
-            if isinstance(news, TensorType):
-                shape = news.shape
-                sizes = None if shape is None else [dims.size(dim) for dim in shape]
-                if self._learn(value, sizes, news.dtype):
-                    moved.append(value)
-            elif news is not None and value.type is None:
-                self.state(value, news)
-        own = own_shape(node)
-        if own is not None and outputs and self._learn(outputs[0], own, outputs[0].dtype):
-            moved.append(outputs[0])
-        return moved
-
-    def _learn(self, value: Value, sizes: Sequence[Size | None] | None, dtype: int | None) -> bool:
-        """Take over what is known of a value's dims, and what that says of invented names."""
-        if dtype is None:
-            return False
-        before = value.type
-        if sizes is None:
-            if before is None:
-                self.state(value, tensor_type(dtype, None))
-            return before is None
-        known = before.shape if isinstance(before, TensorType) else None
-        if known is not None and len(known) != len(sizes):
-            return False
-        dims, after = self.model.dims, []
-        for old, size in zip(known or [None] * len(sizes), sizes, strict=True):
-            if isinstance(old, str) and size is not None:
-                dims.learn(old, size)
-            after.append(dims.resolve(old) if old is not None else dims.dim(size))
-        refined = tensor_type(dtype, tuple(after))
-        if refined == before:
-            return False
-        self.state(value, refined)
-        return True
-
-    def _resolve(self) -> list[Node]:
-        """Replace invented names by what they turned out to be; return the nodes that read such."""
-        self.model.dims.has_news = False
-        readers: dict[Node, None] = {}
-        for graph in self.model.graphs():
-            for value in graph._values.values():
-                if self._resolve_value(value):
-                    self._forget_below(value)
-                    readers.update(dict.fromkeys(value._users.values()))
-        return sorted(readers, key=lambda node: node.id)
-
-    def _resolve_value(self, value: Value) -> bool:
-        """Replace the invented names in a type by what is known of them; tell whether any was."""
-        value_type, resolve = value._type, self.model.dims.resolve
-        if not isinstance(value_type, TensorType) or value_type.shape is None:
-            return False
-        shape = tuple([resolve(dim) for dim in value_type.shape])
-        if shape == value_type.shape:
-            return False
-        self.state(value, tensor_type(value_type.dtype, shape))
-        return True
-
-    @staticmethod
-    def _forget_below(value: Value) -> None:
-        """Forget the elements that were computed from a type that is more exact now."""
-        pending = [value]
-        while pending:
-            for reader in pending.pop()._users.values():
-                for output in reader._outputs:
-                    if output is not None and output._elements is not NOT_INFERRED:
-                        if output._elements is not None or output.dtype in ELEMENT_DTYPES:
-                            pending.append(output)
-                        output._elements = NOT_INFERRED
-
-
-def own_shape(node: Node) -> Sequence[Size | None] | None:
-    """Return the dims of the first output as far as the rules here tell; None for nothing."""
-    rule = RULES.get(node.op_type) if node.domain == "" else None
-    if rule is None or node.has_references:
-        return None
-    try:
-        return rule(node)
-    except (IndexError, ValueError, TypeError):
-        return None
-
-
-def complete_shape(node: Node) -> None:
-    """Fill in the dims of a first output that onnx left open, as far as the rules here tell."""
-    value = node._outputs[0] if node._outputs else None
-    kind = None if value is None else value._type
-    if value is None or not isinstance(kind, TensorType) or not _is_vague(value):
-        return
-    own = own_shape(node)
-    if own is None or (kind.shape is not None and len(kind.shape) != len(own)):
-        return
-    dims = node.owner.model.dims
-    known = kind.shape or (None,) * len(own)
-    shape = tuple(
-        dims.dim(size) if dim is None else dim for dim, size in zip(known, own, strict=True)
-    )
-    value._type = tensor_type(kind.dtype, shape)
-
-
-def _is_vague(value: Value, passed_on: Container[Dim] = ()) -> bool:
-    """Tell whether a dim, or the rank, is unknown or has an invented name.
-
-    Invented names that are passed on from an operand do not count.
-    """
-    value_type = value._type
-    if not isinstance(value_type, TensorType):
-        return value_type is None or value_type is NOT_INFERRED
-    shape = value_type.shape
-    return shape is None or any(
-        dim is None
-        or (isinstance(dim, str) and dim.startswith(INVENTED) and dim not in passed_on)
-        for dim in shape
-    )
 
 
 # --- rules ----------------------------------------------------------------------------------------
@@ -306,28 +120,6 @@ def _range(node: Node) -> Sequence[Size | None]:
     return [length if is_sure else None]
 
 
-def _concat(node: Node) -> Sequence[Size | None]:
-    parts = [_sizes(value) for value in node._inputs]
-    axis = node.attr("axis")
-    axis += len(parts[0]) if axis < 0 else 0
-    result: list[Size | None] = []
-    for at, column in enumerate(zip(*parts, strict=True)):
-        if at == axis:
-            total: Size | None = 0
-            for size in column:
-                total = None if total is None or size is None else symbols.add(total, size)
-            result.append(total)
-        else:
-            result.append(_agreed(column))
-    return result
-
-
-def _agreed(column: Sequence[Size | None]) -> Size | None:
-    """Return the one size of dims that must be equal: a number if one is known."""
-    known = [size for size in column if size is not None]
-    return next((size for size in known if isinstance(size, int)), known[0] if known else None)
-
-
 def _slice(node: Node) -> Sequence[Size | None]:
     sizes = _sizes(node._inputs[0])
     starts, ends = _elements(node, 1), _elements(node, 2)
@@ -350,21 +142,18 @@ def _sliced(
     dim: Size | None, start: Size | None, end: Size | None, step: Size | None
 ) -> Size | None:
     """Return how much of a dim a slice takes, if that does not depend on which end comes first."""
-    if dim is None or start is None or end is None or step != 1:
+    if dim is None or start is None or end is None or not isinstance(step, int) or step == 0:
         return None
     if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
-        return len(range(dim)[start:end])
-    if start != 0:
+        # Backwards, ONNX begins at 0 where Python has run out of the list.
+        return len(range(dim)[start:end:step]) if step > 0 or start >= -dim else None
+    if start != 0 or step != 1:
         return None
     reaches_end = symbols.subtract(end, dim)
     is_all = end == dim or (isinstance(end, int) and end >= 1 << 31)
     if is_all or (not isinstance(reaches_end, int) and reaches_end.is_non_negative):
         return dim
     return None
-
-
-def _elementwise(node: Node) -> Sequence[Size | None]:
-    return broadcast([_sizes(value) for value in node._inputs])
 
 
 def broadcast(shapes: Sequence[Sequence[Size | None]]) -> list[Size | None]:
@@ -388,18 +177,13 @@ def _broadcast_dim(column: Sequence[Size | None]) -> Size | None:
 
 
 RULES: dict[str, Rule] = {
-    "Concat": _concat,
     "ConstantOfShape": _constant_of_shape,
     "Expand": _expand,
     "Range": _range,
     "Reshape": _reshape,
     "Slice": _slice,
     "Tile": _tile,
-    **dict.fromkeys(
-        (
-            "Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual",
-            "Max", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Where", "Xor",
-        ),
-        _elementwise,
-    ),
-}  # fmt: skip
+}
+
+WHOLE: Final = frozenset({"ConstantOfShape", "Expand", "Reshape", "Tile"})
+"""Of these, onnx could not tell more than the rules do."""

@@ -154,7 +154,7 @@ class Dims:
     One for each model. Composed sizes get a name, so that a shape can hold them.
     """
 
-    __slots__ = ("_composed", "_known", "has_news")
+    __slots__ = ("_composed", "_invented", "_known", "has_news")
 
     def __init__(self) -> None:
         self._composed: dict[str, Poly] = {}
@@ -162,6 +162,12 @@ class Dims:
         self._known: dict[str, Size] = {}
         # Whether a name was learnt that shapes may still show.
         self.has_news = False
+        self._invented = 0
+
+    def invent(self) -> str:
+        """Return a new name for a dim of which nothing is known; onnx's own have no dot."""
+        self._invented += 1
+        return f"{INVENTED}.{self._invented}"
 
     def size(self, dim: Dim) -> Size | None:
         """Return what a dim stands for, as far as is known now; None for an unknown one."""

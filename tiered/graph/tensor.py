@@ -35,6 +35,19 @@ _BITS: dict[int, int] = {
 }
 
 
+# How `raw_data` stores the dtypes that numpy has too: in little-endian order.
+_STORED: dict[int, np.dtype[Any]] = {
+    onnx.TensorProto.FLOAT: np.dtype("<f4"),
+    onnx.TensorProto.UINT8: np.dtype("u1"),
+    onnx.TensorProto.INT8: np.dtype("i1"),
+    onnx.TensorProto.INT32: np.dtype("<i4"),
+    onnx.TensorProto.INT64: np.dtype("<i8"),
+    onnx.TensorProto.BOOL: np.dtype(np.bool_),
+    onnx.TensorProto.FLOAT16: np.dtype("<f2"),
+    onnx.TensorProto.DOUBLE: np.dtype("<f8"),
+}
+
+
 def bits_of(dtype: int) -> int:
     """Return the bits of one stored element; 0 for strings, whose size is not fixed."""
     if dtype in _BITS:
@@ -209,6 +222,9 @@ class Tensor:
     def _decode(self) -> np.ndarray[Any, Any]:
         assert isinstance(self.proto, onnx.TensorProto)
         try:
+            if self.dtype in _STORED and (raw := self.proto.raw_data):
+                # What to_array does, in a tenth of its time: most tensors are small.
+                return np.frombuffer(raw, _STORED[self.dtype]).reshape(self.shape)
             return numpy_helper.to_array(self.proto)
         except (ValueError, TypeError, KeyError) as error:
             raise ModelError(
