@@ -5,6 +5,7 @@ The names below load on first use; `import tiered` loads neither onnx nor onnxru
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from types import ModuleType
@@ -242,7 +243,14 @@ if not TYPE_CHECKING:  # with a __getattr__ to fall back to, type checkers would
     def __getattr__(name: str) -> Any:
         if name not in _MODULE_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+        # Code is no garbage: the collector would look at all that is loaded, again and again.
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+        finally:
+            if was_enabled:
+                gc.enable()
         globals()[name] = value
         return value
 
