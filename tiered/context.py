@@ -97,6 +97,7 @@ class PassContext:
         check_disjoint(self.required, self.disabled)
         self.report = Report()
         self._is_isolated = False
+        self._known_chain: tuple[object, tuple[PassContext, ...]] | None = None
         self._opt_level = _checked("opt_level", opt_level, _is_level, "an integer from 0")
         self._rewrite_limit = _checked(
             "rewrite_limit", rewrite_limit, _is_level, "an integer from 0"
@@ -197,12 +198,19 @@ class PassContext:
 
         A context that is not entered here is taken as if it were, innermost.
         """
-        contexts = [entered.context for entered in _STACK.get()]
+        stack = _STACK.get()
+        known = self._known_chain
+        if known is not None and known[0] is stack:
+            return known[1]
+        contexts = [entered.context for entered in stack]
         if self in contexts:
             del contexts[_last(contexts, self) :]
         contexts.append(self)
         start = max((i for i, c in enumerate(contexts) if c._is_isolated), default=0)
-        return tuple(contexts[start:])
+        chain = tuple(contexts[start:])
+        # A stack is a tuple that is never changed, so what it means for this context stays.
+        self._known_chain = stack, chain
+        return chain
 
     def _inherited(self, setting: str) -> Any:
         values = (getattr(context, setting) for context in reversed(self.chain))

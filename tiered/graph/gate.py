@@ -7,8 +7,7 @@ in every run of the same pipeline on the same model.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tiered.graph.journal import Entry
 from tiered.graph.provenance import note_sources
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     Filter = Callable[[Node | Value, Sequence[Entry]], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class RewriteRecord:
+class RewriteRecord(NamedTuple):
     """One rewrite that passed the gate: its number, pass, law, anchor and edits."""
 
     number: int

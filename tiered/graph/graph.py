@@ -120,12 +120,12 @@ class Graph:
     @property
     def nodes(self) -> tuple[Node, ...]:
         """Return the nodes by serial number: those of the file in its order, then the new ones."""
-        return tuple(node for _, node in sorted(self._nodes.items()))
+        return tuple(map(self._nodes.__getitem__, sorted(self._nodes)))
 
     @property
     def owners(self) -> tuple[Node, ...]:
         """Return the nodes that have bodies, by serial number."""
-        return tuple(node for _, node in sorted(self._owners.items()))
+        return tuple(map(self._owners.__getitem__, sorted(self._owners))) if self._owners else ()
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -150,7 +150,7 @@ class Graph:
     @property
     def initializers(self) -> tuple[Value, ...]:
         """Return the initializers, overridable ones too, in the order of the file."""
-        return tuple(value for _, value in sorted(self._constants.items()))
+        return tuple(map(self._constants.__getitem__, sorted(self._constants)))
 
     @property
     def values(self) -> Mapping[str, Value]:

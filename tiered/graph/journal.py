@@ -72,6 +72,9 @@ _VALUE_EDITS: Final = frozenset(
 )
 
 
+_SET_INPUT: Final = Edit.SET_INPUT
+
+
 class Stamp(NamedTuple):
     """A moment in the life of a journal, which stays meaningful when edits are undone later."""
 
@@ -158,19 +161,18 @@ class Snapshot:
 def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
     """Return the live nodes that edits touched: themselves, or what their values stand for."""
     found: dict[Node, None] = {}
-    values: dict[Value, None] = {}
+    values: dict[Value | None, None] = {}
     for entry in entries:
         edit, subject = entry[0], entry[1]
-        if edit in NODE_EDITS:
+        if edit is _SET_INPUT:
+            found[subject] = values[entry[3]] = values[entry[4]] = None
+        elif edit in NODE_EDITS:
             found[subject] = None
+            values.update(dict.fromkeys(subject._inputs))
             if edit is Edit.EXCHANGE_OUTPUTS:
                 found[entry[3]] = None
-            if edit is Edit.SET_INPUT:
-                values.update(dict.fromkeys(value for value in entry[3:5] if value is not None))
-            else:
-                values.update(dict.fromkeys(value for value in subject._inputs if value))
-            if edit is Edit.SET_INPUTS:
-                values.update(dict.fromkeys(value for value in entry[2] if value))
+            elif edit is Edit.SET_INPUTS:
+                values.update(dict.fromkeys(entry[2]))
         elif edit is Edit.EXCHANGE_CONTENT:
             found.update((node, None) for graph in subject.graphs() for node in graph.nodes)
         elif edit is Edit.SET_GRAPH_INPUTS:
@@ -183,6 +185,6 @@ def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
             values[subject] = None
             found.update(dict.fromkeys(subject._users.values()))
     for value in values:
-        if value.producer is not None:
+        if value is not None and value.producer is not None:
             found[value.producer] = None
     return [node for node in found if node.is_live]

@@ -23,7 +23,7 @@ def replace_uses(graph: Graph, old: Value, new: Value, *, since: int | None = No
     if old is new:
         return
     users = [use for use in old.users if since is None or use.node.id < since]
-    scalar = _scalar(new) if any(_is_range(node) for node, _ in users) else new
+    scalar = _scalar(new) if any(node.op_type == "Range" for node, _ in users) else new
     for node, slot in users:
         graph.set_input(node, slot, scalar if _is_range(node) else new)
     for user in dict.fromkeys(old.output_of):

@@ -6,11 +6,14 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import onnx
+from google.protobuf.message import EncodeError
 
 from tiered.errors import ModelError
+from tiered.graph.schema import schema_of
 
 if TYPE_CHECKING:
     from tiered.graph.model import Model
@@ -28,7 +31,9 @@ def save_model(model: Model, path: str, *, annotate: bool = False) -> None:
         ModelError: the folder or file cannot be written, or the model needs external data.
     """
     proto = model.to_proto(annotate=annotate)
-    external = [tensor for tensor in _tensors(proto) if _is_external(tensor)]
+    external: list[onnx.TensorProto] = []
+    if _may_be_external(model):
+        external = [tensor for tensor in _tensors(proto) if _is_external(tensor)]
     try:
         if not external:
             _write_whole(path, proto)
@@ -43,12 +48,20 @@ def save_model(model: Model, path: str, *, annotate: bool = False) -> None:
 
 
 def _write_whole(path: str, proto: onnx.ModelProto) -> None:
-    if proto.ByteSize() > _PROTO_LIMIT:
-        raise ModelError(
-            f"{path} would be larger than the 2 GiB of a protobuf file; keep weights external"
-        )
+    try:
+        content = proto.SerializeToString(deterministic=True)
+    except (EncodeError, ValueError) as error:
+        raise _too_large(path) from error
+    if len(content) > _PROTO_LIMIT:
+        raise _too_large(path)
     with _replacing(path) as file:
-        file.write(proto.SerializeToString(deterministic=True))
+        file.write(content)
+
+
+def _too_large(path: str) -> ModelError:
+    return ModelError(
+        f"{path} would be larger than the 2 GiB of a protobuf file; keep weights external"
+    )
 
 
 @contextlib.contextmanager
@@ -83,6 +96,31 @@ def _check_apart(tensors: list[onnx.TensorProto], folder: str, target: str) -> N
             raise ModelError(
                 f"{target} holds weights of the model itself; save it under another name"
             )
+
+
+def _may_be_external(model: Model) -> bool:
+    """Tell whether a tensor may be external, without a look at the nodes that can hold none."""
+    for graph in model.graphs():
+        if any(value.default and value.default.is_external for value in graph.initializers):
+            return True
+        for node in graph._nodes.values():
+            if _may_hold_tensor(node.op_type, node.domain) and any(
+                _is_external(attribute.t) for attribute in node.proto.attribute
+            ):
+                return True
+    return False
+
+
+@lru_cache(maxsize=1024)
+def _may_hold_tensor(op_type: str, domain: str) -> bool:
+    """Tell whether an operator may have a tensor as an attribute: those onnx knows say so."""
+    schema = schema_of(op_type, domain)
+    if schema is None:
+        return True
+    kinds = onnx.defs.OpSchema.AttrType
+    return any(
+        attribute.type in (kinds.TENSOR, kinds.TENSORS) for attribute in schema.attributes.values()
+    )
 
 
 def _is_external(tensor: onnx.TensorProto) -> bool:

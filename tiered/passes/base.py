@@ -48,7 +48,7 @@ class Pass(ABC):
     @property
     def options(self) -> Mapping[str, Any]:
         """Every option with its value; a copy, which may be changed without harm."""
-        return MappingProxyType(copy.deepcopy(dict(self._options)))
+        return MappingProxyType(copy.deepcopy(dict(self._options)) if self._options else {})
 
     def with_options(self, **options: Any) -> Self:
         """Return the same pass with other options; those not given stay.

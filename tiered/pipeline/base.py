@@ -7,7 +7,7 @@ import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 from tiered.context import PassContext
@@ -112,18 +112,24 @@ class Pipeline(Pass):
 
     def places(self, place: Place) -> Iterator[tuple[Pass, Place]]:
         """Yield each pass with where it stands, the pipeline itself being at `place`."""
-        earlier = Counter(place.earlier)
-        inside = replace(
-            place,
-            groups=(*place.groups, self.group) if self.group else place.groups,
-            parks=place.parks or self.parks,
-            asked=place.asked and not self.parks,
-        )
+        earlier = dict(place.earlier)
+        groups = (*place.groups, self.group) if self.group else place.groups
+        parks = self.parks
+        asked, parks = place.asked and not parks, place.parks or parks
         for pass_ in self.passes:
-            occurrence = 0 if place.needed_by else earlier[pass_.name] + 1
-            before = dict(earlier) if isinstance(pass_, Pipeline) else {}
-            yield pass_, replace(inside, occurrence=occurrence, earlier=before)
-            earlier.update(_names(pass_))
+            name = pass_.name
+            yield pass_, Place(
+                occurrence=0 if place.needed_by else earlier.get(name, 0) + 1,
+                earlier=dict(earlier) if isinstance(pass_, Pipeline) else {},
+                groups=groups,
+                needed_by=place.needed_by,
+                parks=parks,
+                asked=asked,
+                forced=place.forced,
+                checks=place.checks,
+            )
+            for inner in _names(pass_) if isinstance(pass_, Pipeline) else (name,):
+                earlier[inner] = earlier.get(inner, 0) + 1
 
     def plan(self, ctx: PassContext | None = None, place: Place | None = None) -> list[Step]:
         """Return every pass with the decision about it in a context, by default the one here."""

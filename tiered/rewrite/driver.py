@@ -126,6 +126,8 @@ def apply_rule(
         queue = deque(run.in_order())
     else:
         queue = deque(run.everything() if since is None else run.concerned(since))
+    if not queue:
+        return
     queued = set(queue)
     total = sum(len(graph) for graph in model.graphs())
     budget = _REWRITES_PER_NODE * (total + 1)

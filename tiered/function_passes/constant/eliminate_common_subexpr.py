@@ -37,17 +37,19 @@ def _visit(graph: Graph, known: Known) -> None:
     for node in graph.topological_order():
         for body in node.bodies:
             _visit(body, ChainMap({}, known))
-        key = _key(node)
-        if key is None:
+        outline = _outline(node)
+        if outline is None or (alike := known.setdefault(outline, node)) is node:
             continue
-        first = known.setdefault(key, node)
+        # Attributes take longest to read, and few nodes read the same as another.
+        known.setdefault((outline, _details(alike)), alike)
+        first = known.setdefault((outline, _details(node)), node)
         if first is not node:
             with graph.rewrite("two nodes that compute the same => one", node):
                 graph.replace(node, first.outputs)
 
 
-def _key(node: Node) -> Hashable | None:
-    """Return what is equal for two nodes exactly when they compute the same; None for never."""
+def _outline(node: Node) -> Hashable | None:
+    """Return what is equal for two nodes that compute the same; None for one that stays."""
     if node.bodies or node.has_references or node.is_pinned or not is_deterministic(node):
         return None
     is_standard = node.domain == ""
@@ -56,10 +58,12 @@ def _key(node: Node) -> Hashable | None:
     operands = _present([0 if value is None else value.id for value in node.inputs])
     if is_standard and node.op_type in COMMUTATIVE and not _minds_order(node):
         operands = tuple(sorted(operands)) if len(operands) == 2 else operands
+    return node.domain, node.op_type, operands
+
+
+def _details(node: Node) -> Hashable:
+    """Return what, with the outline, is equal exactly when two nodes compute the same."""
     return (
-        node.domain,
-        node.op_type,
-        operands,
         _attributes(node),
         _present([value is not None for value in node.outputs]),
         node.metadata.get("tiered.compiler"),

@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Final
 
 import numpy as np
@@ -45,6 +45,8 @@ _EVALUATED: Final = _FLOATS | {
     DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.UINT64,
 }  # fmt: skip
 
+_NONE: Final = frozenset[Node]()
+
 Sizes = dict[Value, int]
 
 
@@ -61,11 +63,13 @@ def fold_constant(graph: Graph, ctx: PassContext, *, max_growth: Size = Size("1%
     Args:
         max_growth: bytes, or a share of the model, by which it may grow; at least 4 KiB.
     """
-    pending, refused = deque(graph.topological_order()), set[Node]()
+    # What reads these is looked at once they are taken.
+    pending = deque(node for node in graph.topological_order() if _is_known(node, _NONE))
+    refused: set[Node] = set()
     while pending:
         sizes: Sizes = {}
-        nodes = _take(graph, ctx, pending, refused, sizes)
-        pending.extend(_fold(graph, ctx, nodes, refused, sizes, max_growth))
+        if nodes := _take(graph, ctx, pending, refused, sizes):
+            pending.extend(_fold(graph, ctx, nodes, refused, sizes, max_growth))
 
 
 # --- what can be computed -------------------------------------------------------------------------
@@ -98,18 +102,19 @@ def _take(
     return taken
 
 
-def _is_known(node: Node, taken: set[Node]) -> bool:
+def _is_known(node: Node, taken: Set[Node]) -> bool:
     """Tell whether all that a node reads is constant, or made by nodes taken already."""
-    if node.domain or node.op_type in _KEPT or node.bodies or not any(node.inputs):
+    inputs = node.inputs
+    for value in inputs:
+        if value is not None and value.producer not in taken:
+            tensor = value.tensor
+            if tensor is None or tensor.is_sparse:
+                return False
+    if node.domain or node.op_type in _KEPT or node.bodies or not any(inputs):
         return False
-    if node.op_type == "Identity" and any(value and value.output_of for value in node.outputs):
-        # It bears the name of the output, and is all that is left to do.
-        return False
-    return all(
-        value.producer in taken or (value.tensor is not None and not value.tensor.is_sparse)
-        for value in node.inputs
-        if value is not None
-    )
+    bears_output = any(value and value.output_of for value in node.outputs)
+    # An Identity that bears the name of an output is all that is left to do.
+    return not (bears_output and node.op_type == "Identity")
 
 
 def _needs(node: Node, sizes: Sizes) -> Sizes | Skip | None:

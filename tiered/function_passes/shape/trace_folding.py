@@ -12,6 +12,8 @@ Known = MutableMapping[Hashable, Value]
 
 _KEPT: Final = frozenset({"Constant", "If", "Loop", "Scan"})
 
+_TRACED: Final = frozenset({DataType.INT64, DataType.INT32, DataType.BOOL})
+
 
 @function_pass(
     opt_level=2, required=("infer_shapes",), followed_by=("eliminate_unused_initializer",)
@@ -36,7 +38,7 @@ def _visit(graph: Graph, known: Known) -> None:
         if node.op_type in ("Expand", "Reshape"):
             _fold_sizes(graph, node)
         for value in node.outputs:
-            if value is not None and value.dtype in (DataType.INT64, DataType.INT32, DataType.BOOL):
+            if value is not None and value.dtype in _TRACED:
                 _fold_value(graph, node, value, known)
 
 
