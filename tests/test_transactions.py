@@ -1,9 +1,11 @@
 """Whatever dies, wherever it dies: the model is exactly as it was."""
 
 import contextlib
+import gc
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -282,9 +284,9 @@ def interrupting(seconds: float) -> Iterator[None]:
 
 @tiered.module_pass(opt_level=0)
 def rename_for_ever(model: Model, ctx: PassContext) -> None:
-    """Edit without an end."""
-    nodes, number = model.main.nodes, 0
-    while True:
+    """Edit for as long as a signal can take on the slowest machine."""
+    nodes, number, end = model.main.nodes, 0, time.monotonic() + 60
+    while time.monotonic() < end:
         number += 1
         model.main.rename_node(nodes[number % len(nodes)], f"name_{number}")
         model.main.rename_value(nodes[0].output, f"value_{number}")
@@ -304,6 +306,19 @@ def test_ctrl_c_at_any_moment_leaves_a_whole_model(milliseconds: int) -> None:
     assert not PassContext.is_active()
     assert all(span.outcome == "failed" or span.undone for span in trace.walk())
     assert ops(fuse_relu(given)) == ["Relu", "Neg", "Abs"]
+
+
+def test_ctrl_c_is_not_lost_in_the_garbage_collector() -> None:
+    def callback(phase: str, info: dict[str, int]) -> None:
+        assert phase in ("start", "stop")
+
+    gc.callbacks.append(callback)
+    try:
+        for _ in range(20):
+            with pytest.raises(KeyboardInterrupt), interrupting(0.01):
+                rename_for_ever(model())
+    finally:
+        gc.callbacks.remove(callback)
 
 
 def test_a_second_ctrl_c_does_not_wait() -> None:

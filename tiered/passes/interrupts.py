@@ -8,6 +8,7 @@ is, and tries again a moment later where it must not stop.
 from __future__ import annotations
 
 import _thread
+import gc
 import signal
 import sys
 import threading
@@ -102,9 +103,14 @@ class _Handler:
 
 def _may_stop(frame: FrameType | None) -> bool:
     """Tell whether the program is neither inside an edit nor in the machinery around passes."""
-    modules = [_module(frame)]
-    while frame is not None and (frame := frame.f_back) is not None:
+    # What a callback of the garbage collector or a destructor raises is lost.
+    lost = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+    modules = []
+    while frame is not None:
+        if frame.f_code in lost or frame.f_code.co_name == "__del__":
+            return False
         modules.append(_module(frame))
+        frame = frame.f_back
     if any(_is_in(module, _EDITS) for module in modules):
         return False
     # What the standard library does, it does for its caller.
@@ -112,8 +118,8 @@ def _may_stop(frame: FrameType | None) -> bool:
     return not _is_in(nearest, _BOOKKEEPING)
 
 
-def _module(frame: FrameType | None) -> str:
-    return str(frame.f_globals.get("__name__", "")) if frame is not None else ""
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
 
 
 def _is_in(module: str, packages: tuple[str, ...]) -> bool:
