@@ -14,6 +14,7 @@ from tiered.cli.config_file import apply_config_file
 from tiered.cli.failures import BUG, Failure, failure, short_traceback, usage_failure
 from tiered.cli.options import OptimizeOptions
 from tiered.cli.terminal import notes, screen
+from tiered.cli.verify import CompareOptions
 from tiered.cli.watch import WatchOptions, complete
 
 EPILOGUE = """\
@@ -39,7 +40,7 @@ app = App(
     suppress_keyboard_interrupt=False,
     config=apply_config_file,
 )
-COMMANDS = ("optimize", "passes", "inspect", "explain", "options", "new")
+COMMANDS = ("optimize", "verify", "passes", "inspect", "explain", "options", "new")
 
 
 @app.command
@@ -60,6 +61,27 @@ def optimize(
     from tiered.cli.optimize import run_optimize
 
     run_optimize(model, out, options, watch)
+
+
+@app.command
+def verify(
+    first: Annotated[str, Parameter(name="A")],
+    second: Annotated[str, Parameter(name="B")],
+    /,
+    *,
+    options: CompareOptions = CompareOptions(),  # noqa: B008 - frozen
+    as_json: AsJson = False,
+) -> None:
+    """Run two models on the same inputs and compare their outputs; exit code 3 if they differ.
+
+    Args:
+        first: The ONNX file that is right.
+        second: The ONNX file to compare with it.
+        as_json: Print JSON instead of text.
+    """
+    from tiered.cli.verify import run_verify
+
+    run_verify(first, second, options, as_json=as_json)
 
 
 @app.command

@@ -83,16 +83,16 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "outputs": [
             {
                 "name": output.name,
-                "max_abs": _finite(output.max_abs),
-                "max_rel": _finite(output.max_rel),
+                "max_abs": finite(output.max_abs),
+                "max_rel": finite(output.max_rel),
             }
             for output in comparison.outputs
         ],
     }
 
 
-def _finite(number: float) -> float | None:
-    """Return the number; JSON has no infinity and no NaN."""
+def finite(number: float) -> float | None:
+    """Return the number, None for what is not finite: JSON has no infinity and no NaN."""
     return float(number) if math.isfinite(number) else None
 
 

@@ -1,0 +1,53 @@
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.cli.conftest import Cli
+from tiered.testing import parse
+
+RIGHT = "(float[n,4] x) => (float[n,4] y) { y = Mul(x, x) }"
+WRONG = "(float[n,4] x) => (float[n,4] y) { z = Neg(x)  y = Mul(x, z) }"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    right, wrong = tmp_path / "right.onnx", tmp_path / "wrong.onnx"
+    onnx.save(parse(RIGHT), right)
+    onnx.save(parse(WRONG), wrong)
+    return right, wrong
+
+
+def test_models_that_agree_end_with_0(cli: Cli, files: tuple[Path, Path]) -> None:
+    ended = cli("verify", files[0], files[0], "--numerics", "exact")
+    assert ended.code == 0
+    assert "the models agree (exact)" in ended.out
+    assert ended.err == ""
+
+
+def test_models_that_differ_end_with_3_and_the_table_says_how(
+    cli: Cli, files: tuple[Path, Path]
+) -> None:
+    ended = cli("verify", *files)
+    assert ended.code == 3
+    assert "DIFFERS" in ended.out
+    assert "-1.000000" in ended.out
+    assert "wrong.onnx computes something else" in ended.err
+
+
+def test_the_json_has_each_measure(cli: Cli, files: tuple[Path, Path]) -> None:
+    ended = cli("verify", *files, "--json")
+    said = json.loads(ended.out)
+    assert ended.code == 3
+    assert not said["ok"]
+    output = said["trials"][0]["outputs"][0]
+    assert output["name"] == "y"
+    assert output["cosine"] == pytest.approx(-1.0)
+    assert {"max_abs", "max_rel", "max_ulp", "argmax", "nans", "nan_mismatch"} <= set(output)
+
+
+def test_a_file_that_is_not_there_is_no_difference(cli: Cli, files: tuple[Path, Path]) -> None:
+    ended = cli("verify", files[0], files[0].with_name("none.onnx"))
+    assert ended.code == 1
+    assert "no such file" in ended.err

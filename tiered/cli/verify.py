@@ -1,0 +1,145 @@
+"""`tiered verify A B`: do two models compute the same, and if not, how far apart are they?
+
+With `--json`, one object:
+    first, second: the files.
+    numerics: what is allowed.
+    ok: whether all outputs of all trials are within it (if not, the exit code is 3).
+    trials: [{dims: {symbol: size}, rules: {input: the rule that chose it}, outputs: [{name, ok,
+        dtype, shape, max_abs, max_rel, max_ulp, cosine, argmax, nans, nan_mismatch, reason}]}];
+        numbers that are not finite are null; argmax is the share of places along the last axis
+        whose largest element is the same; nans are the counts of both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from tiered.cli.files import check_input
+from tiered.cli.record import finite
+from tiered.cli.tables import Number, print_table
+from tiered.cli.terminal import Progress, print_json, printable, results
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tiered.debug import ModelComparison, OutputRow, Trial
+
+NumericClass = Literal["exact", "reassociating", "approximate", "lossy"]
+HEADERS = ("output", "type", "max abs", "max rel", "ULP", "cosine", "argmax", "NaNs", "verdict")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions:
+    """How two models are compared."""
+
+    numerics: NumericClass = "reassociating"
+    """What is allowed: exact (every bit), or what another order of sums gives, or more."""
+    rtol: Annotated[float | None, Parameter(show_default=False)] = None
+    """Relative tolerance of every float output, instead of that of its dtype."""
+    atol: Annotated[float | None, Parameter(show_default=False)] = None
+    """Absolute tolerance, in units of the output's largest element if that is above 1."""
+    min_cosine: Annotated[float | None, Parameter(show_default=False)] = None
+    """Judge float outputs by their cosine (approximate and lossy only)."""
+    seed: int = 0
+    """Of the inputs that are made."""
+
+
+def run_verify(first: str, second: str, options: CompareOptions, *, as_json: bool) -> None:
+    """Compare the models of two files, print how they compare, and raise if they differ.
+
+    Raises:
+        VerificationError: an output differs by more than is allowed.
+        RuntimeFailure: onnxruntime does not run the first model.
+        ModelError: a file cannot be read.
+    """
+    for file in (first, second):
+        check_input(file)
+    with Progress() as progress:
+        progress.say(f"running {printable(first)} and {printable(second)}")
+        from tiered.debug import compare_models
+
+        found = compare_models(
+            first,
+            second,
+            seed=options.seed,
+            numerics=options.numerics,
+            rtol=options.rtol,
+            atol=options.atol,
+            min_cosine=options.min_cosine,
+        )
+    if as_json:
+        print_json(_record(first, second, found))
+    else:
+        for number, trial in enumerate(found.trials, 1):
+            _print_trial(results(), f"Trial {number} of {len(found.trials)}", trial)
+    found.raise_if_different(printable(second))
+    if not as_json:
+        results().print(f"the models agree ({found.numerics})")
+
+
+def _record(first: str, second: str, found: ModelComparison) -> dict[str, Any]:
+    return {
+        "first": first,
+        "second": second,
+        "numerics": found.numerics.value,
+        "ok": found.ok,
+        "trials": [
+            {
+                "dims": dict(trial.dims),
+                "rules": dict(trial.rules),
+                "outputs": [output_record(row) for row in trial.rows],
+            }
+            for trial in found.trials
+        ],
+    }
+
+
+def output_record(row: OutputRow) -> dict[str, Any]:
+    """Return how an output compares as plain data."""
+    difference = row.difference
+    return {
+        "name": difference.name,
+        "ok": difference.ok,
+        "dtype": row.dtype,
+        "shape": None if row.shape is None else list(row.shape),
+        "max_abs": finite(difference.max_abs),
+        "max_rel": finite(difference.max_rel),
+        "max_ulp": difference.max_ulp,
+        "cosine": difference.cosine,
+        "argmax": row.argmax,
+        "nans": list(row.nans),
+        "nan_mismatch": difference.nan_mismatch,
+        "reason": difference.reason,
+    }
+
+
+def _print_trial(console: Console, title: str, trial: Trial) -> None:
+    sizes = ", ".join(f"{dim}={size}" for dim, size in trial.dims.items())
+    print_table(console, f"{title}{f' ({sizes})' if sizes else ''}", HEADERS, [
+        output_cells(row) for row in trial.rows
+    ])
+
+
+def output_cells(row: OutputRow) -> tuple[object, ...]:
+    """Return how an output compares as the cells of a table."""
+    difference = row.difference
+    kind = f"{row.dtype}{list(row.shape)}" if row.dtype and row.shape is not None else ""
+    ulp = "" if difference.max_ulp is None else f"{difference.max_ulp:,}"
+    nans = "" if not any(row.nans) else f"{row.nans[0]:,} and {row.nans[1]:,}"
+    if difference.nan_mismatch:
+        nans += f", {difference.nan_mismatch:,} differ"
+    return (
+        difference.name,
+        kind,
+        Number(f"{difference.max_abs:.1e}"),
+        Number(f"{difference.max_rel:.1e}"),
+        Number(ulp),
+        Number("" if difference.cosine is None else f"{difference.cosine:.6f}"),
+        Number("" if row.argmax is None else f"{row.argmax:.1%}"),
+        nans,
+        "ok" if difference.ok else f"DIFFERS: {difference.reason}",
+    )

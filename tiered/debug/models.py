@@ -1,0 +1,166 @@
+"""Two models, output by output: how far apart what they compute is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+
+from tiered.errors import RuntimeFailure, VerificationError
+from tiered.runtime.compare import OutputDifference, compare
+from tiered.runtime.dtypes import is_float
+from tiered.runtime.inputs import Inputs, feasible_inputs
+from tiered.runtime.numerics import Numerics
+from tiered.runtime.session import Session
+
+ModelLike = onnx.ModelProto | str | os.PathLike[str]
+Feeds = Mapping[str, Any]
+
+BINDINGS = (0, 1)
+"""The sets of sizes that symbolic dims are bound to."""
+
+
+@dataclass(frozen=True)
+class OutputRow:
+    """One output of both models.
+
+    Attributes:
+        difference: how far apart they are, and whether that is allowed.
+        dtype, shape: of the first model's output; None for sequences, maps and optionals.
+        argmax: the share of the places along the last axis whose largest element is the same one;
+            None where that has no meaning.
+        nans: how many NaNs each of the two has.
+    """
+
+    difference: OutputDifference
+    dtype: str | None = None
+    shape: tuple[int, ...] | None = None
+    argmax: float | None = None
+    nans: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Both models on the same inputs; `dims` are the sizes of the symbolic ones."""
+
+    rows: tuple[OutputRow, ...]
+    dims: Mapping[str, int]
+    rules: Mapping[str, str]
+
+    @property
+    def ok(self) -> bool:
+        return all(row.difference.ok for row in self.rows)
+
+
+@dataclass(frozen=True)
+class ModelComparison:
+    """Two models on all the inputs that were tried."""
+
+    trials: tuple[Trial, ...]
+    numerics: Numerics
+
+    @property
+    def ok(self) -> bool:
+        return all(trial.ok for trial in self.trials)
+
+    def raise_if_different(self, label: str = "the second model") -> None:
+        """Raise if an output differs by more than is allowed.
+
+        Raises:
+            VerificationError: it names the outputs.
+        """
+        failing = [row.difference for trial in self.trials for row in trial.rows]
+        failing = [difference for difference in failing if not difference.ok]
+        if failing:
+            said = "\n  ".join(dict.fromkeys(map(str, failing)))
+            raise VerificationError(
+                f"{label} computes something else (allowed: {self.numerics})\n  {said}"
+            )
+
+
+def compare_models(
+    first: ModelLike,
+    second: ModelLike,
+    *,
+    feeds: Sequence[Feeds] = (),
+    seed: int = 0,
+    numerics: Numerics | str = Numerics.REASSOCIATING,
+    rtol: float | None = None,
+    atol: float | None = None,
+    min_cosine: float | None = None,
+) -> ModelComparison:
+    """Run two models on the same inputs and compare each output.
+
+    Args:
+        first: the model that is right; a file, so that it finds its external data, or a proto.
+        second: the model to compare with it.
+        feeds: the inputs of each trial; by default two sets that are made for the first model.
+        seed: of the inputs that are made.
+        numerics, rtol, atol, min_cosine: what is allowed; see `tiered.runtime.compare`.
+
+    Raises:
+        RuntimeFailure: the first model does not run.
+        VerificationError: the first model runs, the second does not.
+        UsageError: a tolerance that the numeric class has not.
+    """
+    promised = Numerics(numerics)
+    original = Session(first)
+    try:
+        other = Session(second)
+    except RuntimeFailure as error:
+        raise VerificationError(f"the first model opens, but not the second: {error}") from error
+    trials = []
+    for inputs in _trials(first, original, feeds, seed):
+        expected = original.run(inputs.feeds)
+        try:
+            actual = other.run(inputs.feeds)
+        except RuntimeFailure as error:
+            raise VerificationError(f"the first model runs, but not the second: {error}") from error
+        found = compare(expected, actual, promised, rtol=rtol, atol=atol, min_cosine=min_cosine)
+        rows = tuple(
+            describe_output(difference, expected.get(difference.name), actual.get(difference.name))
+            for difference in found.outputs
+        )
+        trials.append(Trial(rows, inputs.dims, inputs.rules))
+    return ModelComparison(tuple(trials), promised)
+
+
+def _trials(
+    model: ModelLike, session: Session, feeds: Sequence[Feeds], seed: int
+) -> Iterator[Inputs]:
+    """Yield the inputs of each trial: one where no dim can have another size."""
+    if feeds:
+        yield from (Inputs(dict(given), dict.fromkeys(given, "given")) for given in feeds)
+        return
+    for binding in BINDINGS:
+        inputs = feasible_inputs(model, session=session, seed=seed, binding=binding)
+        yield inputs
+        if not inputs.dims:
+            return
+
+
+def describe_output(difference: OutputDifference, expected: Any, actual: Any) -> OutputRow:
+    """Return how an output compares, with what only the values themselves tell."""
+    if not isinstance(expected, np.ndarray):
+        return OutputRow(difference)
+    dtype = "string" if expected.dtype.kind in "OUS" else expected.dtype.name
+    if not isinstance(actual, np.ndarray) or not is_float(expected.dtype):
+        return OutputRow(difference, dtype, expected.shape)
+    nans = _count_nans(expected), _count_nans(actual) if is_float(actual.dtype) else 0
+    agreement = _argmax_agreement(expected, actual)
+    return OutputRow(difference, dtype, expected.shape, agreement, nans)
+
+
+def _count_nans(array: np.ndarray[Any, Any]) -> int:
+    return int(np.isnan(array.astype(np.float64)).sum())
+
+
+def _argmax_agreement(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float | None:
+    if a.shape != b.shape or a.ndim == 0 or a.shape[-1] < 2 or a.size == 0:
+        return None
+    wide = [array.astype(np.float64) for array in (a, b)]
+    return float((wide[0].argmax(axis=-1) == wide[1].argmax(axis=-1)).mean())
