@@ -35,15 +35,20 @@ class Gate:
     """Numbers rewrites from 1; those beyond `limit` are not let through.
 
     `accepts` is asked about each `graph.rewrite` block, its anchor and its edits; what it declines
-    is undone and gets no number. `at` is the anchor of the rewrite that is being tried.
+    is undone and gets no number. `chosen`, if given, is asked about every rewrite: it lets some
+    pass, by their pass and what they are anchored at (a node, or a graph where it is a whole pass).
+    `at` is the anchor of the rewrite that is being tried.
     """
 
-    __slots__ = ("accepts", "at", "count", "limit", "listeners", "pass_name", "refused")
+    __slots__ = (
+        *("accepts", "at", "chosen", "count", "limit", "listeners", "pass_name", "refused"),
+    )
 
     def __init__(self) -> None:
         self.count = 0
         self.limit: int | None = None
         self.accepts: Filter | None = None
+        self.chosen: Callable[[tuple[str, str]], bool] | None = None
         self.at = ""
         self.refused = 0
         self.pass_name = ""
@@ -58,8 +63,14 @@ class Gate:
         """Tell whether the limit is reached."""
         return not self.is_open
 
+    def lets(self, anchor: str) -> bool:
+        """Tell whether one more rewrite may pass, and this one is among those that may."""
+        if self.limit is not None and self.count >= self.limit:
+            return False
+        return self.chosen is None or self.chosen((self.pass_name, anchor))
+
     def refuse(self) -> None:
-        """Note a rewrite that was undone because the limit is reached."""
+        """Note a rewrite that was undone because it may not pass."""
         self.refused += 1
 
     def passed(

@@ -322,7 +322,7 @@ class Graph:
             return
         if gate.accepts is not None and not gate.accepts(anchor, edits):
             model.undo_to(mark)
-        elif gate.is_open:
+        elif gate.lets(label):
             gate.passed(self, law, label, edits)
         else:
             model.undo_to(mark)

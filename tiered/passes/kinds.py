@@ -136,7 +136,7 @@ def one_rewrite(pass_: Pass, graph: Graph, run: PassRun, inside: Inside | None) 
         model.undo_to(mark)
         run.say("missed", OUTSIDE)
     elif gate.count == count and not pass_.info.analysis:
-        if gate.is_open:
+        if gate.lets(graph.name):
             gate.passed(graph, pass_.info.law or pass_.name, "", edits)
         else:
             model.undo_to(mark)

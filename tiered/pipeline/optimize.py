@@ -118,7 +118,7 @@ def _run(model: Model, given: Path | onnx.ModelProto | Model, settings: Settings
     context_settings = cast(dict[str, Any], dict(settings))
     passes = context_settings.pop("passes", None)
     must_verify = context_settings.pop("verify", False)
-    pipeline = default_pipeline() if passes is None else _listed(passes)
+    pipeline = pipeline_of(passes)
     context = PassContext(**context_settings)
     original = _runnable(given) if must_verify else None
     started = time.perf_counter()
@@ -132,8 +132,15 @@ def _run(model: Model, given: Path | onnx.ModelProto | Model, settings: Settings
     return _Run(pipeline, context, seconds, verified)
 
 
-def _listed(passes: str | Iterable[Pass | str]) -> Pipeline:
-    """Return the pipeline of a text, of a list, or the one given."""
+def pipeline_of(passes: str | Iterable[Pass | str] | None) -> Pipeline:
+    """Return the pipeline of a text, of a list, the one given, or the default one for None.
+
+    Raises:
+        PassNotFoundError: an unknown name.
+        PipelineSyntaxError: text that does not parse.
+    """
+    if passes is None:
+        return default_pipeline()
     if isinstance(passes, Pipeline):
         return passes
     if isinstance(passes, Pass):

@@ -33,6 +33,8 @@ _REWRITES_PER_NODE: Final = 16
 """A rule that rewrites more often than this for each node of the model will not come to an end."""
 
 
+_NOT_CHOSEN: Final = Skip("not among the rewrites that are tried")
+
 _RENAMES: Final = frozenset({Edit.RENAME_NODE, Edit.RENAME_VALUE})
 """The edits that no pattern can notice."""
 
@@ -261,6 +263,8 @@ class _Run:
             if refusal is not None:
                 return self._declined(node, refusal)
         model, mark = self.model, self.model.mark()
+        if model.gate.chosen is not None and not model.gate.lets(node.label):
+            return self._declined(node, _NOT_CHOSEN)
         outcome = self._edit(match)
         edits = model.journal.since(mark)
         if self.approve is not None and not isinstance(outcome, Skip):

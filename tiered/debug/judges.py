@@ -1,0 +1,177 @@
+"""What says whether a model is right: its outputs on onnxruntime, or a command of the user's."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import onnx
+
+from tiered.debug.runs import ModelLike, opened
+from tiered.errors import RuntimeFailure, UsageError
+from tiered.graph import Model
+from tiered.pipeline.verification import BINDINGS, loosest
+from tiered.registry import PassInfo
+from tiered.runtime.compare import compare
+from tiered.runtime.inputs import Inputs, feasible_inputs
+from tiered.runtime.numerics import Numerics
+from tiered.runtime.session import Session
+
+Feeds = Mapping[str, Any]
+
+
+class Judge(Protocol):
+    """Says what is wrong with a model; "" if nothing is."""
+
+    @property
+    def name(self) -> str:
+        """What the judge goes by, in a word that two different judges do not share."""
+
+    def __call__(self, model: Model, changed_by: Sequence[PassInfo]) -> str: ...
+
+
+@dataclass
+class OutputJudge:
+    """Compares the outputs with those of the original, as the passes promise.
+
+    The first inputs that show a difference are the only ones from then on, so that a verdict costs
+    one run.
+
+    Args:
+        source: the original.
+        feeds: inputs, one for each sample; made for the original if there are none.
+        seed: of inputs that are made.
+        numerics: what is allowed, instead of what the passes promise.
+        folder: where the external data of a proto is.
+
+    Raises:
+        RuntimeFailure: the original does not run.
+        UsageError: the original gives other outputs each time.
+    """
+
+    source: ModelLike
+    feeds: Sequence[Feeds] = ()
+    seed: int = 0
+    numerics: Numerics | None = None
+    folder: str = ""
+    samples: list[Inputs] = field(init=False)
+    runs: int = 0
+
+    def __post_init__(self) -> None:
+        source = self.source
+        if isinstance(source, onnx.ModelProto):
+            with opened(source, self.folder) as session:
+                self._take(session)
+        else:
+            self._take(Session(source))
+
+    def _take(self, session: Session) -> None:
+        """Choose the samples, and note what the original gives for each."""
+        if self.feeds:
+            given = (dict(feeds) for feeds in self.feeds)
+            self.samples = [Inputs(feeds, dict.fromkeys(feeds, "given")) for feeds in given]
+        else:
+            self.samples = []
+            for binding in BINDINGS:
+                made = feasible_inputs(
+                    self.source, session=session, seed=self.seed, binding=binding
+                )
+                self.samples.append(made)
+                if not made.dims:
+                    break
+        self._expected = [session.run(sample.feeds) for sample in self.samples]
+        again = session.run(self.samples[0].feeds)
+        if not compare(self._expected[0], again).ok:
+            raise UsageError(
+                "the model gives other outputs each time it runs (random operators without a "
+                "seed), so nothing can be said about what passes change"
+            )
+
+    @property
+    def name(self) -> str:
+        return f"outputs {self.numerics or 'as promised'}, seed {self.seed}"
+
+    @property
+    def sample(self) -> Inputs:
+        """The inputs that are used."""
+        return self.samples[0]
+
+    def __call__(self, model: Model, changed_by: Sequence[PassInfo]) -> str:
+        """Return what is wrong with the model: it does not run, or gives other outputs."""
+        promised = self.numerics or loosest(changed_by)
+        changes_interface = any(info.changes_interface for info in changed_by)
+        try:
+            with opened(model.to_proto(), model.folder) as session:
+                for at, sample in enumerate(self.samples):
+                    self.runs += 1
+                    actual = session.run(sample.feeds)
+                    expected = dict(self._expected[at])
+                    if changes_interface:
+                        expected = {name: expected[name] for name in expected if name in actual}
+                        actual = {name: actual[name] for name in actual if name in expected}
+                    found = compare(expected, actual, promised)
+                    if not found.ok:
+                        self._keep(at)
+                        return f"{found} (promised: {promised})"
+        except RuntimeFailure as error:
+            return str(error)
+        return ""
+
+    def _keep(self, at: int) -> None:
+        self.samples, self._expected = [self.samples[at]], [self._expected[at]]
+
+
+@dataclass
+class CommandJudge:
+    """Asks a command, which gets the file of the model in the place of `{}`, or at its end.
+
+    The model is wrong if the command does not end with 0.
+    """
+
+    command: str
+    seconds: float | None = None
+    runs: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"command {self.command}"
+
+    def __call__(self, model: Model, changed_by: Sequence[PassInfo] = ()) -> str:
+        """Return how the command ended; "" for 0."""
+        self.runs += 1
+        with tempfile.TemporaryDirectory(prefix="tiered-check-") as folder:
+            path = os.path.join(folder, "model.onnx")
+            model.save(path)
+            code = ended(self.command, path, self.seconds)
+        return f"`{self.command}` ended with {code}" if code else ""
+
+
+def ended(command: str, path: str, seconds: float | None = None) -> int | str:
+    """Run a command on a model and return its exit code, or that it took too long.
+
+    Raises:
+        UsageError: there is no such command.
+    """
+    words = shlex.split(command)
+    filled = [word.replace("{}", path) for word in words]
+    if filled == words:
+        filled.append(path)
+    try:
+        done = subprocess.run(
+            filled,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=seconds,
+        )
+    except (OSError, IndexError) as error:
+        raise UsageError(f"cannot run the check {command!r}: {error}") from error
+    except subprocess.TimeoutExpired:
+        return f"no end within {seconds:g} s"
+    return done.returncode

@@ -1,0 +1,143 @@
+"""One pipeline on one model, run as often as is needed: up to any rewrite, or with some of them.
+
+The same number is the same rewrite in every run, so a run can be repeated and cut short.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import onnx
+
+from tiered.context import PassContext
+from tiered.control.decision import Place
+from tiered.errors import TieredError
+from tiered.graph import Model
+from tiered.graph.collector import paused_collector
+from tiered.passes import Pass
+from tiered.passes.execution import execute
+from tiered.pipeline.base import Pipeline
+from tiered.pipeline.optimize import pipeline_of
+from tiered.registry import PassInfo
+from tiered.runtime.session import Session
+
+ModelLike = onnx.ModelProto | str | os.PathLike[str]
+
+Key = tuple[str, str]
+"""What a rewrite is called in every run: its pass, and the node or graph that it is anchored at."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What one run of the pipeline made.
+
+    Attributes:
+        model: the result; where a pass raised, as it was before the whole pipeline.
+        changed_by: the passes that changed something.
+        error: what a pass raised.
+        rewrites: how many rewrites were made, until then.
+        at: the node that was being rewritten when it raised.
+    """
+
+    model: Model
+    changed_by: Sequence[PassInfo]
+    rewrites: int
+    error: TieredError | None = None
+    at: str = ""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model and the pipeline that is run on it.
+
+    Args:
+        source: a file, or a proto, which is not changed.
+        passes: as for `tiered.optimize`; None is the default pipeline.
+        settings: of the context; no instruments.
+        folder: where the external data of a proto is.
+    """
+
+    source: ModelLike
+    passes: Any = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    folder: str = ""
+
+    @cached_property
+    def pipeline(self) -> Pipeline:
+        return pipeline_of(self.passes)
+
+    def load(self) -> Model:
+        """Return a view of the model as it is before any pass."""
+        if isinstance(self.source, onnx.ModelProto):
+            return Model.from_proto(self.source, folder=self.folder)
+        return Model.load(self.source)
+
+    def context(self, limit: int | None = None, instruments: Sequence[object] = ()) -> PassContext:
+        """Return a context of the settings.
+
+        Raises:
+            UsageError: a wrong name or argument among them.
+        """
+        settings = dict(self.settings)
+        return PassContext.isolated(**settings, rewrite_limit=limit, instruments=instruments)
+
+    def run(
+        self,
+        limit: int | None = None,
+        *,
+        chosen: Collection[Key] | None = None,
+        instruments: Sequence[object] = (),
+    ) -> Attempt:
+        """Run the pipeline on a new view of the model.
+
+        Args:
+            limit: the last rewrite that is let through.
+            chosen: the only rewrites that are let through.
+            instruments: that watch.
+        """
+        context = self.context(limit, instruments)
+        error = None
+        with paused_collector():
+            model = self.load()
+            if chosen is not None:
+                model.gate.chosen = frozenset(chosen).__contains__
+            try:
+                with context:
+                    execute(self.pipeline, model, context, Place(asked=self.passes is not None))
+            except TieredError as raised:
+                error = raised
+        changed = context.report.changing()
+        return Attempt(model, changed, model.gate.count, error, model.gate.at if error else "")
+
+    def pass_of(self, text: str) -> Pass | None:
+        """Return the pass of the pipeline with this text, None if it is a dependency of one."""
+        pending: list[Pass] = [self.pipeline]
+        while pending:
+            pass_ = pending.pop()
+            if isinstance(pass_, Pipeline):
+                pending += pass_.passes
+            elif pass_.text == text:
+                return pass_
+        return None
+
+
+@contextmanager
+def opened(proto: onnx.ModelProto, folder: str = "") -> Iterator[Session]:
+    """Open a model on onnxruntime; weights of a folder are copied, as it reads no others.
+
+    Raises:
+        RuntimeFailure: onnxruntime refuses the model.
+    """
+    if not any(tensor.data_location == tensor.EXTERNAL for tensor in proto.graph.initializer):
+        yield Session(proto)
+        return
+    with tempfile.TemporaryDirectory(prefix="tiered-debug-") as copies:
+        path = os.path.join(copies, "model.onnx")
+        Model.from_proto(proto, folder=folder).save(path)
+        yield Session(path)
