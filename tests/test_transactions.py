@@ -290,6 +290,8 @@ def rename_for_ever(model: Model, ctx: PassContext) -> None:
         number += 1
         model.main.rename_node(nodes[number % len(nodes)], f"name_{number}")
         model.main.rename_value(nodes[0].output, f"value_{number}")
+        for _ in range(100):  # a signal that waits for the end of an edit must find one in time
+            pass
 
 
 @pytest.mark.parametrize("milliseconds", range(3, 43, 2))
