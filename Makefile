@@ -9,7 +9,7 @@ PYTEST_ARGS ?= -q -n 2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # two pips in one .venv would trip over each other
-.PHONY: help demo test test-long check lint types conformance bench bench-view kernels clean
+.PHONY: help demo test test-long check lint types conformance blame bench bench-view kernels clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ types: $(VENV)/.installed-dev  ## Run mypy --strict
 
 conformance: $(VENV)/.installed-test  ## Judge every model of MODELS=DIR and the ONNX backend cases at every level
 	@$(BIN)/python -m tests.conformance --models $(MODELS) $(CONFORMANCE_ARGS)
+
+blame: $(VENV)/.installed-test  ## Hold passes that are wrong on purpose against MODELS=DIR: each is blamed
+	@$(BIN)/python -m tests.debug.acceptance --models $(MODELS) $(BLAME_ARGS)
 
 bench: $(VENV)/.installed-bench  ## Measure tiered and its peers side by side on MODELS=DIR
 	@$(BIN)/python -m benchmarks.peers --models $(MODELS) $(BENCH_ARGS)

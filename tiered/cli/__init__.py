@@ -1,4 +1,4 @@
-"""The command line: `tiered optimize`, `verify`, `passes`, `inspect`, `explain`, `options`.
+"""The command line: `tiered optimize`, `verify`, `bisect`, `passes`, `explain` and more.
 
 Results go to stdout, everything else to stderr. Importing it loads neither onnx, numpy, networkx
 nor onnxruntime, so that `tiered --help` answers at once; each command imports what it needs.

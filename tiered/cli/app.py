@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from cyclopts import App, CycloptsError, Parameter
 
+from tiered.cli.bisect import BisectOptions
 from tiered.cli.config_file import apply_config_file
 from tiered.cli.failures import BUG, Failure, failure, short_traceback, usage_failure
 from tiered.cli.options import OptimizeOptions
@@ -40,7 +41,9 @@ app = App(
     suppress_keyboard_interrupt=False,
     config=apply_config_file,
 )
-COMMANDS = ("optimize", "verify", "passes", "inspect", "explain", "options", "new")
+COMMANDS = (
+    *("optimize", "verify", "bisect", "replay", "passes", "inspect", "explain", "options", "new"),
+)
 
 
 @app.command
@@ -82,6 +85,35 @@ def verify(
     from tiered.cli.verify import run_verify
 
     run_verify(first, second, options, as_json=as_json)
+
+
+@app.command
+def bisect(
+    model: str,
+    /,
+    *,
+    options: BisectOptions = BisectOptions(),  # noqa: B008 - frozen
+) -> None:
+    """Find the first rewrite of the passes that makes a model wrong; exit code 3 if there is one.
+
+    Args:
+        model: The ONNX file to read.
+    """
+    from tiered.cli.bisect import run_bisect
+
+    run_bisect(model, options)
+
+
+@app.command
+def replay(folder: Annotated[str, Parameter(name="DIR")], /) -> None:
+    """Show the failure that a bundle holds; exit code 3 while it fails, 0 once it is mended.
+
+    Args:
+        folder: What --reproducer wrote.
+    """
+    from tiered.cli.bisect import run_replay
+
+    run_replay(folder)
 
 
 @app.command

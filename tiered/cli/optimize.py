@@ -26,7 +26,13 @@ from tiered.cli.watch import (
     print_watched,
     watching,
 )
-from tiered.errors import UsageError
+from tiered.errors import (
+    PassError,
+    PreconditionError,
+    TieredError,
+    UsageError,
+    VerificationError,
+)
 
 if TYPE_CHECKING:
     from tiered.graph import Model
@@ -61,11 +67,37 @@ def run_optimize(
         Progress(enabled=not options.quiet) as progress,
         _paused_gc(),
     ):
-        result = _optimize(source, target, options, watchers, progress)
+        with _reproducing(source, options, watch):
+            result = _optimize(source, target, options, watchers, progress)
         if target is not None:
             progress.say(f"writing {printable(target)}")
             result.model.save(target, annotate=options.annotate)
     _tell(Outcome(source, target, options, result), watchers)
+
+
+@contextlib.contextmanager
+def _reproducing(source: str, options: OptimizeOptions, watch: WatchOptions) -> Iterator[None]:
+    """Write a bundle if a pass fails or the outputs differ, and say so in the error."""
+    try:
+        yield
+    except (VerificationError, PassError) as error:
+        if options.reproducer is not None and error.exit_code != PreconditionError.exit_code:
+            error.add_note(_reproduced(source, options, watch, options.reproducer))
+        raise
+
+
+def _reproduced(source: str, options: OptimizeOptions, watch: WatchOptions, folder: str) -> str:
+    from tiered.debug import write_reproducer
+
+    settings = _settings(options, watch)
+    settings.pop("rewrite_limit")
+    try:
+        blame = write_reproducer(source, folder, passes=options.passes, **settings)
+    except TieredError as late:
+        return f"no reproducer: {late}"
+    if blame is None:
+        return "no reproducer: the same run once more was right"
+    return f"{blame}\nreproduce  tiered replay {folder}"
 
 
 @dataclass(frozen=True)

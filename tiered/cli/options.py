@@ -34,6 +34,8 @@ class OptimizeOptions:
     """A pipeline of your own: 'a,b{x=1},fix(c,d)'."""
     verify: Annotated[bool, Flag] = False
     """Run model and result on onnxruntime and compare; nothing is written if they differ."""
+    reproducer: str | None = None
+    """If a pass fails or the outputs differ: a folder for a bundle that `tiered replay` runs."""
     dry_run: Annotated[bool, Flag] = False
     """Write nothing."""
     json: Annotated[bool, Flag] = False

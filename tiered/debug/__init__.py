@@ -9,11 +9,41 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tiered.debug.blame import Blame, bisect
+    from tiered.debug.bundle import Bundle, Failure, Replay, load_bundle, replay
+    from tiered.debug.judges import CommandJudge, Judge, OutputJudge
     from tiered.debug.models import ModelComparison, OutputRow, Trial, compare_models
+    from tiered.debug.reproducers import reproduce, write_reproducer
+    from tiered.debug.runs import Subject
 
-__all__ = ["ModelComparison", "OutputRow", "Trial", "compare_models"]
+__all__ = [
+    "Blame",
+    "Bundle",
+    "CommandJudge",
+    "Failure",
+    "Judge",
+    "ModelComparison",
+    "OutputJudge",
+    "OutputRow",
+    "Replay",
+    "Subject",
+    "Trial",
+    "bisect",
+    "compare_models",
+    "load_bundle",
+    "replay",
+    "reproduce",
+    "write_reproducer",
+]
 
-_HOME = {"models": ("ModelComparison", "OutputRow", "Trial", "compare_models")}
+_HOME = {
+    "blame": ("Blame", "bisect"),
+    "bundle": ("Bundle", "Failure", "Replay", "load_bundle", "replay"),
+    "judges": ("CommandJudge", "Judge", "OutputJudge"),
+    "models": ("ModelComparison", "OutputRow", "Trial", "compare_models"),
+    "reproducers": ("reproduce", "write_reproducer"),
+    "runs": ("Subject",),
+}
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 

@@ -7,6 +7,7 @@ debugging finds.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,17 +18,16 @@ import onnx
 from tiered.control.report import PassResult
 from tiered.debug.judges import Judge, OutputJudge
 from tiered.debug.memory import Memory
-from tiered.debug.runs import Attempt, Key, ModelLike, Subject
+from tiered.debug.runs import Key, ModelLike, Subject
 from tiered.debug.search import fewest, first_wrong
 from tiered.debug.witness import Witness
+from tiered.errors import ModelError, TieredError
 from tiered.graph import Model, RewriteRecord
 from tiered.registry import PassInfo
 from tiered.runtime.numerics import Numerics
 
 Kind = Literal["outputs", "view", "error"]
 Say = Callable[[str], object]
-
-BROKEN = "the view of the model contradicts itself: "
 
 
 @dataclass(frozen=True)
@@ -126,87 +126,125 @@ class Bisection:
         self.memory = memory
         self.say = say
         self.runs = 0
+        self.log = _Log()
+        self._model: Model | None = None
+        self._at = 0
 
     def blame(self, *, interactions: bool = False) -> Blame | None:
         """Return the first wrong rewrite, None if there is none."""
-        log, failure = _Log(), FirstFailure()
-        whole = self.subject.run(instruments=[log, failure])
-        self.say(f"{whole.rewrites} rewrites by {len(set(log.infos))} passes")
-        if whole.error is not None:
-            if failure.result is None:
-                raise whole.error
-            return self._raised(whole, failure)
-        wrong = self._wrong_end(whole, log)
-        if wrong is None:
-            return None
-        number = first_wrong(0, wrong, self._is_wrong, log.ends())
-        needs = self._needs(number, log) if interactions else ()
-        return self._found(number, whole.rewrites, needs)
+        failure = FirstFailure()
+        whole = self.subject.run(instruments=[self.log, failure])
+        total = whole.rewrites
+        self.say(f"{total} rewrites by {len(set(self.log.infos))} passes")
+        if whole.error is None:
+            self._model, self._at = whole.model, total
+            wrong = self._wrong_end()
+        elif failure.result is None:
+            raise whole.error
+        else:
+            # The pass that raised may have met what another one left behind.
+            wrong = total if total and self._verdict(total) and not self._verdict(0) else None
+        number = 0 if wrong is None else self._first(wrong, self._verdict)
+        # A type that is wrong does no harm until another pass believes it.
+        end = number - 1 if number else total
+        if whole.error is None and self._contradiction(end):
+            number = self._first(end, self._contradiction)
+            return self._found(number, "view", self._contradiction(number))
+        if number:
+            symptom = self._verdict(number)
+            needs = self._needs(number) if interactions else ()
+            return self._found(number, "outputs", symptom, needs)
+        return self._raised(total + 1, failure) if failure.result else None
 
-    def _wrong_end(self, whole: Attempt, log: _Log) -> int | None:
-        """Return a number after which the model is wrong.
+    def _first(self, wrong: int, symptom: Callable[[int], str]) -> int:
+        return first_wrong(0, wrong, lambda number: bool(symptom(number)), self.log.ends())
+
+    def _wrong_end(self) -> int | None:
+        """Return a number after which the outputs are wrong.
 
         What an exact pass breaks may be within what a later one is allowed, so the model is also
         judged as it was before each pass that promises less than those before it.
         """
-        if self._verdict(whole.rewrites, whole):
-            return whole.rewrites
-        return next((number for number in log.stages() if self._is_wrong(number)), None)
+        ends = [len(self.log.infos), *self.log.stages()]
+        return next((number for number in ends if self._verdict(number)), None)
 
-    def _is_wrong(self, number: int) -> bool:
-        return bool(self._verdict(number))
+    def model_at(self, number: int) -> Model:
+        """Return the model after so many rewrites: by undoing the later ones, where it has them.
 
-    def _verdict(self, number: int, whole: Attempt | None = None) -> str:
-        """Return what is wrong with the model after so many rewrites; "" if nothing is."""
-        return self._asked(
-            f"the first {number}", lambda: whole or self.subject.run(number)
-        )
+        Raises:
+            TieredError: a pass raises on the way.
+        """
+        if self._model is None or self._at < number:
+            attempt = self.subject.run(number)
+            if attempt.error is not None:
+                raise attempt.error
+            self._model, self._at = attempt.model, number
+        elif self._at > number:
+            self._model.undo_to(self.log.marks[number])
+            self._at = number
+        return self._model
 
-    def _asked(self, question: str, attempt: Callable[[], Attempt]) -> str:
+    def _verdict(self, number: int) -> str:
+        """Return what is wrong with the outputs after so many rewrites; "" if nothing is."""
+        changed_by = tuple(dict.fromkeys(self.log.infos[:number]))
+
+        def judge() -> str:
+            try:
+                model = self.model_at(number)
+            except TieredError as error:
+                return f"{type(error).__name__}: {error}"
+            return self.judge(model, changed_by)
+
+        return self._asked(f"the first {number}", judge)
+
+    def _contradiction(self, number: int) -> str:
+        """Return where the model contradicts itself after so many rewrites; "" if it does not."""
+        try:
+            self.model_at(number).check_view(types=True)
+        except AssertionError as error:
+            return str(error)
+        return ""
+
+    def _asked(self, question: str, judge: Callable[[], str]) -> str:
         known = self.memory.verdicts.get(question)
         if known is None:
-            known = self._judged(attempt())
+            known = judge()
+            self.runs += 1
             self.memory.keep(question, known)
             self.say(f"run {self.runs}: {question} rewrites are {'wrong' if known else 'right'}")
         return known
 
-    def _judged(self, attempt: Attempt) -> str:
-        if attempt.error is not None:
-            return str(attempt.error)
-        try:
-            attempt.model.check_view(types=True)
-        except AssertionError as error:
-            return f"{BROKEN}{error}"
-        self.runs += 1
-        return self.judge(attempt.model, attempt.changed_by)
-
-    def _needs(self, number: int, log: _Log) -> tuple[str, ...]:
+    def _needs(self, number: int) -> tuple[str, ...]:
         """Return the fewest rewrites before a wrong one without which it would be right."""
-        last = log.keys[number - 1]
-        others = [key for key in dict.fromkeys(log.keys[: number - 1]) if key != last]
-        numbers = {key: at for at, key in reversed(list(enumerate(log.keys, 1)))}
+        keys = self.log.keys
+        last = keys[number - 1]
+        others = [key for key in dict.fromkeys(keys[: number - 1]) if key != last]
+        numbers = {key: at for at, key in reversed(list(enumerate(keys, 1)))}
 
         def is_wrong(chosen: Sequence[Key]) -> bool:
             listed = " ".join(f"#{numbers[key]}" for key in (*chosen, last))
-            attempt = {*chosen, last}
-            return bool(self._asked(f"only {listed}", lambda: self.subject.run(chosen=attempt)))
+            return bool(self._asked(f"only {listed}", lambda: self._chosen({*chosen, last})))
 
         if not others or is_wrong([]) or not is_wrong(others):
             return ()
-        return tuple(
-            f"#{numbers[key]} {key[0]} at {key[1]!r}" for key in fewest(others, is_wrong)
-        )
+        return tuple(f"#{numbers[key]} {key[0]} at {key[1]!r}" for key in fewest(others, is_wrong))
 
-    def _found(self, number: int, total: int, needs: tuple[str, ...]) -> Blame:
+    def _chosen(self, chosen: set[Key]) -> str:
+        """Return what is wrong with the model after some of the rewrites alone."""
+        attempt = self.subject.run(chosen=chosen)
+        if attempt.error is not None:
+            return str(attempt.error)
+        return self.judge(attempt.model, attempt.changed_by)
+
+    def _found(self, number: int, kind: Kind, symptom: str, needs: Sequence[str] = ()) -> Blame:
         witness = Witness(number)
         self.subject.run(number, instruments=[witness])
         assert witness.info is not None, "the same number is the same rewrite in every run"
-        symptom = self._verdict(number)
         return Blame(
-            "view" if symptom.startswith(BROKEN) else "outputs",
+            kind,
             symptom,
             number,
-            total,
+            len(self.log.infos),
             witness.pass_text,
             witness.info,
             witness.law,
@@ -214,13 +252,13 @@ class Bisection:
             tuple(witness.before),
             tuple(witness.after),
             tuple(witness.places),
-            needs,
+            tuple(needs),
             self.runs,
         )
 
-    def _raised(self, whole: Attempt, failure: FirstFailure) -> Blame:
-        """Return the pass that raised, which needs no search."""
-        result, number = failure.result, whole.rewrites + 1
+    def _raised(self, number: int, failure: FirstFailure) -> Blame:
+        """Return the pass that raised itself."""
+        result = failure.result
         assert result is not None
         return Blame(
             "error",
@@ -232,19 +270,22 @@ class Bisection:
             result.info.law or result.name,
             failure.anchor,
             places=failure.places,
+            runs=self.runs,
         )
 
 
 @dataclass
 class _Log:
-    """An instrument that notes which rewrites there are."""
+    """An instrument that notes which rewrites there are; `marks` are the places in the journal."""
 
     keys: list[Key] = field(default_factory=list)
     infos: list[PassInfo] = field(default_factory=list)
+    marks: list[int] = field(default_factory=lambda: [0])
 
     def on_rewrite(self, model: Model, info: PassInfo, record: RewriteRecord) -> None:
         self.keys.append((info.name, record.node_name or record.graph.name))
         self.infos.append(info)
+        self.marks.append(model.mark())
 
     def ends(self) -> list[int]:
         """Return the numbers after which another pass has its turn."""
@@ -282,9 +323,11 @@ class FirstFailure:
     def on_result(self, model: Model, result: PassResult) -> None:
         if result.error is None or result.info.kind == "pipeline" or self.result is not None:
             return
-        self.result, self.anchor = result, model.gate.at
-        self.model, self.folder = model.to_proto(annotate=True), model.folder
+        self.anchor, self.folder = model.gate.at, model.folder
         self.places = tuple(_outputs_of(model, self.anchor))
+        self.result = result
+        with contextlib.suppress(ModelError):  # an earlier pass may have left it in no state
+            self.model = model.to_proto(annotate=True)
 
 
 def _outputs_of(model: Model, label: str) -> Iterator[str]:

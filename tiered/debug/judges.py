@@ -10,17 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import onnx
-
 from tiered.debug.runs import ModelLike, opened
-from tiered.errors import RuntimeFailure, UsageError
+from tiered.errors import TieredError, UsageError
 from tiered.graph import Model
 from tiered.pipeline.verification import BINDINGS, loosest
 from tiered.registry import PassInfo
 from tiered.runtime.compare import compare
 from tiered.runtime.inputs import Inputs, feasible_inputs
 from tiered.runtime.numerics import Numerics
-from tiered.runtime.session import Session
+from tiered.runtime.session import Runner
 
 Feeds = Mapping[str, Any]
 
@@ -63,14 +61,10 @@ class OutputJudge:
     runs: int = 0
 
     def __post_init__(self) -> None:
-        source = self.source
-        if isinstance(source, onnx.ModelProto):
-            with opened(source, self.folder) as session:
-                self._take(session)
-        else:
-            self._take(Session(source))
+        with opened(self.source, self.folder) as session:
+            self._take(session)
 
-    def _take(self, session: Session) -> None:
+    def _take(self, session: Runner) -> None:
         """Choose the samples, and note what the original gives for each."""
         if self.feeds:
             given = (dict(feeds) for feeds in self.feeds)
@@ -118,7 +112,7 @@ class OutputJudge:
                     if not found.ok:
                         self._keep(at)
                         return f"{found} (promised: {promised})"
-        except RuntimeFailure as error:
+        except TieredError as error:  # it cannot be written, opened or run
             return str(error)
         return ""
 

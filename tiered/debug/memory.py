@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import onnx
 
-import tiered
+from tiered import __version__
 from tiered.debug.judges import Judge
 from tiered.debug.runs import Subject
 from tiered.errors import ModelError
@@ -72,7 +72,7 @@ def _digest(subject: Subject, judge: Judge) -> str:
     """Return a hash of all that the verdicts rest on."""
     found = hashlib.sha256()
     settings = sorted((name, repr(value)) for name, value in subject.settings.items())
-    for text in (tiered.__version__, str(subject.pipeline), repr(settings), judge.name):
+    for text in (__version__, str(subject.pipeline), repr(settings), judge.name):
         found.update(f"{text}\n".encode())
     if isinstance(subject.source, onnx.ModelProto):
         found.update(subject.source.SerializeToString(deterministic=True))

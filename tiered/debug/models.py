@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-import onnx
 
+from tiered.debug.runs import ModelLike, opened
 from tiered.errors import RuntimeFailure, VerificationError
-from tiered.runtime.compare import OutputDifference, compare
+from tiered.runtime.compare import Comparison, OutputDifference, compare
 from tiered.runtime.dtypes import is_float
 from tiered.runtime.inputs import Inputs, feasible_inputs
 from tiered.runtime.numerics import Numerics
-from tiered.runtime.session import Session
+from tiered.runtime.session import Runner
 
-ModelLike = onnx.ModelProto | str | os.PathLike[str]
 Feeds = Mapping[str, Any]
 
 BINDINGS = (0, 1)
@@ -107,30 +107,46 @@ def compare_models(
         VerificationError: the first model runs, the second does not.
         UsageError: a tolerance that the numeric class has not.
     """
-    promised = Numerics(numerics)
-    original = Session(first)
-    try:
-        other = Session(second)
-    except RuntimeFailure as error:
-        raise VerificationError(f"the first model opens, but not the second: {error}") from error
-    trials = []
-    for inputs in _trials(first, original, feeds, seed):
-        expected = original.run(inputs.feeds)
-        try:
-            actual = other.run(inputs.feeds)
-        except RuntimeFailure as error:
-            raise VerificationError(f"the first model runs, but not the second: {error}") from error
-        found = compare(expected, actual, promised, rtol=rtol, atol=atol, min_cosine=min_cosine)
-        rows = tuple(
-            describe_output(difference, expected.get(difference.name), actual.get(difference.name))
-            for difference in found.outputs
+    allowed = partial(
+        compare, numerics=Numerics(numerics), rtol=rtol, atol=atol, min_cosine=min_cosine
+    )
+    with opened(first) as original, _second(second) as other:
+        trials = tuple(
+            _trial(original, other, inputs, allowed)
+            for inputs in _inputs(first, original, feeds, seed)
         )
-        trials.append(Trial(rows, inputs.dims, inputs.rules))
-    return ModelComparison(tuple(trials), promised)
+    return ModelComparison(trials, Numerics(numerics))
 
 
-def _trials(
-    model: ModelLike, session: Session, feeds: Sequence[Feeds], seed: int
+@contextmanager
+def _second(model: ModelLike) -> Iterator[Runner]:
+    with ExitStack() as stack:
+        try:
+            session = stack.enter_context(opened(model))
+        except RuntimeFailure as error:
+            raise VerificationError(
+                f"the first model opens, but not the second: {error}"
+            ) from error
+        yield session
+
+
+def _trial(
+    first: Runner, second: Runner, inputs: Inputs, allowed: Callable[..., Comparison]
+) -> Trial:
+    expected = first.run(inputs.feeds)
+    try:
+        actual = second.run(inputs.feeds)
+    except RuntimeFailure as error:
+        raise VerificationError(f"the first model runs, but not the second: {error}") from error
+    rows = tuple(
+        describe_output(difference, expected.get(difference.name), actual.get(difference.name))
+        for difference in allowed(expected, actual).outputs
+    )
+    return Trial(rows, inputs.dims, inputs.rules)
+
+
+def _inputs(
+    model: ModelLike, session: Runner, feeds: Sequence[Feeds], seed: int
 ) -> Iterator[Inputs]:
     """Yield the inputs of each trial: one where no dim can have another size."""
     if feeds:

@@ -25,7 +25,7 @@ from tiered.passes.execution import execute
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.optimize import pipeline_of
 from tiered.registry import PassInfo
-from tiered.runtime.session import Session
+from tiered.runtime.worker import WorkerSession, shared_worker
 
 ModelLike = onnx.ModelProto | str | os.PathLike[str]
 
@@ -42,14 +42,12 @@ class Attempt:
         changed_by: the passes that changed something.
         error: what a pass raised.
         rewrites: how many rewrites were made, until then.
-        at: the node that was being rewritten when it raised.
     """
 
     model: Model
     changed_by: Sequence[PassInfo]
     rewrites: int
     error: TieredError | None = None
-    at: str = ""
 
 
 @dataclass(frozen=True)
@@ -113,7 +111,7 @@ class Subject:
             except TieredError as raised:
                 error = raised
         changed = context.report.changing()
-        return Attempt(model, changed, model.gate.count, error, model.gate.at if error else "")
+        return Attempt(model, changed, model.gate.count, error)
 
     def pass_of(self, text: str) -> Pass | None:
         """Return the pass of the pipeline with this text, None if it is a dependency of one."""
@@ -128,16 +126,27 @@ class Subject:
 
 
 @contextmanager
-def opened(proto: onnx.ModelProto, folder: str = "") -> Iterator[Session]:
-    """Open a model on onnxruntime; weights of a folder are copied, as it reads no others.
+def opened(source: ModelLike, folder: str = "") -> Iterator[WorkerSession]:
+    """Open a model in the worker, where it can do no harm.
+
+    Args:
+        source: a file, or a proto.
+        folder: where the external data of a proto is; it is copied, as onnxruntime reads no other.
 
     Raises:
         RuntimeFailure: onnxruntime refuses the model.
     """
-    if not any(tensor.data_location == tensor.EXTERNAL for tensor in proto.graph.initializer):
-        yield Session(proto)
+    worker = shared_worker()
+    if not isinstance(source, onnx.ModelProto) or not _is_external(source):
+        with worker.open(source) as session:
+            yield session
         return
     with tempfile.TemporaryDirectory(prefix="tiered-debug-") as copies:
         path = os.path.join(copies, "model.onnx")
-        Model.from_proto(proto, folder=folder).save(path)
-        yield Session(path)
+        Model.from_proto(source, folder=folder).save(path)
+        with worker.open(path) as session:
+            yield session
+
+
+def _is_external(proto: onnx.ModelProto) -> bool:
+    return any(tensor.data_location == tensor.EXTERNAL for tensor in proto.graph.initializer)

@@ -1,0 +1,91 @@
+import json
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.debug.wrong_passes import WRONG
+from tests.small import registered
+from tiered import Graph, Value, op, rewrite, var
+from tiered.debug import Bundle, Failure, load_bundle, replay, write_reproducer
+from tiered.errors import ModelError, PassNotFoundError
+from tiered.testing import parse
+
+SWAP = next(case for case in WRONG if case.name == "swap_operands_of_sub")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "bundle"
+    blame = write_reproducer(parse(SWAP.model), made, passes=[SWAP.pass_], opt_level=3)
+    assert blame is not None
+    return made
+
+
+def test_a_bundle_holds_all_that_it_takes(folder: Path) -> None:
+    files = {path.name for path in folder.iterdir()}
+    assert files == {"before.onnx", "after.onnx", "inputs.npz", "pipeline.txt", "failure.json"}
+    said = json.loads((folder / "failure.json").read_text())
+    assert said["command"] == f"tiered replay {folder}"
+    assert said["settings"] == {"opt_level": 3}
+    assert {"tiered", "onnx", "onnxruntime", "numpy"} <= set(said["versions"])
+    assert (folder / "pipeline.txt").read_text() == "swap_operands_of_sub\n"
+
+
+def test_a_pass_that_is_not_known_is_judged_by_what_it_made(folder: Path) -> None:
+    found = replay(folder)
+    assert found.fails
+    assert not found.ran_pass
+
+
+def test_a_pass_that_is_known_runs_again(folder: Path) -> None:
+    with registered(SWAP.pass_):
+        found = replay(folder)
+    assert found.fails
+    assert found.ran_pass
+
+
+def test_a_pass_that_was_mended_does_not_fail_any_more(folder: Path) -> None:
+    @rewrite(op.Sub(var.x, var.x), opt_level=1, name="swap_operands_of_sub")
+    def mended(graph: Graph, x: Value) -> Value:
+        return x
+
+    found = replay(folder, mended)
+    assert not found.fails
+    assert found.said == "the pass does not fail any more"
+
+
+def test_nothing_is_written_where_nothing_is_wrong(tmp_path: Path) -> None:
+    assert write_reproducer(parse(SWAP.model), tmp_path / "none", opt_level=2) is None
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_is_no_bundle_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="is no bundle"):
+        load_bundle(tmp_path)
+    (tmp_path / "failure.json").write_text('{"format": 9}')
+    with pytest.raises(ModelError, match="another format"):
+        load_bundle(tmp_path)
+
+
+def test_a_pass_that_raised_and_is_not_known_cannot_be_replayed(tmp_path: Path) -> None:
+    case = next(case for case in WRONG if case.kind == "error")
+    write_reproducer(parse(case.model), tmp_path / "raised", passes=[case.pass_])
+    with pytest.raises(PassNotFoundError, match="raise_in_the_middle"):
+        replay(tmp_path / "raised")
+
+
+def test_inputs_of_every_dtype_come_back(tmp_path: Path) -> None:
+    failure = Failure("outputs", "p", "", "", "exact", 1, "", "", (), ())
+    feeds = {
+        "a": np.array([1, 2], ml_dtypes.bfloat16),
+        "b": np.array([1, 2], ml_dtypes.float8_e4m3fn),
+        "c": np.array(["x", "yy"], object),
+        "d": np.array([[1]], np.int64),
+    }
+    Bundle(failure, parse(SWAP.model), None, feeds).save(tmp_path / "b")
+    found = load_bundle(tmp_path / "b").feeds
+    for name, array in feeds.items():
+        assert found[name].dtype == array.dtype
+        assert found[name].tolist() == array.tolist()

@@ -1,0 +1,164 @@
+"""`tiered bisect MODEL` and `tiered replay DIR`: which rewrite is wrong, and a bundle to show it.
+
+With `--json`, `bisect` prints one object: wrong (whether anything is), and if so kind, pass,
+rewrite, rewrites, law, node, symptom, before, after, needs, runs, reproducer (the folder or null).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from tiered.cli.files import check_input
+from tiered.cli.options import LEVELS, Flag, Names, split_names
+from tiered.cli.terminal import notes, print_json, printable, results
+from tiered.cli.verify import NumericClass
+from tiered.errors import UsageError, VerificationError
+
+if TYPE_CHECKING:
+    from tiered.debug import Blame, Judge
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class BisectOptions:
+    """What `tiered bisect` takes besides the model."""
+
+    opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2
+    """As for `tiered optimize`."""
+    disable: Names = ()
+    """As for `tiered optimize`."""
+    require: Names = ()
+    """As for `tiered optimize`."""
+    passes: str | None = None
+    """As for `tiered optimize`."""
+    numerics: Annotated[NumericClass | None, Parameter(show_default=False)] = None
+    """What is allowed of the outputs, instead of what the passes promise."""
+    seed: int = 0
+    """Of the inputs that are made."""
+    check: str | None = None
+    """A command that ends with 0 for a right model; {} stands for its file."""
+    interactions: Annotated[bool, Flag] = False
+    """Find also the other rewrites without which the wrong one would be right."""
+    resume: str | None = None
+    """A file that keeps each verdict, so that an interrupted search goes on."""
+    reproducer: str | None = None
+    """A folder for a bundle that shows the failure; `tiered replay` runs it."""
+    json: Annotated[bool, Flag] = False
+    """Print one JSON object instead of text."""
+
+
+def run_bisect(source: str, options: BisectOptions) -> None:
+    """Say which rewrite of the passes is the first wrong one.
+
+    Raises:
+        VerificationError: there is one.
+        RuntimeFailure: the model itself does not run.
+        UsageError: a wrong name or option.
+    """
+    if options.opt_level not in LEVELS:
+        raise UsageError(f"-O takes 0 to {max(LEVELS)}, not {options.opt_level}")
+    settings: dict[str, Any] = {
+        "opt_level": options.opt_level,
+        "required": split_names(options.require, "--require"),
+        "disabled": split_names(options.disable, "--disable"),
+    }
+    check_input(source)
+    from tiered.debug import bisect
+
+    judge = _judge(source, options)
+    blame = bisect(
+        source,
+        passes=options.passes,
+        judge=judge,
+        interactions=options.interactions,
+        resume=options.resume,
+        say=_say,
+        **settings,
+    )
+    folder = None
+    if blame is not None and options.reproducer is not None:
+        folder = _write(source, options, settings, blame, judge)
+    if options.json:
+        print_json(_record(blame, folder))
+    elif blame is None:
+        results().print("nothing is wrong")
+    else:
+        for line in blame.lines():
+            results().print(printable(line), soft_wrap=True)
+        if folder is not None:
+            results().print(f"  reproduce  tiered replay {printable(folder)}", soft_wrap=True)
+    if blame is not None:
+        raise VerificationError(f"{source}: {blame.pass_name} is wrong")
+
+
+def _judge(source: str, options: BisectOptions) -> Judge:
+    from tiered.debug import CommandJudge, OutputJudge
+    from tiered.runtime import Numerics
+
+    if options.check is not None:
+        return CommandJudge(options.check)
+    numerics = None if options.numerics is None else Numerics(options.numerics)
+    return OutputJudge(source, seed=options.seed, numerics=numerics)
+
+
+def _say(text: str) -> None:
+    notes().print(f"tiered: {printable(text)}", soft_wrap=True)
+
+
+def _write(
+    source: str,
+    options: BisectOptions,
+    settings: dict[str, Any],
+    blame: Blame,
+    judge: Judge,
+) -> str:
+    from tiered.debug import Subject, reproduce
+    from tiered.debug.reproducers import sample_of
+
+    assert options.reproducer is not None
+    subject = Subject(source, options.passes, settings)
+    _say("cutting out what shows it")
+    return reproduce(subject, blame, sample_of(judge, source, options.seed)).save(
+        options.reproducer
+    )
+
+
+def _record(blame: Blame | None, folder: str | None) -> dict[str, Any]:
+    if blame is None:
+        return {"wrong": False}
+    return {
+        "wrong": True,
+        "kind": blame.kind,
+        "pass": blame.pass_text,
+        "rewrite": blame.number,
+        "rewrites": blame.rewrites,
+        "law": blame.law,
+        "node": blame.anchor,
+        "symptom": blame.symptom,
+        "before": list(blame.before),
+        "after": list(blame.after),
+        "needs": list(blame.needs),
+        "runs": blame.runs,
+        "reproducer": folder,
+    }
+
+
+def run_replay(folder: str) -> None:
+    """Run the bundle of a folder once more, and say whether it still fails.
+
+    Raises:
+        VerificationError: it does.
+        ModelError: the folder holds no bundle.
+    """
+    from tiered.debug import load_bundle, replay
+    from tiered.debug.bundle import replayed_error
+
+    bundle = load_bundle(folder)
+    found = replay(bundle)
+    if found.fails:
+        raise replayed_error(found, bundle, os.path.normpath(folder))
+    results().print(printable(f"{folder}: {found.said}"), soft_wrap=True)

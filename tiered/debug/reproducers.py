@@ -1,0 +1,216 @@
+"""From a blamed rewrite to a bundle: the part of the model around it that still shows the failure.
+
+The smallest part is tried first: the nodes that the rewrite touched. Where the pass does not fail
+on that, because it looks further, the part grows step by step, up to the whole model.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import onnx
+
+from tiered.debug.blame import Blame, FirstFailure, bisect
+from tiered.debug.bundle import Bundle, Failure, symptom_of, versions
+from tiered.debug.cut import Part, Types, cut, tapped
+from tiered.debug.judges import OutputJudge
+from tiered.debug.runs import ModelLike, Subject, opened
+from tiered.errors import TieredError
+from tiered.passes import Pass
+from tiered.pipeline.optimize import pipeline_of
+
+STEPS = (0, 1, 2, 4, 8, 16)
+"""How far from the rewrite, in nodes, the parts that are tried reach."""
+
+
+def reproduce(subject: Subject, blame: Blame, feeds: Mapping[str, Any]) -> Bundle:
+    """Return a bundle that shows a failure.
+
+    Args:
+        subject: the model and the pipeline.
+        blame: what was found out.
+        feeds: inputs of the whole model on which it is wrong.
+
+    Raises:
+        RuntimeFailure: the model does not run as it was before the rewrite.
+    """
+    before, folder = _before(subject, blame)
+    pass_ = subject.pass_of(blame.pass_text) or pipeline_of(blame.pass_text)
+    failure = _failure(subject, blame, before)
+    part = Part(before)
+    smallest = None
+    for nodes in _parts(part, blame.places):
+        smallest = _tried(part, nodes, pass_, failure, (feeds, folder))
+        if smallest is not None:
+            return smallest
+    return _whole(before, folder, pass_, failure, feeds)
+
+
+def _before(subject: Subject, blame: Blame) -> tuple[onnx.ModelProto, str]:
+    """Return the model as it was before the rewrite, with the types that were known."""
+    if blame.kind == "error":
+        failed = FirstFailure()
+        subject.run(instruments=[failed])
+        if failed.model is not None:
+            return failed.model, failed.folder
+    model = subject.run(blame.number - 1).model
+    # What a file declares is believed; what a pass says of a type is to be held against the rest.
+    return model.to_proto(annotate=blame.kind != "view"), model.folder
+
+
+def _failure(subject: Subject, blame: Blame, before: onnx.ModelProto) -> Failure:
+    source = subject.source
+    return Failure(
+        blame.kind,
+        blame.pass_text,
+        blame.symptom,
+        "",
+        blame.info.numerics.value,
+        blame.number,
+        blame.law,
+        blame.anchor,
+        blame.before,
+        blame.after,
+        pass_source=os.path.basename(blame.info.source),
+        pipeline=str(subject.pipeline),
+        settings=_plain(subject.settings),
+        model="" if isinstance(source, onnx.ModelProto) else os.path.basename(os.fspath(source)),
+        nodes=(0, len(before.graph.node)),
+        versions=versions(),
+    )
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that passes see, as plain data."""
+    seen = {name: settings.get(name) for name in ("opt_level", "backend", "config")}
+    return {name: value for name, value in seen.items() if value is not None}
+
+
+def _parts(part: Part, places: tuple[str, ...]) -> Iterator[set[int]]:
+    """Yield larger and larger parts around some values; the whole is not among them."""
+    whole = len(part.reads)
+    known = -1
+    for steps in STEPS:
+        nodes = part.around(places, steps)
+        if len(nodes) == whole or not nodes:
+            return
+        if len(nodes) != known:
+            known = len(nodes)
+            yield nodes
+
+
+def _tried(
+    part: Part,
+    nodes: set[int],
+    pass_: Pass,
+    failure: Failure,
+    recorded: tuple[Mapping[str, Any], str],
+) -> Bundle | None:
+    """Return a bundle of a part of the model, if the pass fails on it too."""
+    feeds, folder = recorded
+    wanted = part.border(nodes)
+    try:
+        values = _recorded(part.proto, wanted, feeds, folder)
+        made = _with_weights(cut(part, nodes, _types(values)), folder)
+        shown, after = symptom_of(pass_, made, values, failure)
+    except TieredError:
+        return None  # what the part lacks, a larger one may have
+    return _bundle(failure, shown, made, after, values) if shown else None
+
+
+def _whole(
+    before: onnx.ModelProto,
+    folder: str,
+    pass_: Pass,
+    failure: Failure,
+    feeds: Mapping[str, Any],
+) -> Bundle:
+    made = _with_weights(before, folder)
+    try:
+        shown, after = symptom_of(pass_, made, feeds, failure)
+    except TieredError as error:
+        shown, after = str(error), None
+    return _bundle(failure, shown or failure.symptom, made, after, feeds)
+
+
+def _bundle(
+    failure: Failure,
+    shown: str,
+    before: onnx.ModelProto,
+    after: onnx.ModelProto | None,
+    feeds: Mapping[str, Any],
+) -> Bundle:
+    nodes = (len(before.graph.node), failure.nodes[1])
+    return Bundle(replace(failure, shown=shown, nodes=nodes), before, after, feeds)
+
+
+def _recorded(
+    proto: onnx.ModelProto, names: list[str], feeds: Mapping[str, Any], folder: str
+) -> dict[str, Any]:
+    """Return what values are when the whole model runs.
+
+    Raises:
+        RuntimeFailure: it does not run.
+    """
+    missing = [name for name in names if name not in feeds]
+    found = {name: feeds[name] for name in names if name in feeds}
+    if missing:
+        with opened(tapped(proto, missing, {}), folder) as session:
+            found |= session.run({name: feeds[name] for name in session.inputs if name in feeds})
+    return found
+
+
+def _types(values: Mapping[str, Any]) -> Types:
+    """Return the dtypes of recorded values, for those whose type is not known."""
+    types = {}
+    for name, value in values.items():
+        if hasattr(value, "dtype"):
+            dtype = onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
+            types[name] = onnx.helper.make_tensor_type_proto(dtype, None)
+    return types
+
+
+def _with_weights(proto: onnx.ModelProto, folder: str) -> onnx.ModelProto:
+    """Return the model with its external weights inside."""
+    for tensor in proto.graph.initializer:
+        if tensor.data_location == tensor.EXTERNAL:
+            onnx.external_data_helper.load_external_data_for_tensor(tensor, folder)
+            tensor.ClearField("data_location")
+            del tensor.external_data[:]
+    return proto
+
+
+def sample_of(judge: object, source: ModelLike, seed: int = 0) -> Mapping[str, Any]:
+    """Return the inputs that a judge runs models on, or else some that are made."""
+    if not isinstance(judge, OutputJudge):
+        judge = OutputJudge(source, seed=seed)
+    return judge.sample.feeds
+
+
+def write_reproducer(
+    source: ModelLike,
+    folder: str | os.PathLike[str],
+    *,
+    passes: Any = None,
+    seed: int = 0,
+    **settings: Any,
+) -> Blame | None:
+    """Find out which rewrite of a pipeline is wrong, and write a bundle that shows it.
+
+    Args:
+        source: the model.
+        folder: of the bundle.
+        passes, settings: what failed.
+        seed: of the inputs.
+
+    Returns:
+        what is to blame; None, and no bundle, if nothing is wrong.
+    """
+    judge = OutputJudge(source, seed=seed)
+    blame = bisect(source, passes=passes, judge=judge, **settings)
+    if blame is not None:
+        reproduce(Subject(source, passes, settings), blame, judge.sample.feeds).save(folder)
+    return blame
