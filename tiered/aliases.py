@@ -14,6 +14,13 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "DynamicToStatic": ("trace_folding",),
     "EliminateCommonSubexpression": ("eliminate_common_subexpr",),
     "FoldExplicitPadding": ("fuse_pad_into_conv",),
+    "FastMath": (
+        "replace_gelu_with_tanh",
+        "replace_erf_with_erfv2",
+        "replace_pow_with_roots",
+        "replace_div_with_reciprocal",
+    ),
+    "FoldScaleAxis": ("backward_fold_scale_axis", "forward_fold_scale_axis"),
     "InferType": ("infer_shapes",),
     "InlineGlobals": ("inline",),
     "OpFusion": ("fuse_ops",),

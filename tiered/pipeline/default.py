@@ -70,6 +70,28 @@ DEFAULT: tuple[str, ...] = (
     "fuse_bn_into_conv,"
     # What became an alias, and types that are known better now, for the next round.
     "eliminate_identity,infer_shapes)",
+    # Scales go into weights once the fusions have had their patterns; backward first, as what it
+    # leaves may still go forward.
+    "backward_fold_scale_axis",
+    "forward_fold_scale_axis",
+    # Branches that do the same side by side, when scales, biases and norms are in their weights;
+    # heads before what leaves them apart.
+    "fuse_qkv",
+    "combine_parallel_conv2d",
+    "combine_parallel_dense",
+    "combine_parallel_batch_matmul",
+    # Last of all that changes results: what is close enough, but not the same.
+    "replace_gelu_with_tanh",
+    "replace_pow_with_roots",
+    "replace_div_with_reciprocal",
+    # Parked: they pay only on targets that have no Erf, or that fuse attention with an added mask.
+    "replace_erf_with_erfv2",
+    "replace_where_mask",
+    # What the weights and parts that they made have in common.
+    "fold_constant",
+    "eliminate_nop_arithmetic",
+    "eliminate_duplicate_initializer",
+    "eliminate_common_subexpr",
     # Ends that nothing reads any more, and what only they needed.
     "eliminate_deadend",
     "eliminate_unused_initializer",

@@ -3,7 +3,9 @@
 from tiered.rewrite.driver import Rule, apply_rule
 from tiered.rewrite.language import Operator, chain, const, op, opt, rest, var
 from tiered.rewrite.matcher import Match, compile_pattern, find_matches, match_node
+from tiered.rewrite.parallel import join_branches, join_matmuls, only_reader, parallel_branches
 from tiered.rewrite.pattern import COMMUTATIVE, Pattern, PatternError, variables
+from tiered.rewrite.scaling import Scale, push_scale_back, push_scale_on, scaling_of
 from tiered.rewrite.search import opset_matching, path_matching, pattern_matching
 from tiered.rewrite.skip import Skip
 from tiered.rewrite.subgraph import (
@@ -21,6 +23,7 @@ __all__ = [
     "PatternError",
     "ReplacedPattern",
     "Rule",
+    "Scale",
     "Skip",
     "SubgraphMatch",
     "SubgraphMatcher",
@@ -29,14 +32,21 @@ __all__ = [
     "compile_pattern",
     "const",
     "find_matches",
+    "join_branches",
+    "join_matmuls",
     "match_node",
+    "only_reader",
     "op",
     "opset_matching",
     "opt",
+    "parallel_branches",
     "path_matching",
     "pattern_matching",
+    "push_scale_back",
+    "push_scale_on",
     "replace_pattern",
     "rest",
+    "scaling_of",
     "var",
     "variables",
 ]

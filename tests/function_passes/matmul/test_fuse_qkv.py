@@ -1,0 +1,71 @@
+import pytest
+
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "fuse_qkv"
+HEADS = "(float[1,2,2,2] q, float[1,2,2,2] k, float[1,2,2,2] v)"
+INPUTS = (
+    "float[1,2,4] x, float[4,4] wq, float[4,4] wk, float[4,4] wv, float[4] bq, float[4] bk,"
+    " float[4] bv"
+)
+BRANCHES = (
+    "a = MatMul(x, wq) b = MatMul(x, wk) c = MatMul(x, wv) d = Add(a, bq) e = Add(b, bk)"
+    " f = Add(c, bv) q = Reshape(d, sh) k = Reshape(e, sh) v = Reshape(f, sh)"
+)
+
+
+def test_three_projections_become_one() -> None:
+    assert_rewrites(
+        PASS,
+        f"({INPUTS}) => {HEADS} <int64[4] sh = {{1,2,2,2}}> {{ {BRANCHES} }}",
+        f"({INPUTS}) => {HEADS} <int64[5] sh = {{1,2,3,2,2}}, int64[1] ax = {{0}},"
+        " int64[3] sp = {1,1,1}> { w = Concat<axis=1>(wq, wk, wv) g = Concat<axis=0>(bq, bk, bv)"
+        " m = MatMul(x, w) n = Add(m, g) r = Reshape(n, sh) t = Transpose<perm=[2,0,1,3,4]>(r)"
+        " q1, k1, v1 = Split<axis=0>(t, sp) q = Squeeze(q1, ax) k = Squeeze(k1, ax)"
+        " v = Squeeze(v1, ax) }",
+    )
+
+
+def test_constants_are_concatenated_now_and_dims_may_be_copied() -> None:
+    weights = ", ".join(
+        f"float[2,2] w{name} = {{{value},0,0,{value}}}, float[2] b{name} = {{{value},1}}"
+        for name, value in (("q", 1), ("k", 2), ("v", 3))
+    )
+    io = "(float[N,T,2] x) => (float[N,T,2,1] q, float[N,T,2,1] k, float[N,T,2,1] v)"
+    assert_rewrites(
+        PASS,
+        f"{io} <{weights}, int64[4] sh = {{0,0,2,1}}> {{ {BRANCHES} }}",
+        f"{io} <float[2,6] w = {{1,0,2,0,3,0,0,1,0,2,0,3}}, float[6] b = {{1,1,2,1,3,1}},"
+        " int64[5] sh = {0,0,3,2,1}, int64[1] ax = {0}, int64[3] sp = {1,1,1}>"
+        " { m = MatMul(x, w) n = Add(m, b) r = Reshape(n, sh) t = Transpose<perm=[2,0,1,3,4]>(r)"
+        " q1, k1, v1 = Split<axis=0>(t, sp) q = Squeeze(q1, ax) k = Squeeze(k1, ax)"
+        " v = Squeeze(v1, ax) }",
+    )
+
+
+@pytest.mark.parametrize(
+    ("branches", "because"),
+    [
+        (BRANCHES.replace("Reshape(f, sh)", "Reshape(f, other)"), "the branches have other heads"),
+        (
+            BRANCHES.replace("MatMul(x, wk)", "MatMul(x, wq)").replace("Add(b, bk)", "Add(b, bq)"),
+            "others read a matrix too",
+        ),
+        (
+            f"{BRANCHES} o = MatMul(x, wo) i = Add(o, bv) z = Reshape(i, sh)",
+            "not three of one shape",
+        ),
+        (BRANCHES.replace("Add(c, bv)", "Sub(c, bv)"), None),
+        (BRANCHES.replace("Add(c, bv)", "Add(c, bs)"), None),
+        (BRANCHES.replace("MatMul(x, wv)", "MatMul(u, wv)"), None),
+    ],
+)
+def test_it_declines(branches: str, because: str | None) -> None:
+    outputs = HEADS.replace("[1,2,2,2] v", "[1,2,C,D] v")
+    outputs = outputs.replace(")", ", float[1,2,2,2] z)") if "z =" in branches else outputs
+    assert_unchanged(
+        PASS,
+        f"({INPUTS}, float[4,4] wo, float[1] bs, float[1,2,4] u) => {outputs}"
+        f" <int64[4] sh = {{1,2,2,2}}, int64[4] other = {{1,2,4,1}}> {{ {branches} }}",
+        because=because,
+    )

@@ -1,0 +1,222 @@
+import pytest
+
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "backward_fold_scale_axis"
+IMAGE = "(float[1,2,2,2] x) => (float[1,2,2,2] y)"
+CONV = "<float[2,1,1] s = {2,4}, float[2,2,1,1] w = {1,2,3,4}, float[2] b = {1,1}>"
+SCALED = "<float[2,2,1,1] w = {2,4,12,16}, float[2] b = {2,4}>"
+
+
+def test_factors_of_channels_go_into_kernel_and_bias() -> None:
+    assert_rewrites(
+        PASS,
+        f"{IMAGE} {CONV} {{ a = Conv<kernel_shape=[1,1]>(x, w, b) y = Mul(a, s) }}",
+        f"{IMAGE} {SCALED} {{ y = Conv<kernel_shape=[1,1]>(x, w, b) }}",
+    )
+
+
+def test_a_factor_for_all_on_the_left() -> None:
+    assert_rewrites(
+        PASS,
+        f"{IMAGE} <float s = {{2}}, float[2,2,1,1] w = {{1,2,3,4}}>"
+        " { a = Conv(x, w) y = Mul(s, a) }",
+        f"{IMAGE} <float[2,2,1,1] w = {{2,4,6,8}}> {{ y = Conv(x, w) }}",
+    )
+
+
+def test_a_division_multiplies_by_the_inverse() -> None:
+    assert_rewrites(
+        PASS,
+        f"{IMAGE} <float s = {{2}}, float[2,2,1,1] w = {{1,2,3,4}}>"
+        " { a = Conv(x, w) y = Div(a, s) }",
+        f"{IMAGE} <float[2,2,1,1] w = {{0.5,1,1.5,2}}> {{ y = Conv(x, w) }}",
+    )
+
+
+@pytest.mark.parametrize("op", ["Relu", "LeakyRelu<alpha=0.25>", "MaxPool<kernel_shape=[1,1]>"])
+def test_positive_factors_pass(op: str) -> None:
+    assert_rewrites(
+        PASS,
+        f"{IMAGE} {CONV} {{ a = Conv(x, w, b) r = {op}(a) y = Mul(r, s) }}",
+        f"{IMAGE} {SCALED} {{ a = Conv(x, w, b) y = {op}(a) }}",
+    )
+
+
+def test_negative_factors_pass_what_is_linear() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[1,2,2,2] x) => (float[1,2,1,1] y) <float[2,1,1] s = {-2,4},"
+        " float[2,2,1,1] w = {1,2,3,4}>"
+        " { a = Conv(x, w) n = Neg(a) r = GlobalAveragePool(n) y = Mul(r, s) }",
+        "(float[1,2,2,2] x) => (float[1,2,1,1] y) <float[2,2,1,1] w = {-2,-4,12,16}>"
+        " { a = Conv(x, w) n = Neg(a) y = GlobalAveragePool(n) }",
+    )
+
+
+def test_a_transpose_moves_the_axis() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[1,2,1,1] x) => (float[1,1,1,2] y) <float[2] s = {2,4},"
+        " float[2,2,1,1] w = {1,2,3,4}>"
+        " { a = Conv(x, w) t = Transpose<perm=[0,2,3,1]>(a) y = Mul(t, s) }",
+        "(float[1,2,1,1] x) => (float[1,1,1,2] y) <float[2,2,1,1] w = {2,4,12,16}>"
+        " { a = Conv(x, w) y = Transpose<perm=[0,2,3,1]>(a) }",
+    )
+
+
+def test_a_transpose_without_perm_reverses() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2,2] x) => (float[3,2] y) <float[3,1] s = {2,4,8}, float[2,3] w = {1,1,1,1,1,1}>"
+        " { a = MatMul(x, w) t = Transpose(a) y = Mul(t, s) }",
+        "(float[2,2] x) => (float[3,2] y) <float[2,3] w = {2,4,8,2,4,8}>"
+        " { a = MatMul(x, w) y = Transpose(a) }",
+    )
+
+
+def test_one_factor_for_all_passes_a_reshape() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2,2] x) => (float[4] y) <float s = {2}, float[2,2] w = {1,2,3,4},"
+        " int64[1] t = {4}> { a = MatMul(x, w) r = Reshape(a, t) y = Mul(r, s) }",
+        "(float[2,2] x) => (float[4] y) <float[2,2] w = {2,4,6,8}, int64[1] t = {4}>"
+        " { a = MatMul(x, w) y = Reshape(a, t) }",
+    )
+
+
+def test_both_operands_of_a_sum_are_scaled() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[N,2] x) => (float[N,2] y) <float[2] s = {2,4}, float[2,2] w = {1,2,3,4},"
+        " float[2] b = {1,1}> { a = MatMul(x, w) c = Add(a, b) y = Mul(c, s) }",
+        "(float[N,2] x) => (float[N,2] y) <float[2,2] w = {2,8,6,16}, float[2] b = {2,4}>"
+        " { a = MatMul(x, w) y = Add(a, b) }",
+    )
+
+
+def test_a_matrix_on_the_left_has_its_rows_scaled() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2,2] x) => (float[2,2] y) <float[2,1] s = {2,4}, float[2,2] w = {1,2,3,4}>"
+        " { a = MatMul(w, x) y = Mul(a, s) }",
+        "(float[2,2] x) => (float[2,2] y) <float[2,2] w = {2,4,12,16}> { y = MatMul(w, x) }",
+    )
+
+
+@pytest.mark.parametrize(("trans", "scaled"), [(0, "2,8,6,16"), (1, "2,4,12,16")])
+def test_gemm_scales_columns_and_bias(trans: int, scaled: str) -> None:
+    assert_rewrites(
+        PASS,
+        "(float[3,2] x) => (float[3,2] y) <float[2] s = {2,4}, float[2,2] w = {1,2,3,4},"
+        f" float[2] b = {{1,1}}> {{ a = Gemm<transB={trans}, beta=0.5>(x, w, b) y = Mul(a, s) }}",
+        f"(float[3,2] x) => (float[3,2] y) <float[2,2] w = {{{scaled}}}, float[2] b = {{2,4}}>"
+        f" {{ y = Gemm<transB={trans}, beta=0.5>(x, w, b) }}",
+    )
+
+
+def test_a_batch_norm_takes_factors() -> None:
+    vectors = "float[2] m = {0,1}, float[2] v = {1,4}"
+    assert_rewrites(
+        PASS,
+        f"{IMAGE} <float[2,1,1] s = {{2,4}}, float[2] k = {{1,2}}, float[2] b = {{3,4}}, {vectors}>"
+        " { a = BatchNormalization(x, k, b, m, v) y = Mul(a, s) }",
+        f"{IMAGE} <float[2] k = {{2,8}}, float[2] b = {{6,16}}, {vectors}>"
+        " { y = BatchNormalization(x, k, b, m, v) }",
+    )
+
+
+def test_groups_of_a_transposed_convolution_share_out_the_factors() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[1,2,1,1] x) => (float[1,4,1,1] y) <float[4,1,1] s = {2,4,8,16},"
+        " float[2,2,1,1] w = {1,1,1,1}> { a = ConvTranspose<group=2>(x, w) y = Mul(a, s) }",
+        "(float[1,2,1,1] x) => (float[1,4,1,1] y) <float[2,2,1,1] w = {2,4,8,16}>"
+        " { y = ConvTranspose<group=2>(x, w) }",
+    )
+
+
+W = "float[2,2,1,1] w = {1,2,3,4}"
+
+
+@pytest.mark.parametrize(
+    ("text", "because"),
+    [
+        (f"{IMAGE} <{W}, float s = {{0}}> {{ a = Conv(x, w) y = Mul(a, s) }}", "a factor is 0"),
+        (
+            f"{IMAGE} <{W}, float[2,2,2] s = {{1,2,3,4,5,6,7,8}}>"
+            " { a = Conv(x, w) y = Mul(a, s) }",
+            "not one for each index of one axis",
+        ),
+        (
+            f"{IMAGE} <{W}, float[1,2] s = {{1,2}}> {{ a = Conv(x, w) y = Mul(a, s) }}",
+            "Conv does not absorb a scale",
+        ),
+        (
+            f"(float[1,2,1,1] x) => (float[1,1,2,1,1] y) <{W}, float[1,1,1,1,1] s = {{2}}>"
+            " { a = Conv(x, w) y = Mul(a, s) }",
+            "of another rank",
+        ),
+        (
+            f"{IMAGE} <{W}, float[2,1,1] s = {{-2,4}}>"
+            " { a = Conv(x, w) r = Relu(a) y = Mul(r, s) }",
+            "does not commute with negative factors",
+        ),
+        (
+            f"{IMAGE} <{W}, float s = {{2}}> {{ a = Conv(x, w) r = Sigmoid(a) y = Mul(r, s) }}",
+            "Sigmoid does not absorb a scale",
+        ),
+        (
+            f"{IMAGE} <{W}, float[1,1,1,2] s = {{2,4}}> {{ a = Conv(x, w)"
+            " r = MaxPool<kernel_shape=[1,1]>(a) y = Mul(r, s) }",
+            "MaxPool mixes what the factors tell apart",
+        ),
+        (
+            "(float[2,2] x) => (float[2,2] y) <float[2] s = {2,4}, float[2,2] w = {1,2,3,4},"
+            " int64[2] t = {2,2}> { a = MatMul(x, w) r = Reshape(a, t) y = Mul(r, s) }",
+            "Reshape moves what the factors tell apart",
+        ),
+        (
+            "(float[1,2,2,2] x) => (float[1,2,2,2] y, float[1,2,2,2] a)"
+            f" <{W}, float s = {{2}}> {{ a = Conv(x, w) y = Mul(a, s) }}",
+            "others read a too",
+        ),
+        (
+            "(float[1,2,2,2] x) => (float[1,2,2,2] y, float[1,2,2,2] z)"
+            f" <{W}, float s = {{2}}> {{ a = Conv(x, w) y = Mul(a, s) z = Conv(x, w) }}",
+            "others read w too",
+        ),
+        (
+            "(float[1,2,2,2] x, float[2] b) => (float[1,2,2,2] y)"
+            f" <{W}, float s = {{2}}> {{ a = Conv(x, w, b) y = Mul(a, s) }}",
+            "b is not a constant",
+        ),
+        (f"{IMAGE} <float s = {{2}}> {{ y = Mul(x, s) }}", "x is no output of a node here"),
+        (
+            f"{IMAGE} <float[2,2,1,1] w = {{1,2,3,1e30}}, float s = {{1e30}}>"
+            " { a = Conv(x, w) y = Mul(a, s) }",
+            "does not fit its dtype",
+        ),
+        (
+            f"{IMAGE} <float[2,2,1,1] w = {{1,2,3,1e-30}}, float s = {{1e-30}}>"
+            " { a = Conv(x, w) y = Mul(a, s) }",
+            "vanishes in its dtype",
+        ),
+        (
+            "(float[2,2] x) => (float[2,2] y) <float[2] s = {2,4}, float[2,2] w = {1,2,3,4},"
+            " float[1] b = {1}> { a = MatMul(x, w) c = Add(a, b) y = Mul(c, s) }",
+            "b has no axis for the factors",
+        ),
+        (
+            "(int32[2] x) => (int32[2] y) <int32 s = {2}> { a = Neg(x) y = Mul(a, s) }",
+            "it scales no floats",
+        ),
+        (
+            "(float[] x, float[2,2] v) => (float[] y) <float s = {2}, float[2,2] w = {1,2,3,4}>"
+            " { a = MatMul(v, w) c = Add(a, x) y = Mul(c, s) }",
+            "the rank of an operand is not known",
+        ),
+    ],
+)
+def test_it_declines(text: str, because: str) -> None:
+    assert_unchanged(PASS, text, because=because)

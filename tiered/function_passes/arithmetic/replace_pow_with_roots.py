@@ -1,0 +1,31 @@
+"""Pow(x, 0.5)  =>  Sqrt(x), Pow(x, -1)  =>  1 / x, Pow(x, 4)  =>  (x * x) * (x * x)"""
+
+from tiered import DataType, Graph, Skip, Value, broadcasts_into, const, op, rewrite, var
+
+
+@rewrite(op.Pow(var.x, const(name="exponent")), opt_level=4, numerics="approximate")
+def replace_pow_with_roots(graph: Graph, x: Value, exponent: Value) -> Value | Skip:
+    """Take roots and reciprocals for what they are; off by one ulp or two where x is positive.
+
+    Of -0 and -Inf the square root is -0 and NaN, and not 0 and Inf as of Pow.
+    """
+    assert exponent.tensor is not None
+    assert exponent.const is not None
+    if exponent.const.size != 1 or not broadcasts_into(exponent.tensor.shape, x.shape):
+        return Skip("the exponent is not one number, or may give x more dims")
+    if x.dtype not in (DataType.FLOAT16, DataType.FLOAT, DataType.DOUBLE):
+        return Skip("x is not known to be of floats that have these operators")
+    power, ops = float(exponent.const.item()), graph.op
+    result: Value
+    if power == 0.5:
+        result = ops.Sqrt(x)
+    elif power == -1:
+        result = ops.Reciprocal(x)
+    elif power == -0.5:
+        result = ops.Reciprocal(ops.Sqrt(x))
+    elif power == 4:
+        square = ops.Mul(x, x)
+        result = ops.Mul(square, square)
+    else:
+        return Skip("the exponent is {}", power)
+    return result

@@ -1,0 +1,34 @@
+"""Softmax(Where(keep, x, masked))  =>  Softmax(x + masked * not keep), for a masked far below x"""
+
+import numpy as np
+
+from tiered import DataType, Graph, Skip, Value, op, rewrite, var
+
+
+@rewrite(
+    op.Softmax(op.Where(var.keep, var.x, var.masked), axis=var.axis),
+    opt_level=None,
+    numerics="approximate",
+)
+def replace_where_mask(
+    graph: Graph, keep: Value, x: Value, masked: Value, axis: int, *, least: float = 1000.0
+) -> Value | Skip:
+    """Add the mask, as runtimes that fuse attention expect it.
+
+    Equal where x stays `least` - 104 away from the masked value: its exponential is then 0 in
+    float32 both ways. A row that is masked altogether becomes softmax(x) instead of uniform.
+
+    Args:
+        least: how far below 0 the masked value must be.
+    """
+    if masked.const is None or masked.const.size != 1 or masked.const.ndim:
+        return Skip("the masked value is not one constant number")
+    number = float(masked.const.item())
+    if not np.isfinite(number) or number > -least:
+        return Skip("a masked value of {} is not finite and far below 0", number)
+    if x.dtype is None or x.dtype not in (DataType.FLOAT16, DataType.FLOAT):
+        return Skip("x is not known to be float or float16")
+    ops = graph.op
+    dropped = ops.Cast(ops.Not(keep), to=int(x.dtype))
+    result: Value = ops.Softmax(ops.Add(x, ops.Mul(dropped, masked)), axis=axis)
+    return result

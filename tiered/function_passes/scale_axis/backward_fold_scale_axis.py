@@ -1,0 +1,30 @@
+"""Mul(f(Conv(x, w, b)), s)  =>  f(Conv(x, s * w, s * b)), for f that commute with s"""
+
+from tiered import Graph, PassContext, Skip, function_pass, push_scale_back, scaling_of
+
+
+@function_pass(
+    opt_level=3,
+    required=("infer_shapes",),
+    followed_by=("eliminate_unused_initializer",),
+    numerics="reassociating",
+)
+def backward_fold_scale_axis(graph: Graph, ctx: PassContext) -> None:
+    """Push factors back into the weights that made a tensor, through what commutes with them."""
+    for node in graph.topological_order():
+        scaling = scaling_of(node) if node.graph is graph else None
+        if scaling is None:
+            continue
+        if isinstance(scaling, Skip):
+            ctx.skip(node, scaling)
+            continue
+        x, scale = scaling
+        plan = push_scale_back(x, node, scale)
+        if isinstance(plan, Skip):
+            ctx.skip(node, plan)
+            continue
+        with graph.rewrite("s * f(Conv(x, w, b)) => f(Conv(x, s * w, s * b))", node):
+            for (user, slot), array in plan.items():
+                old = user.inputs[slot]
+                graph.set_input(user, slot, graph.constant(array, old.name if old else ""))
+            graph.replace(node, (x,))

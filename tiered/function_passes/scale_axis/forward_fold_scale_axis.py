@@ -1,0 +1,53 @@
+"""Conv(f(Mul(x, s)), w)  =>  Conv(f(x), s * w), for f that commute with s"""
+
+from typing import Final
+
+from tiered import Graph, Node, PassContext, Skip, Value, function_pass, push_scale_on, scaling_of
+
+# What activations and normalizations are known by, and what stands between it and their end.
+_HEARTS: Final = frozenset({"Erf", "Sqrt", "Tanh"})
+_TISSUE: Final = frozenset({"Add", "Cast", "Div", "Mul", "Reciprocal"})
+_DEPTH: Final = 4
+
+
+@function_pass(
+    opt_level=3,
+    required=("infer_shapes",),
+    followed_by=("eliminate_unused_initializer",),
+    numerics="reassociating",
+)
+def forward_fold_scale_axis(graph: Graph, ctx: PassContext) -> None:
+    """Push factors on into the weights that a tensor meets, through what commutes with them."""
+    for node in reversed(graph.topological_order()):
+        scaling = scaling_of(node) if node.graph is graph else None
+        if scaling is None:
+            continue
+        if isinstance(scaling, Skip):
+            ctx.skip(node, scaling)
+            continue
+        x, scale = scaling
+        if _is_fusible(x):
+            ctx.skip(node, Skip("it ends an activation or a normalization, which runtimes fuse"))
+            continue
+        plan = push_scale_on(node.output, scale)
+        if isinstance(plan, Skip):
+            ctx.skip(node, plan)
+            continue
+        with graph.rewrite("Conv(f(s * x), w) => Conv(f(x), s * w)", node):
+            for (user, slot), array in plan.items():
+                old = user.inputs[slot]
+                graph.set_input(user, slot, graph.constant(array, old.name if old else ""))
+            graph.replace(node, (x,))
+
+
+def _is_fusible(x: Value) -> bool:
+    """Tell whether x looks like an activation or a normalization before its last factor."""
+    seen, above = set[Node](), [x]
+    for _ in range(_DEPTH):
+        makers = [value.producer for value in above if value.producer is not None]
+        if any(node.op_type in _HEARTS for node in makers):
+            return True
+        inner = [node for node in makers if node.op_type in _TISSUE and node not in seen]
+        seen.update(inner)
+        above = [value for node in inner for value in node.inputs if value is not None]
+    return False
