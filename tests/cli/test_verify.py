@@ -51,3 +51,17 @@ def test_a_file_that_is_not_there_is_no_difference(cli: Cli, files: tuple[Path, 
     ended = cli("verify", files[0], files[0].with_name("none.onnx"))
     assert ended.code == 1
     assert "no such file" in ended.err
+
+
+def test_layers_are_a_table_json_and_a_picture(
+    cli: Cli, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    picture = tmp_path / "layers.svg"
+    ended = cli("verify", *files, "--layers", "--svg", picture)
+    assert ended.code == 3
+    assert "the first that differs: y" in ended.out
+    assert picture.read_text().startswith("<svg ")
+    said = json.loads(cli("verify", *files, "--every-layer", "--json").out)
+    assert said["layers"]["pairs"] == 1
+    assert said["layers"]["first_wrong"] == said["layers"]["layers"][0]["place"]
+    assert cli("verify", *files, "--svg", tmp_path / "none" / "x.svg").code == 1

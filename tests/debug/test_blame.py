@@ -126,11 +126,10 @@ def test_an_interrupted_search_goes_on(tmp_path: Path) -> None:
 def test_a_command_may_be_the_judge(tmp_path: Path) -> None:
     script = tmp_path / "check.py"
     script.write_text(
-        "import sys, onnx\n"
-        "ops = [n.op_type for n in onnx.load(sys.argv[1]).graph.node]\n"
-        "sys.exit(ops.count('Add') > 2)\n"
+        "import sys\n"
+        r"sys.exit(open(sys.argv[1], 'rb').read().count(b'\"\x03Add') > 2)"
     )
-    judge = CommandJudge(f"{sys.executable} {script} {{}}")
+    judge = CommandJudge(f"{sys.executable} -S {script} {{}}")
     blame = bisect(chain(5), passes=[negate_operands], judge=judge)
     assert blame is not None
     assert blame.number == 3

@@ -42,7 +42,8 @@ app = App(
     config=apply_config_file,
 )
 COMMANDS = (
-    *("optimize", "verify", "bisect", "replay", "passes", "inspect", "explain", "options", "new"),
+    *("optimize", "verify", "bisect", "replay", "reduce"),
+    *("passes", "inspect", "explain", "options", "new"),
 )
 
 
@@ -114,6 +115,26 @@ def replay(folder: Annotated[str, Parameter(name="DIR")], /) -> None:
     from tiered.cli.bisect import run_replay
 
     run_replay(folder)
+
+
+@app.command
+def reduce(
+    model: str,
+    out: str,
+    /,
+    *,
+    check: str,
+) -> None:
+    """Write a smaller model that still fails, given a command that fails on it.
+
+    Args:
+        model: The ONNX file to read.
+        out: The file to write.
+        check: A command; {} stands for the model's file. It fails if it ends as on the whole model.
+    """
+    from tiered.cli.reduce import run_reduce
+
+    run_reduce(model, out, check)
 
 
 @app.command

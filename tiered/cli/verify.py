@@ -8,6 +8,8 @@ With `--json`, one object:
         dtype, shape, max_abs, max_rel, max_ulp, cosine, argmax, nans, nan_mismatch, reason}]}];
         numbers that are not finite are null; argmax is the share of places along the last axis
         whose largest element is the same; nans are the counts of both.
+    layers: with --layers {pairs, runs, first_wrong: place or null, layers: [{place, node, op,
+        first, second, and what an output has}]}, else null.
 """
 
 from __future__ import annotations
@@ -18,14 +20,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from tiered.cli.files import check_input
+from tiered.cli.options import Flag
 from tiered.cli.record import finite
 from tiered.cli.tables import Number, print_table
 from tiered.cli.terminal import Progress, print_json, printable, results
+from tiered.errors import ModelError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tiered.debug import ModelComparison, OutputRow, Trial
+    from tiered.debug import LayerComparison, ModelComparison, OutputRow, Trial
 
 NumericClass = Literal["exact", "reassociating", "approximate", "lossy"]
 HEADERS = ("output", "type", "max abs", "max rel", "ULP", "cosine", "argmax", "NaNs", "verdict")
@@ -46,6 +50,12 @@ class CompareOptions:
     """Judge float outputs by their cosine (approximate and lossy only)."""
     seed: int = 0
     """Of the inputs that are made."""
+    layers: Annotated[bool, Flag] = False
+    """Find the first layer that differs, too, by tensors that both models have."""
+    every_layer: Annotated[bool, Flag] = False
+    """Look at every layer, not only at those that the search for the first one needs."""
+    svg: Annotated[str | None, Parameter(show_default=False)] = None
+    """A file for a picture of the layers."""
 
 
 def run_verify(first: str, second: str, options: CompareOptions, *, as_json: bool) -> None:
@@ -71,22 +81,86 @@ def run_verify(first: str, second: str, options: CompareOptions, *, as_json: boo
             atol=options.atol,
             min_cosine=options.min_cosine,
         )
+        layers = _layers(first, second, options)
     if as_json:
-        print_json(_record(first, second, found))
+        print_json(_record(first, second, found, layers))
     else:
         for number, trial in enumerate(found.trials, 1):
             _print_trial(results(), f"Trial {number} of {len(found.trials)}", trial)
+        if layers is not None:
+            _print_layers(results(), layers)
+    if layers is not None and options.svg is not None:
+        _write_picture(layers, options.svg, f"{first} and {second}")
     found.raise_if_different(printable(second))
     if not as_json:
         results().print(f"the models agree ({found.numerics})")
 
 
-def _record(first: str, second: str, found: ModelComparison) -> dict[str, Any]:
+def _layers(first: str, second: str, options: CompareOptions) -> LayerComparison | None:
+    if not (options.layers or options.every_layer or options.svg):
+        return None
+    from tiered.debug import layer_precision_compare
+
+    return layer_precision_compare(
+        first,
+        second,
+        seed=options.seed,
+        numerics=options.numerics,
+        rtol=options.rtol,
+        atol=options.atol,
+        every=options.every_layer,
+    )
+
+
+def _print_layers(console: Console, found: LayerComparison) -> None:
+    rows = [
+        (layer.place, layer.node, layer.op_type, *output_cells(layer.row)) for layer in found.layers
+    ]
+    title = f"{len(found.layers)} of {found.pairs} layers, in {found.runs} runs of both models"
+    print_table(console, title, ("place", "node", "operator", *HEADERS), rows)
+    wrong = found.first_wrong
+    said = "no layer differs" if wrong is None else f"the first that differs: {wrong.node}"
+    console.print(printable(said), soft_wrap=True)
+
+
+def _write_picture(found: LayerComparison, path: str, title: str) -> None:
+    from tiered.debug import layers_svg
+
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(layers_svg(found, title))
+    except OSError as error:
+        raise ModelError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _layers_record(found: LayerComparison) -> dict[str, Any]:
+    return {
+        "pairs": found.pairs,
+        "runs": found.runs,
+        "first_wrong": None if found.first_wrong is None else found.first_wrong.place,
+        "layers": [
+            {
+                "place": layer.place,
+                "node": layer.node,
+                "op": layer.op_type,
+                "first": layer.first,
+                "second": layer.second,
+                **output_record(layer.row),
+            }
+            for layer in found.layers
+        ],
+    }
+
+
+def _record(
+    first: str, second: str, found: ModelComparison, layers: LayerComparison | None
+) -> dict[str, Any]:
     return {
         "first": first,
         "second": second,
         "numerics": found.numerics.value,
         "ok": found.ok,
+        "layers": None if layers is None else _layers_record(layers),
         "trials": [
             {
                 "dims": dict(trial.dims),

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tiered.debug.blame import Blame, bisect
     from tiered.debug.bundle import Bundle, Failure, Replay, load_bundle, replay
-    from tiered.debug.judges import CommandJudge, Judge, OutputJudge
+    from tiered.debug.judges import CommandJudge, Judge, OutputJudge, SameEnd
+    from tiered.debug.layers import Layer, LayerComparison, layer_precision_compare
     from tiered.debug.models import ModelComparison, OutputRow, Trial, compare_models
+    from tiered.debug.picture import layers_svg
+    from tiered.debug.reduction import reduce_model
     from tiered.debug.reproducers import reproduce, write_reproducer
     from tiered.debug.runs import Subject
 
@@ -22,15 +25,21 @@ __all__ = [
     "CommandJudge",
     "Failure",
     "Judge",
+    "Layer",
+    "LayerComparison",
     "ModelComparison",
     "OutputJudge",
     "OutputRow",
     "Replay",
+    "SameEnd",
     "Subject",
     "Trial",
     "bisect",
     "compare_models",
+    "layer_precision_compare",
+    "layers_svg",
     "load_bundle",
+    "reduce_model",
     "replay",
     "reproduce",
     "write_reproducer",
@@ -39,8 +48,11 @@ __all__ = [
 _HOME = {
     "blame": ("Blame", "bisect"),
     "bundle": ("Bundle", "Failure", "Replay", "load_bundle", "replay"),
-    "judges": ("CommandJudge", "Judge", "OutputJudge"),
+    "judges": ("CommandJudge", "Judge", "OutputJudge", "SameEnd"),
+    "layers": ("Layer", "LayerComparison", "layer_precision_compare"),
     "models": ("ModelComparison", "OutputRow", "Trial", "compare_models"),
+    "picture": ("layers_svg",),
+    "reduction": ("reduce_model",),
     "reproducers": ("reproduce", "write_reproducer"),
     "runs": ("Subject",),
 }

@@ -49,6 +49,17 @@ class Part:
         made = (self.maker[name] for at in nodes for name in self.reads[at] if name in self.maker)
         return {at for at in made if self.proto.graph.node[at].op_type == "Constant"}
 
+    def needed(self, names: Iterable[str]) -> set[int]:
+        """Return the nodes that it takes to compute the named values."""
+        found: set[int] = set()
+        pending = [self.maker[name] for name in names if name in self.maker]
+        while pending:
+            at = pending.pop()
+            if at not in found:
+                found.add(at)
+                pending += (self.maker[name] for name in self.reads[at] if name in self.maker)
+        return found
+
     def border(self, nodes: Collection[int]) -> list[str]:
         """Return the values that nodes read from outside, weights not among them."""
         read = dict.fromkeys(name for at in sorted(nodes) for name in self.reads[at])
@@ -166,11 +177,4 @@ def tapped(proto: onnx.ModelProto, names: Iterable[str], types: Types) -> onnx.M
     """Return the model with more outputs, and without what only other outputs need."""
     part = Part(proto)
     wanted = list(dict.fromkeys(names))
-    nodes: set[int] = set()
-    pending = [part.maker[name] for name in wanted if name in part.maker]
-    while pending:
-        at = pending.pop()
-        if at not in nodes:
-            nodes.add(at)
-            pending += (part.maker[name] for name in part.reads[at] if name in part.maker)
-    return cut(part, nodes, types, wanted)
+    return cut(part, part.needed(wanted), types, wanted)

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import onnx
+
 from tiered.debug.runs import ModelLike, opened
 from tiered.errors import TieredError, UsageError
 from tiered.graph import Model
@@ -143,6 +145,29 @@ class CommandJudge:
             model.save(path)
             code = ended(self.command, path, self.seconds)
         return f"`{self.command}` ended with {code}" if code else ""
+
+
+@dataclass
+class SameEnd:
+    """Tells whether a command ends on a model as it did on the first one: with that error.
+
+    Args:
+        command: as for `CommandJudge`.
+    """
+
+    command: str
+    code: int | str | None = None
+
+    def __call__(self, model: onnx.ModelProto) -> bool:
+        """Return whether the command ends as it did first; 0 is no failure."""
+        with tempfile.TemporaryDirectory(prefix="tiered-check-") as folder:
+            path = os.path.join(folder, "model.onnx")
+            with open(path, "wb") as file:
+                file.write(model.SerializeToString(deterministic=True))
+            code = ended(self.command, path)
+        if self.code is None:
+            self.code = code
+        return code == self.code and code != 0
 
 
 def ended(command: str, path: str, seconds: float | None = None) -> int | str:

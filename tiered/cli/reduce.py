@@ -1,0 +1,36 @@
+"""`tiered reduce MODEL OUT --check COMMAND`: a smaller model that still fails."""
+
+from __future__ import annotations
+
+from tiered.cli.files import check_input, check_output
+from tiered.cli.terminal import notes, printable, results
+from tiered.errors import ModelError
+
+
+def run_reduce(source: str, target: str, command: str) -> None:
+    """Write a smaller model on which a command fails as it does on the one given.
+
+    Raises:
+        UsageError: the command does not fail on the model, or there is no such command.
+        ModelError: a file cannot be read or written.
+    """
+    check_input(source)
+    check_output(source, target)
+    import onnx
+
+    from tiered.debug import SameEnd, reduce_model
+    from tiered.graph import Model
+
+    Model.load(source)  # says what is wrong with the file, if it is none
+    try:
+        model = onnx.load(source)
+    except OSError as error:
+        raise ModelError(f"cannot read the weights of {source}: {error}") from error
+    made = reduce_model(model, SameEnd(command), _say)
+    Model.from_proto(made).save(target)
+    before, after = len(model.graph.node), len(made.graph.node)
+    results().print(printable(f"{target}: {after} of {before} nodes"), soft_wrap=True)
+
+
+def _say(text: str) -> None:
+    notes().print(f"tiered: {printable(text)}", soft_wrap=True)

@@ -1,0 +1,247 @@
+"""Two models, layer by layer: where the difference begins, and how it grows.
+
+A tensor of the one model answers to the tensor of the other that bears its name, or else to the
+last of the nodes that its own was made from (`provenance.metadata` writes these down). Both models
+run with a slice of these tensors as outputs, never with all of them at once: first some far apart,
+then those between the last that agrees and the first that does not, until that one is found.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+
+from tiered.debug.cut import Part, tapped
+from tiered.debug.models import OutputRow, describe_output
+from tiered.debug.runs import ModelLike, opened
+from tiered.errors import RuntimeFailure
+from tiered.graph.provenance import ORIGINS
+from tiered.runtime.compare import OutputDifference, compare
+from tiered.runtime.dtypes import is_float
+from tiered.runtime.inputs import feasible_inputs
+from tiered.runtime.numerics import Numerics
+
+SLICE = 8
+"""How many tensors are looked at in one run."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One tensor of both models.
+
+    Attributes:
+        place: of its node among those of the second model, from 0.
+        node, op_type: that node.
+        first, second: the tensor's name in each model.
+        row: how far apart they are.
+    """
+
+    place: int
+    node: str
+    op_type: str
+    first: str
+    second: str
+    row: OutputRow
+
+    @property
+    def ok(self) -> bool:
+        return self.row.difference.ok
+
+
+@dataclass(frozen=True)
+class LayerComparison:
+    """The layers that were looked at, in order.
+
+    Attributes:
+        first_wrong: the earliest one that differs by more than is allowed, if one does.
+        pairs: how many tensors the two models have in common.
+        runs: how often each model ran.
+    """
+
+    layers: tuple[Layer, ...]
+    first_wrong: Layer | None
+    pairs: int
+    runs: int
+    numerics: Numerics
+
+
+@dataclass(frozen=True)
+class _Pair:
+    place: int
+    node: str
+    op_type: str
+    first: str
+    second: str
+
+
+def layer_precision_compare(
+    first: ModelLike,
+    second: ModelLike,
+    *,
+    feeds: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    numerics: Numerics | str = Numerics.REASSOCIATING,
+    rtol: float | None = None,
+    atol: float | None = None,
+    every: bool = False,
+    slice_size: int = SLICE,
+) -> LayerComparison:
+    """Compare two models layer by layer.
+
+    Args:
+        first: the model that is right; a file or a proto.
+        second: what was made of it.
+        feeds: inputs; made for the first model if there are none.
+        seed: of inputs that are made.
+        numerics, rtol, atol: what is allowed; see `tiered.runtime.compare`.
+        every: look at all layers, slice by slice, instead of searching the first wrong one.
+        slice_size: how many tensors are looked at in one run.
+
+    Raises:
+        RuntimeFailure: the first model does not run.
+        UsageError: a tolerance that the numeric class has not.
+    """
+    protos = _read(first), _read(second)
+    folders = _folder(first), _folder(second)
+    if feeds is None:
+        with opened(first) as session:
+            feeds = feasible_inputs(first, session=session, seed=seed).feeds
+    pairs = _pairs(*protos)
+    promised = Numerics(numerics)
+    scope = _Scope(pairs, protos, folders, feeds, (promised, rtol, atol))
+    if every:
+        for start in range(0, len(pairs), slice_size):
+            scope.look(range(start, min(start + slice_size, len(pairs))))
+    else:
+        _search(scope, slice_size)
+    layers = tuple(scope.looked[number] for number in sorted(scope.looked))
+    wrong = next((layer for layer in layers if not layer.ok), None)
+    return LayerComparison(layers, wrong, len(pairs), scope.runs, promised)
+
+
+@dataclass
+class _Scope:
+    """What is looked at, and what was seen so far."""
+
+    pairs: Sequence[_Pair]
+    protos: tuple[onnx.ModelProto, onnx.ModelProto]
+    folders: tuple[str, str]
+    feeds: Mapping[str, Any]
+    allowed: tuple[Numerics, float | None, float | None]
+    looked: dict[int, Layer] = field(default_factory=dict)
+    runs: int = 0
+
+    def look(self, numbers: Sequence[int]) -> None:
+        """Run both models with some layers as outputs."""
+        wanted = [number for number in numbers if number not in self.looked]
+        if not wanted:
+            return
+        self.runs += 1
+        chosen = [self.pairs[number] for number in wanted]
+        first = self._values(0, [pair.first for pair in chosen])
+        second = self._values(1, [pair.second for pair in chosen])
+        if isinstance(first, str):
+            raise RuntimeFailure(f"the first model does not run: {first}")
+        if isinstance(second, str) and len(wanted) > 1:
+            for number in wanted:  # one of them is why
+                self.look([number])
+            return
+        for number, pair in zip(wanted, chosen, strict=True):
+            self.looked[number] = _layer(pair, first, second, self.allowed)
+
+    def _values(self, side: int, names: Sequence[str]) -> Mapping[str, Any] | str:
+        """Return what tensors are in a run; in words, why they are not."""
+        try:
+            with opened(tapped(self.protos[side], names, {}), self.folders[side]) as session:
+                feeds = {name: self.feeds[name] for name in session.inputs if name in self.feeds}
+                return session.run(feeds)
+        except RuntimeFailure as error:
+            return str(error)
+
+
+def _search(scope: _Scope, slice_size: int) -> None:
+    """Look at layers until the first wrong one stands next to one that is right."""
+    low, high = -1, len(scope.pairs)
+    while high - low > 1:
+        places = _spread(low, high, slice_size)
+        if high == len(scope.pairs) and low == -1:
+            places = sorted({*places, high - 1})
+        scope.look(places)
+        wrong = next((place for place in places if not scope.looked[place].ok), None)
+        low = max((place for place in places if wrong is None or place < wrong), default=low)
+        if wrong is None and high == len(scope.pairs):
+            return
+        high = high if wrong is None else wrong
+
+
+def _spread(low: int, high: int, count: int) -> list[int]:
+    """Return so many places between two, evenly."""
+    inside = high - low - 1
+    count = min(count, inside)
+    step = (inside + 1) / (count + 1)
+    return sorted({min(high - 1, low + max(1, round(step * at))) for at in range(1, count + 1)})
+
+
+def _read(model: ModelLike) -> onnx.ModelProto:
+    if isinstance(model, onnx.ModelProto):
+        return model
+    return onnx.load(os.fspath(model), load_external_data=False)
+
+
+def _folder(model: ModelLike) -> str:
+    return "" if isinstance(model, onnx.ModelProto) else os.path.dirname(os.fspath(model))
+
+
+def _pairs(first: onnx.ModelProto, second: onnx.ModelProto) -> list[_Pair]:
+    """Return the tensors that answer to each other, in the order of the second model."""
+    made = Part(first).maker
+    nodes = {node.name or next(iter(node.output), ""): node for node in first.graph.node}
+    found = []
+    for place, node in enumerate(second.graph.node):
+        if node.op_type == "Constant":
+            continue
+        for at, name in enumerate(node.output):
+            answer = name if name in made else _origin(node, at, nodes)
+            if name and answer:
+                label = node.name or node.output[0]
+                found.append(_Pair(place, label, node.op_type, answer, name))
+    return found
+
+
+def _origin(node: onnx.NodeProto, at: int, nodes: Mapping[str, onnx.NodeProto]) -> str:
+    """Return what the last of the nodes made that a node was made from, by its metadata."""
+    noted = next((entry.value for entry in node.metadata_props if entry.key == ORIGINS), "")
+    sources = [nodes[name] for name in noted.split("; ") if name in nodes]
+    if not sources or at >= len(sources[-1].output):
+        return ""
+    return sources[-1].output[at]
+
+
+def _layer(
+    pair: _Pair,
+    first: Mapping[str, Any],
+    second: Mapping[str, Any] | str,
+    allowed: tuple[Numerics, float | None, float | None],
+) -> Layer:
+    """Return how the two tensors of a pair compare, whatever their float dtypes are."""
+    numerics, rtol, atol = allowed
+    if isinstance(second, str):
+        row = OutputRow(OutputDifference(pair.second, False, reason=f"does not run: {second}"))
+    else:
+        expected, actual = first[pair.first], second[pair.second]
+        if _are_floats(expected, actual) and expected.dtype != actual.dtype:
+            expected = expected.astype(actual.dtype)
+        found = compare(
+            {pair.second: expected}, {pair.second: actual}, numerics, rtol=rtol, atol=atol
+        )
+        row = describe_output(found.outputs[0], expected, actual)
+    return Layer(pair.place, pair.node, pair.op_type, pair.first, pair.second, row)
+
+
+def _are_floats(*values: Any) -> bool:
+    return all(isinstance(value, np.ndarray) and is_float(value.dtype) for value in values)

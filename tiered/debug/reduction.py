@@ -1,0 +1,112 @@
+"""Reduction: a smaller model that still fails.
+
+Nodes, outputs and weights go as long as a check says that what is left still fails: in halves, then
+in smaller and smaller parts. What a removed node made becomes an input.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from tiered.debug.cut import Part, Types, cut
+from tiered.debug.search import fewest
+from tiered.errors import UsageError
+from tiered.graph import Model
+
+IsFailing = Callable[[onnx.ModelProto], bool]
+Say = Callable[[str], object]
+
+NO_TYPES: Types = {}
+SMALL = 64
+"""Elements up to which a weight may stay as it is."""
+
+
+def reduce_model(
+    model: onnx.ModelProto, is_failing: IsFailing, say: Say | None = None
+) -> onnx.ModelProto:
+    """Return a model that still fails, and of which no node can be left out.
+
+    Args:
+        model: the model, with its weights inside.
+        is_failing: asked about smaller and smaller models; some of them may be no valid models.
+        say: told of each step.
+
+    Raises:
+        UsageError: the model itself does not fail.
+    """
+    if not is_failing(model):
+        raise UsageError("the model does not fail to begin with, so there is nothing to reduce to")
+    found = _Reduction(is_failing, say or (lambda _: None), _typed(model))
+    found.outputs()
+    found.nodes()
+    found.outputs()
+    found.weights()
+    return found.model
+
+
+class _Reduction:
+    def __init__(self, is_failing: IsFailing, say: Say, model: onnx.ModelProto) -> None:
+        self._is_failing = is_failing
+        self._say = say
+        self.model = model
+        self.tried = 0
+
+    def _accepts(self, model: onnx.ModelProto) -> bool:
+        self.tried += 1
+        failing = self._is_failing(model)
+        if failing:
+            self._say(f"model {self.tried} still fails: {len(model.graph.node)} nodes")
+        return failing
+
+    def outputs(self) -> None:
+        """Leave out outputs, with the nodes that only they need."""
+        names = [info.name for info in self.model.graph.output]
+        if len(names) < 2:
+            return
+        kept = fewest(
+            names, lambda some: bool(some) and self._accepts(_with_outputs(self.model, some))
+        )
+        if 0 < len(kept) < len(names):
+            self.model = _with_outputs(self.model, kept)
+
+    def nodes(self) -> None:
+        """Leave out nodes."""
+        part = Part(self.model)
+        kept = fewest(
+            range(len(part.reads)),
+            lambda some: bool(some) and self._accepts(_cut(part, some)),
+        )
+        if 0 < len(kept) < len(part.reads):
+            self.model = _cut(part, kept)
+
+    def weights(self) -> None:
+        """Make the numbers of large weights ones, which take no room when they are compressed."""
+        for at, tensor in enumerate(self.model.graph.initializer):
+            if math.prod(tensor.dims) <= SMALL or tensor.data_type != tensor.FLOAT:
+                continue
+            smaller = onnx.ModelProto()
+            smaller.CopyFrom(self.model)
+            ones = np.ones(tuple(tensor.dims), np.float32)
+            smaller.graph.initializer[at].CopyFrom(numpy_helper.from_array(ones, tensor.name))
+            if self._accepts(smaller):
+                self.model = smaller
+
+
+def _typed(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return the model with the type of every tensor that can be known."""
+    return Model.from_proto(model).to_proto(annotate=True)
+
+
+def _with_outputs(model: onnx.ModelProto, names: Collection[str]) -> onnx.ModelProto:
+    """Return the part of a model that some of its outputs need."""
+    part = Part(model)
+    return cut(part, part.needed(names), NO_TYPES, names)
+
+
+def _cut(part: Part, nodes: Sequence[int]) -> onnx.ModelProto:
+    return cut(part, set(nodes), NO_TYPES)
