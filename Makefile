@@ -9,10 +9,11 @@ PYTEST_ARGS ?= -q -n 2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # two pips in one .venv would trip over each other
-.PHONY: help demo test test-long check lint types conformance blame bench bench-view kernels clean
+.PHONY: help demo test test-long check lint types conformance blame bench bench-view bench-context \
+  bench-rewrite kernels clean
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  Variables: MODELS=DIR, PYTHON=python3.12, and what a command is to get beside its own"
 	@echo "  arguments: PYTEST_ARGS, CONFORMANCE_ARGS, BENCH_ARGS='--peers onnxslim --runs 9'"
@@ -48,6 +49,12 @@ bench-view: $(VENV)/.installed-bench  ## Measure the view beside networkx, onnx-
 
 kernels: $(VENV)/.installed-test  ## Write the operators of `onnxruntime_cpu` from the installed onnxruntime
 	@$(BIN)/python -m tests.backends.kernels
+
+bench-context: $(VENV)/.installed-bench  ## Measure what contexts and instruments cost on MODELS=DIR
+	@$(BIN)/python -m benchmarks.context --models $(MODELS) $(BENCH_ARGS)
+
+bench-rewrite: $(VENV)/.installed-bench  ## Measure matching beside onnxscript on MODELS=DIR, and long chains
+	@$(BIN)/python -m benchmarks.rewrite --models $(MODELS) $(BENCH_ARGS)
 
 clean:  ## Remove .venv, build results and caches
 	rm -rf $(VENV) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -136,10 +136,10 @@ class _Translation:
 
 def _constant(pattern: Const) -> Any:
     expected = pattern.expected
-    is_list = isinstance(expected, tuple) and all(isinstance(item, int | float) for item in expected)
-    if pattern.predicate is not None or not (is_list or isinstance(expected, int | float)):
+    several = expected if isinstance(expected, tuple) else (expected,)
+    if pattern.predicate is not None or not all(isinstance(one, int | float) for one in several):
         return peer.Var(pattern.name or None)
-    value = list(expected) if is_list else expected
+    value = list(expected) if isinstance(expected, tuple) else expected
     return peer.Constant(value, rel_tol=pattern.rtol or 1e-12, abs_tol=0.0)
 
 

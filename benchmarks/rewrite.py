@@ -12,7 +12,8 @@ import importlib.util
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -20,7 +21,7 @@ import cyclopts
 import onnx
 from onnx import helper
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from tiered import Graph, Model, Pass, Skip, Value, get_registered_passes, op, rewrite, var
 from tiered.graph.collector import paused_collector
@@ -38,19 +39,25 @@ _DECLINED = Skip("only looking")
 _console = Console()
 
 
+class Look(NamedTuple):
+    """What it takes to look for one pattern in one model, and how often it is there."""
+
+    matches: int
+    seconds: float
+
+
 class Row(NamedTuple):
-    """What it takes to match one fusion over one model."""
+    """One fusion on one model: its name, the operators of its pattern, and what each found."""
 
     name: str
     operators: int
-    matches: int
-    seconds: float
-    peer_matches: int | None = None
-    peer_seconds: float | None = None
+    ours: Look
+    theirs: Look | None
 
     @property
-    def ratio(self) -> float | None:
-        return None if self.peer_seconds is None else self.seconds / self.peer_seconds
+    def ratio(self) -> float:
+        """How long ours takes, relative to theirs; 0 where they have no such rule."""
+        return self.ours.seconds / self.theirs.seconds if self.theirs else 0.0
 
 
 @rewrite(op.Neg(op.Neg(var.x)), opt_level=None)
@@ -77,24 +84,25 @@ def matching(proto: onnx.ModelProto, rounds: int) -> list[Row]:
     model, peer = Model.from_proto(proto), _Peer(proto) if _has_peer() else None
     rows = []
     for name, rule in fusions().items():
-        theirs = peer.matcher(rule.pattern) if peer else None
-        times: dict[str, list[float]] = {"ours": [], "theirs": []}
-        found: dict[str, int] = {}
-        for turn in range(rounds + 1):
-            for who, look in (("ours", lambda: count_matches(rule, model)), ("theirs", theirs)):
-                if look is not None:
-                    started = time.process_time()
-                    found[who] = look()
-                    if turn:  # the first one compiles patterns and infers types
-                        times[who].append(time.process_time() - started)
-        medians = {who: statistics.median(taken) for who, taken in times.items() if taken}
-        size = operators(rule.pattern)
-        rows.append(
-            Row(
-                name, size, found["ours"], medians["ours"], found.get("theirs"), medians.get("theirs")
-            )
-        )
+        looks: list[Callable[[], int]] = [partial(count_matches, rule, model)]
+        if peer and (theirs := peer.matcher(rule.pattern)):
+            looks.append(theirs)
+        ours, *others = in_turns(looks, rounds)
+        rows.append(Row(name, operators(rule.pattern), ours, others[0] if others else None))
     return rows
+
+
+def in_turns(looks: Sequence[Callable[[], int]], rounds: int) -> list[Look]:
+    """Return what each one finds, and the median of the seconds that it takes."""
+    # The first look compiles patterns and fills caches.
+    matches = [look() for look in looks]
+    times: list[list[float]] = [[] for _ in looks]
+    for _ in range(rounds):
+        for look, taken in zip(looks, times, strict=True):
+            started = time.process_time()
+            look()
+            taken.append(time.process_time() - started)
+    return [Look(*found) for found in zip(matches, map(statistics.median, times), strict=True)]
 
 
 def count_matches(rule: Rule, model: Model) -> int:
@@ -196,26 +204,30 @@ def main(
         for file in sorted(models.glob("*.onnx")):
             rows = matching(onnx.load(file, load_external_data=False), rounds)
             _print_matching(file.stem, rows)
-            over += [f"{file.stem} {r.name}" for r in rows if (r.ratio or 0.0) > MATCHING_LIMIT]
+            over += [f"{file.stem} {r.name}" for r in rows if r.ratio > MATCHING_LIMIT]
         over += [law for law, ratio in _chains(nodes, rounds).items() if ratio > CHAIN_LIMIT]
     if check and over:
         sys.exit(f"over the limit: {', '.join(over)}")
 
 
 def _print_matching(title: str, rows: list[Row]) -> None:
-    columns = ("pattern", "operators", "matches", "ms", "onnxscript: matches", "ms", "ratio")
-    table = Table(*columns, title=title)
+    table = Table(Column("pattern", min_width=32), "operators", "matches", "ms", title=title)
+    for header in ("onnxscript: matches", "ms", "ratio"):
+        table.add_column(header)
     for row in rows:
-        cells = [row.name, str(row.operators), str(row.matches), f"{1e3 * row.seconds:.3f}"]
-        if row.peer_seconds is not None:
-            cells += [str(row.peer_matches), f"{1e3 * row.peer_seconds:.2f}", f"{row.ratio:.4f}"]
+        cells = [row.name, str(row.operators), str(row.ours.matches), _ms(row.ours.seconds)]
+        if row.theirs:
+            cells += [str(row.theirs.matches), _ms(row.theirs.seconds), f"{row.ratio:.4f}"]
         table.add_row(*cells)
-    both = [row for row in rows if row.peer_seconds is not None]
-    ours, theirs = sum(r.seconds for r in both), sum(r.peer_seconds or 0.0 for r in both)
-    if theirs:
-        total = (f"{1e3 * ours:.2f}", "", f"{1e3 * theirs:.2f}", f"{ours / theirs:.4f}")
-        table.add_row("what both have", "", "", *total)
+    both = [(row.ours.seconds, row.theirs.seconds) for row in rows if row.theirs]
+    if both:
+        ours, theirs = map(sum, zip(*both, strict=True))
+        table.add_row("all", "", "", _ms(ours), "", _ms(theirs), f"{ours / theirs:.4f}")
     _console.print(table)
+
+
+def _ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.3f}"
 
 
 def _chains(nodes: int, rounds: int) -> dict[str, float]:

@@ -6,8 +6,9 @@ from pathlib import Path
 import onnx
 import pytest
 
-from benchmarks import context, view
+from benchmarks import context, rewrite, view
 from benchmarks.peers import Measurement, _summary, main
+from tiered import Model
 
 
 def test_a_ratio_compares_the_two_measurements_of_one_turn() -> None:
@@ -60,3 +61,23 @@ def test_what_watching_costs_is_measured_for_each_kind(
     assert {kind for _, kind in ratios} == set(context.KINDS)
     assert ratios["small", "apply"] == 1.0
     assert "small, 2 nodes" in capsys.readouterr().out
+
+
+def test_every_fusion_is_matched_and_chains_collapse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "agraph (float[2,3] x) => (float[2,3] y) { h = Transpose(x)  y = Transpose(h) }"
+    header = '<ir_version: 8, opset_import: ["" : 17]>'
+    onnx.save(onnx.parser.parse_model(f"{header} {text}"), tmp_path / "small.onnx")
+    rewrite.main(models=tmp_path, nodes=40, rounds=1)
+    printed = capsys.readouterr().out
+    assert "fuse_consecutive_transpose" in printed
+    assert "Neg(Neg(x)) => x" in printed
+    model = Model.load(tmp_path / "small.onnx")
+    assert rewrite.count_matches(rewrite.fusions()["fuse_consecutive_transpose"], model) == 1
+    assert len(model.main) == 2
+
+
+def test_a_chain_twice_as_long_takes_about_twice_the_time() -> None:
+    half, whole = (rewrite.collapsing("Neg(Neg(x)) => x", nodes, 3) for nodes in (1000, 4000))
+    assert whole < 12 * half

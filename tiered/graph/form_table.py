@@ -22,6 +22,7 @@ from tiered.graph.form import (
     never,
     only_as,
     renamed,
+    says_the_same,
     value_since,
 )
 from tiered.graph.schema import AttributeReference
@@ -321,3 +322,10 @@ CHANGES: Final[Mapping[str, tuple[Change, ...]]] = {
 
 Reading goes from the oldest change to the newest, writing the other way.
 """
+
+READ_ANEW: Final = frozenset(
+    op_type
+    for op_type, changes in CHANGES.items()
+    if any(change.read is not says_the_same for change in changes)
+)
+"""The operators of which an older form reads in other words; all others read as they stand."""

@@ -15,7 +15,7 @@ import onnx
 
 from tiered.errors import ModelError
 from tiered.graph.form import Change, Form, NoEquivalentForm, detached, says_the_same
-from tiered.graph.form_table import CHANGES
+from tiered.graph.form_table import CHANGES, READ_ANEW
 from tiered.graph.schema import Schema, decode_attribute, default_of, input_names, schema_of
 from tiered.graph.types import TensorType
 from tiered.graph.value import Value
@@ -53,9 +53,9 @@ def _changes(op_type: str, domain: str, version: int) -> tuple[Change, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _readings(op_type: str, domain: str, version: int) -> tuple[Change, ...]:
+def _readings(op_type: str, version: int) -> tuple[Change, ...]:
     """Return the changes that matter to a reader, the oldest first."""
-    changes = reversed(_changes(op_type, domain, version))
+    changes = reversed(_changes(op_type, "", version))
     return tuple(change for change in changes if change.read is not says_the_same)
 
 
@@ -65,8 +65,10 @@ def newest_form(node: Node) -> Form | None:
     Raises:
         NoEquivalentForm: the newest form cannot say what the node says.
     """
-    version = node.owner.opset(node.domain)
-    changes = _readings(node.op_type, node.domain, version)
+    if node.op_type not in READ_ANEW or node.domain:
+        return None
+    version = node.owner.opset()
+    changes = _readings(node.op_type, version)
     if not changes:
         return None
     attributes = {

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import onnx
 from onnx import defs
+
+if TYPE_CHECKING:
+    from tiered.graph.tensor import Tensor
 
 Schema = defs.OpSchema
 
@@ -67,8 +70,6 @@ def decode_attribute(proto: onnx.AttributeProto) -> Any:
 
     Text that is no UTF-8 stays bytes. Graphs are not attributes here: they are bodies of the node.
     """
-    from tiered.graph.tensor import Tensor
-
     if proto.ref_attr_name:
         return AttributeReference(proto.ref_attr_name)
     kinds = onnx.AttributeProto
@@ -80,9 +81,9 @@ def decode_attribute(proto: onnx.AttributeProto) -> Any:
         case kinds.STRING:
             return _text(proto.s)
         case kinds.TENSOR:
-            return Tensor(proto.t)
+            return _tensor(proto.t)
         case kinds.SPARSE_TENSOR:
-            return Tensor(proto.sparse_tensor)
+            return _tensor(proto.sparse_tensor)
         case kinds.INTS:
             return tuple(proto.ints)
         case kinds.FLOATS:
@@ -90,11 +91,17 @@ def decode_attribute(proto: onnx.AttributeProto) -> Any:
         case kinds.STRINGS:
             return tuple(_text(text) for text in proto.strings)
         case kinds.TENSORS:
-            return tuple(Tensor(tensor) for tensor in proto.tensors)
+            return tuple(map(_tensor, proto.tensors))
         case kinds.TYPE_PROTO:
             return proto.tp
         case _:
             return None
+
+
+def _tensor(proto: onnx.TensorProto | onnx.SparseTensorProto) -> Tensor:
+    from tiered.graph.tensor import Tensor
+
+    return Tensor(proto)
 
 
 def _text(raw: bytes) -> str | bytes:

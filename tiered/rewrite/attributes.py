@@ -7,11 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tiered.graph.forms import NoEquivalentForm, newest_form
-from tiered.graph.schema import NEWEST, AttributeReference, default_of, schema_of
+from tiered.graph.schema import (
+    NEWEST,
+    AttributeReference,
+    Schema,
+    decode_attribute,
+    default_of,
+    schema_of,
+)
 from tiered.rewrite.pattern import Op, Var
 
 if TYPE_CHECKING:
+    from tiered.graph.form import Form
     from tiered.graph.node import Node
+
 
 def attributes_fit(pattern: Op, node: Node, bindings: dict[str, Any]) -> bool:
     """Tell whether the attributes of a node are as a pattern says; bind those that it asks for."""
@@ -21,34 +30,38 @@ def attributes_fit(pattern: Op, node: Node, bindings: dict[str, Any]) -> bool:
         form = newest_form(node)
     except NoEquivalentForm:
         return False  # the newest form, which the pattern speaks, cannot say what the node says
-    if form is None:
-        written, version = node.attribute_protos(), node.owner.opset(node.domain)
-    else:
-        written, version = form.attributes, NEWEST
-    schema = schema_of(node.op_type, node.domain, version)
-
-    def read(name: str) -> Any:
-        if name in written:
-            return node.attr(name) if form is None else form.attributes[name]
-        return None if schema is None else default_of(schema, name)
-
+    written = node.attribute_protos() if form is None else form.attributes
+    named = 0
     for name, wanted in pattern.attributes:
-        actual = read(name)
-        if isinstance(actual, AttributeReference):
-            return False
+        if name in written:
+            named += 1
+            actual = decode_attribute(written[name]) if form is None else written[name]
+            if isinstance(actual, AttributeReference):
+                return False
+        else:
+            known = _schema(node, form)
+            actual = None if known is None else default_of(known, name)
         if isinstance(wanted, Var):
             if bindings.setdefault(wanted.name, actual) != actual:
                 return False
         elif not _fits(wanted, actual):
             return False
-    if pattern.any_attributes:
+    if pattern.any_attributes or named == len(written):
         return True
-    # All others have their defaults.
-    return all(
-        schema is not None and name in schema.attributes and read(name) == default_of(schema, name)
-        for name in written
-        if name not in pattern.names
-    )
+    known = _schema(node, form)
+    if known is None:
+        return False
+    for name in written.keys() - pattern.names:
+        actual = decode_attribute(written[name]) if form is None else written[name]
+        if name not in known.attributes or actual != default_of(known, name):
+            return False
+    return True
+
+
+def _schema(node: Node, form: Form | None) -> Schema | None:
+    """Return the schema that has the defaults of what a node does not say."""
+    version = node.owner.opset(node.domain) if form is None else NEWEST
+    return schema_of(node.op_type, node.domain, version)
 
 
 def _fits(wanted: Any, actual: Any) -> bool:

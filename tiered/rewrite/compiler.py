@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tiered.graph.form_table import CHANGES
+from tiered.graph.form_table import READ_ANEW
 from tiered.rewrite.attributes import attributes_fit
 from tiered.rewrite.layout import ACCEPT, TAKEN, UNBOUND, Registers
 from tiered.rewrite.pattern import (
@@ -85,8 +85,9 @@ class Program:
                 return None
         if self.layout.conditions and not self._conditions_hold(registers):
             return None
-        for name in self._all_names:
-            found.setdefault(name)
+        if len(found) < len(self._all_names):
+            for name in self._all_names:
+                found.setdefault(name)
         return found
 
     # --- several roots ----------------------------------------------------------------------------
@@ -158,7 +159,7 @@ def _needs_of(pattern: Op) -> tuple[tuple[int, frozenset[tuple[str, str]]], ...]
         return ()
     found = []
     for index, operand in enumerate(pattern.operands):
-        if index and not pattern.domain and pattern.op_type in CHANGES:
+        if index and not pattern.domain and pattern.op_type in READ_ANEW:
             break  # in the model's form it may stand elsewhere
         choices = operand.choices if isinstance(operand, Alternatives) else (operand,)
         keys = [choice.key for choice in choices if isinstance(choice, Op)]

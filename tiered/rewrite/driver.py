@@ -130,12 +130,12 @@ def apply_rule(
         queue = deque(run.everything() if since is None else run.concerned(since))
     if not queue:
         return
-    queued = set(queue)
+    queued = {node.id for node in queue}
     total = sum(len(graph) for graph in model.graphs())
     budget = _REWRITES_PER_NODE * (total + 1)
     while queue:
         node = queue.popleft()
-        queued.discard(node)
+        queued.discard(node.id)
         if not node.is_live:
             continue
         mark = model.mark()
@@ -149,8 +149,8 @@ def apply_rule(
         if budget == 0:
             raise PassError(f"{rule.name} does not come to an end: it undoes its own rewrites")
         for touched in run.touched(model.journal.since(mark)):
-            if touched not in queued:
-                queued.add(touched)
+            if touched.id not in queued:
+                queued.add(touched.id)
                 queue.append(touched)
 
 

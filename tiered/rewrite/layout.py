@@ -12,7 +12,7 @@ Registers = list[Any]
 
 UNBOUND: Final[Any] = object()
 TAKEN: Final = 0
-"""The register that holds which node stands for which pattern."""
+"""The register that holds which node (by its serial number) stands for which pattern."""
 ACCEPT: Final = 1
 """The register that holds what is asked whether the search may end."""
 

@@ -143,7 +143,7 @@ def _match(program: Program, registers: Registers) -> Match | None:
             nodes.update(dict.fromkeys(node, pattern))
         else:
             nodes.setdefault(node, pattern)
-    found = tuple(registers[root] for root in program.roots)
+    found = tuple([registers[root] for root in program.roots])
     return Match(found[0], bindings, nodes, found, program.outputs)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tiered.graph.form_table import CHANGES
+from tiered.graph.form_table import READ_ANEW
 from tiered.graph.forms import operands_of
 from tiered.rewrite.layout import TAKEN, UNBOUND, Layout, Registers
 from tiered.rewrite.pattern import (
@@ -157,14 +157,14 @@ class Linker:
             if known is not UNBOUND:
                 return known is node and then(registers)
             taken = registers[TAKEN]
-            earlier = taken.get(node)
+            earlier = taken.get(node.id)
             if earlier is not None and earlier != kind:
                 return False
             operands = load(node)
             if operands is None:
                 return False
             registers[register] = node
-            taken[node] = kind
+            taken[node.id] = kind
             registers[first : first + len(operands)] = operands
             if inner(registers):
                 return True
@@ -174,7 +174,7 @@ class Linker:
                     return True
             registers[register] = UNBOUND
             if earlier is None:
-                del taken[node]
+                del taken[node.id]
             return False
 
         return enter
@@ -184,7 +184,7 @@ class Linker:
         patterns, count = pattern.operands, len(pattern.operands)
         last = patterns[-1] if patterns else None
         first = self.layout.new(max(count, 2))
-        has_forms = not pattern.domain and pattern.op_type in CHANGES
+        has_forms = not pattern.domain and pattern.op_type in READ_ANEW
         required = count - isinstance(last, Anything | Rest)
         is_rest = isinstance(last, Rest)
         is_open = isinstance(last, Anything | Rest)
@@ -242,21 +242,21 @@ class Linker:
             links: list[Node] = []
             while value is not None and (node := value.producer) is not None:
                 is_link = (node.domain, node.op_type) in kinds and value.index == 0
-                if not is_link or node in taken or not node._inputs:
+                if not is_link or node.id in taken or not node._inputs:
                     break
                 links.append(node)
-                taken[node] = -1
+                taken[node.id] = -1
                 value = node._inputs[0]
             while links:
                 registers[below] = links[-1]._inputs[0]
                 registers[register] = tuple(links)
                 if end(registers):
                     return True
-                del taken[links.pop()]
+                del taken[links.pop().id]
                 if is_definite:
                     break
             for node in links:
-                del taken[node]
+                del taken[node.id]
             registers[register] = UNBOUND
             return False
 
