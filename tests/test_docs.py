@@ -13,6 +13,8 @@ SNIPPET = re.compile(
     r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
 )
 """A snippet, and what it is said to print."""
+RULES = DOCS.parent / "tiered" / "function_passes" / "README.md"
+PAGES = [*sorted(DOCS.glob("*.md")), *sorted(DOCS.parent.glob("*.md")), RULES]
 
 
 @pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda path: str(path.name))
@@ -26,6 +28,19 @@ def test_the_snippets_run(path: Path) -> None:
             exec(compile("\n" * line + found[1], str(path), "exec"), space)
         if found[2] is not None:
             assert _without_times(said.getvalue()) == _without_times(found[2])
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(DOCS.parent).as_posix())
+def test_links_lead_somewhere(path: Path) -> None:
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text(encoding="utf-8"))
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def test_the_rules_name_tests_that_exist() -> None:
+    tests = DOCS.parent / "tests"
+    named = re.findall(r"`(\w+/test_\w+\.py)`", RULES.read_text(encoding="utf-8"))
+    places = (tests, tests / "function_passes")
+    assert [file for file in named if not any((place / file).exists() for place in places)] == []
 
 
 def _without_times(text: str) -> str:

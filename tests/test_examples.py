@@ -5,6 +5,11 @@ import sys
 from pathlib import Path
 
 import onnx
+import pytest
+
+from examples import other_optimizers
+from tests.small import proto
+from tiered import Pass, PassContext, Sequential
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,3 +37,28 @@ def test_networkx_algorithms_run_on_a_real_model() -> None:
     assert done.stdout.startswith("bert.ts.onnx: 947 nodes")
     for what in ("longest path: 355 nodes", "goes through", "falls apart", "communities"):
         assert what in done.stdout
+
+
+RELUS = """g (float[2] x) => (float[2] y)
+{ a = Identity(x)  b = Relu(a)  c = Relu(b)  y = Identity(c) }"""
+
+
+def test_other_optimizers_stand_in_a_pipeline(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "small.onnx"
+    onnx.save(proto(RELUS), file)
+    other_optimizers.main(file)
+    printed = capsys.readouterr().out
+    assert printed.startswith("small.onnx: 4 nodes; infer_shapes,fold_constant")
+    assert "nodes, verified: outputs differ by at most 0.0e+00" in printed
+    assert all(pass_.name in printed for pass_ in other_optimizers.installed())
+
+
+@pytest.mark.parametrize("pass_", other_optimizers.NEEDS, ids=lambda pass_: str(pass_.name))
+def test_another_optimizer_is_a_pass_that_is_verified(pass_: Pass) -> None:
+    pytest.importorskip(other_optimizers.NEEDS[pass_])
+    with PassContext(opt_level=3) as ctx:
+        made = Sequential([pass_])(proto(RELUS))
+    assert len(made.graph.node) < 4
+    assert [(r.info.name, r.rewrites) for r in ctx.report.results[:1]] == [(pass_.name, 1)]

@@ -213,3 +213,13 @@ def test_text_gets_a_header_unless_it_has_one() -> None:
 def test_text_that_does_not_parse_fails() -> None:
     with pytest.raises(AssertionError, match="the model text does not parse"):
         parse("(float[N] x) => { }")
+
+
+def test_a_pass_need_not_be_registered() -> None:
+    @rewrite(op.Relu(op.Relu(var.x)), opt_level=None)
+    def own(graph: Graph, x: Value, *, guarded: bool = False) -> Value | Skip:
+        """Rewrite as it should be, if asked to."""
+        return Skip("it is guarded") if guarded else graph.op.Relu(x)
+
+    assert_rewrites(own, RELU_RELU, RELU)
+    assert_unchanged(own, RELU_RELU, because="guarded", guarded=True)

@@ -15,7 +15,7 @@ from tiered.backends import Backend
 from tiered.context import PassContext
 from tiered.errors import RuntimeFailure
 from tiered.graph import Graph, Model, Node, Value
-from tiered.passes import get_pass
+from tiered.passes import Pass, get_pass
 from tiered.runtime import Session, make_inputs, run_reference
 from tiered.runtime.compare import compare
 
@@ -41,7 +41,7 @@ def parse(text: str | onnx.ModelProto, *, opset: int = 21) -> onnx.ModelProto:
 
 
 def assert_rewrites(
-    pass_name: str,
+    pass_: str | Pass,
     before: str | onnx.ModelProto,
     after: str | onnx.ModelProto,
     *,
@@ -52,15 +52,15 @@ def assert_rewrites(
 ) -> None:
     """Assert that a pass makes one model into another, and that the two compute the same.
 
-    The pass runs through the registry. The result is compared up to the names and the order of what
-    the interface does not show, held against onnx.checker, and given to the pass again, which must
-    find nothing to do. Both models run on ordinary and on special values (±0, ±Inf, NaN, denormals,
-    the largest), with two sizes of each symbolic dim and with none, and must agree as the pass
-    promises; special values only if it promises `exact`. The interface must stay byte for byte,
-    unless the pass says that it changes it.
+    The result is compared up to the names and the order of what the interface does not show, held
+    against onnx.checker, and given to the pass again, which must find nothing to do. Both models
+    run on ordinary and on special values (±0, ±Inf, NaN, denormals, the largest), with two sizes of
+    each symbolic dim and with none, and must agree as the pass promises; special values only if it
+    promises `exact`. The interface must stay byte for byte, unless the pass says that it changes
+    it.
 
     Args:
-        pass_name: the pass, or text of a pipeline's one entry without options.
+        pass_: the pass, or its name in the registry.
         before, after: models as text; the header is supplied. A ModelProto does too.
         opset: of the default domain, where the text has no header.
         runtime: what runs the models; "reference" where onnxruntime has no kernel, "none" where
@@ -68,31 +68,32 @@ def assert_rewrites(
         backend: the target, for passes that need operators of one.
         options: of the pass.
     """
+    tried = _pass_of(pass_, options)
     source = parse(before, opset=opset)
     model = Model.from_proto(source)
     mark = model.mark()
-    _apply(pass_name, model, options, backend)
-    assert model.changed_since(mark), f"{pass_name} did nothing"
+    _apply(tried, model, backend)
+    assert model.changed_since(mark), f"{tried.name} did nothing"
     result = model.to_proto()
     expected = parse(after, opset=opset)
     assert _canonical(result) == _canonical(expected), (
-        f"{pass_name} made\n{printer.to_text(result)}\nnot\n{printer.to_text(expected)}"
+        f"{tried.name} made\n{printer.to_text(result)}\nnot\n{printer.to_text(expected)}"
     )
-    if not get_pass(pass_name).info.changes_interface:
-        _assert_same_interface(pass_name, source, result)
+    if not tried.info.changes_interface:
+        _assert_same_interface(tried, source, result)
     model.check_view()
     onnx.checker.check_model(result, full_check=True)
     # Types that are known better now are no news for the pass that made them so.
     model.refresh_types()
     mark = model.mark()
-    _apply(pass_name, model, options, backend)
-    assert not model.changed_since(mark), f"{pass_name} is not done after one run"
+    _apply(tried, model, backend)
+    assert not model.changed_since(mark), f"{tried.name} is not done after one run"
     if runtime != "none":
-        _assert_same_outputs(pass_name, source, result, runtime)
+        _assert_same_outputs(tried, source, result, runtime)
 
 
 def assert_unchanged(
-    pass_name: str,
+    pass_: str | Pass,
     text: str | onnx.ModelProto,
     *,
     because: str | None = None,
@@ -103,47 +104,52 @@ def assert_unchanged(
     """Assert that a pass leaves a model alone, and says why.
 
     Args:
-        pass_name: the pass.
+        pass_: the pass, or its name in the registry.
         text: the model; the header is supplied.
         because: a part of a reason that the pass must give; None where it has nothing to say.
         opset: of the default domain, where the text has no header.
         backend: the target, for passes that need operators of one.
         options: of the pass.
     """
+    tried = _pass_of(pass_, options)
     model = Model.from_proto(parse(text, opset=opset))
     model.refresh_types()
     mark = model.mark()
-    reasons = _apply(pass_name, model, options, backend)
+    reasons = _apply(tried, model, backend)
     assert not model.changed_since(mark), (
-        f"{pass_name} made\n{printer.to_text(model.to_proto())}\nwhere it should do nothing"
+        f"{tried.name} made\n{printer.to_text(model.to_proto())}\nwhere it should do nothing"
     )
     if because is not None:
         assert any(because in reason for reason in reasons), (
-            f"{pass_name} gave {reasons or 'no reason'}, not {because!r}"
+            f"{tried.name} gave {reasons or 'no reason'}, not {because!r}"
         )
 
 
-def _apply(
-    pass_name: str, model: Model, options: Mapping[str, Any], backend: Backend | str | None
-) -> list[str]:
+def _pass_of(pass_: str | Pass, options: Mapping[str, Any]) -> Pass:
+    if not isinstance(pass_, Pass):
+        return get_pass(pass_, **options)
+    return pass_.with_options(**options) if options else pass_
+
+
+def _apply(tried: Pass, model: Model, backend: Backend | str | None) -> list[str]:
     """Run a pass whatever the level; return the reasons for which it left nodes alone."""
     ctx = PassContext.isolated(opt_level=4, backend=backend)
-    get_pass(pass_name, **options).apply(model, ctx)
+    tried.apply(model, ctx)
     return [remark.reason for remark in ctx.remarks if remark.kind == "missed"]
 
 
 def _assert_same_interface(
-    pass_name: str, before: onnx.ModelProto, after: onnx.ModelProto
+    tried: Pass, before: onnx.ModelProto, after: onnx.ModelProto
 ) -> None:
     for kind in ("input", "output"):
         was, has = ([*getattr(model.graph, kind)] for model in (before, after))
-        assert was == has, f"{pass_name} changed the {kind}s of the model"
+        assert was == has, f"{tried.name} changed the {kind}s of the model"
 
 
 def _assert_same_outputs(
-    pass_name: str, before: onnx.ModelProto, after: onnx.ModelProto, runtime: Runtime
+    tried: Pass, before: onnx.ModelProto, after: onnx.ModelProto, runtime: Runtime
 ) -> None:
-    numerics = get_pass(pass_name).info.numerics
+    numerics = tried.info.numerics
     first, second = _run(before, runtime), _run(after, runtime)
     for at, feeds in enumerate(_feeds(before, has_specials=numerics == "exact")):
         try:
@@ -156,9 +162,9 @@ def _assert_same_outputs(
         try:
             actual = second(feeds)
         except RuntimeFailure as error:
-            raise AssertionError(f"{pass_name} made a model that fails: {error}") from error
+            raise AssertionError(f"{tried.name} made a model that fails: {error}") from error
         comparison = compare(expected, actual, numerics)
-        assert comparison.ok, f"{pass_name} changed the outputs: {comparison}"
+        assert comparison.ok, f"{tried.name} changed the outputs: {comparison}"
 
 
 def _feeds(model: onnx.ModelProto, *, has_specials: bool) -> Iterator[Mapping[str, Any]]:

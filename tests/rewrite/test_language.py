@@ -494,7 +494,7 @@ WRONG = {
     "op.Reluu(var.x)": "no operator 'Reluu'; did you mean 'Relu'",
     "op.Relu(var.x, var.y)": "takes X; the pattern gives 2 operands",
     "op.Conv(var.x)": "takes X, W, B; the pattern gives 1 operands",
-    "op.Concat(rest.a, axs=1)": "has no attribute 'axs'; did you mean 'axis'",
+    "op.Concat(rest.a, axs=1)": "has no attribute 'axs'; it has axis; did you mean 'axis'",
     "op.Concat(rest.a, axis=1.5)": "attribute 'axis' is INT, so never 1.5",
     "op.Transpose(var.x, perm=1)": "attribute 'perm' is INTS, so never 1",
     "op.Relu(var.x).out(1)": "has 1 outputs, so no output 1",

@@ -180,7 +180,7 @@ def check_op(pattern: Op) -> Op:
         if name not in schema.attributes:
             known = ", ".join(sorted(schema.attributes)) or "none"
             close = did_you_mean(name, schema.attributes)
-            raise PatternError(f"{what} has no attribute {name!r}{close}; it has {known}")
+            raise PatternError(f"{what} has no attribute {name!r}; it has {known}{close}")
         _check_attribute(what, name, value, schema)
     if pattern.output >= schema.max_output:
         raise PatternError(f"{what} has {schema.max_output} outputs, so no output {pattern.output}")
