@@ -160,6 +160,7 @@ class Editor:
             self.move_constant, self.set_type, self.set_metadata, self.set_ir_version,
             self.dissolve, self.copy_nodes, self.add_with_body, self.set_opset, self.add_function,
             self.remove_function, self.declare, self.forget_types, self.splice_in,
+            self.set_operator,
         ]  # fmt: skip
         edit = self.choose(edits, "edit")
         edit(graph)
@@ -193,6 +194,12 @@ class Editor:
         node = self.node(graph)
         if node is not None:
             graph.set_attribute(node, "tag", self.choose([1, 2.5, "t", None], "tag"))
+
+    def set_operator(self, graph: Graph) -> None:
+        node = self.node(graph)
+        if node is not None:
+            domain, op_type = self.choose([("", "Relu"), ("", "Sub"), ("local", "twice")], "kind")
+            graph.set_operator(node, op_type, domain)
 
     def set_metadata(self, graph: Graph) -> None:
         node = self.node(graph)

@@ -293,7 +293,7 @@ def test_ppq_edits_a_graph(graph: Graph) -> None:
     assert out.source_op == after
     assert out.src_idx == 0
     fed = ppq.create_variable("fed")
-    fed._value._type = TensorType(1, (2, 3))
+    fed.dtype, fed.shape = 1, (2, 3)
     ppq.mark_variable_as_graph_input(fed)
     ppq.create_link_with_var(named(graph, "a"), fed)
     assert "fed" not in ppq.variables
@@ -307,6 +307,49 @@ def test_ppq_edits_a_graph(graph: Graph) -> None:
     ppq.append_variable(spare)
     assert "spare" in ppq.variables
     assert isinstance(ppq.copy().graph.model, Model)
+
+
+def test_ppq_writes_what_operations_and_variables_are(graph: Graph) -> None:
+    ppq = BaseGraph(graph)
+    relu = named(graph, "a").source_op
+    assert relu is not None
+    relu.type = "LeakyRelu"
+    relu.attributes["alpha"] = 0.5
+    assert dict(relu.attributes) == {"alpha": 0.5}
+    assert graph.nodes_of("LeakyRelu") == (relu._node,)
+    del relu.attributes["alpha"]
+    relu.type = "Abs"
+    assert (len(relu.attributes), graph.nodes_of("LeakyRelu")) == (0, ())
+    made = ppq.create_variable("made")
+    with pytest.raises(ModelError, match="needs a dtype before it has a shape"):
+        made.shape = (2, 3)
+    made.source_op = ppq.create_operation("Neg", inputs=[named(graph, "a")])
+    assert (made.dtype, made.shape) == (1, (2, 3))
+    made.shape = ("N", 3)
+    assert (made.dtype, made.shape) == (1, ("N", 3))
+
+
+def test_an_operator_is_held_against_its_schema(graph: Graph) -> None:
+    node = graph.values["b"].producer
+    assert node is not None
+    graph.set_attribute(node, "axis", 1)
+    for op_type, message in [
+        ("Where", "has 2 inputs"),
+        ("Relu", "has 2 inputs"),
+        ("Sub", "has 'axis'"),
+        ("Transpose", "has 2 inputs"),
+    ]:
+        with pytest.raises(ModelError, match=message):
+            graph.set_operator(node, op_type)
+    graph.set_operator(node, "Gather")
+    assert graph.values["b"].rank is None
+    graph.set_attribute(node, "axis", None)
+    with pytest.raises(ModelError, match="has no 'to'"):
+        graph.set_operator(graph.nodes_of("Relu")[0], "Cast")
+    graph.set_operator(node, "Mul")
+    assert graph.values["b"].shape == (2, 3)
+    graph.set_operator(node, "Anything", "my.domain")
+    assert (node.domain, node.callee) == ("my.domain", ("my.domain", "Anything", ""))
 
 
 def test_ppq_copies_stand_alone(graph: Graph) -> None:

@@ -10,13 +10,13 @@ ONNX model ours differs, and errors are `ModelError`s: see `docs/view.md`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from tiered.graph import Graph, Node, Value
+from tiered.graph import Graph, Node, Value, surgery
 from tiered.rewrite import search
 
 PLATFORM = "tiered.device"
@@ -53,6 +53,10 @@ class Variable:
     def source_op(self) -> Operation | None:
         return None if self._value.producer is None else Operation(self._value.producer)
 
+    @source_op.setter
+    def source_op(self, operation: Operation) -> None:
+        operation._node.owner.connect(operation._node, None, self._value)
+
     @property
     def src_idx(self) -> int:
         return self._value.index
@@ -69,13 +73,43 @@ class Variable:
     def shape(self) -> tuple[int | str | None, ...] | None:
         return self._value.shape
 
+    @shape.setter
+    def shape(self, shape: Sequence[int | str | None] | None) -> None:
+        surgery.retype(self._value, shape=None if shape is None else tuple(shape))
+
     @property
     def dtype(self) -> int | None:
         return self._value.dtype
 
+    @dtype.setter
+    def dtype(self, dtype: int) -> None:
+        surgery.retype(self._value, dtype=dtype)
+
     def copy(self, copy_value: bool = False) -> Variable:
         contents = self._value.const if copy_value else None
         return Variable(self._value.owner.create_value(self.name, contents))
+
+
+@dataclass(slots=True, eq=False)
+class Attributes(MutableMapping[str, Any]):
+    """The attributes of a node; writing one writes it into the model."""
+
+    _node: Node
+
+    def __getitem__(self, name: str) -> Any:
+        return self._node.attributes[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._node.owner.set_attribute(self._node, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        self._node.owner.set_attribute(self._node, name, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._node.attributes)
+
+    def __len__(self) -> int:
+        return len(self._node.attributes)
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -95,6 +129,10 @@ class Operation:
     @property
     def type(self) -> str:
         return self._node.op_type
+
+    @type.setter
+    def type(self, op_type: str) -> None:
+        self._node.owner.set_operator(self._node, op_type, self._node.domain)
 
     @property
     def opset(self) -> int:
@@ -125,8 +163,8 @@ class Operation:
         return len(self.parameters)
 
     @property
-    def attributes(self) -> Mapping[str, Any]:
-        return self._node.attributes
+    def attributes(self) -> Attributes:
+        return Attributes(self._node)
 
     def set_attribute(self, name: str, value: Any) -> None:
         self._node.owner.set_attribute(self._node, name, value)
@@ -303,12 +341,15 @@ class SearchableGraph(BaseGraph):
         edges: Iterable[Sequence[int]],
         exclusive: bool = True,
         max_candidates: int = search.MOST_CANDIDATES,
+        *,
+        slots: Mapping[tuple[int, int], tuple[int | None, int | None]] | None = None,
     ) -> list[list[Operation]]:
         found = search.pattern_matching(
             self.graph,
             [_test(pattern) for pattern in patterns],
             [(tail, head) for tail, head in edges],
             exclusive,
+            slots=slots,
             max_candidates=max_candidates,
         )
         return [[Operation(node) for node in match] for match in found]

@@ -12,8 +12,9 @@ from tiered.graph import links
 from tiered.graph.edit_nodes import check_detached
 from tiered.graph.journal import Edit
 from tiered.graph.names import check_free
-from tiered.graph.schema import encode_attribute
-from tiered.graph.value import Value
+from tiered.graph.node import domain_of
+from tiered.graph.schema import Schema, encode_attribute, schema_of
+from tiered.graph.value import NOT_INFERRED, Value
 
 if TYPE_CHECKING:
     from tiered.graph.graph import Graph
@@ -172,8 +173,52 @@ def set_metadata(graph: Graph, node: Node, entries: Mapping[str, str]) -> None:
     graph._set_proto(node, proto)
 
 
+def set_operator(graph: Graph, node: Node, op_type: str, domain: str = "") -> None:
+    """Make a node another operator with the same operands and attributes; its types are forgotten.
+
+    Raises:
+        ModelError: the operator does not take as many operands, or has no such attribute.
+    """
+    key = domain_of(domain), op_type
+    if key == (node.domain, node.op_type):
+        return
+    schema = schema_of(op_type, key[0], graph.opset(key[0]))
+    if schema is not None:
+        _check_signature(node, schema)
+    for value in node._outputs:
+        if value is not None and not value.is_graph_output:
+            graph.set_type(value, NOT_INFERRED)
+    proto = _copy(node.proto)
+    proto.op_type, proto.domain = op_type, domain
+    graph._set_proto(node, proto)
+
+
+def _check_signature(node: Node, schema: Schema) -> None:
+    name, inputs, outputs = schema.name, len(node._inputs), len(node._outputs)
+    # One that is not connected yet may still get what it needs.
+    if inputs > schema.max_input or 0 < inputs < schema.min_input:
+        raise ModelError(f"node {node.label!r} cannot be {name}: it has {inputs} inputs")
+    if outputs > schema.max_output:
+        raise ModelError(f"node {node.label!r} cannot be {name}: it has {outputs} outputs")
+    for attribute in node.attribute_protos():
+        if attribute not in schema.attributes:
+            raise ModelError(f"node {node.label!r} cannot be {name}: it has {attribute!r}")
+    for attribute, declared in schema.attributes.items():
+        if declared.required and not node.has_attr(attribute):
+            raise ModelError(f"node {node.label!r} cannot be {name}: it has no {attribute!r}")
+
+
 def set_proto(graph: Graph, node: Node, proto: onnx.NodeProto) -> None:
     graph._log(Edit.SET_PROTO, node, node.proto)
+    graph._write_proto(node, proto)
+
+
+def write_proto(graph: Graph, node: Node, proto: onnx.NodeProto) -> None:
+    key = domain_of(proto.domain), proto.op_type
+    if key != (node.domain, node.op_type):
+        del graph._by_op[node.domain, node.op_type][node.id]
+        node.domain, node.op_type = key
+        graph._by_op.setdefault(key, {})[node.id] = node
     node.proto = proto
     node.forget_attributes()
 

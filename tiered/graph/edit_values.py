@@ -13,7 +13,7 @@ from tiered.graph.journal import Edit
 from tiered.graph.names import check_free
 from tiered.graph.tensor import Tensor
 from tiered.graph.types import ValueType
-from tiered.graph.value import NOT_INFERRED, Value
+from tiered.graph.value import NOT_INFERRED, NotInferred, Value
 
 if TYPE_CHECKING:
     from tiered.graph.graph import Graph
@@ -42,8 +42,8 @@ def write_name(graph: Graph, value: Value, name: str) -> None:
         node.proto.input[slot] = name
 
 
-def set_type(graph: Graph, value: Value, value_type: ValueType | None) -> None:
-    """State the type of a value."""
+def set_type(graph: Graph, value: Value, value_type: ValueType | NotInferred | None) -> None:
+    """State the type of a value; `NOT_INFERRED` has it inferred when it is asked for."""
     before = value.type
     if before == value_type:
         return

@@ -229,6 +229,7 @@ class Graph:
     set_outputs = edit_operands.set_outputs
     exchange_outputs = edit_operands.exchange_outputs
     set_attribute = edit_operands.set_attribute
+    set_operator = edit_operands.set_operator
     set_metadata = edit_operands.set_metadata
     rename_node = edit_operands.rename_node
     move_node = edit_nodes.move_node
@@ -242,6 +243,7 @@ class Graph:
     _write_outputs = edit_operands.write_outputs
     _write_exchanged = edit_operands.write_exchanged
     _set_proto = edit_operands.set_proto
+    _write_proto = edit_operands.write_proto
     _write_named = edit_operands.write_named
     _write_graph = edit_nodes.write_graph
 

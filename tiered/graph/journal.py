@@ -31,7 +31,7 @@ class Edit(IntEnum):
     SET_INPUT = 2  # node, index, value before, value after
     SET_INPUTS = 3  # node, inputs before, proto before
     SET_OUTPUTS = 4  # node, outputs before, proto before
-    SET_PROTO = 5  # node, proto before (attributes, metadata)
+    SET_PROTO = 5  # node, proto before (operator, attributes, metadata)
     RENAME_NODE = 6  # node, proto before
     MOVE_NODE = 7  # node, graph before
     ADD_CONSTANT = 8  # value

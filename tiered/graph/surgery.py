@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import onnx
 
 from tiered.errors import ModelError
 from tiered.graph.tensor import Tensor
-from tiered.graph.types import ValueType, tensor_type
+from tiered.graph.types import Shape, TensorType, ValueType, tensor_type
 from tiered.graph.value import NOT_INFERRED, Value
 
 if TYPE_CHECKING:
@@ -27,6 +28,24 @@ def new_value(graph: Graph, name: str | None = None, value_type: ValueType | Non
     value = Value(graph.model.next_serial(), None, names.fresh(name or "value"))
     value._type = NOT_INFERRED if value_type is None else value_type
     return value
+
+
+def retype(
+    value: Value, *, dtype: int | None = None, shape: Shape | EllipsisType | None = ...
+) -> None:
+    """State the dtype of a value, its shape, or both; what is not given stays.
+
+    Raises:
+        ModelError: it has a shape, but nobody knows the dtype.
+    """
+    dtype = value.dtype if dtype is None else dtype
+    if dtype is None:
+        raise ModelError(f"{value!r} needs a dtype before it has a shape")
+    made = TensorType(dtype, value.shape if isinstance(shape, EllipsisType) else shape)
+    if value.graph is None:
+        value._type = made  # it is in no journal yet
+    else:
+        value.graph.set_type(value, made)
 
 
 def insert_before(graph: Graph, new: Node, node: Node, index: int = 0) -> Value:

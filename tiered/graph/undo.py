@@ -42,8 +42,7 @@ def undo_table(model: Model) -> dict[Edit, Callable[..., None]]:
         one.owner._write_exchanged(one, index, other, place)
 
     def set_proto(node: Node, before: onnx.NodeProto) -> None:
-        node.proto = before
-        node.forget_attributes()
+        node.owner._write_proto(node, before)
 
     def rename_node(node: Node, before: onnx.NodeProto) -> None:
         node.owner._write_named(node, before)

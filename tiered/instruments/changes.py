@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import onnx
 
 from tiered.graph.journal import NODE_EDITS, Edit, Entry
+from tiered.graph.node import domain_of
 from tiered.instruments.text import node_text, proto_text
 
 if TYPE_CHECKING:
@@ -135,22 +136,21 @@ class Rewind:
                 if past.is_there:
                     inputs = _names_of(past.inputs, names)
                     outputs = _names_of(past.outputs, names)
-                    yield _new_change((_state(node, past.proto.name, inputs, outputs), None))
+                    yield _new_change((_state(node, past.proto, inputs, outputs), None))
                 continue
-            now, made, label = node._inputs, node._outputs, node.proto.name
+            now, made, proto = node._inputs, node._outputs, node.proto
             inputs, outputs = _names_of(now, _NO_NAMES), _names_of(made, _NO_NAMES)
             if not past.is_there:
-                yield _new_change((None, _state(node, label, inputs, outputs)))
+                yield _new_change((None, _state(node, proto, inputs, outputs)))
                 continue
             is_same = past.inputs is now and not names
             before = inputs if is_same else _names_of(past.inputs, names)
             is_same = past.outputs is made and not names
             wrote = outputs if is_same else _names_of(past.outputs, names)
-            if before == inputs and wrote == outputs and past.proto is node.proto:
+            if before == inputs and wrote == outputs and past.proto is proto:
                 continue
-            was = label if past.proto is node.proto else past.proto.name
-            states = _state(node, was, before, wrote), _state(node, label, inputs, outputs)
-            yield _new_change(states)
+            was = _state(node, past.proto, before, wrote)
+            yield _new_change((was, _state(node, proto, inputs, outputs)))
 
     def texts(self) -> Iterable[tuple[Node, str, str]]:
         """Yield each changed node with its text before and after; "" where it was not there."""
@@ -186,9 +186,13 @@ def _names_of(values: Sequence[Value | None], names: Mapping[int, str]) -> tuple
 
 
 def _state(
-    node: Node, name: str, inputs: tuple[str, ...], outputs: tuple[str, ...]
+    node: Node, proto: onnx.NodeProto, inputs: tuple[str, ...], outputs: tuple[str, ...]
 ) -> NodeState:
-    operator = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-    if not name:
-        name = next(filter(None, outputs), "")
+    """Return what a node is, or was when it had another proto."""
+    domain, operator = node.domain, node.op_type
+    if proto is not node.proto:
+        domain, operator = domain_of(proto.domain), proto.op_type
+    name = proto.name or next(filter(None, outputs), "")
+    if domain:
+        operator = f"{domain}.{operator}"
     return _new_state((node.id, operator, name, inputs, outputs))
