@@ -316,6 +316,38 @@ def test_an_export_pass_is_a_node_map_pass() -> None:
 
 def test_their_names_are_ours() -> None:
     assert executorch.PassBase is PassBase
-    assert executorch.PassManager is Sequential
     assert executorch.replace_pattern_with_filters is tiered.replace_pattern
     assert executorch.SubgraphMatcher is tiered.SubgraphMatcher
+
+
+def test_their_manager_takes_lists_functions_and_checks() -> None:
+    def drop_abs(view: Model) -> None:
+        for node in view.main.nodes_of("Abs"):
+            view.main.replace(node, [node.inputs[0]])
+
+    asked: list[str] = []
+
+    def first(view: Model) -> None:
+        asked.append("first")
+
+    def second(view: Model) -> bool:
+        asked.append("second")
+        return not view.main.nodes_of("Sub")
+
+    text = "g (float[2] x) => (float[2] y) { r = Relu(x) a = Abs(r) y = Add(a, x) }"
+    manager = executorch.PassManager(
+        [[drop_abs, ["eliminate_identity"]]], run_checks_after_each_pass=True
+    )
+    manager.add_checks(first)
+    manager.add_checks(second)
+    assert ops(manager(model(text))) == ["Relu", "Add"]
+    assert asked == ["first", "second"] * 2
+    manager.add_pass(ReplaceAddWithMulSub())
+    with pytest.raises(PostconditionError, match="second failed after ReplaceAddWithMulSub"):
+        manager(model(text))
+    manager.suppress_check_failures = True
+    assert ops(manager(model(text))) == ["Relu", "Mul", "Sub"]
+    manager.set_checks(first)
+    asked.clear()
+    manager(model(text))
+    assert set(asked) == {"first"}

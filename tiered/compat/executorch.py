@@ -13,13 +13,14 @@ Skip is no error; a match must leave no value that somebody else reads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 from tiered.context import PassContext
 from tiered.control.report import PassResult
-from tiered.graph import Node, Value
-from tiered.passes import NodeMapPass, PassBase
+from tiered.graph import Model, Node, Value
+from tiered.passes import NodeMapPass, PassBase, PassLike, module_pass
 from tiered.pipeline import Sequential
 from tiered.rewrite import (
     Match,
@@ -44,7 +45,6 @@ __all__ = [
 ]
 
 InternalMatch = SubgraphMatch
-PassManager = Sequential
 ReplacedPatterns = ReplacedPattern
 replace_pattern_with_filters = replace_pattern
 
@@ -69,3 +69,61 @@ class ExportPass(NodeMapPass):
             return node.outputs
         count = len(node.outputs) if op == node.op_type else 1
         return self.emit(op, args, kwargs, domain=node.domain, outputs=count, metadata=meta)
+
+
+class PassManager:
+    """`Sequential`, to which passes and checks are added one by one.
+
+    Lists inside of the list are flattened; a function of the model is a pass, too, which may edit
+    it in place. `add_checks` adds a check to those that are there, and `set_checks` replaces them.
+    """
+
+    def __init__(
+        self,
+        passes: Iterable[Any] = (),
+        run_checks_after_each_pass: bool = False,
+        suppress_check_failures: bool = False,
+    ) -> None:
+        self.passes: list[PassLike] = []
+        self.checks: list[Callable[[Model], object]] = []
+        self.run_checks_after_each_pass = run_checks_after_each_pass
+        self.suppress_check_failures = suppress_check_failures
+        for item in passes:
+            self.add_pass(item)
+
+    def add_pass(self, item: Any) -> None:
+        """Put a pass at the end, or the passes of a list."""
+        if isinstance(item, list | tuple):
+            for inner in item:
+                self.add_pass(inner)
+        elif isinstance(item, FunctionType):
+            self.passes.append(
+                module_pass(opt_level=0, name=item.__name__)(lambda model, ctx: _edit(item, model))
+            )
+        else:
+            self.passes.append(item)
+
+    def add_checks(self, check: Callable[[Model], object]) -> None:
+        """Ask one more check."""
+        self.checks.append(check)
+
+    def set_checks(self, check: Callable[[Model], object]) -> None:
+        """Ask this check, and no other."""
+        self.checks = [check]
+
+    @property
+    def pipeline(self) -> Sequential:
+        """The same as a pass of ours."""
+        return Sequential(
+            self.passes,
+            checks=self.checks,
+            check_after_each=self.run_checks_after_each_pass,
+            suppress_check_failures=self.suppress_check_failures,
+        )
+
+    def __call__(self, graph_module: Any) -> Any:
+        return self.pipeline(graph_module)
+
+
+def _edit(function: FunctionType, model: Model) -> None:
+    function(model)
