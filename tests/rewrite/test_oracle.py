@@ -21,16 +21,18 @@ from tiered.rewrite import Pattern, compile_pattern, pattern_matching
 from tiered.rewrite.matcher import all_matches, find_matches, obstacle
 from tiered.rewrite.pattern import Op, Var
 
-ARITIES: Final = {"Neg": 1, "Relu": 1, "Sub": 2, "Add": 2, "Mul": 2, "Where": 3}
+ARITIES: Final = {"Neg": 1, "Relu": 1, "Dropout": 1, "Sub": 2, "Add": 2, "Mul": 2, "Where": 3}
+OUTPUTS: Final = {"Dropout": 2}
+"""How many outputs there are, where it is not one; that a mask is no number does not matter."""
 KINDS = st.sampled_from(sorted(ARITIES))
 
 
 @dataclass(frozen=True)
 class Part:
-    """One operator: its kind, and for each operand an index of an earlier part, or a letter."""
+    """One operator: its kind, and for each operand an earlier part's output, or a letter."""
 
     kind: str
-    operands: tuple[int | str, ...]
+    operands: tuple[tuple[int, int] | str, ...]
 
 
 @st.composite
@@ -39,19 +41,28 @@ def parts(draw: st.DrawFn, most: int, letters: str) -> list[Part]:
     made: list[Part] = []
     for at in range(draw(st.integers(1, most))):
         kind = draw(KINDS)
+        ends = [(one, out) for one in range(at) for out in range(OUTPUTS.get(made[one].kind, 1))]
         leaves = st.sampled_from(letters)
-        reads = st.one_of(st.integers(0, at - 1), leaves) if at else leaves
+        reads = st.one_of(st.sampled_from(ends), leaves) if ends else leaves
         made.append(Part(kind, tuple(draw(reads) for _ in range(ARITIES[kind]))))
     return made
 
 
 def graph_of(drawn: Sequence[Part], outputs: Iterable[int]) -> Graph:
     """Return a graph; types do not matter, so that the selector of Where may be anything."""
+    def named(at: int, out: int) -> str:
+        return f"v{at}.{out}"
+
     nodes = [
-        helper.make_node(part.kind, [f"v{read}" for read in part.operands], [f"v{at}"], f"n{at}")
+        helper.make_node(
+            part.kind,
+            [f"v{read}" if isinstance(read, str) else named(*read) for read in part.operands],
+            [named(at, out) for out in range(OUTPUTS.get(part.kind, 1))],
+            f"n{at}",
+        )
         for at, part in enumerate(drawn)
     ]
-    ends = [f"v{at}" for at in outputs] or [f"v{len(drawn) - 1}"]
+    ends = [named(at, 0) for at in outputs] or [named(len(drawn) - 1, 0)]
     inputs, results = (
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names]
         for names in (["vx", "vy"], ends)
@@ -65,10 +76,13 @@ def pattern_of(drawn: Sequence[Part]) -> tuple[Op, list[Op]]:
     """Return the pattern of the last part; each part is one object, told apart by its name."""
     made: list[Op] = []
     for at, part in enumerate(drawn):
-        operands = [var_of(read) if isinstance(read, str) else made[read] for read in part.operands]
+        operands = [
+            var_of(read) if isinstance(read, str) else made[read[0]].out(read[1])
+            for read in part.operands
+        ]
         made.append(getattr(op, part.kind)(*operands).bind(f"p{at}"))
     root = made[-1]
-    reached = {id(inner) for inner in root.walk()}
+    reached = {id(inner.identity) for inner in root.walk() if isinstance(inner, Op)}
     return root, [inner for inner in made if id(inner) in reached]
 
 
@@ -87,9 +101,10 @@ def shape_of_pattern(members: Sequence[Op]) -> "nx.DiGraph[Any]":
         for slot, operand in enumerate(member.operands):
             if not isinstance(operand, Op):
                 continue
-            if not shape.has_edge(id(operand), id(member)):
-                shape.add_edge(id(operand), id(member), slots=[])
-            shape.edges[id(operand), id(member)]["slots"].append(slot)
+            ends = id(operand.identity), id(member)
+            if not shape.has_edge(*ends):
+                shape.add_edge(*ends, slots=[])
+            shape.edges[ends]["slots"].append((operand.output, slot))
     for member in members:
         shape.nodes[id(member)]["kind"] = member.op_type
     return shape
@@ -100,7 +115,7 @@ def shape_of_graph(graph: Graph) -> "nx.DiGraph[Any]":
     for node in graph.nodes:
         shape.add_node(node, kind=node.op_type)
     for tail, head, data in graph.dag.edges(data=True):
-        slots = [slot.input for slot in data["slots"]]
+        slots = [tuple(slot) for slot in data["slots"]]
         shape.add_edge(tail, head, slots=slots, commutes=head.op_type in ("Add", "Mul"))
     return shape
 
@@ -136,7 +151,8 @@ def _agrees(
     for member, reads in zip(members, choice, strict=True):
         for operand, value in zip(member.operands, reads, strict=True):
             if isinstance(operand, Op):
-                if value is None or value.producer is not nodes[id(operand)]:
+                made = None if value is None else (value.producer, value.index)
+                if made != (nodes[id(operand.identity)], operand.output):
                     return False
             elif isinstance(operand, Var) and values.setdefault(operand.name, value) is not value:
                 return False
@@ -179,7 +195,8 @@ def test_a_pattern_cut_out_of_the_graph_is_found(drawn: list[Part], data: st.Dat
     graph = graph_of(drawn, [])
     # Some operands of the graph become variables: the same one wherever the same value is read.
     cut = data.draw(st.sets(st.integers(0, len(drawn) - 1), max_size=3))
-    letters = {"x": "ix", "y": "iy"} | {at: f"c{at}" for at in cut}
+    letters: dict[tuple[int, int] | str, str] = {"x": "ix", "y": "iy"}
+    letters |= {(at, out): f"c{at}o{out}" for at in cut for out in range(2)}
     wanted = [
         Part(part.kind, tuple(letters.get(read, read) for read in part.operands)) for part in drawn
     ]
@@ -237,16 +254,17 @@ def test_nodes_and_edges_find_what_vf2_finds(
     graph = graph_of(drawn, [at for at in shown if at < len(drawn)])
     kinds, edges = wanted
     slots: dict[tuple[int, int], tuple[int | None, int | None]] = {
-        edge: (data.draw(st.sampled_from([None, 0])), data.draw(st.sampled_from([None, 0, 1])))
+        edge: (data.draw(st.sampled_from([None, 0, 1])), data.draw(st.sampled_from([None, 0, 1])))
         for edge in edges
     }
     shape: nx.DiGraph[Any] = nx.DiGraph()
     for at, kind in enumerate(kinds):
         shape.add_node(at, kind=kind)
-    shape.add_edges_from((tail, head, {"slot": slots[tail, head][1]}) for tail, head in edges)
+    shape.add_edges_from((tail, head, {"slot": slots[tail, head]}) for tail, head in edges)
 
     def edge_fits(edge: Mapping[str, Any], want: Mapping[str, Any]) -> bool:
-        return want["slot"] is None or want["slot"] in edge["slots"]
+        output, index = want["slot"]
+        return any(output in (None, out) and index in (None, at) for out, at in edge["slots"])
 
     expected_matches = {
         tuple(nodes[at].label for at in range(len(kinds)))
