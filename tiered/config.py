@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tiered.errors import ConfigError, OptionError, did_you_mean
-from tiered.options import Option
+from tiered.options import Option, Size
 
 _OPTIONS: dict[str, Option] = {}
 
@@ -75,3 +75,15 @@ register_config_option(
     "write into the metadata of each node that passes made the names of those it was made from",
 )
 register_config_option("verify.seed", int, 0, "the seed of the inputs that verification makes")
+register_config_option(
+    "verify.bindings", int, 2, "how many sets of sizes verification tries for dynamic dims"
+)
+register_config_option(
+    "verify.edge_values", bool, False, "verify on zeros, infinities, NaN and extremes as well"
+)
+register_config_option(
+    "verify.seconds", float, 60.0, "how long verification lets the model open or run, at a time"
+)
+register_config_option(
+    "verify.memory", Size | None, None, "how much memory that may take; by default all there is"
+)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tiered.aliases import ALIASES
 from tiered.errors import PassNotFoundError, UsageError, did_you_mean
 from tiered.options import Option
-from tiered.runtime.numerics import Numerics
+from tiered.runtime.numerics import Numerics, Promise
 
 if TYPE_CHECKING:
     from tiered.passes import Pass
@@ -34,7 +34,8 @@ class PassInfo:
 
     `opt_level` None is opt-in; `kind` is one of rewrite, function, module, proto and pipeline;
     `law` is the first line of the pass's file, `source` where the pass is written; `needs` are the
-    operators beyond the standard that it makes, as "com.microsoft::BiasGelu".
+    operators beyond the standard that it makes, as "com.microsoft::BiasGelu"; `limits`
+    are those that it sets beside its numeric class, if any.
     """
 
     name: str
@@ -51,6 +52,12 @@ class PassInfo:
     doc: str = ""
     source: str = ""
     options: tuple[Option, ...] = ()
+    limits: Promise | None = None
+
+    @property
+    def promise(self) -> Promise:
+        """What the pass promises about the outputs, with the limits that it sets itself."""
+        return Promise(self.numerics) if self.limits is None else self.limits
 
     @property
     def is_node_wise(self) -> bool:

@@ -27,6 +27,7 @@ ORDER = (
     "control",
     "context",
     "passes",
+    "verify",
     "pipeline",
     "instruments",
     "debug",

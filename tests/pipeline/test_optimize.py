@@ -180,10 +180,18 @@ def test_nothing_is_written_when_verification_fails(file: Path, tmp_path: Path) 
         tiered.optimize(file, out, passes=[relu_to_abs], verify=True)
     assert not out.exists()
     message = str(caught.value)
-    assert message.startswith(f"the passes changed what {file} computes (promised: exact)\n")
-    assert "\n  outputs     y" in message
+    assert message.startswith(f"relu_to_abs changed output 'y' of {file} (max abs ")
+    assert ", promised: exact)\n  outputs     y: " in message
     assert "\n  sizes       N=" in message
-    assert message.endswith("\n  changed by  relu_to_abs")
+    assert message.endswith("\n  rewrites    #1 of the run, at 'node_b'")
+
+
+def test_verified_at_the_end_all_passes_are_named(file: Path) -> None:
+    with pytest.raises(VerificationError) as caught:
+        tiered.optimize(file, passes=["eliminate_identity", relu_to_abs], verify="final")
+    message = str(caught.value)
+    assert message.startswith(f"the passes changed what {file} computes (promised: exact)\n")
+    assert message.endswith("\n  changed by  eliminate_identity, relu_to_abs")
 
 
 def nearly_abs(graph: Graph, x: Value) -> Value:
@@ -199,7 +207,7 @@ def test_the_loosest_promise_of_what_changed_something_holds() -> None:
     tiered.optimize(proto(of_positive), passes=[close(nearly_abs)], verify=True)
     for passes in ([exact(nearly_abs)], [close(lambda graph, x: Skip("no")), exact(nearly_abs)]):
         with pytest.raises(VerificationError, match="promised: exact"):
-            tiered.optimize(proto(of_positive), passes=passes, verify=True)
+            tiered.optimize(proto(of_positive), passes=passes, verify="final")
 
 
 def test_an_interface_that_changed_is_compared_where_both_have_it() -> None:

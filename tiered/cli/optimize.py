@@ -6,7 +6,7 @@ import contextlib
 import gc
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tiered.cli.files import (
@@ -167,21 +167,24 @@ def _optimize(
     from tiered.context import PassContext
     from tiered.pipeline import parse_pipeline
     from tiered.pipeline.optimize import optimize_model
-    from tiered.pipeline.verification import verify
+    from tiered.verify.instrument import how_of
 
     # A wrong name is told before a large model is read.
+    how = how_of(options.verify)
     passes = None if options.passes is None else parse_pipeline(options.passes)
     PassContext(**settings)
     model = load_model(source)
     if target is not None:
         check_data_files(model, target)
     instruments = [*watchers.instruments, *([_Narrator(progress)] if progress.is_enabled else ())]
-    result = optimize_model(model, **settings, passes=passes, instruments=instruments)
-    if not options.verify:
-        return result
-    progress.say("verifying")
-    verified = verify(source, result.model, result.report.changing())
-    return replace(result, verified=verified)
+    return optimize_model(
+        model,
+        **settings,
+        passes=passes,
+        instruments=instruments,
+        verify=how,
+        inputs=options.inputs,
+    )
 
 
 class _Narrator:

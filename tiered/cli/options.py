@@ -32,8 +32,10 @@ class OptimizeOptions:
     """Passes that must run, whatever their level. Repeatable."""
     passes: str | None = None
     """A pipeline of your own: 'a,b{x=1},fix(c,d)'."""
-    verify: Annotated[bool, Flag] = False
-    """Run model and result on onnxruntime and compare; nothing is written if they differ."""
+    verify: Annotated[str | None, Parameter(show_default=False)] = None
+    """Run the model after each pass; or =final, =structure, =off. Exit code 3 if one fails."""
+    inputs: Names = ()
+    """What to verify on: x.npy, feeds.npz or a folder; what is missing is made. Repeatable."""
     reproducer: str | None = None
     """If a pass fails or the outputs differ: a folder for a bundle that `tiered replay` runs."""
     dry_run: Annotated[bool, Flag] = False

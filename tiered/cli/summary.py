@@ -11,7 +11,7 @@ from rich.console import Console
 from tiered.cli.record import peak_memory
 from tiered.cli.tables import Cell, change, print_table, seconds, size
 from tiered.cli.terminal import printable
-from tiered.runtime.numerics import Numerics
+from tiered.runtime.numerics import loosest
 
 if TYPE_CHECKING:
     from tiered.cli.optimize import Outcome
@@ -123,10 +123,12 @@ def _times(result: OptimizeResult) -> Iterator[_Time]:
 
 def _verified(result: OptimizeResult) -> str:
     if result.verified is None:
+        if result.verify is not None:
+            return "verified: structure only (--verify runs the model after each pass)"
         return "verified: no (--verify runs model and result on onnxruntime)"
-    differences = [output.max_abs for each in result.verified for output in each.outputs]
-    promised = max((each.numerics for each in result.verified), key=list(Numerics).index)
+    promised = loosest([info.promise for info in result.report.changing()]).numerics
+    assert result.verify is not None
     return (
         f"verified: yes ({promised}; {len(result.verified)} sets of inputs, "
-        f"largest difference {max(differences, default=0.0):.1e})"
+        f"largest difference {result.verify.largest:.1e})"
     )

@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from tiered.control.report import Remark
     from tiered.instruments import Statistics, Timing, Trace
 
-KINDS = ("applied", "missed", "failed", "analysis", "skipped", "unmet", "hook", "check")
+KINDS = ("applied", "missed", "failed", "analysis", "skipped", "unmet", "hook", "check", "verify")
 ALL = "all"
 
-OPTIONAL = ("--remarks", "--print-before", "--print-after", "--diff")
-"""Options that may stand without a value, which then means all."""
+OPTIONAL = {
+    **dict.fromkeys(("--remarks", "--print-before", "--print-after", "--diff"), ALL),
+    "--verify": "each",
+}
+"""Options that may stand without a value, and what that means."""
 
 Watching = Group("Watching passes", sort_key=1)
 
@@ -60,7 +63,7 @@ class WatchOptions:
 
 
 def complete(tokens: Sequence[str]) -> list[str]:
-    """Return the command line with `=all` after the options that may stand without a value."""
+    """Return the command line with a value after the options that may stand without one."""
     completed: list[str] = []
     for token in tokens:
         before = completed[-1] if completed else ""
@@ -70,7 +73,7 @@ def complete(tokens: Sequence[str]) -> list[str]:
         if is_kinds:
             completed[-1] = f"--remarks={token}"
         else:
-            completed.append(f"{token}={ALL}" if token in OPTIONAL else token)
+            completed.append(f"{token}={OPTIONAL[token]}" if token in OPTIONAL else token)
     return completed
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tiered.rewrite import Skip
 
 RemarkKind = Literal[
-    "applied", "missed", "failed", "analysis", "skipped", "unmet", "hook", "check"
+    "applied", "missed", "failed", "analysis", "skipped", "unmet", "hook", "check", "verify"
 ]
 
 
@@ -24,7 +24,7 @@ class Remark:
     Kinds: `applied` (rewrites made), `missed` (nodes left alone, with the `Skip` reason), `failed`
     (a pass raised and was undone), `analysis` (what a pass found), `skipped` (a pass did not run),
     `unmet` (an entry of `required` or `disabled` met no pass), `hook` (a hook raised), `check` (a
-    check failed and was suppressed).
+    check failed and was suppressed), `verify` (what verification has to say of a pass it accepts).
     """
 
     kind: RemarkKind

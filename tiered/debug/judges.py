@@ -15,12 +15,12 @@ import onnx
 from tiered.debug.runs import ModelLike, opened
 from tiered.errors import TieredError, UsageError
 from tiered.graph import Model
-from tiered.pipeline.verification import BINDINGS, loosest
 from tiered.registry import PassInfo
 from tiered.runtime.compare import compare
 from tiered.runtime.inputs import Inputs, feasible_inputs
-from tiered.runtime.numerics import Numerics
+from tiered.runtime.numerics import Numerics, Promise, loosest
 from tiered.runtime.session import Runner
+from tiered.verify.samples import BINDINGS
 
 Feeds = Mapping[str, Any]
 
@@ -73,7 +73,7 @@ class OutputJudge:
             self.samples = [Inputs(feeds, dict.fromkeys(feeds, "given")) for feeds in given]
         else:
             self.samples = []
-            for binding in BINDINGS:
+            for binding in range(BINDINGS):
                 made = feasible_inputs(
                     self.source, session=session, seed=self.seed, binding=binding
                 )
@@ -99,7 +99,8 @@ class OutputJudge:
 
     def __call__(self, model: Model, changed_by: Sequence[PassInfo]) -> str:
         """Return what is wrong with the model: it does not run, or gives other outputs."""
-        promised = self.numerics or loosest(changed_by)
+        promises = [info.promise for info in changed_by]
+        promised = Promise(self.numerics) if self.numerics else loosest(promises)
         changes_interface = any(info.changes_interface for info in changed_by)
         try:
             with opened(model.to_proto(), model.folder) as session:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tiered.instruments.statistics import Statistics
     from tiered.instruments.timing import Timing
     from tiered.instruments.trace import Trace
+    from tiered.verify.instrument import Verify
 
 __all__ = [
     "Checks",
@@ -24,6 +25,7 @@ __all__ = [
     "Statistics",
     "Timing",
     "Trace",
+    "Verify",
 ]
 
 _HOME = {
@@ -35,6 +37,7 @@ _HOME = {
     "Statistics": "statistics",
     "Timing": "timing",
     "Trace": "trace",
+    "Verify": "verify",
 }
 
 if not TYPE_CHECKING:  # with a __getattr__ to fall back to, type checkers would take any name

@@ -20,6 +20,7 @@ from tiered.errors import UsageError
 from tiered.graph import Model
 from tiered.options import checked_options
 from tiered.registry import PassInfo
+from tiered.runtime.numerics import Numerics, Promise
 from tiered.values import format_value
 
 if TYPE_CHECKING:
@@ -76,6 +77,17 @@ class Pass(ABC):
             )
         part = Scope.of(scope)
         return replace(self, scope=part if self.scope is None else self.scope & part)
+
+    def promising(self, promise: Promise) -> Self:
+        """Return the pass with another promise about the outputs.
+
+        Raises:
+            UsageError: the pass runs by level, and no level may imply what is lossy.
+        """
+        info = replace(self.info, numerics=promise.numerics, limits=promise)
+        if info.opt_level is not None and promise.numerics is Numerics.LOSSY:
+            raise UsageError(f"{info.name} is lossy, so no level may imply it: opt_level=None")
+        return replace(self, info=info)
 
     # --- running ----------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from tiered.passes.conditions import Conditions, condition_of
 from tiered.passes.kinds import FunctionPass, ModulePass, RewritePass
 from tiered.registry import PassInfo
 from tiered.rewrite import Pattern, Rule
-from tiered.runtime.numerics import Numerics
+from tiered.runtime.numerics import Numerics, Promise
 
 # What entries and pipeline text can name.
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
@@ -36,8 +36,8 @@ class Declared(TypedDict, total=False):
     needs: Iterable[str]
     """Operators beyond ONNX's own that it makes, "com.microsoft::BiasGelu": it runs only for a
     backend that has one of them; a rule's rewrite is undone where the backend does not take it."""
-    numerics: Numerics | str
-    """What it promises about the outputs; `exact` by default."""
+    numerics: Promise | Numerics | str
+    """What it promises about the outputs; `exact` by default. `tiered.verify` makes promises."""
     changes_interface: bool
     """Whether it changes inputs, outputs or their types."""
     analysis: bool
@@ -152,6 +152,8 @@ def info_of(
         UsageError: it does not fit together.
     """
     name = _name(function, declared.get("name"))
+    promised = declared.get("numerics", Numerics.EXACT)
+    limits = promised if isinstance(promised, Promise) else None
     info = PassInfo(
         name=name,
         opt_level=_level(opt_level, name),
@@ -160,13 +162,14 @@ def info_of(
         followed_by=_names(declared, "followed_by", name),
         conflicts=_names(declared, "conflicts", name),
         needs=_names(declared, "needs", name),
-        numerics=_numerics(declared.get("numerics", Numerics.EXACT), name),
+        numerics=limits.numerics if limits else _numerics(promised, name),
         changes_interface=declared.get("changes_interface", False),
         analysis=declared.get("analysis", False),
         law=_law(function, name),
         doc=inspect.getdoc(function) or "",
         source=_source(function),
         options=_options(function, kind, name),
+        limits=limits,
     )
     return _checked(info)
 
@@ -213,9 +216,9 @@ def _names(declared: Declared, key: str, name: str) -> tuple[str, ...]:
     return tuple(given)
 
 
-def _numerics(numerics: Numerics | str, name: str) -> Numerics:
+def _numerics(numerics: Promise | Numerics | str, name: str) -> Numerics:
     try:
-        return Numerics(numerics)
+        return Numerics(str(numerics))
     except ValueError:
         known = ", ".join(Numerics)
         raise UsageError(f"{name}: numerics is one of {known}, not {numerics!r}") from None

@@ -23,17 +23,17 @@ from tiered.pipeline.default import default_pipeline
 from tiered.pipeline.result import OptimizeResult, Statistics
 from tiered.pipeline.sequential import Sequential
 from tiered.pipeline.text import parse_pipeline
-from tiered.pipeline.verification import verify as verify_model
+from tiered.verify.samples import Source
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
-    from tiered.runtime import Comparison
+    from tiered.verify.instrument import How, Verify
 
 Path = str | os.PathLike[str]
 
 
 class Settings(TypedDict, total=False):
-    """How to optimise; all but the last two are those of `PassContext`."""
+    """How to optimise; all but the last three are those of `PassContext`."""
 
     opt_level: int | None
     required: Iterable[Pass | str]
@@ -47,8 +47,11 @@ class Settings(TypedDict, total=False):
     rewrite_limit: int | None
     passes: str | Iterable[Pass | str] | None
     """A pipeline instead of the default one; all that it lists runs, whatever its level."""
-    verify: bool
-    """Run model and result on onnxruntime; raise before anything is written if they differ."""
+    verify: bool | How
+    """Prove each pass (or "final", "structure") by running the model; raise before anything is
+    written if one breaks its promise. See `tiered.verify.Verify`."""
+    inputs: Iterable[Source]
+    """What to verify on: files, folders, dicts of arrays; what is missing is made."""
 
 
 @overload
@@ -77,7 +80,7 @@ def optimize(
         _check_output(model, out)
     with _paused_gc():
         view = _view(model)
-        _run(view, model, settings)
+        _run(view, settings)
         if out is None:
             return view.to_proto()
         view.save(out)
@@ -94,7 +97,7 @@ def optimize_model(
     with _paused_gc():
         view = model if isinstance(model, Model) else _view(model)
         before = Statistics.of(view)
-        run = _run(view, model, settings)
+        run = _run(view, settings)
         return OptimizeResult(
             model=view,
             pipeline=run.pipeline,
@@ -102,7 +105,7 @@ def optimize_model(
             before=before,
             after=Statistics.of(view),
             seconds=run.seconds,
-            verified=run.verified,
+            verify=run.verify,
         )
 
 
@@ -110,26 +113,32 @@ class _Run(NamedTuple):
     pipeline: Pipeline
     context: PassContext
     seconds: float
-    verified: tuple[Comparison, ...] | None
+    verify: Verify | None
 
 
-def _run(model: Model, given: Path | onnx.ModelProto | Model, settings: Settings) -> _Run:
-    """Run the pipeline on the view of what was given, and verify it if that is asked for."""
+def _run(model: Model, settings: Settings) -> _Run:
+    """Run the pipeline on the view, and verify it if that is asked for."""
     context_settings = cast(dict[str, Any], dict(settings))
     passes = context_settings.pop("passes", None)
-    must_verify = context_settings.pop("verify", False)
+    verify = _verify(context_settings.pop("verify", False), context_settings.pop("inputs", ()))
+    if verify is not None:
+        watching = context_settings.get("instruments", ())
+        context_settings["instruments"] = (*watching, verify)
     pipeline = pipeline_of(passes)
     context = PassContext(**context_settings)
-    original = _runnable(given) if must_verify else None
     started = time.perf_counter()
     with context:
         execute(pipeline, model, context, Place(asked=passes is not None))
-    seconds = time.perf_counter() - started
-    if original is None:
-        return _Run(pipeline, context, seconds, None)
-    seed = context.config["verify.seed"]
-    verified = verify_model(original, model, context.report.changing(), seed=seed)
-    return _Run(pipeline, context, seconds, verified)
+    return _Run(pipeline, context, time.perf_counter() - started, verify)
+
+
+def _verify(how: bool | How, inputs: Iterable[Source]) -> Verify | None:
+    """Return the instrument that was asked for, if any."""
+    if how is False or how == "off":
+        return None
+    from tiered.verify import Verify
+
+    return Verify(how, inputs=inputs)
 
 
 def pipeline_of(passes: str | Iterable[Pass | str] | None) -> Pipeline:
@@ -154,13 +163,6 @@ def _view(model: Path | onnx.ModelProto) -> Model:
     if isinstance(model, str | os.PathLike):
         return Model.load(model)
     raise UsageError(f"optimize takes a path or an onnx.ModelProto, not {type(model).__name__}")
-
-
-def _runnable(given: Path | onnx.ModelProto | Model) -> onnx.ModelProto | str:
-    """Return the original as onnxruntime can open it; a file, so that it finds its weights."""
-    if isinstance(given, Model):
-        return given.to_proto()
-    return given if isinstance(given, onnx.ModelProto) else os.fspath(given)
 
 
 def _check_output(model: Path | onnx.ModelProto, out: Path) -> None:

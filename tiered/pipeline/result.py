@@ -13,6 +13,7 @@ from tiered.pipeline.base import Pipeline
 
 if TYPE_CHECKING:
     from tiered.runtime import Comparison
+    from tiered.verify.instrument import Verify
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,8 @@ class OptimizeResult:
         pipeline: the passes that were asked; `pipeline.plan(result.context)` says which run.
         context: the context they ran in, left by now.
         before, after: what the model held.
-        seconds: the time that the passes took, without loading and verification.
-        verified: how the outputs compare, for each binding; None if that was not asked for.
+        seconds: the time that the passes took, without loading, with verification.
+        verify: the instrument that verified, if that was asked for.
     """
 
     model: Model
@@ -70,7 +71,14 @@ class OptimizeResult:
     before: Statistics
     after: Statistics
     seconds: float
-    verified: tuple[Comparison, ...] | None = None
+    verify: Verify | None = None
+
+    @property
+    def verified(self) -> tuple[Comparison, ...] | None:
+        """How the outputs compared last, for each sample; None if nothing was run."""
+        if self.verify is None or self.verify.how == "structure":
+            return None
+        return tuple(self.verify.comparisons)
 
     @property
     def report(self) -> Report:

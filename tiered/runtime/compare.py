@@ -10,7 +10,7 @@ import numpy as np
 
 from tiered.errors import UsageError
 from tiered.runtime.elements import Limits, OutputDifference, compare_arrays
-from tiered.runtime.numerics import Numerics
+from tiered.runtime.numerics import Numerics, Promise
 
 __all__ = ["Comparison", "Numerics", "OutputDifference", "compare"]
 
@@ -43,7 +43,7 @@ class Comparison:
 def compare(
     expected: Mapping[str, Any],
     actual: Mapping[str, Any],
-    numerics: Numerics | str = Numerics.EXACT,
+    numerics: Promise | Numerics | str = Numerics.EXACT,
     *,
     rtol: float | None = None,
     atol: float | None = None,
@@ -57,19 +57,26 @@ def compare(
 
     Args:
         expected, actual: output name to value, as `Session.run` gives them.
-        numerics: what is promised.
-        rtol, atol: override the class's defaults, for every float output.
+        numerics: what is promised: a class, or one with limits of its own.
+        rtol, atol: override those limits and the class's defaults, for every float output.
         min_cosine: judge float outputs by their cosine instead (APPROXIMATE and LOSSY only).
 
     Raises:
         UsageError: a tolerance was given for EXACT, or a cosine for a class that has none.
     """
-    numerics = Numerics(numerics)
+    promise = numerics if isinstance(numerics, Promise) else Promise(Numerics(numerics))
+    numerics = promise.numerics
     if numerics is Numerics.EXACT and (rtol is not None or atol is not None):
         raise UsageError("exact outputs have no tolerance; choose another numeric class")
     if min_cosine is not None and numerics in (Numerics.EXACT, Numerics.REASSOCIATING):
         raise UsageError(f"{numerics} outputs are judged by element, not by cosine")
-    limits = Limits(numerics, rtol, atol, min_cosine)
+    limits = Limits(
+        numerics,
+        promise.rtol if rtol is None else rtol,
+        promise.atol if atol is None else atol,
+        min_cosine,
+        promise.metric,
+    )
     outputs = []
     for name, value in expected.items():
         if name in actual:

@@ -16,7 +16,7 @@ the result of a quantisation. Defaults (rtol, atol), by dtype:
 
 eps is the distance from 1 to the next number of the dtype. complex64 and complex128 compare as
 pairs of float32 and float64. With `min_cosine`, float outputs of `APPROXIMATE` and `LOSSY` are
-judged by the cosine of the whole output instead.
+judged by the cosine of the whole output instead, and with a metric, by that.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from tiered.runtime.dtypes import float_info, integer_info, is_float
-from tiered.runtime.numerics import Numerics
+from tiered.runtime.numerics import Metric, Numerics
 
 Array = np.ndarray[Any, Any]
 
@@ -98,6 +98,7 @@ class Limits:
     rtol: float | None
     atol: float | None
     min_cosine: float | None
+    metric: Metric | None = None
 
     def tolerance(self, dtype: np.dtype[Any]) -> tuple[float, float]:
         """Return (rtol, atol) for a float dtype."""
@@ -202,6 +203,13 @@ def _compare_floats(name: str, a: Array, b: Array, limits: Limits) -> OutputDiff
     )
     if limits.numerics is Numerics.EXACT:
         wrong = unequal & ~(nan_a & nan_b)
+    elif limits.metric is not None:
+        wrong = nan_differs | infinity_moved
+        measured = float(limits.metric.function(a, b))
+        if not wrong.any() and not limits.metric.low <= measured <= limits.metric.high:
+            low, high = limits.metric.low, limits.metric.high
+            reason = f"{limits.metric.name} is {measured:g}, not in [{low:g}, {high:g}]"
+            return replace(found, ok=False, reason=reason)
     elif limits.min_cosine is not None and found.cosine is not None:
         wrong = nan_differs | infinity_moved
         if not wrong.any() and found.cosine < limits.min_cosine:

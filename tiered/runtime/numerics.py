@@ -1,8 +1,13 @@
-"""The numeric classes: what a pass promises about the outputs. Costs nothing to import."""
+"""What a pass promises about the outputs. Costs nothing to import."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, TypeVar
+
+P = TypeVar("P")
 
 
 class Numerics(StrEnum):
@@ -17,3 +22,68 @@ class Numerics(StrEnum):
     REASSOCIATING = "reassociating"
     APPROXIMATE = "approximate"
     LOSSY = "lossy"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number that says how alike two arrays are, and the range in which it is good enough.
+
+    Attributes:
+        name: how messages call it.
+        function: of what was expected and what there is, two arrays of one dtype and shape.
+        low, high: both are good enough.
+    """
+
+    name: str
+    function: Callable[[Any, Any], float]
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.name} in [{self.low:g}, {self.high:g}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A numeric class with limits of its own; as a decorator, it is what the pass promises.
+
+    Attributes:
+        numerics: the class, which judges whatever the others do not.
+        rtol, atol: instead of the tolerances of the class, for every float output.
+        metric: judges the float outputs instead of any tolerance.
+    """
+
+    numerics: Numerics = Numerics.EXACT
+    rtol: float | None = None
+    atol: float | None = None
+    metric: Metric | None = None
+
+    def __call__(self, pass_: P) -> P:
+        """Return the pass with this promise."""
+        return pass_.promising(self)  # type: ignore[attr-defined,no-any-return]  # a Pass, which this layer does not know
+
+    def __str__(self) -> str:
+        limits = (("rtol", self.rtol), ("atol", self.atol))
+        said = [f"{name} {limit:g}" for name, limit in limits if limit is not None]
+        said += [str(self.metric)] if self.metric is not None else []
+        return f"{self.numerics} ({', '.join(said)})" if said else f"{self.numerics}"
+
+
+EXACT = Promise()
+
+
+def loosest(promises: Sequence[Promise]) -> Promise:
+    """Return what several promises make together: the loosest class and its widest limits."""
+    order = list(Numerics)
+    numerics = max((each.numerics for each in promises), key=order.index, default=Numerics.EXACT)
+    same = [each for each in promises if each.numerics is numerics]
+    # Where one leaves a tolerance to the class, that is what holds for all of them.
+    rtols = [each.rtol for each in same if each.rtol is not None]
+    atols = [each.atol for each in same if each.atol is not None]
+    metrics = [each.metric for each in same if each.metric is not None]
+    return Promise(
+        numerics,
+        rtol=max(rtols, default=None) if len(rtols) == len(same) else None,
+        atol=max(atols, default=None) if len(atols) == len(same) else None,
+        metric=metrics[0] if len(set(metrics)) == 1 else None,
+    )

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Self, cast
@@ -220,9 +220,9 @@ class WorkerSession:
 
 
 @cache
-def shared_worker() -> Worker:
-    """Return the worker that all of this process share, with the usual limits."""
-    worker = Worker()
+def shared_worker(seconds: float | None = SECONDS, memory: int | None = None) -> Worker:
+    """Return the worker with these limits that all of this process share."""
+    worker = Worker(seconds=seconds, memory=memory)
     atexit.register(worker.close)
     return worker
 
@@ -301,7 +301,8 @@ class _Child:
             RuntimeFailure: it cannot start.
         """
         try:
-            self._read(_START_SECONDS)
+            with self._bounded(_START_SECONDS):
+                receive(self._answers)
         except _Ended as end:
             failure = end.failure("starting its process", _START_SECONDS, None)
             raise type(failure)(f"{failure} ({sys.executable})") from None
@@ -315,12 +316,18 @@ class _Child:
         Raises:
             _Ended: there was none.
         """
-        with contextlib.suppress(BrokenPipeError):  # then reading says why
-            send(self._requests, request, blobs)
-        return self._read(seconds)
+        with self._bounded(seconds):
+            with contextlib.suppress(BrokenPipeError):  # then reading says why
+                send(self._requests, request, blobs)
+            return receive(self._answers)
 
-    def _read(self, seconds: float | None) -> tuple[Any, list[bytearray]]:
-        """Read an answer; kill the process if it takes too long."""
+    @contextlib.contextmanager
+    def _bounded(self, seconds: float | None) -> Iterator[None]:
+        """Kill the process if the block takes too long.
+
+        Raises:
+            _Ended: the process has ended.
+        """
         overdue = threading.Event()
 
         def stop() -> None:
@@ -332,7 +339,7 @@ class _Child:
             timer.daemon = True
             timer.start()
         try:
-            return receive(self._answers)
+            yield
         except (EOFError, OSError):
             raise _Ended(self, is_overdue=overdue.is_set()) from None
         finally:

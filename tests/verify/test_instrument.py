@@ -1,0 +1,226 @@
+"""Verify: each pass is run, held to its promise, and undone if it breaks it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.small import content, model, ops, proto
+from tiered import (
+    Graph,
+    Model,
+    PassContext,
+    Sequential,
+    Value,
+    VerificationError,
+    module_pass,
+    op,
+    optimize_model,
+    rewrite,
+    var,
+)
+from tiered.errors import RuntimeFailure, UsageError
+from tiered.instruments import Verify
+from tiered.runtime import Worker
+
+CHAIN = """g (float[N,3] x) => (float[N,3] y) {
+    a = Identity(x)  b = Relu(a)  c = Relu(b)  y = Identity(c) }"""
+
+
+@rewrite(op.Relu(op.Relu(var.x)), opt_level=1)
+def fuse(graph: Graph, x: Value) -> Value:
+    """Right."""
+    result: Value = graph.op.Relu(x)
+    return result
+
+
+@rewrite(op.Relu(var.x), opt_level=1)
+def wrong(graph: Graph, x: Value) -> Value:
+    """Wrong for what is negative."""
+    result: Value = graph.op.Abs(x)
+    return result
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    with Worker() as made:
+        yield made
+
+
+def run(passes: list[Any], given: Model, *, verify: Verify, **settings: Any) -> PassContext:
+    with PassContext(instruments=[verify], **settings) as context:
+        Sequential(passes)(given)
+    return context
+
+
+def test_each_pass_that_changed_something_is_run_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    counting = Worker()
+    original = counting.ask
+
+    def ask(request: Any, *rest: Any) -> Any:
+        asked.append(request["do"])
+        return original(request, *rest)
+
+    monkeypatch.setattr(counting, "ask", ask)
+    verify = Verify("each", worker=counting)
+    with counting:
+        run(["eliminate_identity", fuse, fuse, "eliminate_nop_cast"], model(CHAIN), verify=verify)
+    assert verify.runs == 2
+    assert asked.count("open") == asked.count("close") == 3
+    assert asked.count("run") == 2 * 3
+    assert all(comparison.ok for comparison in verify.comparisons)
+    assert verify.largest == 0
+
+
+def test_the_wrong_pass_is_undone_and_named(worker: Worker) -> None:
+    given = model(CHAIN)
+    with pytest.raises(VerificationError) as caught:
+        run([wrong], given, verify=Verify(worker=worker))
+    assert content(given) == content(model(CHAIN))
+    assert str(caught.value).startswith("wrong changed output 'y' of the model (max abs ")
+    assert "rewrites    #1 to #2 of the run, at 'node_b', 'node_c'" in str(caught.value)
+
+
+def test_the_right_passes_around_it_stay_where_that_is_asked_for(worker: Worker) -> None:
+    given, verify = model(CHAIN), Verify(worker=worker)
+    passes = ["eliminate_identity", wrong, fuse]
+    context = run(passes, given, verify=verify, on_error="skip")
+    assert ops(given) == ["Relu"]
+    assert [result.name for result in context.report.failed()] == ["wrong"]
+    assert verify.runs == 3
+
+
+def test_at_the_end_all_of_it_is_undone(worker: Worker) -> None:
+    given, verify = model(CHAIN), Verify("final", worker=worker)
+    with pytest.raises(VerificationError, match="changed by  eliminate_identity, wrong"):
+        run(["eliminate_identity", wrong], given, verify=verify)
+    assert len(ops(given)) == 4
+    assert verify.runs == 1
+    run(["eliminate_identity", fuse], given, verify=verify)
+    assert verify.runs == 2
+
+
+def test_passes_that_are_called_one_by_one_share_what_is_known(worker: Worker) -> None:
+    given, verify = model(CHAIN), Verify(worker=worker)
+    with PassContext(instruments=[verify]):
+        for pass_ in ("eliminate_identity", fuse):
+            Sequential([pass_])(given)
+        before = verify._watched[given].state
+        given.main.rename_node(given.main.nodes[0], "by_hand")
+        with pytest.raises(VerificationError):
+            Sequential([wrong])(given)
+        assert verify._watched[given].state is not before
+    assert not verify._watched
+
+
+def test_a_rollback_of_more_than_the_pass_is_noticed(worker: Worker) -> None:
+    given, verify = model(CHAIN), Verify(worker=worker)
+    with PassContext(instruments=[verify], on_error="skip"):
+        group = Sequential(["eliminate_identity"], name="group", checks=[lambda model: True])
+        Sequential([Sequential([fuse], name="undone", checks=[_only(4)]), group, fuse])(given)
+    assert ops(given) == ["Relu"]
+    assert all(comparison.ok for comparison in verify.comparisons)
+
+
+def _only(nodes: int) -> Any:
+    return lambda model: len(model.main) == nodes
+
+
+def test_structure_runs_nothing() -> None:
+    verify = Verify("structure")
+    run(["eliminate_identity", wrong], model(CHAIN), verify=verify)
+    assert (verify.runs, verify.comparisons) == (0, [])
+    result = optimize_model(proto(CHAIN), passes=[wrong], verify="structure")
+    assert result.verified is None
+
+
+def test_an_interface_that_changes_unannounced_is_an_error(worker: Worker) -> None:
+    @module_pass(opt_level=None)
+    def add_output(model: Model, ctx: PassContext) -> None:
+        model.main.add_output(model.main.nodes[0].output)
+
+    for how in ("each", "structure"):
+        given = model(CHAIN)
+        with pytest.raises(VerificationError, match="add_output changed the interface"):
+            run([add_output], given, verify=Verify(how, worker=worker))
+        assert content(given) == content(model(CHAIN))
+
+
+def test_an_interface_that_changes_as_announced_is_compared_where_both_have_it(
+    worker: Worker,
+) -> None:
+    given, verify = model(CHAIN), Verify(worker=worker)
+    with PassContext(instruments=[verify], required=["const_batch_size"]):
+        Sequential(["const_batch_size", "eliminate_identity"])(given)
+    assert verify.runs == 2
+    assert [sample.sizes for sample in verify.samples] == ["", ""]
+    assert verify.samples[0].inputs.feeds["x"].shape == (1, 3)
+
+
+def test_off_does_nothing() -> None:
+    verify = Verify("off")
+    run([wrong], model(CHAIN), verify=verify)
+    assert verify.runs == 0
+    assert optimize_model(proto(CHAIN), passes=[wrong], verify="off").verify is None
+
+
+def test_an_unknown_way_is_refused() -> None:
+    with pytest.raises(UsageError, match="not 'eech'; did you mean 'each'"):
+        Verify("eech")
+
+
+def test_a_result_that_does_not_open_or_run_is_the_fault_of_the_pass(worker: Worker) -> None:
+    @rewrite(op.Relu(op.Relu(var.x)), opt_level=None)
+    def nonsense(graph: Graph, x: Value) -> Value:
+        result: Value = graph.op("nowhere").Nothing(x)
+        return result
+
+    with pytest.raises(VerificationError, match="nonsense: onnxruntime opens the model before, b"):
+        run([nonsense], model(CHAIN), verify=Verify(worker=worker))
+
+    @rewrite(op.Relu(op.Relu(var.x)), opt_level=None)
+    def misfit(graph: Graph, x: Value) -> Value:
+        result: Value = graph.op.Reshape(x, graph.constant(np.array([7, 3])))
+        return result
+
+    with pytest.raises(VerificationError, match="misfit: the model before runs, but not the"):
+        run([misfit], model(CHAIN), verify=Verify(worker=worker))
+
+
+def test_a_model_that_does_not_run_is_no_fault_of_a_pass() -> None:
+    text = "g (int32[1] x) => (int32[1] y) <int32[1] m = {-1}> { a = Min(x, least)  y = Div(a, m) }"
+    crash = proto(text.replace("m = {-1}", "m = {-1}, int32[1] least = {-2147483648}"))
+    with pytest.raises(RuntimeFailure, match="the runtime crashed while running"):
+        optimize_model(crash, verify=True)
+
+
+def test_what_is_drawn_at_random_is_left_out(worker: Worker) -> None:
+    text = """g (float[3] x) => (float[3] y, float[3] r) {
+        n = RandomNormalLike(x)  r = Add(n, x)  a = Identity(x)  b = Relu(a)  y = Relu(b) }"""
+    given, verify = model(text), Verify(worker=worker)
+    run(["eliminate_identity", fuse], given, verify=verify)
+    assert [output.name for output in verify.comparisons[0].outputs] == ["y"]
+    with pytest.raises(VerificationError, match="changed output 'y'"):
+        run([wrong], model(text), verify=verify)
+
+
+def test_weights_of_other_files_are_read(tmp_path: Any, worker: Worker) -> None:
+    text = "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { a = Identity(x)  y = Mul(a, w) }"
+    path = tmp_path / "in.onnx"
+    onnx.save(proto(text), path, save_as_external_data=True, size_threshold=0, location="w.bin")
+    verify = Verify(worker=worker)
+    run(["eliminate_identity"], Model.load(path), verify=verify)
+    assert verify.runs == 1
+
+
+def test_an_instrument_serves_many_models(worker: Worker) -> None:
+    verify = Verify(worker=worker)
+    with PassContext(instruments=[verify]):
+        for _ in range(2):
+            Sequential(["eliminate_identity"])(model(CHAIN))
+    assert verify.runs == 2

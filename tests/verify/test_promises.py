@@ -1,0 +1,117 @@
+"""Promises: values for `numerics=`, decorators of passes, and what verification makes of them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.small import proto
+from tiered import Graph, Value, VerificationError, op, optimize_model, rewrite, var, verify
+from tiered.errors import UsageError
+from tiered.runtime.compare import compare
+from tiered.runtime.numerics import EXACT, Numerics, Promise, loosest
+
+RELU = "g (float[N,3] x) => (float[N,3] y) { a = Abs(x)  y = Relu(a) }"
+
+
+def scaled(by: float, **declared: Any) -> Any:
+    @rewrite(op.Relu(var.x), opt_level=None, name="scaled", **declared)
+    def made(graph: Graph, x: Value) -> Value:
+        factor = graph.constant(np.array(by, np.float32))
+        result: Value = graph.op.Mul(x, factor)
+        return result
+
+    return made
+
+
+def holds(pass_: Any) -> bool:
+    try:
+        optimize_model(proto(RELU), passes=[pass_], verify=True)
+    except VerificationError:
+        return False
+    return True
+
+
+def test_a_promise_is_a_value_of_numerics_and_a_decorator() -> None:
+    promise = verify.tolerance(rtol=1e-2, atol=0)
+    for made in (scaled(1.005, numerics=promise), promise(scaled(1.005))):
+        assert made.info.numerics is Numerics.APPROXIMATE
+        assert made.info.promise == promise
+        assert holds(made)
+    assert not holds(verify.tolerance(rtol=1e-3, atol=0)(scaled(1.005)))
+    assert not holds(verify.equality(scaled(1.005, numerics="lossy")))
+    assert scaled(1, numerics="lossy").info.promise == Promise(Numerics.LOSSY)
+
+
+def test_a_metric_is_a_function_or_a_name_and_a_range() -> None:
+    def ratio(expected: Any, actual: Any) -> float:
+        return float(np.sum(actual) / np.sum(expected))
+
+    assert holds(scaled(1.5, numerics=verify.metric(ratio, (1.4, 1.6))))
+    assert not holds(scaled(1.5, numerics=verify.metric(ratio, (0.9, 1.1))))
+    assert holds(scaled(1.5, numerics=verify.metric("cosine", (0.999, 1.001))))
+    assert holds(scaled(1.5, numerics=verify.metric("argmax_agreement", (1, 1))))
+    assert not holds(scaled(-1.5, numerics=verify.metric("argmax_agreement", (1, 1))))
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: verify.tolerance(numerics="exact"), "exact outputs have no tolerance"),
+        (lambda: verify.tolerance(rtol=-1), "rtol takes a number from 0"),
+        (lambda: verify.metric("cosinus", (0, 1)), "did you mean 'cosine'"),
+        (lambda: verify.metric("cosine", (1, 0)), "no value lies between"),
+        (lambda: verify.metric("cosine", (0, 1), numerics="exact"), "exact outputs are equal"),
+    ],
+)
+def test_what_is_no_promise_is_refused(make: Any, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        make()
+
+
+def test_no_level_may_imply_a_promise_that_is_lossy() -> None:
+    @rewrite(op.Relu(var.x), opt_level=1)
+    def leveled(graph: Graph, x: Value) -> Value:
+        return x
+
+    with pytest.raises(UsageError, match="is lossy, so no level"):
+        verify.tolerance(numerics="lossy")(leveled)
+
+
+def test_several_promises_make_the_loosest() -> None:
+    narrow = Promise(Numerics.APPROXIMATE, 1e-3, 1e-4)
+    wide = Promise(Numerics.APPROXIMATE, 1e-2, 1e-5)
+    assert loosest([]) == EXACT
+    assert loosest([EXACT, narrow]) == narrow
+    assert loosest([narrow, wide]) == Promise(Numerics.APPROXIMATE, 1e-2, 1e-4)
+    assert loosest([narrow, Promise(Numerics.APPROXIMATE)]) == Promise(Numerics.APPROXIMATE)
+    one = verify.metric("cosine", (0, 1))
+    assert loosest([one, EXACT]) == one
+    other = verify.metric("cosine", (0.5, 1))
+    assert loosest([one, narrow]).metric == one.metric
+    assert loosest([one, other]).metric is None
+
+
+def test_promises_read_as_words() -> None:
+    assert str(EXACT) == "exact"
+    assert str(Promise(Numerics.LOSSY, rtol=0.1)) == "lossy (rtol 0.1)"
+    assert str(verify.metric("cosine", (0.9, 1))) == "approximate (cosine in [0.9, 1])"
+
+
+def test_metrics_have_the_values_of_their_definitions() -> None:
+    a, b = np.array([[1.0, 2], [3, 0]]), np.array([[1.0, 4], [3, 0]])
+    metrics = verify.METRICS
+    assert metrics["max_abs_error"](a, b) == 2
+    assert metrics["mean_abs_error"](a, b) == 0.5
+    assert metrics["cosine"](a, a) == pytest.approx(1)
+    assert metrics["cosine"](a * 0, a * 0) == 1
+    assert metrics["cosine"](a, a * 0) == 0
+    assert metrics["argmax_agreement"](a, a[:, ::-1]) == 0
+    empty = np.zeros((0, 2), np.float32)
+    assert all(metrics[name](empty, empty) in (0, 1) for name in metrics)
+
+
+def test_a_metric_excuses_no_nan() -> None:
+    promise = verify.metric("max_abs_error", (0, 9))
+    (found,) = compare({"y": np.ones(1)}, {"y": np.full(1, np.nan)}, promise).outputs
+    assert found.reason.startswith("a number became NaN")

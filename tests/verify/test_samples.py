@@ -1,0 +1,123 @@
+"""What models are verified on: files, folders, dicts, and what is made for the rest."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.small import proto
+from tiered import optimize_model
+from tiered.errors import ModelError, RuntimeFailure, UsageError
+from tiered.runtime import Session
+from tiered.verify.samples import Sample, Wanted, read_samples, samples_for
+
+TWO = "g (float[N,3] x, float[N,3] w) => (float[N,3] y) { a = Identity(x)  y = Mul(a, w) }"
+ONE = "g (float[N,3] x) => (float[N,3] y) { a = Identity(x)  y = Neg(a) }"
+X = np.arange(15, dtype=np.float32).reshape(5, 3)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "w.npy", X + 1)
+    np.savez(tmp_path / "feeds.npz", x=X, w=X)
+    tensor = onnx.numpy_helper.from_array(X, "whatever")
+    for place in (0, 1):
+        (tmp_path / f"input_{place}.pb").write_bytes(tensor.SerializeToString())
+    return tmp_path
+
+
+def samples(text: str, *sources: Any, **wanted: Any) -> list[Sample]:
+    made = proto(text)
+    return samples_for(made, Session(made), Wanted(read_samples(sources), **wanted))
+
+
+def test_files_make_one_sample_until_an_input_comes_again(folder: Path) -> None:
+    found = samples(TWO, folder / "x.npy", folder / "w.npy", folder / "x.npy")
+    assert [sample.label for sample in found] == ["inputs 1", "inputs 2"]
+    assert found[0].inputs.rules == {"x": "given", "w": "given"}
+    np.testing.assert_array_equal(found[0].inputs.feeds["w"], X + 1)
+    assert found[1].inputs.feeds["w"].shape == (5, 3)
+    assert found[1].inputs.rules["w"] == "normal distribution"
+    assert str(found[1]) == "inputs 2 (N=5)\n  x [5, 3]: given\n  w [5, 3]: normal distribution"
+
+
+def test_an_archive_is_a_sample_of_its_own(folder: Path) -> None:
+    found = samples(TWO, folder / "feeds.npz", folder / "feeds.npz", {"x": X})
+    assert len(found) == 3
+    assert found[2].inputs.rules["x"] == "given"
+
+
+def test_a_folder_has_a_sample_of_files_and_one_of_each_archive(folder: Path) -> None:
+    (folder / "notes.txt").write_text("no input")
+    for name in ("input_0.pb", "input_1.pb"):
+        (folder / name).unlink()
+    assert len(samples(TWO, folder)) == 2
+    (folder / "x.npy").unlink()
+    (folder / "w.npy").unlink()
+    assert len(samples(TWO, folder)) == 1
+
+
+def test_test_data_goes_by_place(folder: Path) -> None:
+    (found,) = samples(TWO, folder / "input_0.pb", folder / "input_1.pb")
+    assert sorted(found.inputs.feeds) == ["w", "x"]
+
+
+def test_of_one_input_the_file_may_have_any_name(folder: Path) -> None:
+    (found,) = samples(ONE, folder / "w.npy")
+    np.testing.assert_array_equal(found.inputs.feeds["x"], X + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "says"),
+    [
+        ("nowhere.npy", ModelError, "cannot read inputs from"),
+        ("bad.npz", ModelError, "cannot read inputs from"),
+        ("bad.pb", ModelError, "it holds no TensorProto"),
+        ("x.txt", UsageError, "is no file of inputs"),
+        ("empty", UsageError, "holds no inputs"),
+    ],
+)
+def test_what_cannot_be_read_is_named(
+    tmp_path: Path, name: str, kind: type[Exception], says: str
+) -> None:
+    (tmp_path / "bad.npz").write_bytes(b"no archive")
+    (tmp_path / "bad.pb").write_bytes(b"\xff\xff\xff")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(kind, match=says):
+        read_samples([tmp_path / name])
+
+
+def test_an_input_that_the_model_lacks_is_an_error(folder: Path) -> None:
+    with pytest.raises(UsageError, match="the model has no input 'ww'; did you mean 'w'"):
+        samples(TWO, {"ww": X})
+    with pytest.raises(UsageError, match="has no input '#1'"):
+        samples(ONE, {"#0": X, "#1": X})
+
+
+def test_without_any_they_are_made_at_two_sets_of_sizes() -> None:
+    found = samples(ONE)
+    assert [sample.sizes for sample in found] == ["N=2", "N=3"]
+    assert len(samples(ONE, bindings=3)) == 3
+    same, again = samples(ONE, seed=4), samples(ONE, seed=4)
+    np.testing.assert_array_equal(same[0].inputs.feeds["x"], again[0].inputs.feeds["x"])
+
+
+def test_edge_values_are_one_more_sample() -> None:
+    *_, edge = samples(ONE, edge_values=True)
+    assert edge.label == "edge values"
+    assert not np.isfinite(edge.inputs.feeds["x"]).all()
+
+
+def test_optimize_takes_them_and_says_what_it_took(folder: Path) -> None:
+    result = optimize_model(
+        proto(TWO), passes=["eliminate_identity"], verify=True, inputs=[folder / "feeds.npz"]
+    )
+    assert result.verify is not None
+    assert [str(sample) for sample in result.verify.samples] == [
+        "inputs 1\n  x [5, 3]: given\n  w [5, 3]: given"
+    ]
+    with pytest.raises(RuntimeFailure, match="Got invalid dimensions"):
+        optimize_model(proto(ONE), verify=True, inputs=[{"x": np.ones((2, 4), np.float32)}])

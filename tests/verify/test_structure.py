@@ -1,0 +1,92 @@
+"""Acyclic, connected, isomorphic: what can be said without running anything."""
+
+from typing import Any
+
+import networkx as nx
+import onnx
+import pytest
+
+from tests.small import RELUS, model, proto
+from tiered import Model, PostconditionError, Sequential, VerificationError, module_pass, verify
+from tiered.graph import Graph
+
+TWO_PARTS = """g (float[2] x, float[2] z) => (float[2] y, float[2] v) <float[2] w = {1, 2}> {
+    y = Add(x, w)  v = Mul(z, w) }"""
+BODY = """g (bool c, float[2] x) => (float[2] y) {
+    y = If(c) <then_branch = t () => (float[2] a) { a = OP(x) },
+               else_branch = e () => (float[2] b) { b = Abs(x) }> }"""
+
+
+def test_what_is_whole_holds() -> None:
+    for subject in (model(), model().main, model(BODY.replace("OP", "Relu"))):
+        assert verify.acyclic(subject)
+        assert verify.connected(subject)
+
+
+def test_a_cycle_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = model()
+    one, two, *_ = given.main.nodes
+    monkeypatch.setattr(Graph, "dag", property(lambda _: nx.DiGraph([(one, two), (two, one)])))
+    with pytest.raises(VerificationError, match="graph 'g' has a cycle: node_a -> node_b"):
+        verify.acyclic(given)
+
+
+def test_parts_that_share_no_more_than_a_weight_are_not_connected() -> None:
+    with pytest.raises(VerificationError, match=r"in 2 parts: 'node_\w' is not linked"):
+        verify.connected(model(TWO_PARTS))
+    assert verify.connected(model(TWO_PARTS.replace("Mul(z, w)", "Mul(y, z)")))
+
+
+def test_names_inside_do_not_count() -> None:
+    other = RELUS.replace("b", "q").replace("Aqs", "Abs")
+    assert verify.isomorphic_to(proto(other))(model())
+    assert verify.isomorphic_to(model(other).main)(model())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        (RELUS, RELUS.replace("Neg", "Exp"), "is not isomorphic to"),
+        (RELUS, RELUS.replace(" x)", " z)").replace("(x)", "(z)"), "inputs .'z'. expected"),
+        (RELUS, RELUS.replace("y =", "o =").replace(" y)", " o)"), "outputs .'o'. expected"),
+        (TWO_PARTS, TWO_PARTS.replace("Mul(z, w)", "Mul(w, z)"), "is not isomorphic to"),
+        (TWO_PARTS, TWO_PARTS.replace("{1, 2}", "{1, 3}"), "is not isomorphic to"),
+        (BODY.replace("OP", "Relu"), BODY.replace("OP", "Neg"), "is not isomorphic to"),
+    ],
+)
+def test_anything_else_does(before: str, after: str, says: str) -> None:
+    with pytest.raises(VerificationError, match=says):
+        verify.isomorphic_to(proto(after))(model(before))
+
+
+def test_the_order_of_nodes_does_not_count() -> None:
+    text = "g (float[2] x) => (float[2] y) { a = Neg(x)  b = Abs(x)  y = Sub(a, b) }"
+    other = "g (float[2] x) => (float[2] y) { b = Abs(x)  a = Neg(x)  y = Sub(a, b) }"
+    assert verify.isomorphic_to(proto(other))(model(text))
+    with pytest.raises(VerificationError):
+        verify.isomorphic_to(proto(other.replace("Sub(a, b)", "Sub(b, a)")))(model(text))
+
+
+def test_functions_are_compared_too() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "f": 1]>
+        g (float[2] x) => (float[2] y) { y = f.twice(x) }
+        <domain: "f", opset_import: ["": 21]> twice (x) => (y) { y = OP(x, x) }"""
+    one, two = (onnx.parser.parse_model(text.replace("OP", kind)) for kind in ("Add", "Mul"))
+    assert verify.isomorphic_to(one)(Model.from_proto(one))
+    with pytest.raises(VerificationError, match="is not isomorphic"):
+        verify.isomorphic_to(two)(Model.from_proto(one))
+    with pytest.raises(VerificationError, match="1 functions expected, not 0"):
+        verify.isomorphic_to(one)(model())
+
+
+def test_they_stand_in_checks_and_conditions() -> None:
+    pipeline = Sequential(["eliminate_identity"], checks=[verify.connected])
+    assert len(pipeline.apply(model()).main) == 4
+
+    @module_pass(opt_level=None, ensures=verify.isomorphic_to(proto(RELUS)))
+    def drop(model: Any, ctx: Any) -> None:
+        (neg,) = model.main.nodes_of("Neg")
+        model.main.bypass(neg)
+
+    with pytest.raises(PostconditionError, match="is not isomorphic"):
+        drop.apply(model())

@@ -1,0 +1,227 @@
+"""What the models are run on: the user's inputs, and what is made for those that are missing.
+
+A source is a file or a folder:
+
+    x.npy           the input x; of a model with one input, whatever the file is called
+    feeds.npz       inputs by name
+    input_0.pb      the first input, as a TensorProto, as ONNX keeps its test data
+    a folder        one sample of the .npy and .pb files in it, and one of each .npz file
+
+or a dict of arrays. A source that brings an input which the sample has already begins the next one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tiered.errors import ModelError, UsageError, did_you_mean
+from tiered.runtime.inputs import Inputs, feasible_inputs, make_inputs
+
+if TYPE_CHECKING:
+    import onnx
+
+    from tiered.runtime.session import Runner
+
+Source = str | os.PathLike[str] | Mapping[str, Any]
+Given = dict[str, Any]
+"""Arrays by the input's name; "#0" is the first input, "" that of a file with another name."""
+
+BINDINGS = 2
+"""How many sets of sizes the dynamic dims get, where nobody says otherwise."""
+
+_NUMBERED = re.compile(r"input_(\d+)")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to run on.
+
+    Attributes:
+        given: the user's samples; without any, inputs are made.
+        bindings: how many sets of sizes the dynamic dims get, where inputs are made.
+        seed: of the random numbers.
+        edge_values: run once more on ±0, ±Inf, NaN, denormals and extremes.
+    """
+
+    given: tuple[Given, ...] = ()
+    bindings: int = BINDINGS
+    seed: int = 0
+    edge_values: bool = False
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Inputs with what messages call them."""
+
+    label: str
+    inputs: Inputs
+
+    @property
+    def sizes(self) -> str:
+        """The sizes of the dynamic dims, as text."""
+        return ", ".join(f"{dim}={size}" for dim, size in self.inputs.dims.items())
+
+    def __str__(self) -> str:
+        lines = [f"{self.label}{f' ({self.sizes})' if self.sizes else ''}"]
+        for name, rule in self.inputs.rules.items():
+            shape = getattr(self.inputs.feeds.get(name), "shape", None)
+            form = "" if shape is None else f" {list(shape)}"
+            lines.append(f"  {name}{form}: {rule}" if name != "*" else f"  sizes: {rule}")
+        return "\n".join(lines)
+
+
+def samples_for(model: onnx.ModelProto, session: Runner, wanted: Wanted) -> list[Sample]:
+    """Return what a model is run on; all of it was accepted, but for what the user gave.
+
+    Args:
+        model: the model, as it is open in the session.
+        session: where it is tried.
+        wanted: what to run on.
+
+    Raises:
+        UsageError: a file has no input to go to.
+        RuntimeFailure: no inputs were found that the model accepts.
+    """
+    found = [
+        _completed(model, session, given, wanted, f"inputs {number}")
+        for number, given in enumerate(wanted.given, 1)
+    ]
+    if not found:
+        for binding in range(wanted.bindings):
+            inputs = feasible_inputs(model, seed=wanted.seed, binding=binding, session=session)
+            found.append(Sample(f"made inputs {binding + 1}", inputs))
+            if not inputs.dims and not wanted.seed and binding:
+                break
+    if wanted.edge_values:
+        inputs = feasible_inputs(model, seed=wanted.seed, special=True, session=session)
+        found.append(Sample("edge values", inputs))
+    return found
+
+
+def _completed(
+    model: onnx.ModelProto, session: Runner, given: Given, wanted: Wanted, label: str
+) -> Sample:
+    """Return a user's sample, with what is missing made to fit it."""
+    feeds = _placed(session.inputs, given)
+    missing = [name for name in session.inputs if name not in feeds]
+    rules = dict.fromkeys(feeds, "given")
+    if not missing:
+        return Sample(label, Inputs(feeds, rules))
+    dims = _dims_of(model, feeds)
+    made = make_inputs(model, seed=wanted.seed, dims=dims)
+    values = {name: made.feeds[name] for name in missing if name in made.feeds}
+    chosen = {name: made.rules[name] for name in values}
+    return Sample(label, replace(made, feeds=feeds | values, rules=rules | chosen))
+
+
+def _dims_of(model: onnx.ModelProto, feeds: Given) -> dict[str, int]:
+    """Return the sizes of the dims with a name, as the given arrays have them."""
+    dims: dict[str, int] = {}
+    for value in model.graph.input:
+        shape = getattr(feeds.get(value.name), "shape", ())
+        for dim, size in zip(value.type.tensor_type.shape.dim, shape, strict=False):
+            if dim.dim_param:
+                dims[dim.dim_param] = size
+    return dims
+
+
+def _placed(names: Sequence[str], given: Given) -> Given:
+    """Return the arrays by the names of the inputs."""
+    placed: Given = {}
+    for key, value in given.items():
+        if key in names:
+            placed[key] = value
+        elif key.startswith("#") and int(key[1:]) < len(names):
+            placed[names[int(key[1:])]] = value
+        elif len(names) == 1 and len(given) == 1:
+            placed[names[0]] = value
+        else:
+            raise UsageError(
+                f"the model has no input {key!r}{did_you_mean(key, names)} "
+                f"(it has {', '.join(names) or 'none'})"
+            )
+    return placed
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read_samples(sources: Iterable[Source]) -> tuple[Given, ...]:
+    """Return the samples that sources hold.
+
+    Raises:
+        ModelError: a file cannot be read.
+        UsageError: a source is of a kind that nobody reads, or a folder holds none.
+    """
+    samples: list[Given] = []
+    for source in sources:
+        for part, is_whole in _parts(source):
+            if is_whole or not samples or samples[-1].keys() & part.keys():
+                samples.append({})
+            samples[-1].update(part)
+    return tuple(samples)
+
+
+def _parts(source: Source) -> list[tuple[Given, bool]]:
+    """Return the arrays of a source, and whether they are a sample of their own."""
+    if isinstance(source, Mapping):
+        return [({str(name): np.asarray(v) for name, v in source.items()}, True)]
+    path = os.fspath(source)
+    if not os.path.isdir(path):
+        return [(_read(path), path.endswith(".npz"))]
+    files = [os.path.join(path, name) for name in sorted(os.listdir(path))]
+    single = [file for file in files if _is_input(file)]
+    whole = [file for file in files if file.endswith(".npz")]
+    if not single and not whole:
+        raise UsageError(f"{path!r} holds no inputs: expected .npy, .npz or input_0.pb files")
+    parts: list[tuple[Given, bool]] = []
+    if single:
+        merged: Given = {}
+        for file in single:
+            merged.update(_read(file))
+        parts.append((merged, True))
+    return parts + [(_read(file), True) for file in whole]
+
+
+def _is_input(path: str) -> bool:
+    stem, suffix = os.path.splitext(os.path.basename(path))
+    return suffix == ".npy" or (suffix == ".pb" and bool(_NUMBERED.fullmatch(stem)))
+
+
+def _read(path: str) -> Given:
+    stem, suffix = os.path.splitext(os.path.basename(path))
+    try:
+        match suffix:
+            case ".npy":
+                return {stem: np.load(path, allow_pickle=False)}
+            case ".npz":
+                with np.load(path, allow_pickle=False) as archive:
+                    return {name: archive[name] for name in archive.files}
+            case ".pb":
+                return {_place(stem): _tensor(path)}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise ModelError(f"cannot read inputs from {path!r}: {error}") from error
+    raise UsageError(f"{path!r} is no file of inputs: expected .npy, .npz, .pb, or a folder")
+
+
+def _place(stem: str) -> str:
+    found = _NUMBERED.fullmatch(stem)
+    return f"#{int(found[1])}" if found else stem
+
+
+def _tensor(path: str) -> Any:
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    with open(path, "rb") as file:
+        try:
+            return onnx.numpy_helper.to_array(onnx.TensorProto.FromString(file.read()))
+        except DecodeError as error:
+            raise ValueError("it holds no TensorProto") from error
