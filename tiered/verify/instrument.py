@@ -195,8 +195,8 @@ class Verify:
         """
         assert watched.state is not None
         self.runs += 1
-        trial = Trial(model, watched.state, subject, self._wanted())
-        after = trial.run(self._process())
+        trial = Trial(model, watched.state, subject, self._wanted(), self._process())
+        after = trial.run()
         self.comparisons, self.samples = trial.comparisons, after.samples
         differences = [o.max_abs for each in self.comparisons for o in each.outputs]
         self.largest = max([self.largest, *differences])

@@ -9,6 +9,7 @@ from tiered.errors import RuntimeFailure, VerificationError
 from tiered.graph import Model
 from tiered.runtime.compare import Comparison, compare
 from tiered.runtime.numerics import Promise, loosest
+from tiered.verify.judge import second_opinion
 from tiered.verify.samples import Sample, Wanted, samples_for
 from tiered.verify.states import Outputs, State, runnable, without
 
@@ -53,15 +54,18 @@ class Trial:
         remarks: what is worth knowing although nothing is wrong.
     """
 
-    def __init__(self, model: Model, before: State, subject: Subject, wanted: Wanted) -> None:
+    def __init__(
+        self, model: Model, before: State, subject: Subject, wanted: Wanted, worker: Worker
+    ) -> None:
         self.comparisons: list[Comparison] = []
         self.remarks: list[str] = []
         self._model = model
         self._before = before
         self._subject = subject
         self._wanted = wanted
+        self._worker = worker
 
-    def run(self, worker: Worker) -> State:
+    def run(self) -> State:
         """Return the model as it is now, with its outputs.
 
         Raises:
@@ -69,7 +73,7 @@ class Trial:
         """
         proto = runnable(self._model)
         try:
-            session = worker.open(proto)
+            session = self._worker.open(proto)
         except RuntimeFailure as error:
             said = f"onnxruntime opens the model before, but not the result: {error}"
             raise self._failure(said) from error
@@ -92,7 +96,7 @@ class Trial:
                 said = f"the model before runs, but not the result: {error}"
                 raise self._failure(said, sample) from error
             outputs.append(actual)
-            self._compare(known, actual, sample)
+            self._compare(known, actual, sample, proto)
         return State(stamp, proto, session, samples, outputs, before.unstable)
 
     def _refitted(
@@ -113,7 +117,9 @@ class Trial:
             return samples, [{} for _ in samples]
         return samples, expected
 
-    def _compare(self, expected: Outputs, actual: Outputs, sample: Sample) -> None:
+    def _compare(
+        self, expected: Outputs, actual: Outputs, sample: Sample, proto: onnx.ModelProto
+    ) -> None:
         ignored = self._before.unstable
         if self._subject.changes_interface:
             ignored |= expected.keys() ^ actual.keys()
@@ -121,17 +127,33 @@ class Trial:
             without(expected, ignored), without(actual, ignored), self._subject.promise
         )
         self.comparisons.append(comparison)
-        if not comparison.ok:
-            raise self._failure("", sample, comparison)
+        if comparison.ok:
+            return
+        opinion = second_opinion(
+            self._worker,
+            self._before.proto,
+            proto,
+            sample.inputs.feeds,
+            self._subject.promise,
+            comparison,
+        )
+        if not opinion.is_excused:
+            raise self._failure("", sample, comparison, opinion.text)
+        self.remarks.append(opinion.text)
 
     def _failure(
-        self, said: str, sample: Sample | None = None, comparison: Comparison | None = None
+        self,
+        said: str,
+        sample: Sample | None = None,
+        comparison: Comparison | None = None,
+        judged: str = "",
     ) -> VerificationError:
         """Return the error: what differs, for which inputs, and who did it."""
         rows: list[tuple[str, str]] = []
         if comparison is not None:
             said = self._headline(comparison)
             rows.append(("outputs", str(comparison)))
+            rows.append(("judged", judged))
         elif self._subject.name:
             said = f"{self._subject.name}: {said}"
         if sample is not None:

@@ -1,0 +1,109 @@
+"""What `--verify=each` costs: in plain runs, of which it may need one, and one for each change.
+
+    python -m benchmarks.verify --models examples/models --runs 3
+
+A plain run opens the model in the worker and runs it on the inputs of the verification, no more.
+Optimising with and without verification take turns; of each, and of plain runs, the fastest
+counts. `--check` makes it an error if (1 + changing passes) plain runs and 30 % are exceeded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from tiered import OptimizeResult, optimize_model
+from tiered.runtime import shared_worker
+from tiered.verify.samples import Sample
+
+LIMIT = 1.3
+LEVEL = 3
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What verification took.
+
+    Attributes:
+        runs: how many passes it ran the model after.
+        plain: seconds of one plain run.
+        extra: seconds that it added.
+    """
+
+    runs: int
+    plain: float
+    extra: float
+
+    @property
+    def ratio(self) -> float:
+        """The added time, relative to the plain runs that are its due."""
+        return self.extra / ((1 + self.runs) * self.plain)
+
+
+def main(models: Path, runs: int) -> dict[str, Cost]:
+    """Print a line for each model, and return what it cost."""
+    costs: dict[str, Cost] = {}
+    print(f"{'':24}{'nodes':>7}{'changes':>9}{'plain run':>12}{'added':>12}{'ratio':>8}")
+    for file in sorted(models.glob("*.onnx")):
+        proto = onnx.load(file)
+        cost = costs[file.stem] = measured(proto, runs)
+        times = f"{cost.plain * 1e3:>9.1f} ms{cost.extra * 1e3:>9.1f} ms{cost.ratio:>8.2f}"
+        print(f"{file.stem:24}{len(proto.graph.node):>7}{cost.runs:>9}{times}", flush=True)
+    return costs
+
+
+def measured(proto: onnx.ModelProto, runs: int) -> Cost:
+    """Return what verifying one model costs."""
+    verified = optimize_model(proto, opt_level=LEVEL, verify=True)  # and all modules are loaded
+    assert verified.verify is not None
+    samples = verified.verify.samples
+    seconds: dict[str, list[float]] = {"with": [], "without": [], "plain": []}
+    for _ in range(runs):
+        seconds["without"].append(_timed(lambda: optimize_model(proto, opt_level=LEVEL)))
+        seconds["with"].append(
+            _timed(lambda: optimize_model(proto, opt_level=LEVEL, verify=True))
+        )
+        seconds["plain"] += [_timed(lambda: _plain_run(proto, samples)) for _ in range(3)]
+    least = {kind: min(taken) for kind, taken in seconds.items()}
+    return Cost(verified.verify.runs, least["plain"], least["with"] - least["without"])
+
+
+def _plain_run(proto: onnx.ModelProto, samples: Sequence[Sample]) -> None:
+    with shared_worker(60.0, None).open(proto) as session:
+        for sample in samples:
+            session.run(sample.inputs.feeds)
+
+
+def _timed(work: Callable[[], OptimizeResult | None]) -> float:
+    gc.collect()
+    gc.disable()
+    try:
+        started = time.perf_counter()
+        work()
+        return time.perf_counter() - started
+    finally:
+        gc.enable()
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    plain = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=plain)
+    parser.add_argument("--models", type=Path, default=Path("examples/models"))
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--check", action="store_true")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    asked = _parse(None)
+    found = main(asked.models, asked.runs)
+    over = [name for name, cost in found.items() if cost.ratio > LIMIT]
+    if asked.check and over:
+        sys.exit(f"over the limit of {LIMIT}: {', '.join(over)}")

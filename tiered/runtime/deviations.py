@@ -1,0 +1,161 @@
+"""Where onnxruntime, as it stands, does not compute what the standard says.
+
+A pass that is right can change what onnxruntime computes where it takes such a liberty with the
+nodes before and not with those after. Verification then believes onnx.reference, if what differs is
+what the deviation explains. Each has a test that shows it; one that onnxruntime has mended fails
+its test, and is taken out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import onnx
+
+from tiered.runtime.elements import OutputDifference
+
+if TYPE_CHECKING:
+    NodeTest = Callable[[onnx.NodeProto], bool]
+
+_FEW_ULP = 8
+_HALVES = (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """One liberty of onnxruntime's.
+
+    Attributes:
+        name: what messages call it.
+        what: what it does, and what the standard says.
+        applies: whether a model may show it.
+        explains: whether it accounts for a difference.
+    """
+
+    name: str
+    what: str
+    applies: Callable[[onnx.ModelProto], bool]
+    explains: Callable[[OutputDifference], bool]
+
+
+def explaining(
+    models: Iterable[onnx.ModelProto], differences: Iterable[OutputDifference]
+) -> list[Deviation]:
+    """Return the deviations that models may show, if together they explain all differences."""
+    present = [d for d in DEVIATIONS if any(map(d.applies, models))]
+    found: dict[str, Deviation] = {}
+    for difference in differences:
+        deviation = next((d for d in present if d.explains(difference)), None)
+        if deviation is None:
+            return []
+        found[deviation.name] = deviation
+    return list(found.values())
+
+
+def _has(*op_types: str) -> Callable[[onnx.ModelProto], bool]:
+    def has(model: onnx.ModelProto) -> bool:
+        return any(node.op_type in op_types and not node.domain for node in nodes_of(model))
+
+    return has
+
+
+def _has_prefix(prefix: str) -> Callable[[onnx.ModelProto], bool]:
+    return lambda model: any(node.op_type.startswith(prefix) for node in nodes_of(model))
+
+
+def _has_halves(model: onnx.ModelProto) -> bool:
+    """Tell whether a model computes in 16 bits anywhere, as far as it says so."""
+    graph = model.graph
+    infos = (*graph.input, *graph.output, *graph.value_info)
+    return (
+        any(info.type.tensor_type.elem_type in _HALVES for info in infos)
+        or any(tensor.data_type in _HALVES for tensor in graph.initializer)
+        or any(
+            attribute.name == "to" and attribute.i in _HALVES
+            for node in nodes_of(model)
+            if node.op_type == "Cast"
+            for attribute in node.attribute
+        )
+    )
+
+
+def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    """Yield every node of a model: of bodies and local functions too."""
+    pending = [model.graph.node, *(function.node for function in model.functions)]
+    while pending:
+        for node in pending.pop():
+            yield node
+            for attribute in node.attribute:
+                pending += [body.node for body in attribute.graphs]
+                if attribute.HasField("g"):
+                    pending.append(attribute.g.node)
+
+
+def _is_sign_of_zero(difference: OutputDifference) -> bool:
+    return "in the sign of zero" in difference.reason
+
+
+def _is_shape(difference: OutputDifference) -> bool:
+    return difference.reason.startswith("shape ")
+
+
+def _is_rounding(difference: OutputDifference) -> bool:
+    is_small = difference.max_ulp is not None and difference.max_ulp <= _FEW_ULP
+    return is_small and not difference.nan_mismatch
+
+
+def _is_infinity(difference: OutputDifference) -> bool:
+    return difference.max_abs == float("inf") and not difference.nan_mismatch
+
+
+def _is_of_floats(difference: OutputDifference) -> bool:
+    return difference.max_ulp is not None
+
+
+DEVIATIONS = (
+    Deviation(
+        "where_negative_zero",
+        "Where loses the sign of a -0.0 that it selects from X",
+        _has("Where"),
+        _is_sign_of_zero,
+    ),
+    Deviation(
+        "extremum_of_zeros",
+        "Max and Min of two zeros take the sign of the first or the second, by no rule",
+        _has("Max", "Min", "Clip", "Relu"),
+        _is_sign_of_zero,
+    ),
+    Deviation(
+        "pow_of_columns",
+        "Pow rounds differently by whether the last dim is 1 (one std::pow for each element)",
+        _has("Pow"),
+        _is_rounding,
+    ),
+    Deviation(
+        "reduce_of_nothing",
+        "a Reduce of an empty tensor by negative axes gives a tensor of another shape",
+        _has_prefix("Reduce"),
+        _is_shape,
+    ),
+    Deviation(
+        "slice_backwards_to_the_largest_end",
+        "a Slice with a negative step takes the largest integer as its end for the first element",
+        _has("Slice"),
+        _is_shape,
+    ),
+    Deviation(
+        "clip_without_bound",
+        "Clip makes infinities finite where it has no bound",
+        _has("Clip"),
+        _is_infinity,
+    ),
+    Deviation(
+        "halves_kept_wide",
+        "float16 stays float32 between nodes: it does not overflow, and casts are no rounding",
+        _has_halves,
+        _is_of_floats,
+    ),
+)
+"""The known deviations of onnxruntime 1.31 on the CPU."""
