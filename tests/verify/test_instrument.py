@@ -1,6 +1,8 @@
 """Verify: each pass is run, held to its promise, and undone if it breaks it."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from tiered import (
 from tiered.errors import RuntimeFailure, UsageError
 from tiered.instruments import Verify
 from tiered.runtime import Worker
+from tiered.verify.states import Runnable
 
 CHAIN = """g (float[N,3] x) => (float[N,3] y) {
     a = Identity(x)  b = Relu(a)  c = Relu(b)  y = Identity(c) }"""
@@ -43,10 +46,26 @@ def wrong(graph: Graph, x: Value) -> Value:
     return result
 
 
+@rewrite(op.Mul(op.Relu(var.x), var.w), opt_level=1)
+def right(graph: Graph, x: Value, w: Value) -> Value:
+    """Right, and other nodes."""
+    result: Value = graph.op.Mul(w, graph.op.Max(x, graph.op.Relu(x)))
+    return result
+
+
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
     with Worker() as made:
         yield made
+
+
+def saved_apart(given: onnx.ModelProto, path: Path) -> Path:
+    """Save a model with its weights in another file."""
+    for tensor in given.graph.initializer:
+        array = onnx.numpy_helper.to_array(tensor)
+        tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+    onnx.save(given, path, save_as_external_data=True, size_threshold=0, location="w.bin")
+    return path
 
 
 def run(passes: list[Any], given: Model, *, verify: Verify, **settings: Any) -> PassContext:
@@ -209,13 +228,34 @@ def test_what_is_drawn_at_random_is_left_out(worker: Worker) -> None:
         run([wrong], model(text), verify=verify)
 
 
-def test_weights_of_other_files_are_read(tmp_path: Any, worker: Worker) -> None:
+def test_weights_of_other_files_are_read(tmp_path: Path, worker: Worker) -> None:
     text = "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { a = Identity(x)  y = Mul(a, w) }"
-    path = tmp_path / "in.onnx"
-    onnx.save(proto(text), path, save_as_external_data=True, size_threshold=0, location="w.bin")
+    path = saved_apart(proto(text), tmp_path / "in.onnx")
     verify = Verify(worker=worker)
     run(["eliminate_identity"], Model.load(path), verify=verify)
     assert verify.runs == 1
+
+
+def test_weights_too_large_to_hand_over_are_copied_to_a_file(
+    tmp_path: Path, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tiered.verify.states.MAX_READ", 4)
+    text = "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { a = Relu(x)  y = Mul(a, w) }"
+    path = saved_apart(proto(text), tmp_path / "in.onnx")
+    with pytest.raises(VerificationError, match="judged      onnxruntime alone: the model is too"):
+        run([wrong], Model.load(path), verify=Verify(worker=worker))
+    made: list[str] = []
+    cleanup = Runnable.close
+
+    def noted(self: Runnable) -> None:
+        assert self.folder is not None
+        made.append(self.folder.name)
+        cleanup(self)
+
+    monkeypatch.setattr(Runnable, "close", noted)
+    run(["eliminate_unused_initializer", right], Model.load(path), verify=Verify(worker=worker))
+    assert len(made) == 2
+    assert not any(map(os.path.exists, made))
 
 
 def test_an_instrument_serves_many_models(worker: Worker) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
     from tiered.runtime import Worker, WorkerSession
 
 Outputs = dict[str, Any]
+
+MAX_READ = 1 << 30
+"""Bytes of weights in other files up to which they are handed over to the worker."""
+FILE = "model.onnx"
 
 _RANDOM: Final = (
     "Bernoulli",
@@ -34,7 +40,7 @@ class State:
 
     Attributes:
         stamp: the moment.
-        proto: the model.
+        runnable: the model.
         session: the model as it is open.
         samples: what it was run on.
         outputs: what it gave, for each sample.
@@ -42,7 +48,7 @@ class State:
     """
 
     stamp: Stamp
-    proto: onnx.ModelProto
+    runnable: Runnable
     session: WorkerSession
     samples: list[Sample]
     outputs: list[Outputs]
@@ -51,6 +57,7 @@ class State:
     def close(self) -> None:
         """Free what the worker holds."""
         self.session.close()
+        self.runnable.close()
 
 
 def first_state(model: Model, worker: Worker, wanted: Wanted) -> State:
@@ -60,12 +67,12 @@ def first_state(model: Model, worker: Worker, wanted: Wanted) -> State:
         RuntimeFailure: onnxruntime does not run it.
         UsageError: the user's inputs do not fit it.
     """
-    proto = runnable(model)
-    session = worker.open(proto)
+    runnable = Runnable.of(model)
+    session = worker.open(runnable.source)
     memory = _Remembering(session)
-    samples = samples_for(proto, memory, wanted)
+    samples = samples_for(runnable.proto, memory, wanted)
     outputs = [memory.outputs_for(sample.inputs.feeds) for sample in samples]
-    state = State(model.journal.stamp(), proto, session, samples, outputs)
+    state = State(model.journal.stamp(), runnable, session, samples, outputs)
     if is_random(model):
         again = [session.run(sample.inputs.feeds) for sample in samples]
         differs = (compare(one, two) for one, two in zip(outputs, again, strict=True))
@@ -73,16 +80,44 @@ def first_state(model: Model, worker: Worker, wanted: Wanted) -> State:
     return state
 
 
-def runnable(model: Model) -> onnx.ModelProto:
-    """Return a model with all that it needs to run; weights of other files are read."""
-    proto = model.to_proto()
-    external = {v.name: v.default for v in model.main.initializers if v.default is not None}
-    for stored in proto.graph.initializer:
-        tensor = external[stored.name]
-        if tensor.is_external:
-            stored.CopyFrom(onnx.numpy_helper.from_array(tensor.numpy(), stored.name))
-    onnx.external_data_helper.load_external_data_for_model(proto, model.folder)
-    return proto
+@dataclass
+class Runnable:
+    """A model as a runtime can open it.
+
+    Attributes:
+        proto: the model; without the weights of other files if it stands in a file itself.
+        folder: where that file is, if the model is too large to be handed over.
+    """
+
+    proto: onnx.ModelProto
+    folder: tempfile.TemporaryDirectory[str] | None = None
+
+    @classmethod
+    def of(cls, model: Model) -> Runnable:
+        """Return what runs of a model as it is now; weights of other files are read or copied."""
+        tensors = {v.name: v.default for v in model.main.initializers if v.default is not None}
+        external = {name: tensor for name, tensor in tensors.items() if tensor.is_external}
+        proto = model.to_proto()
+        if sum(tensor.nbytes for tensor in external.values()) > MAX_READ:
+            folder = tempfile.TemporaryDirectory(prefix="tiered-verify-")
+            model.save(os.path.join(folder.name, FILE))
+            return cls(proto, folder)
+        for stored in proto.graph.initializer:
+            if stored.name in external:
+                array = external[stored.name].numpy()
+                stored.CopyFrom(onnx.numpy_helper.from_array(array, stored.name))
+        onnx.external_data_helper.load_external_data_for_model(proto, model.folder)
+        return cls(proto)
+
+    @property
+    def source(self) -> onnx.ModelProto | str:
+        """What a worker opens."""
+        return self.proto if self.folder is None else os.path.join(self.folder.name, FILE)
+
+    def close(self) -> None:
+        """Remove the file, if there is one."""
+        if self.folder is not None:
+            self.folder.cleanup()
 
 
 def is_random(model: Model) -> bool:

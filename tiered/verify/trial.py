@@ -9,9 +9,9 @@ from tiered.errors import RuntimeFailure, VerificationError
 from tiered.graph import Model
 from tiered.runtime.compare import Comparison, compare
 from tiered.runtime.numerics import Promise, loosest
-from tiered.verify.judge import second_opinion
+from tiered.verify.judge import Opinion, second_opinion
 from tiered.verify.samples import Sample, Wanted, samples_for
-from tiered.verify.states import Outputs, State, runnable, without
+from tiered.verify.states import Outputs, Runnable, State, without
 
 if TYPE_CHECKING:
     import onnx
@@ -71,23 +71,23 @@ class Trial:
         Raises:
             VerificationError: the promise is broken, or the model does not run any more.
         """
-        proto = runnable(self._model)
+        runnable = Runnable.of(self._model)
         try:
-            session = self._worker.open(proto)
+            session = self._worker.open(runnable.source)
         except RuntimeFailure as error:
             said = f"onnxruntime opens the model before, but not the result: {error}"
             raise self._failure(said) from error
         try:
-            return self._compared(proto, session)
+            return self._compared(runnable, session)
         except BaseException:
             session.close()
             raise
 
-    def _compared(self, proto: onnx.ModelProto, session: WorkerSession) -> State:
+    def _compared(self, runnable: Runnable, session: WorkerSession) -> State:
         before, stamp = self._before, self._model.journal.stamp()
         samples, expected = before.samples, before.outputs
         if self._subject.changes_interface:
-            samples, expected = self._refitted(proto, session)
+            samples, expected = self._refitted(runnable.proto, session)
         outputs: list[Outputs] = []
         for sample, known in zip(samples, expected, strict=True):
             try:
@@ -96,8 +96,8 @@ class Trial:
                 said = f"the model before runs, but not the result: {error}"
                 raise self._failure(said, sample) from error
             outputs.append(actual)
-            self._compare(known, actual, sample, proto)
-        return State(stamp, proto, session, samples, outputs, before.unstable)
+            self._compare(known, actual, sample, runnable)
+        return State(stamp, runnable, session, samples, outputs, before.unstable)
 
     def _refitted(
         self, proto: onnx.ModelProto, session: WorkerSession
@@ -118,7 +118,7 @@ class Trial:
         return samples, expected
 
     def _compare(
-        self, expected: Outputs, actual: Outputs, sample: Sample, proto: onnx.ModelProto
+        self, expected: Outputs, actual: Outputs, sample: Sample, runnable: Runnable
     ) -> None:
         ignored = self._before.unstable
         if self._subject.changes_interface:
@@ -129,17 +129,18 @@ class Trial:
         self.comparisons.append(comparison)
         if comparison.ok:
             return
-        opinion = second_opinion(
-            self._worker,
-            self._before.proto,
-            proto,
-            sample.inputs.feeds,
-            self._subject.promise,
-            comparison,
-        )
+        opinion = self._opinion(runnable, sample, comparison)
         if not opinion.is_excused:
             raise self._failure("", sample, comparison, opinion.text)
         self.remarks.append(opinion.text)
+
+    def _opinion(self, runnable: Runnable, sample: Sample, comparison: Comparison) -> Opinion:
+        before = self._before.runnable
+        if before.folder is not None or runnable.folder is not None:
+            return Opinion(False, "onnxruntime alone: the model is too large for onnx.reference")
+        feeds, promise = sample.inputs.feeds, self._subject.promise
+        protos = before.proto, runnable.proto
+        return second_opinion(self._worker, *protos, feeds, promise, comparison)
 
     def _failure(
         self,
