@@ -16,10 +16,9 @@ from pathlib import Path
 
 from tests.debug.wrong_passes import WRONG, Wrong
 from tiered import Model, Pass, PassContext, PassInfo, Sequential
-from tiered.debug import OutputJudge, Subject, bisect, load_bundle, replay, reproduce
-from tiered.errors import RuntimeFailure, TieredError, VerificationError
-
-LEVEL = 3
+from tiered.debug import Blame, OutputJudge, Subject, bisect, load_bundle, replay, reproduce
+from tiered.errors import TieredError, VerificationError
+from tiered.runtime import feasible_inputs, shared_worker
 
 
 class Verifying:
@@ -116,7 +115,7 @@ def rows(paths: list[Path], cases: list[Wrong]) -> Iterator[Row]:
     for path in paths:
         try:
             judge = OutputJudge(path)
-        except (RuntimeFailure, TieredError) as error:
+        except TieredError as error:
             print(f"{path.name}: {error}", file=sys.stderr)
             continue
         for case in list(missing):
@@ -146,7 +145,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=Path, required=True)
     parser.add_argument("--only", nargs="*", help="names of wrong passes")
-    parser.add_argument("--seeds", type=int, default=1, help="for the right passes")
+    parser.add_argument("--seeds", type=int, default=10, help="of inputs for the right passes")
+    parser.add_argument("--levels", type=int, nargs="*", default=range(5))
     given = parser.parse_args()
     paths = sorted(given.models.glob("*.onnx"), key=lambda path: (path.stat().st_size, path.name))
     cases = [case for case in WRONG if not given.only or case.name in given.only]
@@ -156,13 +156,32 @@ def main() -> int:
     for row in rows(paths, cases):
         print(row, flush=True)
         bad += bool(row.faults)
-    for path in paths if not given.only else ():
-        for seed in range(given.seeds):
-            blame = bisect(path, opt_level=LEVEL, seed=seed)
-            if blame is not None:
-                bad += 1
-                print(f"\nfalse alarm on {path.name}, seed {seed}:\n{blame}", flush=True)
+    for path in paths if not given.only or not cases else ():
+        bad += sum(1 for _ in _false_alarms(path, given.levels, given.seeds))
     return 1 if bad else 0
+
+
+def _false_alarms(path: Path, levels: list[int], seeds: int) -> Iterator[Blame]:
+    """Yield and print what is blamed of the default pipeline, which is right."""
+    try:
+        feeds = [
+            feasible_inputs(path, session=session, seed=seed, binding=seed % 2).feeds
+            for session in (shared_worker().open(path),)
+            for seed in range(seeds)
+        ]
+        judge = OutputJudge(path, feeds=feeds)
+    except TieredError as error:
+        print(f"{path.name}: {error}", file=sys.stderr)
+        return
+    for level in levels:
+        started = time.perf_counter()
+        blame = bisect(path, judge=copy.copy(judge), opt_level=level)
+        said = "a false alarm" if blame else "nothing blamed"
+        seconds = time.perf_counter() - started
+        print(f"{path.name} -O{level}, {seeds} seeds: {said} ({seconds:.0f} s)", flush=True)
+        if blame is not None:
+            print(blame, flush=True)
+            yield blame
 
 
 if __name__ == "__main__":

@@ -47,8 +47,8 @@ def test_no_right_pass_is_blamed(text: str) -> None:
 
 def test_the_documentation_lists_every_wrong_pass() -> None:
     lines = DOCS.read_text(encoding="utf-8").splitlines()
-    rows = [line for line in lines if line.startswith("| `")]
-    assert rows == [f"| `{case.name}` | {case.flaw} | {case.kind} |" for case in WRONG]
+    rows = [line.split(" | ")[:3] for line in lines if line.startswith("| `")]
+    assert rows == [[f"| `{case.name}`", case.flaw, case.kind] for case in WRONG]
 
 
 def test_there_are_at_least_thirty() -> None:
