@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -q -n 2
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # two pips in one .venv would trip over each other
 .PHONY: help demo test test-long check lint types conformance blame bench bench-view bench-context \
-  bench-rewrite kernels clean
+  bench-rewrite bench-verify kernels clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ kernels: $(VENV)/.installed-test  ## Write the operators of `onnxruntime_cpu` fr
 
 bench-context: $(VENV)/.installed-bench  ## Measure what contexts and instruments cost on MODELS=DIR
 	@$(BIN)/python -m benchmarks.context --models $(MODELS) $(BENCH_ARGS)
+
+bench-verify: $(VENV)/.installed-bench  ## Measure what --verify=each costs on MODELS=DIR, in plain runs
+	@$(BIN)/python -m benchmarks.verify --models $(MODELS) $(BENCH_ARGS)
 
 bench-rewrite: $(VENV)/.installed-bench  ## Measure matching beside onnxscript on MODELS=DIR, and long chains
 	@$(BIN)/python -m benchmarks.rewrite --models $(MODELS) $(BENCH_ARGS)

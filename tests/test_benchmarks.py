@@ -6,7 +6,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from benchmarks import context, rewrite, view
+from benchmarks import context, rewrite, verify, view
 from benchmarks.peers import Measurement, _summary, main
 from tiered import Model
 
@@ -81,3 +81,16 @@ def test_every_fusion_is_matched_and_chains_collapse(
 def test_a_chain_twice_as_long_takes_about_twice_the_time() -> None:
     half, whole = (rewrite.collapsing("Neg(Neg(x)) => x", nodes, 3) for nodes in (1000, 4000))
     assert whole < 12 * half
+
+
+def test_what_verifying_costs_is_measured_in_plain_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "agraph (float[2] x) => (float[2] y) { h = Identity(x)  y = Relu(h) }"
+    header = '<ir_version: 8, opset_import: ["" : 17]>'
+    onnx.save(onnx.parser.parse_model(f"{header} {text}"), tmp_path / "small.onnx")
+    cost = verify.main(tmp_path, runs=1)["small"]
+    assert cost.runs == 1
+    assert cost.plain > 0
+    assert verify.Cost(3, 0.5, 2.0).ratio == 1.0
+    assert "small" in capsys.readouterr().out

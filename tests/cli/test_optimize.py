@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
@@ -365,7 +366,26 @@ def test_json_of_a_verified_run_tells_the_differences(cli: Cli, small: Path) -> 
     assert record["verification"][0] == {
         "numerics": "exact",
         "outputs": [{"name": "y", "max_abs": 0.0, "max_rel": 0.0}],
+        "dims": {"n": 2},
+        "rules": {"x": "normal distribution", "*": "sizes as usual"},
     }
+
+
+def test_a_verified_run_can_have_inputs_of_ones_own(cli: Cli, small: Path) -> None:
+    np.save(small.with_name("x.npy"), np.ones((5, 2), np.float32))
+    inputs = ("--inputs", small.with_name("x.npy"))
+    ended = cli("optimize", small, "--dry-run", "--verify", "-v", *inputs)
+    assert "inputs 1\n  x [5, 2]: given" in ended.out
+    ended = cli("optimize", small, "--dry-run", "--verify", "--inputs", "nowhere.npy")
+    assert (ended.code, "cannot read inputs from" in ended.err) == (1, True)
+
+
+@pytest.mark.parametrize("how", ["each", "final", "structure", "off"])
+def test_each_way_to_verify_can_be_named(cli: Cli, small: Path, how: str) -> None:
+    ended = cli("optimize", small, "--dry-run", f"--verify={how}")
+    said = {"structure": "verified: structure only", "off": "verified: no"}
+    assert said.get(how, "verified: yes (exact; 2 sets of inputs") in ended.out
+    assert cli("optimize", small, "--dry-run", "--verify=some").code == 2
 
 
 def test_names_from_the_model_cannot_reach_the_terminal(cli: Cli, tmp_path: Path) -> None:

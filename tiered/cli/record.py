@@ -8,8 +8,10 @@ One object:
         pass in a fixed point has one for each round.
     seconds: what all passes took together.
     verified: whether --verify ran and found the outputs to agree (a difference is exit code 3).
-    verification: null, or for each set of inputs {numerics, outputs: [{name, max_abs, max_rel}]};
-        numerics is what the passes promised, max_rel is null where it is not finite.
+    verification: null, or for each set of inputs {numerics, outputs: [{name, max_abs, max_rel}],
+        dims, rules}: how the outputs compared after the last pass that changed something; numerics
+        is what it promised, max_rel null where it is not finite, dims the size of each symbolic
+        dim, rules what chose each input ("given", or how it was made).
     overridable: initializers that are also graph inputs, and so not constant.
     remarks: [{kind, pass, reason, count, op_type, nodes}], like remarks counted together; nodes
         are examples.
@@ -30,8 +32,9 @@ import tiered
 if TYPE_CHECKING:
     from tiered.cli.optimize import Outcome
     from tiered.control.report import PassResult, Remark
-    from tiered.pipeline.result import Statistics
+    from tiered.pipeline.result import OptimizeResult, Statistics
     from tiered.runtime import Comparison
+    from tiered.verify.samples import Sample
 
 PACKAGES = ("onnx", "onnxruntime", "numpy", "networkx")
 
@@ -39,7 +42,6 @@ PACKAGES = ("onnx", "onnxruntime", "numpy", "networkx")
 def record_of(outcome: Outcome) -> dict[str, Any]:
     """Return an outcome as plain data."""
     result = outcome.result
-    verified = result.verified
     return {
         "input": outcome.source,
         "output": outcome.target,
@@ -48,8 +50,8 @@ def record_of(outcome: Outcome) -> dict[str, Any]:
         "after": _statistics(result.after),
         "passes": [_pass(ran) for ran in result.report.results if ran.info.kind != "pipeline"],
         "seconds": result.seconds,
-        "verified": verified is not None,
-        "verification": None if verified is None else [_comparison(each) for each in verified],
+        "verified": result.verified is not None,
+        "verification": _verification(result),
         "overridable": [value.name for value in result.model.overridable],
         "remarks": [_remark(remark) for remark in result.remarks],
         "versions": _versions(),
@@ -77,8 +79,17 @@ def _pass(result: PassResult) -> dict[str, Any]:
     }
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
+def _verification(result: OptimizeResult) -> list[dict[str, Any]] | None:
+    if result.verified is None or result.verify is None:
+        return None
+    pairs = zip(result.verified, result.verify.samples, strict=True)
+    return [_comparison(comparison, sample) for comparison, sample in pairs]
+
+
+def _comparison(comparison: Comparison, sample: Sample) -> dict[str, Any]:
     return {
+        "dims": sample.inputs.dims,
+        "rules": sample.inputs.rules,
         "numerics": comparison.numerics.value,
         "outputs": [
             {

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FEW_PASSES = 5
 """Rows of the table of times without -v."""
 
-ALWAYS_TOLD = frozenset({"failed", "unmet", "hook", "check"})
+ALWAYS_TOLD = frozenset({"failed", "unmet", "hook", "check", "verify"})
 """Kinds of remarks that are said without -v, on stderr."""
 
 
@@ -36,6 +36,9 @@ def print_summary(console: Console, outcome: Outcome) -> None:
     if overridable := result.model.overridable:
         console.print(overridable_note(len(overridable)), soft_wrap=True)
     if options.verbose:
+        for sample in result.verify.samples if result.verify is not None else ():
+            for line in str(sample).splitlines():
+                console.print(printable(line), soft_wrap=True)
         if peak := peak_memory():
             console.print(f"peak memory: {size(peak)}")
         for remark in result.remarks:

@@ -102,11 +102,12 @@ class Runnable:
             folder = tempfile.TemporaryDirectory(prefix="tiered-verify-")
             model.save(os.path.join(folder.name, FILE))
             return cls(proto, folder)
-        for stored in proto.graph.initializer:
-            if stored.name in external:
-                array = external[stored.name].numpy()
-                stored.CopyFrom(onnx.numpy_helper.from_array(array, stored.name))
-        onnx.external_data_helper.load_external_data_for_model(proto, model.folder)
+        if external:
+            for stored in proto.graph.initializer:
+                if stored.name in external:
+                    array = external[stored.name].numpy()
+                    stored.CopyFrom(onnx.numpy_helper.from_array(array, stored.name))
+            onnx.external_data_helper.load_external_data_for_model(proto, model.folder)
         return cls(proto)
 
     @property
