@@ -4,13 +4,14 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 MODELS ?= examples/models
+MODEL  ?= examples/models/bert.ts.onnx
 # Two processes: more of them gain little where the tests are short, and small machines have two.
 PYTEST_ARGS ?= -q -n 2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # two pips in one .venv would trip over each other
-.PHONY: help demo test test-long check lint types conformance blame bench bench-view bench-context \
-  bench-rewrite bench-verify kernels clean
+.PHONY: help demo test test-long check lint types conformance blame bench bench-growth bench-view \
+  bench-context bench-rewrite bench-verify profile kernels clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,8 +42,16 @@ conformance: $(VENV)/.installed-test  ## Judge every model of MODELS=DIR and the
 blame: $(VENV)/.installed-test  ## Hold passes that are wrong on purpose against MODELS=DIR: each is blamed
 	@$(BIN)/python -m tests.debug.acceptance --models $(MODELS) $(BLAME_ARGS)
 
-bench: $(VENV)/.installed-bench  ## Measure tiered and its peers side by side on MODELS=DIR
-	@$(BIN)/python -m benchmarks.peers --models $(MODELS) $(BENCH_ARGS)
+bench: $(VENV)/.installed-bench  ## Measure tiered and its peers side by side on MODELS=DIR; build/bench.*
+	@mkdir -p build
+	@$(BIN)/python -m benchmarks.peers --models $(MODELS) --json build/bench.json --svg build/bench.svg \
+	  $(BENCH_ARGS)
+
+bench-growth: $(VENV)/.installed-test  ## Measure the time per node at 1,000, 10,000 and 50,000 nodes
+	@$(BIN)/python -m benchmarks.growth $(BENCH_ARGS)
+
+profile: $(VENV)/.installed-test  ## Show by pass where the time goes that MODEL=FILE takes
+	@$(BIN)/python -m benchmarks.profile $(MODEL) $(PROFILE_ARGS)
 
 bench-view: $(VENV)/.installed-bench  ## Measure the view beside networkx, onnx-ir and a plain dict
 	@$(BIN)/python -m benchmarks.view $(BENCH_ARGS)

@@ -1,12 +1,14 @@
-"""tiered beside its peers: time, memory, nodes; `python -m benchmarks.peers --help`.
+"""tiered beside its peers: time, memory, nodes, latency; `python -m benchmarks.peers --help`.
 
 Each measurement is a fresh process, file to file. Tools take turns, and a ratio compares the two
-measurements of one turn, so that a machine which slows down slows all. Medians are reported.
+measurements of one turn, so that a machine which slows down slows all. Medians are reported, and
+over models geometric means. What each tool wrote is run on onnxruntime and held against the
+original.
 """
 
+import compileall
 import dataclasses
 import importlib.metadata
-import importlib.util
 import json
 import os
 import resource
@@ -17,18 +19,22 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import cyclopts
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.picture import Bar, picture
 from benchmarks.worker import TOOLS
 
 # Linux counts the memory of the process that forks to the peak of its child, up to the exec. So
 # this one stays small: it imports onnx only after the last measurement.
 
 PEERS = tuple(name for name in TOOLS if name != "tiered")
+
+SMALL = 500
+"""Models of fewer nodes are summed up on their own: there, each millisecond counts."""
 
 _console = Console()
 _PEAK_UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss: bytes on macOS, else KiB
@@ -56,7 +62,10 @@ class Row:
     Attributes:
         optimize_ratio: of optimize_s to that of tiered, above 1 where tiered is faster.
         process_ratio: the same of process_s.
-        nodes: in the result, at any depth, Constant nodes not counted.
+        nodes: in the result, at any depth, Constant nodes not counted; `nodes_before` in the model.
+        status: exact, close, loose, wrong or invalid (see `benchmarks.judge`); "" if not judged.
+        off_ms, on_ms: latency on onnxruntime without and with its own optimisations.
+        off_ratio, on_ratio: of the latency to that of the original.
     """
 
     model: str
@@ -67,6 +76,12 @@ class Row:
     process_ratio: float | None = None
     peak_mb: float = 0.0
     nodes: int = 0
+    nodes_before: int = 0
+    status: str = ""
+    off_ms: float | None = None
+    on_ms: float | None = None
+    off_ratio: float | None = None
+    on_ratio: float | None = None
     error: str = ""
 
 
@@ -77,7 +92,9 @@ def main(
     level: int = 3,
     runs: int = 5,
     timeout: float = 300.0,
+    latency: float = 0.3,
     json_out: Annotated[Path | None, cyclopts.Parameter(name="--json")] = None,
+    svg: Path | None = None,
 ) -> None:
     """Measure tiered and its peers in one run.
 
@@ -87,13 +104,17 @@ def main(
         level: tiered's optimisation level.
         runs: measurements of each tool on each model.
         timeout: seconds until a tool is stopped.
-        json_out: file to write the rows to.
+        latency: seconds of runs on onnxruntime for each result and setting; 0 for none.
+        json_out: file to write the rows and the summary to.
+        svg: file to write the picture to.
     """
     wanted = ["tiered", *filter(None, peers.split(","))]
     unknown = [name for name in wanted if name not in TOOLS]
     if unknown:
         sys.exit(f"no peer named {', '.join(unknown)}; there are: {', '.join(TOOLS)}")
-    tools = [name for name in wanted if importlib.util.find_spec(name)]
+    tools = [name for name in wanted if TOOLS[name].is_installed]
+    # What pip installs is compiled, so a checkout is too before it is measured.
+    compileall.compile_dir(Path(__file__).parents[1] / "tiered", quiet=2)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         paths = sorted(models.glob("*.onnx"))
@@ -101,15 +122,30 @@ def main(
             for path in paths:
                 status.update(f"measuring {path.stem}: {runs} turns of {', '.join(tools)}")
                 rows += _measure_model(path, tools, Path(folder), level, runs, timeout)
-        rows = [_with_nodes(row, Path(folder)) for row in rows]
-        before = {path.stem: _count_nodes(path) for path in paths}
-    _show(rows, before, level, runs)
-    _console.print("A ratio is the tool's time to tiered's, above 1 where tiered is faster.")
+            for path in paths:
+                status.update(f"judging {path.stem}")
+                rows = _judged(rows, path, Path(folder), latency, timeout)
+        rows = [_with_nodes(row, models, Path(folder)) for row in rows]
+    _show(rows, level, runs)
+    summaries = summarise(rows)
+    _show_summary(summaries)
     for name in wanted:
         if name not in tools:
-            _console.print(f"{name} is not installed: pip install {name}")
+            _console.print(f"{name} is not installed: pip install {TOOLS[name].package}")
     if json_out is not None:
-        json_out.write_text(json.dumps([dataclasses.asdict(row) for row in rows], indent=1))
+        parts = {
+            "machine": _machine(tools),
+            "rows": [dataclasses.asdict(row) for row in rows],
+            "summary": [dataclasses.asdict(summary) for summary in summaries],
+        }
+        json_out.write_text(json.dumps(parts, indent=1))
+    if svg is not None:
+        svg.write_text(_picture(summaries, len({row.model for row in rows}), level))
+
+
+def _machine(tools: Sequence[str]) -> dict[str, object]:
+    versions = {TOOLS[name].package: _version(name) for name in tools}
+    return {"cpus": os.cpu_count(), "python": sys.version.split()[0], "versions": versions}
 
 
 def _measure_model(
@@ -195,10 +231,130 @@ def _target(folder: Path, model: str, tool: str) -> Path:
     return folder / f"{model}.{tool}.onnx"
 
 
-def _with_nodes(row: Row, folder: Path) -> Row:
-    if row.error:
+def _with_nodes(row: Row, models: Path, folder: Path) -> Row:
+    before = _count_nodes(models / f"{row.model}.onnx")
+    after = 0 if row.error else _count_nodes(_target(folder, row.model, row.tool))
+    return dataclasses.replace(row, nodes=after, nodes_before=before)
+
+
+def _judged(
+    rows: Sequence[Row], path: Path, folder: Path, latency: float, timeout: float
+) -> list[Row]:
+    """Return the rows, those of one model with what became of it."""
+    targets = {
+        row.tool: str(_target(folder, path.stem, row.tool))
+        for row in rows
+        if row.model == path.stem and not row.error
+    }
+    command = [sys.executable, "-m", "benchmarks.judge", str(latency), str(path), *targets.values()]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=timeout * len(targets)
+        )
+        verdicts = json.loads(done.stdout.strip().splitlines()[-1])
+    except (subprocess.SubprocessError, IndexError, ValueError):
+        verdicts = {}  # not even the original runs
+    original = verdicts.get(str(path), {})
+    return [
+        _with_verdict(row, verdicts.get(targets.get(row.tool, "")), original)
+        if row.model == path.stem
+        else row
+        for row in rows
+    ]
+
+
+def _with_verdict(
+    row: Row, verdict: dict[str, Any] | None, original: dict[str, Any]
+) -> Row:
+    if verdict is None:
         return row
-    return dataclasses.replace(row, nodes=_count_nodes(_target(folder, row.model, row.tool)))
+    ratios = {
+        f"{of}_ratio": verdict[f"{of}_ms"] / original[f"{of}_ms"]
+        for of in ("off", "on")
+        if verdict[f"{of}_ms"] and original[f"{of}_ms"]
+    }
+    return dataclasses.replace(row, **verdict, **ratios)
+
+
+# --- over all models ------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """One tool over the models that it managed: geometric means, but for what is said below.
+
+    Attributes:
+        optimize_ms, process_ms: mean times.
+        optimize_ratio, process_ratio: to those of tiered; above 1 where tiered is faster.
+        worst_ratio: the smallest ratio: where tiered is at its worst beside the tool.
+        small_ratio: `optimize_ratio` over the models of fewer than `SMALL` nodes.
+        peak_mb: the median.
+        nodes_ratio, off_ratio, on_ratio: nodes and latencies, to those of the originals.
+        done, right: how many models it managed; of how many the result is right (not counting
+            loose, wrong and invalid ones).
+    """
+
+    tool: str
+    optimize_ms: float
+    optimize_ratio: float | None
+    worst_ratio: float | None
+    small_ratio: float | None
+    process_ms: float
+    process_ratio: float | None
+    peak_mb: float
+    nodes_ratio: float | None
+    off_ratio: float | None
+    on_ratio: float | None
+    done: int
+    right: int
+
+
+def summarise(rows: Sequence[Row]) -> list[Summary]:
+    """Return what holds over all models, for each tool that managed one."""
+    found = []
+    for tool in dict.fromkeys(row.tool for row in rows):
+        own = [row for row in rows if row.tool == tool and not row.error]
+        if not own:
+            continue
+        ratios = [row.optimize_ratio for row in own if row.optimize_ratio]
+        found.append(
+            Summary(
+                tool,
+                optimize_ms=(_mean([row.optimize_s for row in own]) or 0) * 1e3,
+                optimize_ratio=_mean(ratios),
+                worst_ratio=min(ratios, default=None),
+                small_ratio=_mean([row.optimize_ratio for row in own if row.nodes_before < SMALL]),
+                process_ms=(_mean([row.process_s for row in own]) or 0) * 1e3,
+                process_ratio=_mean([row.process_ratio for row in own]),
+                peak_mb=statistics.median(row.peak_mb for row in own),
+                nodes_ratio=_mean([row.nodes / max(row.nodes_before, 1) for row in own]),
+                off_ratio=_mean([row.off_ratio for row in own]),
+                on_ratio=_mean([row.on_ratio for row in own]),
+                done=len(own),
+                right=sum(row.status in ("exact", "close") for row in own),
+            )
+        )
+    return found
+
+
+def _mean(numbers: Sequence[float | None]) -> float | None:
+    known = [number for number in numbers if number]
+    return statistics.geometric_mean(known) if known else None
+
+
+def _picture(summaries: Sequence[Summary], models: int, level: int) -> str:
+    ordered = sorted(summaries, key=lambda summary: summary.optimize_ms)
+    bars = [
+        Bar(
+            summary.tool,
+            summary.optimize_ms,
+            f"{summary.optimize_ms:,.0f} ms, {summary.right} of {summary.done} right",
+            summary.tool.startswith("tiered"),
+        )
+        for summary in ordered
+    ]
+    note = f"geometric mean over the {models} models, tiered at -O{level}; shorter is faster"
+    return picture("Optimising a model, file to file", note, bars)
 
 
 def _count_nodes(path: Path) -> int:
@@ -208,21 +364,24 @@ def _count_nodes(path: Path) -> int:
     return sum(node.op_type != "Constant" for graph in graphs for node in graph.nodes)
 
 
-def _show(rows: Sequence[Row], before: dict[str, int], level: int, runs: int) -> None:
+def _show(rows: Sequence[Row], level: int, runs: int) -> None:
+    before = {row.model: row.nodes_before for row in rows}
     for model, nodes in before.items():
         title = f"{model}, {nodes:,} nodes: tiered at -O{level}; medians of {runs}"
         table = Table("tool", "version", title=title, title_justify="left", min_width=len(title))
-        for column in ("optimise", "ratio", "process", "ratio", "peak", "nodes"):
+        for column in ("optimise", "ratio", "process", "ratio", "peak", "nodes", "off", "on"):
             table.add_column(column, justify="right", no_wrap=True)
+        table.add_column("result")
         for row in rows:
             if row.model == model:
                 table.add_row(row.tool, _version(row.tool), *_cells(row))
         _console.print(table)
+    _console.print("A ratio is the tool's time to tiered's, above 1 where tiered is faster.")
 
 
 def _cells(row: Row) -> list[str]:
     if row.error:
-        return ["failed", "", "", "", "", row.error]
+        return ["failed", "", "", "", "", "", "", "", row.error]
     return [
         f"{row.optimize_s * 1e3:,.0f} ms",
         _times(row.optimize_ratio),
@@ -230,12 +389,41 @@ def _cells(row: Row) -> list[str]:
         _times(row.process_ratio),
         f"{row.peak_mb:,.0f} MB",
         f"{row.nodes:,}",
+        _times(row.off_ratio),
+        _times(row.on_ratio),
+        row.status,
     ]
+
+
+def _show_summary(summaries: Sequence[Summary]) -> None:
+    title = f"All models; small: fewer than {SMALL} nodes; off, on: latency to the original's"
+    table = Table("tool", title=title, title_justify="left")
+    for column in (
+        "optimise", "ratio", "worst", "small", "process", "ratio", "peak", "nodes", "off", "on",
+        "right",
+    ):  # fmt: skip
+        table.add_column(column, justify="right", no_wrap=True)
+    for summary in summaries:
+        table.add_row(
+            summary.tool,
+            f"{summary.optimize_ms:,.0f} ms",
+            _times(summary.optimize_ratio),
+            _times(summary.worst_ratio),
+            _times(summary.small_ratio),
+            f"{summary.process_ms:,.0f} ms",
+            _times(summary.process_ratio),
+            f"{summary.peak_mb:,.0f} MB",
+            _times(summary.nodes_ratio),
+            _times(summary.off_ratio),
+            _times(summary.on_ratio),
+            f"{summary.right} of {summary.done}",
+        )
+    _console.print(table)
 
 
 def _version(tool: str) -> str:
     try:
-        return importlib.metadata.version(tool)
+        return importlib.metadata.version(TOOLS[tool].package)
     except importlib.metadata.PackageNotFoundError:
         return ""  # run from a checkout
 

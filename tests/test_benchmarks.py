@@ -6,8 +6,9 @@ from pathlib import Path
 import onnx
 import pytest
 
-from benchmarks import context, rewrite, verify, view
-from benchmarks.peers import Measurement, _summary, main
+from benchmarks import context, growth, profile, rewrite, verify, view
+from benchmarks.judge import judge
+from benchmarks.peers import Measurement, Row, _summary, main, summarise
 from tiered import Model
 
 
@@ -25,13 +26,40 @@ def test_tiered_alone_is_measured_where_no_peer_is_wanted(
     text = "agraph (float[2] x) => (float[2] y) { h = Identity(x)  y = Relu(h) }"
     header = '<ir_version: 8, opset_import: ["" : 17]>'
     onnx.save(onnx.parser.parse_model(f"{header} {text}"), tmp_path / "small.onnx")
-    main(models=tmp_path, peers="", runs=1, json_out=tmp_path / "rows.json")
-    (row,) = json.loads((tmp_path / "rows.json").read_text())
+    json_out, svg = tmp_path / "rows.json", tmp_path / "picture.svg"
+    main(models=tmp_path, peers="", runs=1, latency=0.0, json_out=json_out, svg=svg)
+    written = json.loads((tmp_path / "rows.json").read_text())
+    (row,), (summary,) = written["rows"], written["summary"]
     assert (row["tool"], row["error"], row["nodes"]) == ("tiered", "", 1)
     assert row["optimize_ratio"] == 1.0
     assert 0 < row["optimize_s"] < row["process_s"]
     assert row["peak_mb"] > 10
+    assert (row["nodes_before"], row["status"]) == (2, "exact")
+    assert (summary["done"], summary["right"], summary["nodes_ratio"]) == (1, 1, 0.5)
+    assert "tiered" in (tmp_path / "picture.svg").read_text()
     assert "small, 2 nodes" in capsys.readouterr().out
+
+
+def test_a_summary_takes_geometric_means_over_the_models_of_a_tool() -> None:
+    rows = [
+        Row("a", "peer", 0.1, 2.0, nodes=1, nodes_before=4, status="exact"),
+        Row("b", "peer", 0.4, 8.0, nodes=999, nodes_before=999),
+        Row("c", "peer", error="exit code 1"),
+    ]
+    (summary,) = summarise(rows)
+    assert (summary.optimize_ratio, summary.worst_ratio, summary.small_ratio) == (4.0, 2.0, 2.0)
+    assert (summary.done, summary.right) == (2, 1)
+
+
+def test_a_result_that_differs_is_wrong_and_one_that_does_not_load_is_invalid(
+    tmp_path: Path,
+) -> None:
+    header = '<ir_version: 8, opset_import: ["" : 17]> agraph (float[2] x) => (float[2] y) '
+    for name, code in (("a", "y = Relu(x)"), ("b", "y = Neg(x)"), ("c", "y = Nothing(x)")):
+        onnx.save(onnx.parser.parse_model(f"{header} {{ {code} }}"), tmp_path / f"{name}.onnx")
+    a, b, c = (tmp_path / f"{name}.onnx" for name in "abc")
+    verdicts = judge(a, [a, b, c], 0.0)
+    assert [said.status for said in verdicts.values()] == ["exact", "wrong", "invalid"]
 
 
 def test_a_peer_that_nobody_knows_is_an_error() -> None:
@@ -94,3 +122,19 @@ def test_what_verifying_costs_is_measured_in_plain_runs(
     assert cost.plain > 0
     assert verify.Cost(3, 0.5, 2.0).ratio == 1.0
     assert "small" in capsys.readouterr().out
+
+
+def test_the_profile_lists_passes_and_what_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    onnx.save(growth.stacked(40), tmp_path / "stacked.onnx")
+    profile.main(tmp_path / "stacked.onnx", level=3, runs=1, rows=100)
+    printed = capsys.readouterr().out
+    for what in ("stacked at -O3", "fold_constant", "(opening the view)"):
+        assert what in printed
+
+
+def test_growth_is_measured_on_a_valid_model(capsys: pytest.CaptureFixture[str]) -> None:
+    onnx.checker.check_model(growth.stacked(100), full_check=True)
+    assert growth.main(sizes=(40, 80), runs=1) >= 1.0
+    assert "µs a node" in capsys.readouterr().out

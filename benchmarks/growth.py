@@ -1,0 +1,101 @@
+"""Whether the time of a node depends on the size of the model: `python -m benchmarks.growth`.
+
+The model is a stack of equal blocks as an exporter writes them: attention-like products, a Reshape
+whose sizes are computed by nodes, Constants, and something to fold. Processor time of `optimize`,
+ModelProto to ModelProto; the fastest run counts. `--check` makes a growth of the time per node by
+more than `LIMIT` an error.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+import tiered
+
+SIZES = (1_000, 10_000, 50_000)
+LIMIT = 1.5
+_WIDTH = 4
+
+
+def stacked(nodes: int) -> onnx.ModelProto:
+    """Return a model of about so many nodes."""
+    protos: list[onnx.NodeProto] = []
+    weights: list[onnx.TensorProto] = []
+    last, block = "x", 0
+    while len(protos) < nodes:
+        made = list(_block(last, f"/layer.{block}"))
+        protos += made
+        weight = np.full((_WIDTH, _WIDTH), block + 1, np.float32)
+        weights.append(numpy_helper.from_array(weight, f"/layer.{block}/weight"))
+        last, block = made[-1].output[0], block + 1
+    x = helper.make_tensor_value_info("x", 1, ["batch", "sequence", _WIDTH])
+    y = helper.make_tensor_value_info(last, 1, ["batch", "sequence", _WIDTH])
+    graph = helper.make_graph(protos, "stacked", [x], [y], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def _block(source: str, name: str) -> Iterator[onnx.NodeProto]:
+    def node(op_type: str, *inputs: str, **attributes: Any) -> onnx.NodeProto:
+        counted[0] += 1
+        label = f"{name}/{op_type}_{counted[0]}"
+        return helper.make_node(op_type, inputs, [f"{label}_output"], label, **attributes)
+
+    def constant(numbers: object, dtype: type) -> onnx.NodeProto:
+        return node("Constant", value=numpy_helper.from_array(np.array(numbers, dtype)))
+
+    counted = [0]
+    product = node("MatMul", source, f"{name}/weight")
+    first, second = constant(0, np.int64), constant(1, np.int64)
+    shape = node("Shape", product.output[0])
+    rows = node("Gather", shape.output[0], first.output[0])
+    columns = node("Gather", shape.output[0], second.output[0])
+    axes = constant([0], np.int64)
+    parts = [node("Unsqueeze", part.output[0], axes.output[0]) for part in (rows, columns)]
+    width = constant([_WIDTH], np.int64)
+    sizes = node("Concat", parts[0].output[0], parts[1].output[0], width.output[0], axis=0)
+    shaped = node("Reshape", product.output[0], sizes.output[0])
+    half, double = constant(0.5, np.float32), constant(2.0, np.float32)
+    scale = node("Mul", half.output[0], double.output[0])
+    scaled = node("Mul", shaped.output[0], scale.output[0])
+    soft = node("Softmax", scaled.output[0], axis=-1)
+    total = node("Add", soft.output[0], source)
+    yield from (product, first, second, shape, rows, columns, axes, *parts, width, sizes, shaped)
+    yield from (half, double, scale, scaled, soft, total)
+
+
+def seconds_per_node(nodes: int, runs: int, level: int) -> float:
+    """Return the processor time of the fastest run, by node of the model before it."""
+    model = stacked(nodes)
+    taken = []
+    for _ in range(runs):
+        start = time.process_time()
+        tiered.optimize(model, opt_level=level)
+        taken.append(time.process_time() - start)
+    return min(taken) / len(model.graph.node)
+
+
+def main(sizes: Sequence[int] = SIZES, runs: int = 3, level: int = 3) -> float:
+    """Print the time per node at each size; return the largest over the smallest."""
+    seconds_per_node(200, 1, level)  # loads code and fills caches
+    found = {size: seconds_per_node(size, runs, level) for size in sizes}
+    for size, seconds in found.items():
+        print(f"{size:>7,} nodes: {seconds * 1e6:7.1f} µs a node")
+    growth = max(found.values()) / min(found.values())
+    print(f"largest over smallest: {growth:.2f} (limit {LIMIT})")
+    return growth
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--level", type=int, default=3)
+    parser.add_argument("--check", action="store_true")
+    given = parser.parse_args()
+    if main(SIZES, given.runs, given.level) > LIMIT and given.check:
+        sys.exit(f"the time per node grows by more than {LIMIT}")
