@@ -12,6 +12,7 @@ from tiered.errors import ModelError
 from tiered.graph import links
 from tiered.graph.journal import Edit
 from tiered.graph.names import check_free
+from tiered.graph.partial import forget_elements_below
 from tiered.graph.symbols import COMPOSED, INVENTED
 from tiered.graph.types import TensorType, ValueType, read_type, tensor_type, write_type
 from tiered.graph.value import NOT_INFERRED, Value
@@ -59,6 +60,11 @@ def write_graph_inputs(graph: Graph, inputs: list[Value], infos: list[onnx.Value
         value.input_of = None
         if value._tensor is None:
             graph._leave(value)
+    for value in (*graph._inputs, *inputs):
+        if value._tensor is not None:
+            # Callers may feed it now, or no more.
+            value._elements = NOT_INFERRED
+            forget_elements_below(value)
     graph._inputs, graph._input_infos = inputs, infos
     for value in inputs:
         value.input_of = graph

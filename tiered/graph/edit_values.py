@@ -11,6 +11,7 @@ from tiered.graph import links
 from tiered.graph.edit_nodes import check_move
 from tiered.graph.journal import Edit
 from tiered.graph.names import check_free
+from tiered.graph.partial import forget_elements_below
 from tiered.graph.tensor import Tensor
 from tiered.graph.types import ValueType
 from tiered.graph.value import NOT_INFERRED, NotInferred, Value
@@ -127,7 +128,8 @@ def write_tensor(graph: Graph, value: Value, tensor: Tensor | None) -> None:
         graph._constants.pop(value.id, None)
     else:
         graph._constants[value.id] = value
-    value._type = NOT_INFERRED
+    value._type = value._elements = NOT_INFERRED
+    forget_elements_below(value)
 
 
 def move_constant(graph: Graph, value: Value, target: Graph) -> None:

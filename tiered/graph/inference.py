@@ -80,7 +80,10 @@ def infer_node(node: Node, *, invent: bool = False) -> None:
         invent: give dims that nothing is known of a name.
     """
     outputs = node._outputs
-    if not any(output is not None and output._type is NOT_INFERRED for output in outputs):
+    for output in outputs:
+        if output is not None and output._type is NOT_INFERRED:
+            break
+    else:
         return
     found = infer_outputs(node)
     dims = node.owner.model.dims

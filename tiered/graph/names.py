@@ -51,6 +51,8 @@ class Names:
             self._taken[name] = count
             return
         del self._taken[name]
+        if not name[-1:].isdecimal():
+            return
         base, _, suffix = name.rpartition("_")
         if suffix.isdecimal() and int(suffix) < self._next.get(base, 0):
             self._next[base] = int(suffix)

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tiered.graph import symbols
+from tiered.graph.forms import operands_of
 from tiered.graph.symbols import Element, Poly, Size
 from tiered.graph.types import DataType
-from tiered.graph.value import NotInferred
+from tiered.graph.value import NOT_INFERRED, NotInferred
 
 if TYPE_CHECKING:
     from tiered.graph.node import Node
@@ -31,7 +32,7 @@ LARGEST: Final = 256
 ELEMENT_DTYPES: Final = frozenset({DataType.BOOL, DataType.INT32, DataType.INT64})
 """The dtypes whose elements are looked into."""
 
-_RANGES = {
+_RANGES: Final[dict[int | None, tuple[int, int]]] = {
     DataType.INT64: (-(1 << 63), (1 << 63) - 1),
     DataType.INT32: (-(1 << 31), (1 << 31) - 1),
     DataType.BOOL: (0, 1),
@@ -52,6 +53,18 @@ def known_elements(value: Value) -> Elements | None:
     if elements is None or any(element is None for element in elements.flat):
         return None
     return elements
+
+
+def forget_elements_below(value: Value) -> None:
+    """Forget the elements that were computed from a value of which more is known now."""
+    pending = [value]
+    while pending:
+        for reader in pending.pop()._users.values():
+            for output in reader._outputs:
+                if output is not None and output._elements is not NOT_INFERRED:
+                    if output._elements is not None or output.dtype in ELEMENT_DTYPES:
+                        pending.append(output)
+                    output._elements = NOT_INFERRED
 
 
 def _evaluate(value: Value) -> None:
@@ -86,10 +99,12 @@ def _constant(value: Value) -> Elements | None:
 
 
 def _apply(node: Node) -> None:
+    is_small = not node.has_references
     for output in node._outputs:
         if output is not None:
             output._elements = None
-    if node.has_references or any(_is_too_large(output) for output in node._outputs if output):
+            is_small = is_small and not _is_too_large(output)
+    if not is_small:
         return
     try:
         result = _RULES[node.op_type](node)
@@ -100,7 +115,7 @@ def _apply(node: Node) -> None:
     for output, elements in zip(node._outputs, results, strict=False):
         if output is None or elements is None or elements.size > LARGEST:
             continue
-        limits = _RANGES.get(DataType(output.dtype or 0)) if output.dtype in _RANGES else None
+        limits = _RANGES.get(output.dtype)
         if limits is not None:
             output._elements = _clamped(elements, limits)
 
@@ -113,7 +128,10 @@ def _is_too_large(value: Value) -> bool:
 def _clamped(elements: Elements, limits: tuple[int, int]) -> Elements:
     """Forget elements that the dtype cannot hold: they wrap at run time."""
     low, high = limits
-    if all(not isinstance(element, int) or low <= element <= high for element in elements.flat):
+    for element in elements.ravel().tolist():
+        if isinstance(element, int) and not low <= element <= high:
+            break
+    else:
         return elements
     return _each(
         lambda element: None
@@ -136,7 +154,7 @@ def _each(function: Callable[..., Element], *operands: Elements) -> Elements:
 
 def _read(node: Node, index: int) -> Elements | None:
     """Return the elements of an operand in the newest form; unknown ones as None, where sized."""
-    operands = node.operands
+    operands = operands_of(node)
     value = operands[index] if index < len(operands) else None
     if value is None:
         return None
@@ -198,10 +216,12 @@ def _size(node: Node) -> Elements | None:
 
 
 def _gather(node: Node) -> Elements:
-    data, indices = _read(node, 0), node.operands[1]
+    data, indices = _read(node, 0), node._inputs[1]
     where = None if indices is None else elements_of(indices)
     if data is None or where is None or any(not isinstance(at, int) for at in where.flat):
         raise ValueError("the indices are not known")
+    if data.ndim == 1 and where.ndim == 0:
+        return _scalar(data[where.item()])
     return np.asarray(np.take(data, where.astype(np.int64), axis=node.attr("axis", 0)), object)
 
 

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tiered.graph.partial import ELEMENT_DTYPES
+from tiered.graph.partial import forget_elements_below
 from tiered.graph.symbols import INVENTED
 from tiered.graph.types import Dim, Shape, TensorType, ValueType, tensor_type
 from tiered.graph.value import NOT_INFERRED, Value
@@ -57,7 +57,7 @@ class Refiner:
             if not node.is_live:
                 continue
             for value in self._refine(node, inferred=inferred):
-                self._forget_below(value)
+                forget_elements_below(value)
                 queue.extend(value._users.values())
             if not queue and self.model.dims.has_news:
                 queue.extend(self._resolve())
@@ -121,7 +121,7 @@ class Refiner:
         for graph in self.model.graphs():
             for value in graph._values.values():
                 if self._resolve_value(value):
-                    self._forget_below(value)
+                    forget_elements_below(value)
                     readers.update(dict.fromkeys(value._users.values()))
         return sorted(readers, key=lambda node: node.id)
 
@@ -135,18 +135,6 @@ class Refiner:
             return False
         self.state(value, tensor_type(value_type.dtype, shape))
         return True
-
-    @staticmethod
-    def _forget_below(value: Value) -> None:
-        """Forget the elements that were computed from a type that is more exact now."""
-        pending = [value]
-        while pending:
-            for reader in pending.pop()._users.values():
-                for output in reader._outputs:
-                    if output is not None and output._elements is not NOT_INFERRED:
-                        if output._elements is not None or output.dtype in ELEMENT_DTYPES:
-                            pending.append(output)
-                        output._elements = NOT_INFERRED
 
 
 def is_vague(kind: object, passed_on: Container[Dim] = ()) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tiered.graph import symbols
+from tiered.graph.forms import operands_of
 from tiered.graph.partial import elements_of
 from tiered.graph.symbols import Size
 from tiered.graph.types import Shape
@@ -42,7 +43,7 @@ def _elements(node: Node, index: int) -> list[Size | None]:
     Raises:
         ValueError: not even their number is known.
     """
-    operands = node.operands
+    operands = operands_of(node)
     value = operands[index] if index < len(operands) else None
     elements = None if value is None else elements_of(value)
     if elements is not None:
@@ -54,10 +55,16 @@ def _elements(node: Node, index: int) -> list[Size | None]:
 
 
 def _product(sizes: Sequence[Size | None]) -> Size | None:
-    total: Size = 1
+    number, others = 1, list[Size]()
     for size in sizes:
         if size is None:
             return None
+        if isinstance(size, int):
+            number *= size
+        else:
+            others.append(size)
+    total: Size = number
+    for size in others:
         total = symbols.multiply(total, size)
     return total
 

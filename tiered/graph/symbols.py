@@ -78,8 +78,12 @@ def add(a: Size, b: Size) -> Size:
 
 
 def multiply(a: Size, b: Size) -> Size:
-    if isinstance(a, int) and isinstance(b, int):
-        return a * b
+    if isinstance(a, int):
+        if isinstance(b, int):
+            return a * b
+        return Poly(tuple([(names, a * x) for names, x in b.terms])) if a else 0
+    if isinstance(b, int):
+        return multiply(b, a)
     terms: dict[Monomial, int] = {}
     for left, x in _terms(a).items():
         for right, y in _terms(b).items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -216,7 +216,9 @@ class Value:
     @property
     def shape(self) -> Shape | None:
         """Return the dims (int, symbol, or None each), None for an unknown rank."""
-        value_type = self.type
+        value_type = self._type
+        if isinstance(value_type, NotInferred):
+            value_type = self.type
         return value_type.shape if isinstance(value_type, TensorType) else None
 
     @property
@@ -246,8 +248,10 @@ class Value:
         shape = self.shape
         if shape is None:
             return None
-        sizes = tuple(dim for dim in shape if isinstance(dim, int))
-        return sizes if len(sizes) == len(shape) else None
+        for dim in shape:
+            if not isinstance(dim, int):
+                return None
+        return cast("tuple[int, ...]", shape)
 
     @property
     def is_scalar(self) -> bool:

@@ -30,35 +30,48 @@ def trace_folding(graph: Graph, ctx: PassContext) -> None:
 
 
 def _visit(graph: Graph, known: Known) -> None:
+    # Readers first: what only a constant reads need not become one.
+    for node in reversed(graph.topological_order()):
+        if node.graph is graph:
+            for value in _traced(node):
+                _fold_value(graph, node, value)
     for node in graph.topological_order():
         for body in node.bodies:
             _visit(body, ChainMap({}, known))
-        if node.op_type in _KEPT or node.domain:
-            continue
-        if node.op_type in ("Expand", "Reshape"):
+        if node.op_type in ("Expand", "Reshape") and not node.domain:
             _fold_sizes(graph, node)
-        for value in node.outputs:
-            if value is not None and value.dtype in _TRACED:
-                _fold_value(graph, node, value, known)
+        for value in _traced(node):
+            _share_value(graph, node, value, known)
 
 
-def _fold_value(graph: Graph, node: Node, value: Value, known: Known) -> None:
+def _traced(node: Node) -> list[Value]:
+    """Return the results of a node that shapes may determine."""
+    if node.op_type in _KEPT or node.domain:
+        return []
+    return [value for value in node.outputs if value is not None and value.dtype in _TRACED]
+
+
+def _fold_value(graph: Graph, node: Node, value: Value) -> None:
     elements = value.elements
     if elements is None or value.pins or not value.is_used:
         return
-    flat = tuple(elements.flat)
-    if any(element is None for element in flat):
+    if not all(isinstance(element, int) for element in elements.ravel().tolist()):
+        return
+    if value.is_graph_output and node.op_type == "Identity":
+        # It bears the name of the output already.
         return
     assert value.dtype is not None
-    if all(isinstance(element, int) for element in flat):
-        if value.is_graph_output and node.op_type == "Identity":
-            # It bears the name of the output already.
-            return
-        array = elements.astype(DataType(value.dtype).numpy)
-        with graph.rewrite("a tensor whose elements are all known => a constant", node):
-            graph.become_constant(value, Tensor.of(array))
+    array = elements.astype(DataType(value.dtype).numpy)
+    with graph.rewrite("a tensor whose elements are all known => a constant", node):
+        graph.become_constant(value, Tensor.of(array))
+
+
+def _share_value(graph: Graph, node: Node, value: Value, known: Known) -> None:
+    elements = value.elements
+    if elements is None or value.pins or not value.is_used or value.is_graph_output:
         return
-    if value.is_graph_output:
+    flat = tuple(elements.ravel().tolist())
+    if None in flat or all(isinstance(element, int) for element in flat):
         return
     key = (value.dtype, elements.shape, flat)
     first = known.get(key)
