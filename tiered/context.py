@@ -154,6 +154,11 @@ class PassContext:
         return _backend(None) if backend is None else backend
 
     @property
+    def names_backend(self) -> bool:
+        """Whether a backend is named here, so that it may be another than the default one."""
+        return self._inherited("_backend") is not None
+
+    @property
     def rewrite_limit(self) -> int | None:
         """The number of the last rewrite that is let through, None for all."""
         limit: int | None = self._inherited("_rewrite_limit")

@@ -90,7 +90,9 @@ class Execution:
         self._following: list[str] = []
         settings = tuple(sorted((key, repr(value)) for key, value in ctx.config_set.items()))
         self._checks_view = ctx.config["debug.check_view"]
-        self._settings = (ctx.opt_level, ctx.backend.digest, settings)
+        # The default backend is always the same, and takes longer to read than many a pass to run.
+        backend = ctx.backend.digest if ctx.names_backend else ""
+        self._settings = (ctx.opt_level, backend, settings)
 
     def execute(self, pass_: Pass, place: Place) -> tuple[str, ...]:
         """Run a pass if the context says so; return the names of the passes that changed something.

@@ -20,13 +20,13 @@ from tiered.passes import Pass
 from tiered.passes.execution import execute
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.default import default_pipeline
-from tiered.pipeline.result import OptimizeResult, Statistics
 from tiered.pipeline.sequential import Sequential
 from tiered.pipeline.text import parse_pipeline
 from tiered.verify.samples import Source
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
+    from tiered.pipeline.result import OptimizeResult
     from tiered.verify.instrument import How, Verify
 
 Path = str | os.PathLike[str]
@@ -94,6 +94,8 @@ def optimize_model(
 
     A `Model` is edited in place; for the rest see `optimize`.
     """
+    from tiered.pipeline.result import OptimizeResult, Statistics
+
     with _paused_gc():
         view = model if isinstance(model, Model) else _view(model)
         before = Statistics.of(view)

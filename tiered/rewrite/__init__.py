@@ -1,4 +1,9 @@
-"""Rewriting: the pattern language, the matcher and the driver."""
+"""Rewriting: the pattern language, the matcher and the driver; search loads on first use."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from tiered.rewrite.driver import Rule, apply_rule
 from tiered.rewrite.language import Operator, chain, const, op, opt, rest, var
@@ -6,14 +11,16 @@ from tiered.rewrite.matcher import Match, compile_pattern, find_matches, match_n
 from tiered.rewrite.parallel import join_branches, join_matmuls, only_reader, parallel_branches
 from tiered.rewrite.pattern import COMMUTATIVE, Pattern, PatternError, variables
 from tiered.rewrite.scaling import Scale, push_scale_back, push_scale_on, scaling_of
-from tiered.rewrite.search import opset_matching, path_matching, pattern_matching
 from tiered.rewrite.skip import Skip
-from tiered.rewrite.subgraph import (
-    ReplacedPattern,
-    SubgraphMatch,
-    SubgraphMatcher,
-    replace_pattern,
-)
+
+if TYPE_CHECKING:
+    from tiered.rewrite.search import opset_matching, path_matching, pattern_matching
+    from tiered.rewrite.subgraph import (
+        ReplacedPattern,
+        SubgraphMatch,
+        SubgraphMatcher,
+        replace_pattern,
+    )
 
 __all__ = [
     "COMMUTATIVE",
@@ -50,3 +57,21 @@ __all__ = [
     "var",
     "variables",
 ]
+
+_LATER = {
+    "opset_matching": "search",
+    "path_matching": "search",
+    "pattern_matching": "search",
+    "ReplacedPattern": "subgraph",
+    "SubgraphMatch": "subgraph",
+    "SubgraphMatcher": "subgraph",
+    "replace_pattern": "subgraph",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+    globals()[name] = value
+    return value
