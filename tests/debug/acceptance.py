@@ -169,7 +169,7 @@ def _false_alarms(path: Path, levels: list[int], seeds: int) -> Iterator[Blame]:
             for session in (shared_worker().open(path),)
             for seed in range(seeds)
         ]
-        judge = OutputJudge(path, feeds=feeds)
+        judge = OutputJudge(path, feeds)
     except TieredError as error:
         print(f"{path.name}: {error}", file=sys.stderr)
         return

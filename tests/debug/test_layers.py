@@ -74,7 +74,7 @@ def test_a_layer_that_does_not_run_is_wrong() -> None:
     bad = chain(2)
     bad.graph.node[0].domain = "nowhere"
     with pytest.raises(RuntimeFailure, match="first model"):
-        layer_precision_compare(bad, chain(2), feeds={"v0": np.zeros(4, np.float32)})
+        layer_precision_compare(bad, chain(2), inputs=[{"v0": np.zeros(4, np.float32)}])
 
 
 def test_the_picture_shows_the_first_wrong_layer() -> None:

@@ -31,7 +31,7 @@ def test_each_output_is_measured() -> None:
 
 def test_feeds_may_be_given() -> None:
     feeds = [{"x": np.array([[np.nan, 1, 2, 3]], np.float32)}]
-    found = compare_models(parse(RIGHT), parse(WRONG), feeds=feeds)
+    found = compare_models(parse(RIGHT), parse(WRONG), inputs=feeds)
     row = found.trials[0].rows[0]
     assert row.nans == (1, 1)
     assert row.difference.nan_mismatch == 0
@@ -42,7 +42,7 @@ def test_nans_that_moved_are_counted() -> None:
     root = "(float[4] x) => (float[4] y) { y = Sqrt(x) }"
     clean = "(float[4] x) => (float[4] y) { a = Abs(x)  y = Sqrt(a) }"
     feeds = [{"x": np.array([-1, 1, -2, 4], np.float32)}]
-    row = compare_models(parse(root), parse(clean), feeds=feeds).trials[0].rows[0]
+    row = compare_models(parse(root), parse(clean), inputs=feeds).trials[0].rows[0]
     assert row.nans == (2, 0)
     assert row.difference.nan_mismatch == 2
 

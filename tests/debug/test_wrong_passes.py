@@ -16,7 +16,7 @@ each_wrong_pass = pytest.mark.parametrize("case", WRONG, ids=lambda case: str(ca
 
 
 def judge_of(case: Wrong) -> OutputJudge:
-    return OutputJudge(parse(case.model), feeds=[case.feeds] if case.feeds else ())
+    return OutputJudge(parse(case.model), inputs=[case.feeds] if case.feeds else ())
 
 
 @each_wrong_pass

@@ -37,6 +37,8 @@ class BisectOptions:
     """As for `tiered optimize`."""
     numerics: Annotated[NumericClass | None, Parameter(show_default=False)] = None
     """What is allowed of the outputs, instead of what the passes promise."""
+    inputs: Names = ()
+    """What to run on: x.npy, feeds.npz or a folder; what is missing is made. Repeatable."""
     seed: int = 0
     """Of the inputs that are made."""
     check: str | None = None
@@ -102,7 +104,7 @@ def _judge(source: str, options: BisectOptions) -> Judge:
     if options.check is not None:
         return CommandJudge(options.check)
     numerics = None if options.numerics is None else Numerics(options.numerics)
-    return OutputJudge(source, seed=options.seed, numerics=numerics)
+    return OutputJudge(source, options.inputs, options.seed, numerics)
 
 
 def _say(text: str) -> None:

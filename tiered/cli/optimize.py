@@ -92,7 +92,9 @@ def _reproduced(source: str, options: OptimizeOptions, watch: WatchOptions, fold
     settings = _settings(options, watch)
     settings.pop("rewrite_limit")
     try:
-        blame = write_reproducer(source, folder, passes=options.passes, **settings)
+        blame = write_reproducer(
+            source, folder, passes=options.passes, inputs=options.inputs, **settings
+        )
     except TieredError as late:
         return f"no reproducer: {late}"
     if blame is None:

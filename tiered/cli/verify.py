@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from tiered.cli.files import check_input
-from tiered.cli.options import Flag
+from tiered.cli.options import Flag, Names
 from tiered.cli.record import finite
 from tiered.cli.tables import Number, print_table
 from tiered.cli.terminal import Progress, print_json, printable, results
@@ -48,6 +48,8 @@ class CompareOptions:
     """Absolute tolerance, in units of the output's largest element if that is above 1."""
     min_cosine: Annotated[float | None, Parameter(show_default=False)] = None
     """Judge float outputs by their cosine (approximate and lossy only)."""
+    inputs: Names = ()
+    """What to run on: x.npy, feeds.npz or a folder; what is missing is made. Repeatable."""
     seed: int = 0
     """Of the inputs that are made."""
     layers: Annotated[bool, Flag] = False
@@ -75,7 +77,8 @@ def run_verify(first: str, second: str, options: CompareOptions, *, as_json: boo
         found = compare_models(
             first,
             second,
-            seed=options.seed,
+            inputs=options.inputs,
+        seed=options.seed,
             numerics=options.numerics,
             rtol=options.rtol,
             atol=options.atol,
@@ -104,6 +107,7 @@ def _layers(first: str, second: str, options: CompareOptions) -> LayerComparison
     return layer_precision_compare(
         first,
         second,
+        inputs=options.inputs,
         seed=options.seed,
         numerics=options.numerics,
         rtol=options.rtol,

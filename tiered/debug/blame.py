@@ -25,6 +25,7 @@ from tiered.errors import ModelError, TieredError
 from tiered.graph import Model, RewriteRecord
 from tiered.registry import PassInfo
 from tiered.runtime.numerics import Numerics
+from tiered.verify.samples import Source
 
 Kind = Literal["outputs", "view", "error"]
 Say = Callable[[str], object]
@@ -87,6 +88,7 @@ def bisect(
     *,
     passes: Any = None,
     judge: Judge | None = None,
+    inputs: Sequence[Source] = (),
     seed: int = 0,
     numerics: Numerics | None = None,
     interactions: bool = False,
@@ -100,7 +102,7 @@ def bisect(
         source: the model: a file, or a proto.
         passes: as for `tiered.optimize`; the default pipeline if None.
         judge: what says whether a model is right; by default its outputs, on inputs made for it.
-        seed, numerics: of the default judge.
+        inputs, seed, numerics: of the default judge.
         interactions: find also the fewest other rewrites without which it would not be wrong.
         resume: a file that keeps each verdict, so that an interrupted search goes on.
         say: told what is found, step by step.
@@ -112,7 +114,7 @@ def bisect(
         ModelError: a file cannot be read or written.
     """
     subject = Subject(source, passes, settings)
-    judge = judge or OutputJudge(source, seed=seed, numerics=numerics)
+    judge = judge or OutputJudge(source, inputs, seed, numerics)
     search = Bisection(subject, judge, Memory.of(resume, subject, judge), say or _nobody)
     return search.blame(interactions=interactions)
 

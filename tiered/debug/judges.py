@@ -6,23 +6,21 @@ import os
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import onnx
 
-from tiered.debug.runs import ModelLike, opened
+from tiered.debug.runs import ModelLike, opened, samples_of
 from tiered.errors import TieredError, UsageError
 from tiered.graph import Model
 from tiered.registry import PassInfo
 from tiered.runtime.compare import compare
-from tiered.runtime.inputs import Inputs, feasible_inputs
+from tiered.runtime.inputs import Inputs
 from tiered.runtime.numerics import Numerics, Promise, loosest
 from tiered.runtime.session import Runner
-from tiered.verify.samples import BINDINGS
-
-Feeds = Mapping[str, Any]
+from tiered.verify.samples import Source
 
 
 class Judge(Protocol):
@@ -44,7 +42,7 @@ class OutputJudge:
 
     Args:
         source: the original.
-        feeds: inputs, one for each sample; made for the original if there are none.
+        inputs: files or arrays; made for the original if there are none.
         seed: of inputs that are made.
         numerics: what is allowed, instead of what the passes promise.
         folder: where the external data of a proto is.
@@ -55,7 +53,7 @@ class OutputJudge:
     """
 
     source: ModelLike
-    feeds: Sequence[Feeds] = ()
+    inputs: Sequence[Source] = ()
     seed: int = 0
     numerics: Numerics | None = None
     folder: str = ""
@@ -68,18 +66,7 @@ class OutputJudge:
 
     def _take(self, session: Runner) -> None:
         """Choose the samples, and note what the original gives for each."""
-        if self.feeds:
-            given = (dict(feeds) for feeds in self.feeds)
-            self.samples = [Inputs(feeds, dict.fromkeys(feeds, "given")) for feeds in given]
-        else:
-            self.samples = []
-            for binding in range(BINDINGS):
-                made = feasible_inputs(
-                    self.source, session=session, seed=self.seed, binding=binding
-                )
-                self.samples.append(made)
-                if not made.dims:
-                    break
+        self.samples = samples_of(self.source, session, self.inputs, self.seed)
         self._expected = [session.run(sample.feeds) for sample in self.samples]
         again = session.run(self.samples[0].feeds)
         if not compare(self._expected[0], again).ok:
@@ -90,7 +77,8 @@ class OutputJudge:
 
     @property
     def name(self) -> str:
-        return f"outputs {self.numerics or 'as promised'}, seed {self.seed}"
+        given = f", inputs {[str(source) for source in self.inputs]}" if self.inputs else ""
+        return f"outputs {self.numerics or 'as promised'}, seed {self.seed}{given}"
 
     @property
     def sample(self) -> Inputs:

@@ -9,7 +9,7 @@ then those between the last that agrees and the first that does not, until that 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +18,13 @@ import onnx
 
 from tiered.debug.cut import Part, tapped
 from tiered.debug.models import OutputRow, describe_output
-from tiered.debug.runs import ModelLike, opened
+from tiered.debug.runs import ModelLike, opened, samples_of, skeleton_of
 from tiered.errors import RuntimeFailure
 from tiered.graph.provenance import ORIGINS
 from tiered.runtime.compare import OutputDifference, compare
 from tiered.runtime.dtypes import is_float
-from tiered.runtime.inputs import feasible_inputs
 from tiered.runtime.numerics import Numerics
+from tiered.verify.samples import Source
 
 SLICE = 8
 """How many tensors are looked at in one run."""
@@ -83,7 +83,7 @@ def layer_precision_compare(
     first: ModelLike,
     second: ModelLike,
     *,
-    feeds: Mapping[str, Any] | None = None,
+    inputs: Iterable[Source] = (),
     seed: int = 0,
     numerics: Numerics | str = Numerics.REASSOCIATING,
     rtol: float | None = None,
@@ -96,7 +96,7 @@ def layer_precision_compare(
     Args:
         first: the model that is right; a file or a proto.
         second: what was made of it.
-        feeds: inputs; made for the first model if there are none.
+        inputs: files or arrays, of which the first sample is used; made if there are none.
         seed: of inputs that are made.
         numerics, rtol, atol: what is allowed; see `tiered.runtime.compare`.
         every: look at all layers, slice by slice, instead of searching the first wrong one.
@@ -106,11 +106,10 @@ def layer_precision_compare(
         RuntimeFailure: the first model does not run.
         UsageError: a tolerance that the numeric class has not.
     """
-    protos = _read(first), _read(second)
+    protos = skeleton_of(first), skeleton_of(second)
     folders = _folder(first), _folder(second)
-    if feeds is None:
-        with opened(first) as session:
-            feeds = feasible_inputs(first, session=session, seed=seed).feeds
+    with opened(first) as session:
+        feeds = samples_of(first, session, inputs, seed)[0].feeds
     pairs = _pairs(*protos)
     promised = Numerics(numerics)
     scope = _Scope(pairs, protos, folders, feeds, (promised, rtol, atol))
@@ -185,12 +184,6 @@ def _spread(low: int, high: int, count: int) -> list[int]:
     count = min(count, inside)
     step = (inside + 1) / (count + 1)
     return sorted({min(high - 1, low + max(1, round(step * at))) for at in range(1, count + 1)})
-
-
-def _read(model: ModelLike) -> onnx.ModelProto:
-    if isinstance(model, onnx.ModelProto):
-        return model
-    return onnx.load(os.fspath(model), load_external_data=False)
 
 
 def _folder(model: ModelLike) -> str:

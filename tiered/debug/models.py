@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -10,18 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from tiered.debug.runs import ModelLike, opened
+from tiered.debug.runs import ModelLike, opened, samples_of
 from tiered.errors import RuntimeFailure, VerificationError
 from tiered.runtime.compare import Comparison, OutputDifference, compare
 from tiered.runtime.dtypes import is_float
-from tiered.runtime.inputs import Inputs, feasible_inputs
+from tiered.runtime.inputs import Inputs
 from tiered.runtime.numerics import Numerics
 from tiered.runtime.session import Runner
-
-Feeds = Mapping[str, Any]
-
-BINDINGS = (0, 1)
-"""The sets of sizes that symbolic dims are bound to."""
+from tiered.verify.samples import Source
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,7 @@ def compare_models(
     first: ModelLike,
     second: ModelLike,
     *,
-    feeds: Sequence[Feeds] = (),
+    inputs: Iterable[Source] = (),
     seed: int = 0,
     numerics: Numerics | str = Numerics.REASSOCIATING,
     rtol: float | None = None,
@@ -98,7 +94,7 @@ def compare_models(
     Args:
         first: the model that is right; a file, so that it finds its external data, or a proto.
         second: the model to compare with it.
-        feeds: the inputs of each trial; by default two sets that are made for the first model.
+        inputs: files, folders or arrays; by default two sets are made for the first model.
         seed: of the inputs that are made.
         numerics, rtol, atol, min_cosine: what is allowed; see `tiered.runtime.compare`.
 
@@ -112,8 +108,8 @@ def compare_models(
     )
     with opened(first) as original, _second(second) as other:
         trials = tuple(
-            _trial(original, other, inputs, allowed)
-            for inputs in _inputs(first, original, feeds, seed)
+            _trial(original, other, sample, allowed)
+            for sample in samples_of(first, original, inputs, seed)
         )
     return ModelComparison(trials, Numerics(numerics))
 
@@ -143,20 +139,6 @@ def _trial(
         for difference in allowed(expected, actual).outputs
     )
     return Trial(rows, inputs.dims, inputs.rules)
-
-
-def _inputs(
-    model: ModelLike, session: Runner, feeds: Sequence[Feeds], seed: int
-) -> Iterator[Inputs]:
-    """Yield the inputs of each trial: one where no dim can have another size."""
-    if feeds:
-        yield from (Inputs(dict(given), dict.fromkeys(given, "given")) for given in feeds)
-        return
-    for binding in BINDINGS:
-        inputs = feasible_inputs(model, session=session, seed=seed, binding=binding)
-        yield inputs
-        if not inputs.dims:
-            return
 
 
 def describe_output(difference: OutputDifference, expected: Any, actual: Any) -> OutputRow:

@@ -7,7 +7,7 @@ on that, because it looks further, the part grows step by step, up to the whole 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from tiered.debug.runs import ModelLike, Subject, opened
 from tiered.errors import TieredError
 from tiered.passes import Pass
 from tiered.pipeline.optimize import pipeline_of
+from tiered.verify.samples import Source
 
 STEPS = (0, 1, 2, 4, 8, 16)
 """How far from the rewrite, in nodes, the parts that are tried reach."""
@@ -195,6 +196,7 @@ def write_reproducer(
     folder: str | os.PathLike[str],
     *,
     passes: Any = None,
+    inputs: Sequence[Source] = (),
     seed: int = 0,
     **settings: Any,
 ) -> Blame | None:
@@ -204,12 +206,13 @@ def write_reproducer(
         source: the model.
         folder: of the bundle.
         passes, settings: what failed.
-        seed: of the inputs.
+        inputs: files or arrays on which it failed; made if there are none.
+        seed: of the inputs that are made.
 
     Returns:
         what is to blame; None, and no bundle, if nothing is wrong.
     """
-    judge = OutputJudge(source, seed=seed)
+    judge = OutputJudge(source, inputs, seed)
     blame = bisect(source, passes=passes, judge=judge, **settings)
     if blame is not None:
         reproduce(Subject(source, passes, settings), blame, judge.sample.feeds).save(folder)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,7 +25,10 @@ from tiered.passes.execution import execute
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.optimize import pipeline_of
 from tiered.registry import PassInfo
+from tiered.runtime.inputs import Inputs
+from tiered.runtime.session import Runner
 from tiered.runtime.worker import WorkerSession, shared_worker
+from tiered.verify.samples import Source, Wanted, read_samples, samples_for
 
 ModelLike = onnx.ModelProto | str | os.PathLike[str]
 
@@ -146,6 +149,27 @@ def opened(source: ModelLike, folder: str = "") -> Iterator[WorkerSession]:
         Model.from_proto(source, folder=folder).save(path)
         with worker.open(path) as session:
             yield session
+
+
+def skeleton_of(source: ModelLike) -> onnx.ModelProto:
+    """Return a model, of a file without its external data."""
+    if isinstance(source, onnx.ModelProto):
+        return source
+    return onnx.load(os.fspath(source), load_external_data=False)
+
+
+def samples_of(
+    source: ModelLike, session: Runner, given: Iterable[Source] = (), seed: int = 0
+) -> list[Inputs]:
+    """Return what a model is run on: what the user gave, else two sets that are made.
+
+    Raises:
+        UsageError: a file has no input to go to.
+        RuntimeFailure: no inputs were found that the model accepts.
+    """
+    wanted = Wanted(read_samples(given), seed=seed)
+    found = samples_for(skeleton_of(source), session, wanted)
+    return [sample.inputs for sample in found]
 
 
 def _is_external(proto: onnx.ModelProto) -> bool:
