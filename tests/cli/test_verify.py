@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
@@ -65,3 +66,14 @@ def test_layers_are_a_table_json_and_a_picture(
     assert said["layers"]["pairs"] == 1
     assert said["layers"]["first_wrong"] == said["layers"]["layers"][0]["place"]
     assert cli("verify", *files, "--svg", tmp_path / "none" / "x.svg").code == 1
+
+
+def test_inputs_may_be_given(cli: Cli, files: tuple[Path, Path], tmp_path: Path) -> None:
+    zeros = tmp_path / "x.npy"
+    np.save(zeros, np.zeros((1, 4), np.float32))
+    said = json.loads(cli("verify", *files, "--inputs", zeros, "--layers", "--json").out)
+    assert said["ok"], "0 * 0 is 0 * -0 within the tolerance"
+    assert said["trials"][0]["rules"] == {"x": "given"}
+    exact = ("--inputs", zeros, "--numerics", "exact")
+    assert cli("verify", *files, *exact).code == 3
+    assert cli("bisect", files[0], "--inputs", zeros, "-O3").code == 0

@@ -10,39 +10,34 @@ import copy
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.debug.wrong_passes import WRONG, Wrong
 from tiered import Model, Pass, PassContext, PassInfo, Sequential
 from tiered.debug import Blame, OutputJudge, Subject, bisect, load_bundle, replay, reproduce
 from tiered.errors import TieredError, VerificationError
 from tiered.runtime import feasible_inputs, shared_worker
+from tiered.verify import Verify
 
 
-class Verifying:
-    """An instrument that fails a pass after which the model is wrong."""
-
-    def __init__(self, judge: OutputJudge) -> None:
-        self._judge = judge
+class Types:
+    """An instrument that fails a pass after which a type contradicts the operands it comes from."""
 
     def run_after_pass(self, model: Model, info: PassInfo) -> None:
-        if info.kind == "pipeline":
-            return
         try:
             model.check_view(types=True)
         except AssertionError as error:
             raise VerificationError(str(error)) from error
-        if said := self._judge(model, [info]):
-            raise VerificationError(said)
 
 
-def is_taken_back(pass_: Pass, view: Model, judge: OutputJudge) -> bool:
-    """Tell whether a pass that fails verification leaves the model exactly as it was."""
+def is_taken_back(pass_: Pass, view: Model, inputs: Sequence[Mapping[str, Any]] = ()) -> bool:
+    """Tell whether a pass fails verification, and leaves the model exactly as it was."""
     before = _content(view)
     try:
-        with PassContext.isolated(instruments=[Verifying(judge)]):
+        with PassContext.isolated(instruments=[Types(), Verify(inputs=inputs)]):
             pass_(view)
     except TieredError:
         view.check_view()
@@ -99,7 +94,7 @@ def hold(case: Wrong, path: Path, judge: OutputJudge) -> Row | None:
         if not replay(bundle, case.pass_).fails:
             faults.append("the bundle does not show it")
         size = sum(file.stat().st_size for file in Path(folder).iterdir())
-    if not is_taken_back(case.pass_, Model.load(path), judge):
+    if not is_taken_back(case.pass_, Model.load(path), [judge.sample.feeds]):
         faults.append("not taken back")
     nodes = bundle.failure.nodes
     part = f"{nodes[0]} of {nodes[1]} nodes, {size / 1024:,.0f} KiB"

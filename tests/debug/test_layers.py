@@ -73,7 +73,7 @@ def test_a_layer_that_does_not_run_is_wrong() -> None:
     assert found.first_wrong.node == "n3"
     bad = chain(2)
     bad.graph.node[0].domain = "nowhere"
-    with pytest.raises(RuntimeFailure, match="first model"):
+    with pytest.raises(RuntimeFailure, match="nowhere"):
         layer_precision_compare(bad, chain(2), inputs=[{"v0": np.zeros(4, np.float32)}])
 
 

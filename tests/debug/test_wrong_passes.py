@@ -36,8 +36,9 @@ def test_a_wrong_pass_is_blamed_at_the_right_rewrite_and_its_bundle_shows_it(
 
 
 @each_wrong_pass
-def test_a_wrong_pass_is_taken_back_exactly(case: Wrong) -> None:
-    assert is_taken_back(case.pass_, Model.from_proto(parse(case.model)), judge_of(case))
+def test_a_wrong_pass_fails_verification_and_is_taken_back_exactly(case: Wrong) -> None:
+    view = Model.from_proto(parse(case.model))
+    assert is_taken_back(case.pass_, view, [case.feeds] if case.feeds else ())
 
 
 @pytest.mark.parametrize("text", sorted({case.model for case in WRONG}))
