@@ -12,10 +12,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tiered.backends import Backend, backend_names, get_backend, register_backend
     from tiered.context import PassContext
     from tiered.control.decision import Decision
     from tiered.control.hooks import Instrument
     from tiered.control.report import PassResult, Remark
+    from tiered.edits import PipelineEdit
     from tiered.errors import (
         ModelError,
         PassError,
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
         PreconditionError,
         SearchLimitError,
         ShapeError,
+        TargetError,
         TieredError,
         UsageError,
         VerificationError,
@@ -59,7 +62,13 @@ if TYPE_CHECKING:
         register,
         rewrite,
     )
-    from tiered.pipeline import Fixpoint, Sequential, default_pipeline, parse_pipeline
+    from tiered.pipeline import (
+        Fixpoint,
+        Sequential,
+        default_pipeline,
+        parse_pipeline,
+        pipeline_for,
+    )
     from tiered.pipeline.optimize import optimize, optimize_model
     from tiered.pipeline.result import OptimizeResult
     from tiered.rewrite import (
@@ -92,6 +101,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "COMMUTATIVE",
+    "Backend",
     "DataType",
     "Decision",
     "Elements",
@@ -113,6 +123,7 @@ __all__ = [
     "PassInfo",
     "PassResult",
     "Pattern",
+    "PipelineEdit",
     "PostconditionError",
     "PreconditionError",
     "Remark",
@@ -124,6 +135,7 @@ __all__ = [
     "Size",
     "Skip",
     "SubgraphMatcher",
+    "TargetError",
     "Tensor",
     "TensorType",
     "TieredError",
@@ -132,6 +144,7 @@ __all__ = [
     "ValueType",
     "VerificationError",
     "__version__",
+    "backend_names",
     "broadcasts_into",
     "chain",
     "const",
@@ -141,6 +154,7 @@ __all__ = [
     "find_matches",
     "freed_bytes",
     "function_pass",
+    "get_backend",
     "get_pass",
     "get_registered_passes",
     "is_deterministic",
@@ -156,10 +170,12 @@ __all__ = [
     "parallel_branches",
     "parse_pipeline",
     "pass_names",
+    "pipeline_for",
     "proto_pass",
     "push_scale_back",
     "push_scale_on",
     "register",
+    "register_backend",
     "register_type_rule",
     "replace_pattern",
     "rest",
@@ -171,10 +187,12 @@ __all__ = [
 ]
 
 _HOME = {
+    "backends": ("Backend", "backend_names", "get_backend", "register_backend"),
     "context": ("PassContext",),
     "control.decision": ("Decision",),
     "control.hooks": ("Instrument",),
     "control.report": ("PassResult", "Remark"),
+    "edits": ("PipelineEdit",),
     "errors": (
         "ModelError",
         "PassError",
@@ -182,6 +200,7 @@ _HOME = {
         "PreconditionError",
         "SearchLimitError",
         "ShapeError",
+        "TargetError",
         "TieredError",
         "UsageError",
         "VerificationError",
@@ -218,7 +237,13 @@ _HOME = {
         "register",
         "rewrite",
     ),
-    "pipeline": ("Fixpoint", "Sequential", "default_pipeline", "parse_pipeline"),
+    "pipeline": (
+        "Fixpoint",
+        "Sequential",
+        "default_pipeline",
+        "parse_pipeline",
+        "pipeline_for",
+    ),
     "pipeline.optimize": ("optimize", "optimize_model"),
     "pipeline.result": ("OptimizeResult",),
     "rewrite": (

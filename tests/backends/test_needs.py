@@ -54,6 +54,6 @@ def test_a_node_that_the_backend_does_not_take_is_not_made() -> None:
         PASS,
         SILU.format(dtype="double"),
         backend="onnxruntime_cpu",
-        because="onnxruntime_cpu does not take QuickGelu: X is double; it takes float",
+        because="onnxruntime_cpu does not take QuickGelu: X, Y are double; it takes float",
     )
     assert_unchanged(PASS, SILU.format(dtype="float"), because="portable does not take QuickGelu")

@@ -1,6 +1,7 @@
 """Backends: targets as data, and what of a model they take."""
 
 from tiered.backends.backend import API_VERSION, Backend, Quantization, Verification
+from tiered.backends.coverage import Coverage, Gap
 from tiered.backends.known import (
     DEFAULT,
     backend_names,
@@ -16,6 +17,8 @@ __all__ = [
     "AttributeRule",
     "Backend",
     "Bounds",
+    "Coverage",
+    "Gap",
     "OperatorRule",
     "Quantization",
     "Refusal",

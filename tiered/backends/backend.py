@@ -26,7 +26,8 @@ from tiered.graph.schema import schema_of
 from tiered.graph.types import DataType, TensorType
 
 if TYPE_CHECKING:
-    from tiered.graph import Node, Value
+    from tiered.backends.coverage import Coverage
+    from tiered.graph import Model, Node, Value
 
 API_VERSION: Final = 1
 """What `api_version` of a profile may be at most; it grows when profiles mean something else."""
@@ -173,21 +174,34 @@ class Backend:
         A call of a local function is taken: what counts is the function's body.
         """
         rules = self.rules(node.op_type, node.domain)
+        if self._asks_nothing and any(rule.is_unconditional for rule in rules):
+            return ()
         if not rules:
+            if node.op_type == "Constant" and not node.domain:
+                return ()  # it holds data
             is_call = node.owner.model.function(*node.callee) is not None
             return () if is_call else (NO_OPERATOR,)
         found = [self._against(rule, node) for rule in rules]
         return (*min(_merged(found), key=len), *self._against_shapes(node))
+
+    def coverage(self, model: Model) -> Coverage:
+        """Return which nodes of a model the target takes, and why not the others."""
+        from tiered.backends.coverage import coverage_of
+
+        return coverage_of(model, self)
+
+    @property
+    def _asks_nothing(self) -> bool:
+        """Whether only the rules decide about a node."""
+        is_dynamic = self.shapes == "dynamic" and self.max_rank is None
+        return is_dynamic and not self.activations and not self.weights
 
     def _against(self, rule: OperatorRule, node: Node) -> list[Refusal]:
         found = list(refusals(rule, node))
         if not (rule.types or rule.dtypes or rule.rank != ANY or self.activations or self.weights):
             return found
         operands = operands_of(node, rule.signature)
-        parameter = data_parameter(operands)
-        for operand in operands:
-            if (allowed := self._allowed(rule, operand, parameter)) is not None:
-                found += self._against_dtype(operand, allowed)
+        found += self._against_dtypes(rule, operands)
         if rule.rank != ANY:
             found += _against_rank(operands, rule.rank)
         if rule.note:
@@ -204,15 +218,20 @@ class Backend:
             return None
         return rule.dtypes or (self.weights if operand.is_constant else self.activations) or None
 
-    def _against_dtype(self, operand: Operand, allowed: frozenset[int]) -> Iterator[Refusal]:
-        value = operand.value
-        if value.type is not None and not isinstance(value.type, TensorType):
-            return
-        dtype = self._dtype_of(operand)
-        if dtype is None:
-            yield Refusal(f"the dtype of {operand.name} is not known")
-        elif not self._may_be(dtype, allowed):
-            yield Refusal(f"{operand.name} is {dtype_name(dtype)}", dtype_names(allowed))
+    def _against_dtypes(self, rule: OperatorRule, operands: list[Operand]) -> Iterator[Refusal]:
+        """Yield one refusal for all operands of a dtype that may not be there."""
+        parameter = data_parameter(operands)
+        wrong: dict[tuple[int | None, frozenset[int]], list[str]] = {}
+        for operand in operands:
+            allowed = self._allowed(rule, operand, parameter)
+            if allowed is None or not isinstance(operand.value.type, TensorType | None):
+                continue
+            dtype = self._dtype_of(operand)
+            if dtype is None or not self._may_be(dtype, allowed):
+                wrong.setdefault((dtype, allowed), []).append(operand.name)
+        for (dtype, allowed), names in wrong.items():
+            said = "of unknown dtype" if dtype is None else dtype_name(dtype)
+            yield Refusal(f"{_listed(names)} {said}", dtype_names(allowed))
 
     def _may_be(self, dtype: int, allowed: frozenset[int]) -> bool:
         return not allowed or dtype in allowed or self.emulated.get(dtype) in allowed
@@ -227,22 +246,29 @@ class Backend:
     def _against_shapes(self, node: Node) -> Iterator[Refusal]:
         if self.shapes == "dynamic" and self.max_rank is None:
             return
-        for operand in operands_of(node, ((), ())):
-            value, rank = operand.value, operand.value.rank
-            if not isinstance(value.type, TensorType | None):
-                continue
-            if self.max_rank is not None and rank is not None and rank > self.max_rank:
-                yield Refusal(f"{operand.name} has rank {rank}", (f"at most {self.max_rank}",))
-            if self.shapes == "static" and (dynamic := _dynamic(value)):
-                yield Refusal(f"{operand.name} has {dynamic}", ("static shapes",))
+        values = [value for value in (*node.inputs, *node.outputs) if value is not None]
+        values = [value for value in values if isinstance(value.type, TensorType | None)]
+        rank = max((value.rank or 0 for value in values), default=0)
+        if self.max_rank is not None and rank > self.max_rank:
+            yield Refusal(f"rank {rank}", (f"at most {self.max_rank}",))
+        if self.shapes == "static" and (dynamic := _dynamic(values)):
+            yield Refusal(dynamic, ("static shapes",))
 
 
-def _dynamic(value: Value) -> str:
-    if value.shape is None:
+def _listed(names: Sequence[str]) -> str:
+    """Return names with their verb: "X is", "A, B are"; what is variadic once."""
+    several = list(dict.fromkeys(names))
+    return f"{', '.join(several)} {'is' if len(several) == 1 else 'are'}"
+
+
+def _dynamic(values: Sequence[Value]) -> str:
+    """Return in which way the shapes of some values are not static, or "" if they are."""
+    if any(value.shape is None for value in values):
         return "an unknown rank"
-    symbols = [dim for dim in value.shape if not isinstance(dim, int)]
-    named = [str(dim) for dim in dict.fromkeys(symbols) if dim is not None and "__" not in dim]
-    return f"dynamic dims{' ' if named else ''}{', '.join(named)}" if symbols else ""
+    dims = [dim for value in values for dim in value.shape or () if not isinstance(dim, int)]
+    # Names that inference made up say nothing to anybody.
+    named = [dim for dim in dict.fromkeys(dims) if dim is not None and "unk__" not in dim]
+    return f"dynamic dims{' ' if named else ''}{', '.join(named)}" if dims else ""
 
 
 def _quantised_dtype(value: Value, *, is_input: bool) -> int | None:
@@ -259,15 +285,11 @@ def _quantised_dtype(value: Value, *, is_input: bool) -> int | None:
 
 
 def _against_rank(operands: Iterable[Operand], rank: Bounds) -> Iterator[Refusal]:
-    """Hold the first input and the first output against the ranks that are taken."""
-    seen = set()
-    for operand in operands:
-        if operand.is_input in seen:
-            continue
-        seen.add(operand.is_input)
-        found = operand.value.rank
-        if found is not None and not rank.holds(found):
-            yield Refusal(f"{operand.name} has rank {found}", (f"rank {rank}",))
+    """Hold the first input, or else the first output, against the ranks that are taken."""
+    first = next(iter(operands), None)
+    found = None if first is None else first.value.rank
+    if first is not None and found is not None and not rank.holds(found):
+        yield Refusal(f"{first.name} has rank {found}", (f"rank {rank}",))
 
 
 def _merged(found: Sequence[list[Refusal]]) -> list[list[Refusal]]:

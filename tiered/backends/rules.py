@@ -113,6 +113,17 @@ class OperatorRule:
             or any(bounds != ANY for bounds in (self.versions, self.rank))
         )
 
+    def __str__(self) -> str:
+        parts = [f"version {self.versions}"] if self.versions != ANY else []
+        parts += [f"{key}: {' '.join(dtype_names(types))}" for key, types in self.types.items()]
+        parts += [" ".join(dtype_names(self.dtypes))] if self.dtypes else []
+        parts += [f"rank {self.rank}"] if self.rank != ANY else []
+        parts += [f"constant {', '.join(self.constant)}"] if self.constant else []
+        parts += [f"{key} holds {bounds}" for key, bounds in self.elements.items()]
+        parts += [f"{key}={' '.join(rule.takes)}" for key, rule in self.attributes.items()]
+        parts += ["runs as its function body"] if self.composite else []
+        return "; ".join(parts + ([self.note] if self.note else [])) or "any"
+
     def data_dtypes(self) -> frozenset[int]:
         """Return the dtypes of the data that the rule names; none where it does not name any."""
         named = next((self.types[key] for key in ("T", "T1") if key in self.types), NO_DTYPES)

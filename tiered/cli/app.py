@@ -13,7 +13,7 @@ from cyclopts import App, CycloptsError, Parameter
 from tiered.cli.bisect import BisectOptions
 from tiered.cli.config_file import apply_config_file
 from tiered.cli.failures import BUG, Failure, failure, short_traceback, usage_failure
-from tiered.cli.options import OptimizeOptions
+from tiered.cli.options import Names, OptimizeOptions
 from tiered.cli.terminal import notes, screen
 from tiered.cli.verify import CompareOptions
 from tiered.cli.watch import WatchOptions, complete
@@ -42,7 +42,7 @@ app = App(
     config=apply_config_file,
 )
 COMMANDS = (
-    *("optimize", "verify", "bisect", "replay", "reduce"),
+    *("optimize", "verify", "bisect", "replay", "reduce", "check", "backends"),
     *("passes", "inspect", "explain", "options", "new"),
 )
 
@@ -188,6 +188,50 @@ def explain(
     from tiered.cli.explain import run_explain
 
     run_explain(model, pass_, node=node, after=after, as_json=as_json, verbose=verbose)
+
+
+@app.command
+def check(
+    model: str,
+    /,
+    *,
+    backend: str,
+    opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2,
+    edit: Names = (),
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Say which nodes of a model a target takes, and why not the others, without changing it.
+
+    Args:
+        model: The ONNX file to read.
+        backend: The target: a name that `tiered backends` lists, or a TOML file.
+        opt_level: The level of the passes that may mend what the target does not take.
+        edit: Change the pipeline of the target: 'drop a', 'after a: b,c'. Repeatable.
+        as_json: Print JSON instead of text.
+        verbose: List every row and every node.
+    """
+    from tiered.cli.check import run_check
+
+    run_check(
+        model, backend, opt_level=opt_level, edits=edit, as_json=as_json, verbose=verbose
+    )
+
+
+@app.command
+def backends(
+    name: str | None = None, /, *, as_json: AsJson = False, verbose: Verbose = False
+) -> None:
+    """List the targets that --backend takes, or say everything about one.
+
+    Args:
+        name: A target, or the TOML file of one.
+        as_json: Print JSON instead of text.
+        verbose: List the rules of each operator.
+    """
+    from tiered.cli.backends import run_backends
+
+    run_backends(name, as_json=as_json, verbose=verbose)
 
 
 @app.command

@@ -142,6 +142,7 @@ def _settings(options: OptimizeOptions, watch: WatchOptions) -> dict[str, Any]:
         "opt_level": options.opt_level,
         "required": split_names(options.require, "--require"),
         "disabled": split_names(options.disable, "--disable"),
+        "backend": options.backend,
         "strict": options.strict or None,
         "config": config_of(watch),
         "rewrite_limit": watch.limit,
@@ -150,11 +151,9 @@ def _settings(options: OptimizeOptions, watch: WatchOptions) -> dict[str, Any]:
 
 def _print_plan(options: OptimizeOptions, watch: WatchOptions) -> None:
     from tiered.cli.plan import print_plan
-    from tiered.pipeline import default_pipeline, parse_pipeline
+    from tiered.context import PassContext
 
-    asked = options.passes is not None
-    pipeline = parse_pipeline(options.passes) if options.passes else default_pipeline()
-    print_plan(pipeline, _settings(options, watch), asked=asked, as_json=options.json)
+    print_plan(options.passes, options.edit, PassContext(**_settings(options, watch)), options.json)
 
 
 def _optimize(
@@ -167,14 +166,21 @@ def _optimize(
     settings = _settings(options, watchers.options)
     progress.say(f"reading {printable(source)}")
     from tiered.context import PassContext
-    from tiered.pipeline import parse_pipeline
+    from tiered.edits import edits_of
+    from tiered.pipeline import edited, parse_pipeline, pipeline_for
+    from tiered.pipeline.edits import USER
     from tiered.pipeline.optimize import optimize_model
     from tiered.verify.instrument import how_of
 
     # A wrong name is told before a large model is read.
     how = how_of(options.verify)
     passes = None if options.passes is None else parse_pipeline(options.passes)
-    PassContext(**settings)
+    edits = edits_of(options.edit, USER)
+    backend = PassContext(**settings).backend
+    if passes is None:
+        pipeline_for(backend, edits)
+    else:
+        edited(passes, edits)
     model = load_model(source)
     if target is not None:
         check_data_files(model, target)
@@ -183,6 +189,7 @@ def _optimize(
         model,
         **settings,
         passes=passes,
+        edits=edits,
         instruments=instruments,
         verify=how,
         inputs=options.inputs,

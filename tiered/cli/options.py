@@ -32,6 +32,10 @@ class OptimizeOptions:
     """Passes that must run, whatever their level. Repeatable."""
     passes: str | None = None
     """A pipeline of your own: 'a,b{x=1},fix(c,d)'."""
+    backend: Annotated[str | None, Parameter(show_default=False)] = None
+    """The target: a name that `tiered backends` lists, or a TOML file; portable by default."""
+    edit: Names = ()
+    """Change the pipeline: 'drop a', 'after a: b,c', 'set a{x=1}'. Repeatable."""
     verify: Annotated[str | None, Parameter(show_default=False)] = None
     """Run the model after each pass; or =final, =structure, =off. Exit code 3 if one fails."""
     inputs: Names = ()
@@ -53,7 +57,7 @@ class OptimizeOptions:
     annotate: Annotated[bool, Flag] = False
     """Write the inferred types into the model."""
     strict: Annotated[bool, Flag] = False
-    """Fail where an entry of --disable or --require meets no pass of the pipeline."""
+    """Fail where an entry meets no pass, or where the backend does not take the result."""
 
 
 def split_names(entries: Sequence[str], option: str) -> tuple[str, ...]:

@@ -1,36 +1,60 @@
 """`tiered optimize --print-pipeline`: which passes would run, and why not the rest.
 
-With `--json`: {"pipeline": text, "digest", "passes": [{pass, groups, runs, reason}]}.
+With `--json`: {"pipeline": text, "digest", "backend", "edits": [{edit, by, why}], "diff": lines,
+"passes": [{pass, groups, runs, reason}]}; edits and diff are against the default pipeline, or
+against that of --passes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from tiered.cli.terminal import print_json, printable, results
 
 if TYPE_CHECKING:
+    from tiered.context import PassContext
+    from tiered.edits import PipelineEdit
     from tiered.pipeline import Pipeline, Step
 
 
-def print_plan(pipeline: Pipeline, settings: dict[str, Any], *, asked: bool, as_json: bool) -> None:
-    """Print the plan of a pipeline in a context with the given settings.
+def print_plan(passes: str | None, edits: Iterable[str], ctx: PassContext, as_json: bool) -> None:
+    """Print the plan of a pipeline in a context.
 
     Args:
-        pipeline: what would be run.
-        settings: of `PassContext`.
-        asked: whether it was listed by --passes, so that levels do not matter.
+        passes: the pipeline of --passes, if that is given.
+        edits: those of --edit.
+        ctx: what decides.
         as_json: print JSON instead of text.
     """
-    from tiered.context import PassContext
     from tiered.control.decision import Place
+    from tiered.edits import edits_of
+    from tiered.pipeline import default_pipeline, edited, parse_pipeline, pipeline_diff
+    from tiered.pipeline.edits import USER
 
-    steps = pipeline.plan(PassContext(**settings), Place(asked=asked))
+    base: Pipeline = default_pipeline() if passes is None else parse_pipeline(passes)
+    made = (*(ctx.backend.edits if passes is None else ()), *edits_of(edits, USER))
+    pipeline = edited(base, made)
+    steps = pipeline.plan(ctx, Place(asked=passes is not None))
     if as_json:
-        passes = [_described(step) for step in steps]
-        text = {"pipeline": str(pipeline), "digest": pipeline.digest, "passes": passes}
+        text = {
+            "pipeline": str(pipeline),
+            "digest": pipeline.digest,
+            "backend": ctx.backend.name,
+            "edits": [described_edit(edit) for edit in made],
+            "diff": pipeline_diff(base, pipeline),
+            "passes": [_described(step) for step in steps],
+        }
         print_json(text)
         return
+    _print_steps(steps)
+    print_edits(made)
+    console = results()
+    console.print()
+    console.print(printable(f"--passes '{pipeline}'"), soft_wrap=True)
+
+
+def _print_steps(steps: list[Step]) -> None:
     console = results()
     running = sum(bool(step.decision) for step in steps)
     console.print(f"{running} of {len(steps)} passes would run", soft_wrap=True)
@@ -39,8 +63,21 @@ def print_plan(pipeline: Pipeline, settings: dict[str, Any], *, asked: bool, as_
         said = "runs " if step.decision else "skips"
         line = f"  {said}  {step.pass_!s:<{width}}  {step.decision.reason}"
         console.print(printable(line), soft_wrap=True)
-    console.print()
-    console.print(printable(f"--passes '{pipeline}'"), soft_wrap=True)
+
+
+def print_edits(edits: Iterable[PipelineEdit]) -> None:
+    """Print edits of a pipeline, one after the other, with who wants them and why."""
+    console = results()
+    for at, edit in enumerate(edits):
+        if at == 0:
+            console.print("\nedits of the pipeline, in this order:")
+        why = f"  # {edit.why}" if edit.why else ""
+        console.print(printable(f"  {edit.by}: {edit}{why}"), soft_wrap=True)
+
+
+def described_edit(edit: PipelineEdit) -> dict[str, str]:
+    """Return an edit as plain data."""
+    return {"edit": str(edit), "by": edit.by, "why": edit.why}
 
 
 def _described(step: Step) -> dict[str, Any]:

@@ -101,9 +101,9 @@ class Pipeline(Pass):
                 yield pass_
 
     @property
-    def parks(self) -> bool:
-        """Whether opt-in passes wait here until a context requires them."""
-        return False
+    def parks(self) -> bool | None:
+        """Whether opt-in passes wait here until a context requires them; None is as around it."""
+        return None
 
     @property
     def digest(self) -> str:
@@ -115,7 +115,8 @@ class Pipeline(Pass):
         earlier = dict(place.earlier)
         groups = (*place.groups, self.group) if self.group else place.groups
         parks = self.parks
-        asked, parks = place.asked and not parks, place.parks or parks
+        asked = place.asked and not parks
+        parks = place.parks if parks is None else parks
         for pass_ in self.passes:
             name = pass_.name
             yield pass_, Place(
@@ -165,6 +166,10 @@ class Pipeline(Pass):
     def drop(self, target: str) -> Self:
         """Return the pipeline without the target; raises as `insert_before`."""
         return self._edited(target, lambda _: ())
+
+    def configure(self, target: str, **options: Any) -> Self:
+        """Return the pipeline with other options of the target; raises as `insert_before`."""
+        return self._edited(target, lambda found: (found.with_options(**options),))
 
     def _edited(self, target: str, edit: Callable[[Pass], Iterable[PassLike]]) -> Self:
         editor = _Editor(target, edit)

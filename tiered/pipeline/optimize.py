@@ -19,13 +19,14 @@ from tiered.graph import Model
 from tiered.passes import Pass
 from tiered.passes.execution import execute
 from tiered.pipeline.base import Pipeline
-from tiered.pipeline.default import default_pipeline
+from tiered.pipeline.edits import edited, pipeline_for
 from tiered.pipeline.sequential import Sequential
 from tiered.pipeline.text import parse_pipeline
 from tiered.verify.samples import Source
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
+    from tiered.edits import PipelineEdit
     from tiered.pipeline.result import OptimizeResult
     from tiered.verify.instrument import How, Verify
 
@@ -46,7 +47,9 @@ class Settings(TypedDict, total=False):
     strict: bool | None
     rewrite_limit: int | None
     passes: str | Iterable[Pass | str] | None
-    """A pipeline instead of the default one; all that it lists runs, whatever its level."""
+    """A pipeline instead of the backend's; all that it lists runs, whatever its level."""
+    edits: Iterable[PipelineEdit | str]
+    """What to change in the pipeline: "drop fuse_gelu", "after fold_constant: my_pass"."""
     verify: bool | How
     """Prove each pass (or "final", "structure") by running the model; raise before anything is
     written if one breaks its promise. See `tiered.verify.Verify`."""
@@ -122,12 +125,13 @@ def _run(model: Model, settings: Settings) -> _Run:
     """Run the pipeline on the view, and verify it if that is asked for."""
     context_settings = cast(dict[str, Any], dict(settings))
     passes = context_settings.pop("passes", None)
+    edits = context_settings.pop("edits", ())
     verify = _verify(context_settings.pop("verify", False), context_settings.pop("inputs", ()))
     if verify is not None:
         watching = context_settings.get("instruments", ())
         context_settings["instruments"] = (*watching, verify)
-    pipeline = pipeline_of(passes)
     context = PassContext(**context_settings)
+    pipeline = pipeline_of(passes, context.backend, edits)
     started = time.perf_counter()
     with context:
         execute(pipeline, model, context, Place(asked=passes is not None))
@@ -143,15 +147,28 @@ def _verify(how: bool | How, inputs: Iterable[Source]) -> Verify | None:
     return Verify(how, inputs=inputs)
 
 
-def pipeline_of(passes: str | Iterable[Pass | str] | None) -> Pipeline:
-    """Return the pipeline of a text, of a list, the one given, or the default one for None.
+def pipeline_of(
+    passes: str | Iterable[Pass | str] | None,
+    backend: Backend | None = None,
+    edits: Iterable[PipelineEdit | str] = (),
+) -> Pipeline:
+    """Return the pipeline of a text, of a list or the one given, after some edits.
+
+    Args:
+        passes: None for what the backend makes of the default pipeline.
+        backend: the target; that of the context by default.
+        edits: the user's.
 
     Raises:
         PassNotFoundError: an unknown name.
         PipelineSyntaxError: text that does not parse.
     """
     if passes is None:
-        return default_pipeline()
+        return pipeline_for(backend or PassContext.current().backend, edits)
+    return edited(_listed(passes), edits)
+
+
+def _listed(passes: str | Iterable[Pass | str]) -> Pipeline:
     if isinstance(passes, Pipeline):
         return passes
     if isinstance(passes, Pass):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tiered.passes.execution import Execution
     from tiered.passes.recording import PassRun
 
-OptIns = Literal["run", "parked"]
+OptIns = Literal["run", "parked", "wanted"]
 
 
 class Sequential(Pipeline):
@@ -30,7 +30,8 @@ class Sequential(Pipeline):
         passes: passes, or text: `"fold_constant{max_growth=1%}"`, `"fix(a,b)"`, `"fuse_*"`.
         name: what entries call the group: `cleanup`, `cleanup/fold_constant`.
         opt_level: the level below which the whole group does not run.
-        opt_ins: "parked" makes opt-in passes wait until a context requires them.
+        opt_ins: "parked" makes opt-in passes wait until a context requires them; "wanted" makes
+            them run also where the pipeline around them is parked.
         checks: functions of the model, or analysis passes, that must hold before the first pass
             and after the last: they fail by raising or by returning False.
         check_after_each: ask them after each pass that changed something; that pass then fails.
@@ -73,8 +74,8 @@ class Sequential(Pipeline):
         return type(self)(passes, name=self.group, **options)
 
     @property
-    def parks(self) -> bool:
-        return bool(self.options["opt_ins"] == "parked")
+    def parks(self) -> bool | None:
+        return {"parked": True, "wanted": False}.get(self.options["opt_ins"])
 
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
         """Run each pass in its turn."""

@@ -49,6 +49,14 @@ def parse_elements(text: str) -> tuple[Pass, ...]:
     return elements
 
 
+def parse_options(text: str) -> dict[str, Any]:
+    """Return the options that a text in braces gives; raises as `parse_pipeline`."""
+    scanner = Scanner(text)
+    options = _options(scanner)
+    scanner.end()
+    return options
+
+
 def _elements(scanner: Scanner, closing: str) -> tuple[Pass, ...]:
     made: list[Pass] = []
     if scanner.peek() == closing:

@@ -1,13 +1,27 @@
-"""A model that onnx.checker takes  =>  the same model, or an error"""
+"""A model that onnx.checker and the target take  =>  the same model, or an error"""
 
-from tiered import Model, PassContext, module_pass
+from tiered import Model, PassContext, Skip, TargetError, module_pass
 
 
 @module_pass(opt_level=0, analysis=True)
 def final_check(model: Model, ctx: PassContext) -> None:
     """Hold the result against onnx.checker; a model that was invalid from the start is noted.
 
+    Where the context names a backend, what that does not take is a remark, under `strict` an error.
+
     Raises:
         ModelError: the passes made an invalid model.
+        TargetError: the backend does not take the model, and the context is strict.
     """
     model.check()
+    if not ctx.sets_backend:
+        return
+    coverage = ctx.backend.coverage(model)
+    for gap in coverage.gaps:
+        for node in gap.nodes:
+            ctx.skip(node, Skip("{} does not take it: {}", ctx.backend, "; ".join(gap.reasons)))
+    for refusal in coverage.model:
+        ctx.skip(None, Skip("{} does not take the model: {}", ctx.backend, refusal))
+    if ctx.strict and not coverage.is_met:
+        said = [*map(str, coverage.gaps), *map(str, coverage.model)]
+        raise TargetError(f"{ctx.backend} does not take the model: {'; '.join(said[:5])}")

@@ -1,0 +1,86 @@
+"""Coverage agrees with looking at every node, and counts functions once."""
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.backends.test_backend import backend
+from tiered import Model, get_backend
+from tiered.backends import Backend, backend_names
+from tiered.testing import parse
+
+MODELS = sorted((Path(__file__).parents[2] / "examples" / "models").glob("*.onnx"))
+
+FUNCTIONS = """
+<ir_version: 10, opset_import: ["": 21, "local": 1]>
+g (float[2] x) => (float[2] y) { a = local.outer(x) b = local.outer(a) y = Relu(b) }
+<domain: "local", opset_import: ["": 21, "local": 1]>
+outer (x) => (y) { a = local.inner(x) y = Tanh(a) }
+<domain: "local", opset_import: ["": 21]>
+inner (x) => (y) { y = Exp(x) }
+"""
+
+
+def brute_force(model: onnx.ModelProto, target: Backend) -> int:
+    """Count the nodes that a target takes, one by one, from the operator names alone."""
+    pending, taken = list(model.graph.node), 0
+    while pending:
+        node = pending.pop()
+        for attribute in node.attribute:
+            pending += attribute.g.node
+            for graph in attribute.graphs:
+                pending += graph.node
+        rules = target.rules(node.op_type, "" if node.domain == "ai.onnx" else node.domain)
+        taken += bool(rules) and node.op_type != "Constant"
+    return taken
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_what_is_taken_by_name_is_what_brute_force_counts(path: Path) -> None:
+    proto = onnx.load(path)
+    for kept in (None, "Relu", "Add", "MatMul", "Conv"):
+        rules = "" if kept is None else f"[operators]\n{kept} = false"
+        target = backend(rules, unlisted="standard")
+        coverage = target.coverage(Model.from_proto(proto))
+        assert coverage.nodes - coverage.refused.total() == brute_force(proto, target)
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("name", backend_names())
+def test_gaps_are_the_nodes_that_the_table_refuses(path: Path, name: str) -> None:
+    target = get_backend(name)
+    model = Model.load(path)
+    coverage = target.coverage(model)
+    nodes = [node for graph in model.graphs() for node in graph.nodes]
+    refused = {node for gap in coverage.gaps for node in gap.nodes}
+    assert refused == {node for node in nodes if not target.takes(node)}
+    assert coverage.nodes == sum(node.op_type != "Constant" for node in nodes)
+    for gap in coverage.gaps:
+        for node in gap.nodes:
+            assert tuple(map(str, target.refusals(node))) == gap.reasons
+
+
+def test_a_function_counts_with_its_body_once() -> None:
+    coverage = backend("[operators]\nRelu = true").coverage(Model.from_proto(parse(FUNCTIONS)))
+    assert dict(coverage.operators) == {"Relu": 1, "Tanh": 1, "Exp": 1}
+    assert [gap.operator for gap in coverage.gaps] == ["Exp", "Tanh"]
+
+
+def test_a_function_that_the_table_lists_counts_as_its_call() -> None:
+    target = backend('[operators]\nRelu = true\n"local::outer" = true')
+    coverage = target.coverage(Model.from_proto(parse(FUNCTIONS)))
+    assert dict(coverage.operators) == {"local::outer": 2, "Relu": 1}
+    assert coverage.is_met
+    assert str(coverage) == "npu takes 3 of 3 nodes"
+
+
+def test_the_model_itself_is_held_against_opset_and_ir_version() -> None:
+    target = backend("[operators]\nRelu = true", opset=[7, 13], ir_version=[3, 8])
+    model = Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Relu(x) }"))
+    coverage = target.coverage(model)
+    assert [str(refusal) for refusal in coverage.model] == [
+        "opset 21; it takes 7 to 13",
+        "IR version 10; it takes 3 to 8",
+    ]
+    assert not coverage.is_met

@@ -1,0 +1,109 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+
+NPU = """
+api_version = 1
+name = "npu"
+doc = "A chip that adds"
+sources = ["its manual"]
+[operators]
+Add = true
+[[pipeline]]
+edit = "drop eliminate_zero_bias"
+why = "it has no convolutions"
+"""
+
+
+@pytest.fixture
+def npu(tmp_path: Path) -> Path:
+    path = tmp_path / "npu.toml"
+    path.write_text(NPU)
+    return path
+
+
+def test_a_target_that_takes_what_the_passes_leave_is_met(
+    cli: Cli, small: Path, npu: Path
+) -> None:
+    ended = cli("check", small, "--backend", npu)
+    assert (ended.code, ended.err) == (0, "")
+    assert "as it is:                   1 of 3 nodes taken (33%)" in ended.out
+    assert "after the passes of -O2:    1 of 1 nodes taken (100%)" in ended.out
+    assert "eliminate_identity   Identity" in ended.out
+    assert "npu takes the model" in ended.out
+
+
+def test_a_target_that_cannot_be_met_is_exit_code_4(cli: Cli, small: Path, npu: Path) -> None:
+    ended = cli("check", small, "--backend", npu, "--edit", "drop eliminate_identity")
+    assert ended.code == 4
+    assert "What remains" in ended.out
+    assert "npu does not take the model: Identity (2)" in ended.err
+
+
+def test_the_check_as_json(cli: Cli, small: Path, npu: Path) -> None:
+    found = json.loads(cli("check", small, "--backend", npu, "--json").out)
+    assert (found["backend"], found["is_met"]) == ("npu", True)
+    assert (found["before"]["nodes"], found["before"]["taken"]) == (3, 1)
+    assert found["before"]["gaps"][0]["reasons"] == ["the target has no such operator"]
+    assert found["mended"][0]["pass"] == "eliminate_identity"
+    assert found["mended"][0]["count"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--backend", "portabel"], "did you mean 'portable'"),
+        (["--backend", "portable", "-O", "9"], "-O takes 0 to 4"),
+        (["--backend", "portable", "--edit", "drop nothing"], "in the edit 'drop nothing' of user"),
+        ([], "--backend"),
+    ],
+)
+def test_wrong_usage_is_told_before_the_model_is_read(
+    cli: Cli, options: list[str], said: str
+) -> None:
+    ended = cli("check", "nowhere.onnx", *options)
+    assert ended.code == 2
+    assert said in ended.err
+
+
+def test_backends_are_listed(cli: Cli) -> None:
+    ended = cli("backends")
+    assert ended.code == 0
+    assert "onnxruntime_cpu" in ended.out
+    names = [entry["name"] for entry in json.loads(cli("backends", "--json").out)]
+    assert "portable" in names
+
+
+def test_a_backend_is_described(cli: Cli, npu: Path) -> None:
+    shown = cli("backends", npu, "-v").out
+    for text in ("A chip that adds", "its manual", "drop eliminate_zero_bias", "no convolutions"):
+        assert text in shown
+    found = json.loads(cli("backends", npu, "--json").out)
+    assert found["edits"] == [
+        {"edit": "drop eliminate_zero_bias", "by": "npu", "why": "it has no convolutions"}
+    ]
+    assert found["operators"] == {"Add": ["any"]}
+
+
+def test_optimize_takes_a_backend_and_edits(cli: Cli, small: Path, npu: Path) -> None:
+    options = ("--backend", npu, "--edit", "drop eliminate_identity", "--print-pipeline")
+    shown = cli("optimize", small, *options).out
+    assert "npu: drop eliminate_zero_bias  # it has no convolutions" in shown
+    assert "user: drop eliminate_identity" in shown
+    assert "eliminate_zero_bias," not in shown
+    plan = json.loads(cli("optimize", small, *options, "--json").out)
+    assert plan["backend"] == "npu"
+    assert "-   eliminate_identity" in plan["diff"]
+
+
+def test_strict_fails_where_the_backend_does_not_take_the_result(
+    cli: Cli, small: Path, npu: Path
+) -> None:
+    options = ("--dry-run", "--backend", npu, "--edit", "drop eliminate_identity")
+    assert cli("optimize", small, *options).code == 0
+    ended = cli("optimize", small, *options, "--strict")
+    assert ended.code == 4
+    assert "npu does not take the model: Identity: the target has no such operator" in ended.err

@@ -1,0 +1,42 @@
+"""What a target takes before and after its passes, and who mended what."""
+
+from tests.backends.test_backend import backend
+from tiered import Model
+from tiered.pipeline.target import Mended, check_target
+from tiered.testing import parse
+
+MODEL = """(float[N,2] x) => (float[N,2] y) <float[2] w = {1,2}> {
+    a = Identity(x)  b = Add(a, w)  c = Dropout(b)  y = Tanh(c) }"""
+
+
+def test_what_passes_remove_is_mended_by_them() -> None:
+    target = backend("[operators]\nAdd = true")
+    check = check_target(Model.from_proto(parse(MODEL)), backend=target)
+    assert {gap.operator for gap in check.before.gaps} == {"Identity", "Dropout", "Tanh"}
+    assert [(mended.by, mended.operator) for mended in check.mended] == [
+        ("simplify_inference", "Dropout"),
+        ("eliminate_identity", "Identity"),
+    ]
+    assert [gap.operator for gap in check.after.gaps] == ["Tanh"]
+
+
+def test_a_node_that_stays_is_mended_by_the_pass_that_made_it_acceptable() -> None:
+    target = backend(
+        "[operators]\nAdd = true\nTanh = true\n[[pipeline]]\n"
+        "edit = 'set const_input_shape{shape={x: [4,2]}}'",
+        shapes="static",
+    )
+    model = Model.from_proto(parse("(float[N,2] x) => (float[N,2] y) { y = Tanh(x) }"))
+    check = check_target(model, backend=target, required=["const_input_shape"])
+    reasons = ("dynamic dims N; it takes static shapes",)
+    assert check.mended[0].reasons == reasons
+    assert check.mended[0].by in ("const_input_shape", "infer_shapes")
+    assert isinstance(check.mended[0], Mended)
+    assert check.after.is_met
+
+
+def test_a_pipeline_of_ones_own_is_all_that_runs() -> None:
+    target = backend("[operators]\nAdd = true")
+    model = Model.from_proto(parse(MODEL))
+    check = check_target(model, backend=target, edits=["drop eliminate_identity"])
+    assert [mended.operator for mended in check.mended] == ["Dropout"]

@@ -1,0 +1,124 @@
+"""Coverage: which nodes of a model a target takes, which it does not, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tiered.backends.rules import Bounds, Refusal
+
+if TYPE_CHECKING:
+    from tiered.backends.backend import Backend
+    from tiered.graph import Graph, Model, Node
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Nodes of one operator that a target does not take, all for the same reasons."""
+
+    operator: str
+    reasons: tuple[str, ...]
+    nodes: tuple[Node, ...]
+
+    def __str__(self) -> str:
+        return f"{self.operator}: {'; '.join(self.reasons)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What a target takes of a model.
+
+    Attributes:
+        backend: the target.
+        operators: the number of nodes of each operator.
+        gaps: the nodes that it does not take, by operator and reasons, the most first.
+        model: what it does not take of the model itself: opset, IR version.
+    """
+
+    backend: Backend
+    operators: Counter[str]
+    gaps: tuple[Gap, ...]
+    model: tuple[Refusal, ...]
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return self.operators.total()
+
+    @property
+    def refused(self) -> Counter[str]:
+        """How many nodes of each operator are not taken."""
+        counts: Counter[str] = Counter()
+        for gap in self.gaps:
+            counts[gap.operator] += len(gap.nodes)
+        return counts
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the target takes the whole model."""
+        return not self.gaps and not self.model
+
+    def __str__(self) -> str:
+        taken = self.nodes - self.refused.total()
+        return f"{self.backend} takes {taken:,} of {self.nodes:,} nodes"
+
+
+def coverage_of(model: Model, backend: Backend) -> Coverage:
+    """Hold every node of a model against a target's table.
+
+    A local function whose call the table lists counts as that call; of the others the nodes of
+    the body count, once. A Constant is no node here: it holds data.
+    """
+    operators: Counter[str] = Counter()
+    gaps: dict[tuple[str, tuple[str, ...]], list[Node]] = {}
+    for graph in _graphs(model, backend):
+        for node in graph.nodes:
+            if _is_call(node, backend) or (node.op_type == "Constant" and not node.domain):
+                continue
+            name = operator_name(node)
+            operators[name] += 1
+            if refused := backend.refusals(node):
+                gaps.setdefault((name, tuple(map(str, refused))), []).append(node)
+    found = [Gap(name, reasons, tuple(nodes)) for (name, reasons), nodes in gaps.items()]
+    found.sort(key=lambda gap: (-len(gap.nodes), gap.operator, gap.reasons))
+    return Coverage(backend, operators, tuple(found), tuple(_against_model(model, backend)))
+
+
+def operator_name(node: Node) -> str:
+    """Return how an operator is written: Conv, com.microsoft::BiasGelu."""
+    return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+
+
+def _is_call(node: Node, backend: Backend) -> bool:
+    """Tell whether a node calls a local function that the target knows nothing of."""
+    if backend.rules(node.op_type, node.domain):
+        return False
+    return node.owner.model.function(*node.callee) is not None
+
+
+def _graphs(model: Model, backend: Backend) -> Iterator[Graph]:
+    """Yield the main graph, its bodies, and the functions that count with their bodies."""
+    pending: list[Graph] = [model.main]
+    seen: set[tuple[str, str, str]] = set()
+    while pending:
+        graph = pending.pop()
+        yield graph
+        pending += (body for node in graph.owners for body in node.bodies)
+        for node in graph.nodes:
+            if node.callee not in seen and _is_call(node, backend):
+                seen.add(node.callee)
+                function = model.function(*node.callee)
+                assert function is not None
+                pending.append(function)
+
+
+def _against_model(model: Model, backend: Backend) -> Iterator[Refusal]:
+    versions: tuple[tuple[str, int, Bounds], ...] = (
+        ("opset", model.main.opset(), backend.opset),
+        ("IR version", model.ir_version, backend.ir_version),
+    )
+    for what, found, taken in versions:
+        if not taken.holds(found):
+            yield Refusal(f"{what} {found}", (str(taken),))

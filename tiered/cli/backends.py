@@ -1,0 +1,106 @@
+"""`tiered backends [NAME]`: the targets that can be named, or all that a profile says.
+
+`--json` prints an array of {name, doc, api_version, digest, operators, shapes, layout}, for NAME
+one object with its sources, limits, opset, ir_version, edits and the rules of operators as well.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from tiered.cli.plan import described_edit, print_edits
+from tiered.cli.tables import print_table
+from tiered.cli.terminal import print_json, printable, results
+
+if TYPE_CHECKING:
+    from tiered.backends import Backend
+
+
+def run_backends(name: str | None, *, as_json: bool, verbose: bool) -> None:
+    """Print the table of all backends, or everything about one."""
+    from tiered.backends import backend_names, get_backend
+
+    if name is not None:
+        backend = get_backend(name)
+        if as_json:
+            print_json(_described(backend))
+        else:
+            _print_one(results(), backend, verbose=verbose)
+        return
+    found = [get_backend(known) for known in backend_names()]
+    if as_json:
+        print_json([_summary(backend) for backend in found])
+        return
+    rows = [(backend.name, _operators(backend), backend.shapes, backend.doc) for backend in found]
+    print_table(results(), f"{len(rows)} backends", ("backend", "operators", "shapes", ""), rows)
+
+
+def _operators(backend: Backend) -> str:
+    listed = sum(bool(rules) for rules in backend.operators.values())
+    return "ONNX's own" if backend.unlisted == "standard" and not listed else f"{listed:,}"
+
+
+def _summary(backend: Backend) -> dict[str, Any]:
+    return {
+        "name": backend.name,
+        "doc": backend.doc,
+        "api_version": backend.api_version,
+        "digest": backend.digest,
+        "operators": len(backend.operators),
+        "shapes": backend.shapes,
+        "layout": backend.layout,
+    }
+
+
+def _described(backend: Backend) -> dict[str, Any]:
+    return {
+        **_summary(backend),
+        "sources": list(backend.sources),
+        "limits": list(backend.limits),
+        "opset": list(backend.opset),
+        "ir_version": list(backend.ir_version),
+        "edits": [described_edit(edit) for edit in backend.edits],
+        "operators": {
+            f"{domain}::{op_type}" if domain else op_type: [str(rule) for rule in rules]
+            for (domain, op_type), rules in backend.operators.items()
+        },
+    }
+
+
+def _print_one(console: Console, backend: Backend, *, verbose: bool) -> None:
+    from tiered.backends.rules import dtype_names
+
+    console.print(Text(backend.name, style="bold"))
+    console.print(f"  {printable(backend.doc)}")
+    facts = {
+        "shapes": backend.shapes,
+        "opset": str(backend.opset),
+        "IR version": str(backend.ir_version),
+        "layout": backend.layout,
+        "rank": "" if backend.max_rank is None else f"at most {backend.max_rank}",
+        "activations": ", ".join(dtype_names(backend.activations)),
+        "weights": ", ".join(dtype_names(backend.weights)),
+        "quantised": backend.quantization.form,
+        "operators": _operators(backend),
+        "others": "refused" if backend.unlisted == "refused" else "those of ONNX are taken",
+        "digest": backend.digest[:16],
+    }
+    for label, fact in facts.items():
+        if fact:
+            console.print(f"  {label + ':':<12} {printable(fact)}")
+    for label, texts in (("sources", backend.sources), ("limits", backend.limits)):
+        for at, text in enumerate(texts):
+            console.print(printable(f"  {label + ':' if at == 0 else '':<12} {text}"))
+    print_edits(backend.edits)
+    rows = [
+        (f"{domain}::{op_type}" if domain else op_type, str(rule))
+        for (domain, op_type), rules in backend.operators.items()
+        for rule in rules
+    ]
+    if verbose and rows:
+        print_table(console, "Operators", ("operator", "conditions"), rows)
+    elif rows:
+        console.print(f"\n{len(rows):,} rules of operators (-v lists them)")

@@ -1,0 +1,194 @@
+"""`tiered check MODEL --backend NAME`: which nodes a target takes, and why not the rest.
+
+With `--json` one object:
+    model, backend, opt_level, is_met: whether the target takes all that its pipeline makes.
+    before, after: {nodes, taken, operators: [{operator, nodes, taken}], model: [reason],
+        gaps: [{operator, reasons, count, nodes}]}, as the model is, and after the pipeline.
+    mended: [{pass, operator, reasons, count, nodes}]: what a pass removed or changed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from tiered.cli.files import load_model
+from tiered.cli.options import LEVELS
+from tiered.cli.tables import Number, print_table
+from tiered.cli.terminal import Progress, print_json, printable, results
+from tiered.errors import TargetError, UsageError
+
+if TYPE_CHECKING:
+    from tiered.backends import Coverage, Gap
+    from tiered.pipeline.target import TargetCheck
+
+FEW = 10
+"""Rows of a table, and names of nodes, without -v."""
+EXAMPLES = 2
+
+
+def run_check(
+    file: str,
+    backend: str,
+    *,
+    opt_level: int,
+    edits: tuple[str, ...],
+    as_json: bool,
+    verbose: bool,
+) -> None:
+    """Print what a target takes of the model of a file.
+
+    Raises:
+        UsageError: a wrong name or option.
+        ModelError: the file cannot be read.
+        TargetError: the target does not take all that its pipeline makes of the model.
+    """
+    if opt_level not in LEVELS:
+        raise UsageError(f"-O takes 0 to {max(LEVELS)}, not {opt_level}")
+    from tiered.context import PassContext
+    from tiered.pipeline import pipeline_for
+    from tiered.pipeline.target import check_target
+
+    # A wrong name is told before a large model is read.
+    pipeline_for(PassContext(backend=backend).backend, edits)
+    with Progress() as progress:
+        progress.say(f"reading {printable(file)}")
+        model = load_model(file)
+        progress.say("running the passes")
+        check = check_target(model, edits=edits, opt_level=opt_level, backend=backend)
+    if as_json:
+        print_json(_described(file, opt_level, check))
+    else:
+        _print(results(), file, opt_level, check, None if verbose else FEW)
+    if not check.after.is_met:
+        raise TargetError(_verdict(check))
+
+
+def _verdict(check: TargetCheck) -> str:
+    after = check.after
+    refused = after.refused
+    parts = [f"{name} ({count})" for name, count in refused.most_common(3)]
+    if len(refused) > len(parts):
+        parts.append(f"{len(refused) - len(parts)} more operators")
+    parts += [str(refusal) for refusal in after.model]
+    return f"{after.backend} does not take the model: {', '.join(parts)}"
+
+
+# --- as text --------------------------------------------------------------------------------------
+
+
+def _print(
+    console: Console, file: str, opt_level: int, check: TargetCheck, limit: int | None
+) -> None:
+    before, after, backend = check.before, check.after, check.before.backend
+    console.print(printable(f"{file} on {backend}: {backend.doc or 'no description'}"))
+    for said, coverage in (("as it is", before), (f"after the passes of -O{opt_level}", after)):
+        taken = coverage.nodes - coverage.refused.total()
+        share = f" ({taken / coverage.nodes:.0%})" if coverage.nodes else ""
+        console.print(f"  {said + ':':<27} {taken:,} of {coverage.nodes:,} nodes taken{share}")
+    _print_operators(console, before, limit)
+    _print_mended(console, check, limit)
+    _print_gaps(console, after, limit)
+    if after.is_met:
+        console.print(f"\n{backend} takes the model, once `tiered optimize` has run.")
+
+
+def _print_operators(console: Console, coverage: Coverage, limit: int | None) -> None:
+    refused = coverage.refused
+    rows = [
+        (name, count, count - refused[name], _mark(count, refused[name]))
+        for name, count in sorted(
+            coverage.operators.items(), key=lambda item: (-refused[item[0]], -item[1], item[0])
+        )
+    ]
+    print_table(console, "The model as it is", ("operator", "nodes", "taken", ""), rows[:limit])
+    _print_rest(console, len(rows), limit)
+    for refusal in coverage.model:
+        console.print(printable(f"  the model itself: {refusal}"))
+
+
+def _mark(nodes: int, refused: int) -> str:
+    return "" if not refused else "no" if refused == nodes else "in part"
+
+
+def _print_mended(console: Console, check: TargetCheck, limit: int | None) -> None:
+    rows = [
+        (mended.by, mended.operator, len(mended.labels), "; ".join(mended.reasons))
+        for mended in check.mended
+    ]
+    if rows:
+        headers = ("pass", "operator", "nodes", "what was wrong")
+        print_table(console, "What the passes mend", headers, rows[:limit])
+        _print_rest(console, len(rows), limit)
+
+
+def _print_gaps(console: Console, coverage: Coverage, limit: int | None) -> None:
+    if coverage.is_met:
+        return
+    rows = [
+        (gap.operator, len(gap.nodes), "; ".join(gap.reasons), _examples(gap, limit))
+        for gap in coverage.gaps
+    ]
+    headers = ("operator", "nodes", "why not", "for example")
+    print_table(console, "What remains", headers, rows[:limit])
+    _print_rest(console, len(rows), limit)
+    for refusal in coverage.model:
+        console.print(printable(f"  the model itself: {refusal}"))
+
+
+def _examples(gap: Gap, limit: int | None) -> str:
+    shown = gap.nodes if limit is None else gap.nodes[:EXAMPLES]
+    more = f", ... ({len(gap.nodes) - len(shown):,} more)" if len(gap.nodes) > len(shown) else ""
+    return ", ".join(node.label for node in shown) + more
+
+
+def _print_rest(console: Console, count: int, limit: int | None) -> None:
+    if limit is not None and count > limit:
+        console.print(Number(f"  and {count - limit:,} more rows (-v lists them)"))
+
+
+# --- as JSON --------------------------------------------------------------------------------------
+
+
+def _described(file: str, opt_level: int, check: TargetCheck) -> dict[str, Any]:
+    return {
+        "model": file,
+        "backend": check.before.backend.name,
+        "opt_level": opt_level,
+        "is_met": check.after.is_met,
+        "before": _coverage(check.before),
+        "after": _coverage(check.after),
+        "mended": [
+            {
+                "pass": mended.by,
+                "operator": mended.operator,
+                "reasons": list(mended.reasons),
+                "count": len(mended.labels),
+                "nodes": list(mended.labels),
+            }
+            for mended in check.mended
+        ],
+    }
+
+
+def _coverage(coverage: Coverage) -> dict[str, Any]:
+    refused = coverage.refused
+    return {
+        "nodes": coverage.nodes,
+        "taken": coverage.nodes - refused.total(),
+        "operators": [
+            {"operator": name, "nodes": count, "taken": count - refused[name]}
+            for name, count in sorted(coverage.operators.items())
+        ],
+        "model": [str(refusal) for refusal in coverage.model],
+        "gaps": [
+            {
+                "operator": gap.operator,
+                "reasons": list(gap.reasons),
+                "count": len(gap.nodes),
+                "nodes": [node.label for node in gap.nodes],
+            }
+            for gap in coverage.gaps
+        ],
+    }

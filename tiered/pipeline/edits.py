@@ -1,0 +1,95 @@
+"""Pipelines of one's own: edits of the default one, by a backend, then by the user.
+
+What an edit inserts stands in a group that bears the name of who wanted it, so that the text of
+the pipeline shows it, and so that `disabled=["npu/fold_constant"]` reaches it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from tiered.edits import PipelineEdit, edits_of
+from tiered.errors import TieredError
+from tiered.pipeline.base import Pipeline, PipelineT
+from tiered.pipeline.default import default_pipeline
+from tiered.pipeline.sequential import Sequential
+from tiered.pipeline.text import parse_elements, parse_options
+
+if TYPE_CHECKING:
+    from tiered.backends import Backend
+
+USER: Final = "user"
+"""Who wants the edits that no backend wants."""
+
+
+def pipeline_for(
+    backend: Backend, edits: Iterable[PipelineEdit | str] = (), base: Sequential | None = None
+) -> Sequential:
+    """Return what a backend makes of the default pipeline, and the user of that.
+
+    Args:
+        backend: the target.
+        edits: the user's, as text or as `PipelineEdit`: "drop fuse_gelu".
+        base: another pipeline than the default one.
+
+    Raises:
+        PassNotFoundError: an edit names a pass that the pipeline does not have.
+        PipelineSyntaxError: an edit is none.
+        OptionError: an edit sets an option which the pass does not have.
+    """
+    whole = (*backend.edits, *edits_of(edits, USER))
+    return edited(default_pipeline() if base is None else base, whole)
+
+
+def edited(pipeline: PipelineT, edits: Iterable[PipelineEdit | str]) -> PipelineT:
+    """Return the pipeline after some edits, one upon the other; raises as `pipeline_for`."""
+    for edit in edits_of(edits, USER):
+        try:
+            pipeline = _apply(pipeline, edit)
+        except TieredError as error:
+            error.add_note(f"in the edit '{edit}' of {edit.by}")
+            raise
+    return pipeline
+
+
+def _apply(pipeline: PipelineT, edit: PipelineEdit) -> PipelineT:
+    match edit.kind:
+        case "drop":
+            return pipeline.drop(edit.target)
+        case "set":
+            return pipeline.configure(edit.target, **parse_options(edit.passes))
+        case "replace":
+            return pipeline.replace(edit.target, _group(edit))
+        case "before":
+            return pipeline.insert_before(edit.target, _group(edit))
+        case "after":
+            return pipeline.insert_after(edit.target, _group(edit))
+
+
+def _group(edit: PipelineEdit) -> Sequential:
+    """Return the passes of an edit; who edits a pipeline wants its opt-ins to run."""
+    return Sequential(parse_elements(edit.passes), name=edit.by, opt_ins="wanted")
+
+
+def pipeline_diff(before: Pipeline, after: Pipeline) -> list[str]:
+    """Return the lines in which two pipelines differ: "+ fuse_gelu" and "- fuse_gelu", indented."""
+    was, now = list(_lines(before, "")), list(_lines(after, ""))
+    made: list[str] = []
+    opcodes = difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes()
+    for kind, i, j, k, m in opcodes:
+        if kind != "equal":
+            made += [f"- {line}" for line in was[i:j]] + [f"+ {line}" for line in now[k:m]]
+    return made
+
+
+def _lines(pipeline: Pipeline, indent: str) -> Iterator[str]:
+    for pass_ in pipeline:
+        if isinstance(pass_, Pipeline):
+            head, _, _ = pass_.element.partition("(")
+            yield f"{indent}{head}("
+            yield from _lines(pass_, f"{indent}  ")
+            yield f"{indent})"
+        else:
+            yield f"{indent}{pass_}"
