@@ -17,6 +17,7 @@ from tiered.graph.types import DataType
 PROFILE = Path(__file__).parents[2] / "tiered" / "backends" / "profiles" / "onnxruntime_cpu.toml"
 MARK = "# --- operators: made by `make kernels` from the kernels of the installed onnxruntime ---\n"
 
+PROVIDER = "CPUExecutionProvider"
 DOMAINS = ("", "ai.onnx.ml", "com.microsoft")
 OPEN = (1 << 31) - 1
 TENSOR = re.compile(r"tensor\((\w+)\)")
@@ -41,7 +42,9 @@ def kernels() -> dict[tuple[str, str], list[Kernel]]:
     found: dict[tuple[str, str], list[Kernel]] = defaultdict(list)
     for kernel in ort.get_all_opkernel_def():
         key = (kernel.domain, kernel.op_name)
-        if kernel.provider == "CPUExecutionProvider" and kernel.domain in DOMAINS:
+        # Some of the default domain are onnxruntime's own, and no model may hold them.
+        is_known = bool(kernel.domain) or onnx.defs.has(kernel.op_name)
+        if kernel.provider == PROVIDER and kernel.domain in DOMAINS and is_known:
             first, last = kernel.version_range
             # A kernel without an end is one for the version that it begins with, and no later one.
             last = first if last == OPEN else last

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
+from tests.backends.test_backend import backend
 from tiered import Graph, Model, PassContext, Sequential, Value, op, register, rewrite, var
 from tiered.registry import registry
 from tiered.testing import assert_rewrites, assert_unchanged, parse
@@ -22,14 +24,22 @@ def fuse_silu_for_a_target(graph: Graph, x: Value) -> Value:
     return graph.op("com.microsoft").QuickGelu(x, alpha=1.0)
 
 
+@rewrite(op.Mul(var.x, var.x), opt_level=3, numerics="reassociating")
+def square(graph: Graph, x: Value) -> Value:
+    """Mul(x, x)  =>  Pow(x, 2)"""
+    return graph.op.Pow(x, np.array(2, np.float32))
+
+
 PASS = fuse_silu_for_a_target.name
 
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    register(fuse_silu_for_a_target)
+    for pass_ in (fuse_silu_for_a_target, square):
+        register(pass_)
     yield
-    registry.unregister(PASS)
+    for pass_ in (fuse_silu_for_a_target, square):
+        registry.unregister(pass_.name)
 
 
 def test_a_pass_runs_for_a_backend_that_has_what_it_makes() -> None:
@@ -57,3 +67,18 @@ def test_a_node_that_the_backend_does_not_take_is_not_made() -> None:
         because="onnxruntime_cpu does not take QuickGelu: X, Y are double; it takes float",
     )
     assert_unchanged(PASS, SILU.format(dtype="float"), because="portable does not take QuickGelu")
+
+
+def test_no_standard_operator_comes_in_that_the_target_lacks() -> None:
+    target = backend("[operators]\nMul = true")
+    assert_unchanged(
+        square.name,
+        "(float[2] x) => (float[2] y) { y = Mul(x, x) }",
+        backend=target,
+        because="npu has no Pow, and has what it would replace",
+    )
+    without = backend("[operators]\nRelu = true")
+    model = Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Mul(x, x) }"))
+    with PassContext(opt_level=3, backend=without):
+        square(model)
+    assert [node.op_type for node in model.main.nodes] == ["Pow"]

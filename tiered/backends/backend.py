@@ -134,6 +134,15 @@ class Backend:
         is_standard = domain in STANDARD_DOMAINS and schema_of(op_type, domain) is not None
         return _PLAIN if self.unlisted == "standard" and is_standard else ()
 
+    def has(self, node: Node) -> bool:
+        """Tell whether the target has the operator of a node, which may be removed already.
+
+        A Constant is data, and a call of a local function counts with the function's body.
+        """
+        is_data = node.op_type == "Constant" and not node.domain
+        is_own = node.domain.startswith("tiered.")
+        return is_data or is_own or bool(self.rules(node.op_type, node.domain))
+
     def supports(
         self, op_type: str, domain: str = "", dtype: int | None = None, version: int | None = None
     ) -> bool:

@@ -108,8 +108,9 @@ def backend_of(table: Mapping[str, Any], where: str, parent: Parent) -> Backend:
             min_cosine=verification.take("min_cosine", _number, None),
         ),
         operators={
-            _operator(key): _rules(entry, groups, f"{where}: operators.{key}")
+            _operator(name): _rules(entry, groups, f"{where}: operators.{key}")
             for key, entry in whole.take("operators", _mapping, {}).items()
+            for name in key.split(",")
         },
         edits=tuple(
             _edit(entry, f"{where}: pipeline[{at}]", name)
@@ -153,7 +154,7 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _operator(key: str) -> tuple[str, str]:
-    domain, _, op_type = key.rpartition("::")
+    domain, _, op_type = key.strip().rpartition("::")
     return "" if domain == "ai.onnx" else domain, op_type
 
 

@@ -18,6 +18,7 @@ from tiered.cli.options import LEVELS
 from tiered.cli.tables import Number, print_table
 from tiered.cli.terminal import Progress, print_json, printable, results
 from tiered.errors import TargetError, UsageError
+from tiered.values import format_value
 
 if TYPE_CHECKING:
     from tiered.backends import Coverage, Gap
@@ -135,6 +136,22 @@ def _print_gaps(console: Console, coverage: Coverage, limit: int | None) -> None
     _print_rest(console, len(rows), limit)
     for refusal in coverage.model:
         console.print(printable(f"  the model itself: {refusal}"))
+    if hint := _hint(coverage):
+        console.print(printable(f"  dims can be fixed: {hint}"), soft_wrap=True)
+
+
+def _hint(coverage: Coverage) -> str:
+    """Return how to give the dynamic dims sizes, if that is what a target asks for."""
+    if coverage.backend.shapes == "dynamic" or not coverage.gaps:
+        return ""
+    model = coverage.gaps[0].nodes[0].owner.model
+    shapes = {
+        value.name: [dim if isinstance(dim, int) else 1 for dim in value.shape]
+        for value in model.main.inputs
+        if value.shape is not None and not all(isinstance(dim, int) for dim in value.shape)
+    }
+    option = format_value({"shape": shapes}).replace("shape: ", "shape=", 1)
+    return f'--edit "replace const_input_shape: const_input_shape{option}"' if shapes else ""
 
 
 def _examples(gap: Gap, limit: int | None) -> str:

@@ -17,7 +17,7 @@ from tiered.passes.scoped import OUTSIDE, Allows, Inside, scoped
 from tiered.rewrite import Match, Rule, Skip, apply_rule
 
 if TYPE_CHECKING:
-    from tiered.backends import Backend
+    from tiered.context import PassContext
     from tiered.passes.execution import Execution
 
 
@@ -40,10 +40,13 @@ class RewritePass(Pass):
             since=run.looked if graphs is None else None,
             on_skip=run.missed,
             accept=None if run.allows is None else _filter(run.allows),
-            approve=_taken_by(execution.ctx.backend) if self.info.needs else None,
+            approve=_approval(execution.ctx) if self._has_target(execution.ctx) else None,
         )
         for graph in filter(_is_attached, graphs or ()):
             self.conditions.hold_after(graph, execution.ctx, self.name)
+
+    def _has_target(self, ctx: PassContext) -> bool:
+        return bool(self.info.needs) or ctx.sets_backend
 
     def _graphs(self, model: Model, execution: Execution, run: PassRun) -> list[Graph]:
         """Return the graphs that are as the pass requires them."""
@@ -61,16 +64,24 @@ def _filter(allows: Allows) -> Callable[[Match], Skip | None]:
     return lambda match: None if all(map(allows, match.nodes)) else OUTSIDE
 
 
-def _taken_by(backend: Backend) -> Callable[[Sequence[Entry]], Skip | None]:
-    """Return what holds the operators that a rewrite made against the target's table."""
+def _approval(ctx: PassContext) -> Callable[[Sequence[Entry]], Skip | None]:
+    """Return what holds the operators that a rewrite made against the target's table.
+
+    One that is not ONNX's own must be taken as it stands; of the others none may come in that the
+    target does not have, unless it has one that went just as little.
+    """
+    backend = ctx.backend
 
     def approve(edits: Sequence[Entry]) -> Skip | None:
-        for entry in edits:
-            if entry[0] is not Edit.ADD_NODE or not entry[1].is_live or not entry[1].domain:
+        for edit, node, *_ in edits:
+            if edit is not Edit.ADD_NODE or not node.is_live:
                 continue
-            refused = backend.refusals(entry[1])
-            if refused:
-                return Skip("{} does not take {}: {}", backend, entry[1].op_type, refused[0])
+            if node.domain and (refused := backend.refusals(node)):
+                return Skip("{} does not take {}: {}", backend, node.op_type, refused[0])
+            if not backend.has(node) and all(
+                backend.has(entry[1]) for entry in edits if entry[0] is Edit.REMOVE_NODE
+            ):
+                return Skip("{} has no {}, and has what it would replace", backend, node.op_type)
         return None
 
     return approve

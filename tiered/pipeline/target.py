@@ -100,7 +100,9 @@ class _Mending:
         self._mark = model.mark()
         gone = [node for node in self._pending if not node.is_live]
         self._note(gone, info.name)
-        mended = [node for node in self._pending if node in touched and self._takes(node)]
+        # A new interface gives types to nodes that no edit touches.
+        asked = [n for n in self._pending if info.changes_interface or n in touched]
+        mended = [node for node in asked if self._takes(node)]
         self._note(mended, info.name)
 
     def found(self) -> tuple[Mended, ...]:

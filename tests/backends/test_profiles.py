@@ -1,0 +1,101 @@
+"""The built-in profiles: whole, and true to a few facts that are easy to get wrong."""
+
+import onnx
+import pytest
+
+from tests.backends.test_backend import said
+from tiered import DataType, backend_names, get_backend, pipeline_for
+
+BUILT_IN = (
+    "ipu", "nhwc_edge", "onnxruntime_cpu", "openvino_npu", "portable", "qnn_htp", "tensorrt",
+)
+
+
+def test_all_profiles_are_listed() -> None:
+    assert set(BUILT_IN) <= set(backend_names())
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_a_profile_says_what_it_is_and_what_it_does_not_know(name: str) -> None:
+    target = get_backend(name)
+    assert target.name == name
+    assert target.doc
+    assert target.sources
+    assert target.limits
+    assert pipeline_for(target)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_a_profile_names_operators_and_operands_that_exist(name: str) -> None:
+    for (domain, op_type), rules in get_backend(name).operators.items():
+        if domain:
+            continue
+        assert onnx.defs.has(op_type), op_type
+        newest = onnx.defs.get_schema(op_type)
+        names = {formal.name for formal in newest.inputs}
+        for rule in rules:
+            assert names.issuperset(rule.constant), op_type
+            assert names.issuperset(rule.elements), op_type
+            assert set(newest.attributes).issuperset(rule.attributes), op_type
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "refused"),
+    [
+        (
+            "tensorrt",
+            "(float[4] x, int64[1] k) => (v, i) { v, i = TopK(x, k) }",
+            ["K is not a constant"],
+        ),
+        ("tensorrt", "(double[4] x) => (y) { y = Sin(x) }", []),
+        (
+            "openvino_npu",
+            "(float[N] x) => (y) { y = Relu(x) }",
+            ["dynamic dims N; it takes static shapes"],
+        ),
+        (
+            "qnn_htp",
+            "(float[4] x) => (y) <int64[1] i = {-1}> { y = Gather(x, i) }",
+            ["indices holds -1; it takes 0 or more"],
+        ),
+        (
+            "qnn_htp",
+            "(float[2,2] x) => (y) { y = LpNormalization<p=1>(x) }",
+            ["p is 1; it takes 2"],
+        ),
+        (
+            "nhwc_edge",
+            '(float[1,4,2,2] x) => (y) { y = DepthToSpace<blocksize=2, mode="CRD">(x) }',
+            ["mode is CRD; it takes DCR"],
+        ),
+        (
+            "nhwc_edge",
+            "(float[1,2,2,2,2] x) => (y) { y = Relu(x) }",
+            ["rank 5; it takes at most 4"],
+        ),
+        ("ipu", "(float[2] x) => (y) { y = Celu(x) }", ["the target has no such operator"]),
+    ],
+)
+def test_facts_of_the_profiles(name: str, model: str, refused: list[str]) -> None:
+    target = get_backend(name)
+    assert said(target, model) == refused
+
+
+def test_quantised_units_are_taken_by_targets_that_want_them() -> None:
+    unit = """(uint8[1,1,4,4] x) => (uint8[1,1,4,4] y)
+        <float s = {0.5}, uint8 z = {0}, int8[1,1,1,1] w = {1}, int8 wz = {0}> {
+        a = DequantizeLinear(x, s, z)
+        b = DequantizeLinear(w, s, wz)
+        c = Conv(a, b)
+        y = QuantizeLinear(c, s, z)
+    }"""
+    assert said(get_backend("qnn_htp"), unit) == []
+
+
+def test_layouts_are_preferences_by_operator() -> None:
+    edge = get_backend("nhwc_edge")
+    assert edge.preferred_layout("Conv") == "NHWC"
+    assert get_backend("onnxruntime_cpu").preferred_layout("Conv") == "NCHW"
+    assert edge.supports("Conv", "tiered.nhwc")
+    assert not get_backend("portable").supports("Conv", "tiered.nhwc")
+    assert get_backend("ipu").supports("Conv", dtype=DataType.FLOAT16)
