@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import onnx
 from onnxruntime.capi import onnxruntime_pybind11_state as ort
 
+from tests.backends.tiny import TINY
 from tiered.graph.types import DataType
 
 PROFILE = Path(__file__).parents[2] / "tiered" / "backends" / "profiles" / "onnxruntime_cpu.toml"
@@ -25,8 +26,46 @@ DTYPES = [dtype.name.lower() for dtype in DataType]
 GROUPS = {
     "any": [name for name in DTYPES if not re.match("complex|float[48]|u?int[24]$", name)],
     "fixed": [name for name in DTYPES if re.fullmatch(r"u?int(8|16|32|64)", name)],
+    "castable": [name for name in DTYPES if not re.match("complex|float4", name)],
     "float8": [name for name in DTYPES if re.match("float8e[45]", name)],
 }
+
+
+OPSET = 26
+"""The newest that onnxruntime loads."""
+
+COMPOSITES = {
+    "CastLike": 'composite = true, types = { T1 = ["castable"], T2 = ["castable"] }',
+    "GroupNormalization": "versions = [18, 21], composite = true, "
+    'types = { T = ["float", "double"] }',
+    "HardSwish": 'versions = [14, 22], composite = true, types = { T = ["float"] }',
+    "Mish": 'versions = [18, 22], composite = true, types = { T = ["float"] }',
+    # onnxruntime has lost it at the opsets after its own.
+    "Swish": 'opset = [24, 24], composite = true, types = { T = ["float"] }',
+    "com.microsoft::FastGelu": 'composite = true, types = { T = ["double"] }, '
+    'inputs = ["X:T", "bias:T"], outputs = ["Y:T"]',
+    "com.microsoft::QuickGelu": 'composite = true, types = { T = ["double"] }, '
+    'inputs = ["X:T"], outputs = ["Y:T"]',
+}
+"""Operators, or dtypes of them, without a kernel that run as the body of their function."""
+
+EXACT = ("Attention", "EyeLike", "QuantizeLinear", "RMSNormalization", "Range")
+"""Operators around which onnxruntime puts no casts to make them run."""
+
+MORE = {("EyeLike", "T1"): "float16"}
+"""What is read with a cast, though the operator makes nothing with one."""
+
+ALIKE = {"QuantizeLinear": ("T1", "T2")}
+"""Type parameters that must be of one dtype, though the operator does not say so."""
+
+NO_DOUBLE = ("GRU", "LSTM")
+"""Operators whose kernel for double only says that there is none."""
+
+LATER = {"Attention": 25}
+"""Versions that onnx counts and onnxruntime does not: the kernels of the one before run them."""
+
+
+Types = tuple[tuple[str, frozenset[str]], ...]
 
 
 class Kernel(NamedTuple):
@@ -34,7 +73,7 @@ class Kernel(NamedTuple):
 
     first: int
     last: int
-    types: tuple[tuple[str, frozenset[str]], ...]
+    types: Types
 
 
 def kernels() -> dict[tuple[str, str], list[Kernel]]:
@@ -44,25 +83,60 @@ def kernels() -> dict[tuple[str, str], list[Kernel]]:
         key = (kernel.domain, kernel.op_name)
         # Some of the default domain are onnxruntime's own, and no model may hold them.
         is_known = bool(kernel.domain) or onnx.defs.has(kernel.op_name)
+        # Of the other domains only what the tests run.
+        is_known &= not kernel.domain or f"{kernel.domain}::{kernel.op_name}" in TINY
         if kernel.provider == PROVIDER and kernel.domain in DOMAINS and is_known:
             first, last = kernel.version_range
             # A kernel without an end is one for the version that it begins with, and no later one.
-            last = first if last == OPEN else last
-            found[key].append(Kernel(first, last, _types(key, kernel.type_constraints)))
+            is_newest = last == OPEN
+            last = LATER.get(kernel.op_name, first) if is_newest else last
+            constraints = dict(kernel.type_constraints)
+            if kernel.op_name in NO_DOUBLE:
+                constraints["T"] = [name for name in constraints["T"] if "double" not in name]
+            types = _types(key, constraints, is_newest)
+            found[key] += (Kernel(first, last, split) for split in _alike(kernel.op_name, types))
     return {key: _joined(_united(entries)) for key, entries in sorted(found.items())}
 
 
 def _types(
-    key: tuple[str, str], constraints: dict[str, list[str]]
-) -> tuple[tuple[str, frozenset[str]], ...]:
+    key: tuple[str, str], constraints: dict[str, list[str]], is_newest: bool
+) -> Types:
     """Return the dtypes of each type parameter; what takes no tensors is not constrained."""
     schema = _schemas().get(key)
     types = {}
     for parameter, names in constraints.items():
-        dtypes = frozenset(match[1] for name in names if (match := TENSOR.fullmatch(name)))
+        dtypes = _tensors(names)
         if dtypes and _is_parameter(schema, parameter):
-            types[parameter] = dtypes
+            # A few kernels are registered for what the operator itself does not take.
+            allowed = allowed_dtypes(*key).get(parameter) if is_newest else None
+            types[parameter] = dtypes & (allowed or dtypes)
+            types[parameter] |= {*filter(None, (MORE.get((key[1], parameter)),))}
     return tuple(sorted(types.items()))
+
+
+def _alike(op_type: str, types: Types) -> list[Types]:
+    """Return a kernel's dtypes as those of several, where parameters must be of one dtype."""
+    names, bound = ALIKE.get(op_type, ()), dict(types)
+    if not names or not bound.keys() >= set(names):
+        return [types]
+    both = frozenset.intersection(*(bound[name] for name in names))
+    if not both:
+        return [types]  # older versions use the same letters for something else
+    return [
+        tuple(sorted({**bound, **dict.fromkeys(names, frozenset({dtype}))}.items()))
+        for dtype in sorted(both)
+    ]
+
+
+def _tensors(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(match[1] for name in names if (match := TENSOR.fullmatch(name)))
+
+
+def allowed_dtypes(domain: str, op_type: str) -> dict[str, frozenset[str]]:
+    """Return the dtypes that the newest form of an operator takes, by type parameter."""
+    schema = _schemas().get((domain, op_type))
+    constraints = () if schema is None else schema.type_constraints
+    return {entry.type_param_str: _tensors(entry.allowed_type_strs) for entry in constraints}
 
 
 def _is_parameter(schema: Any, parameter: str) -> bool:
@@ -75,7 +149,7 @@ def _is_parameter(schema: Any, parameter: str) -> bool:
 def _united(kernels: Iterable[Kernel]) -> list[Kernel]:
     """Unite kernels of the same versions that differ in one type parameter."""
     made: list[Kernel] = []
-    for kernel in sorted(kernels, key=repr):
+    for kernel in sorted(kernels, key=_order):
         _add(made, kernel)
     return made
 
@@ -97,12 +171,17 @@ def _add(made: list[Kernel], kernel: Kernel) -> None:
 def _joined(kernels: list[Kernel]) -> list[Kernel]:
     """Join versions that follow each other with the same dtypes."""
     made: list[Kernel] = []
-    for kernel in sorted(kernels, key=lambda kernel: (repr(kernel.types), kernel.first)):
+    for kernel in sorted(kernels, key=lambda kernel: _order(kernel)[::-1]):
         if made and made[-1].types == kernel.types and made[-1].last + 1 == kernel.first:
             made[-1] = made[-1]._replace(last=kernel.last)
         else:
             made.append(kernel)
-    return sorted(made, key=lambda kernel: (kernel.first, repr(kernel.types)))
+    return sorted(made, key=_order)
+
+
+def _order(kernel: Kernel) -> tuple[int, int, object]:
+    """Return what kernels are sorted by: the same in each process, unlike the sets themselves."""
+    return kernel.first, kernel.last, [(name, sorted(dtypes)) for name, dtypes in kernel.types]
 
 
 def _schemas() -> dict[tuple[str, str], Any]:
@@ -126,13 +205,18 @@ def table() -> str:
     lines = [MARK, "\n[groups]\n"]
     lines += [f"{group} = {_list(names)}\n" for group, names in GROUPS.items()]
     lines.append("\n[operators]\n")
+    rows: dict[str, list[str]] = {}
     for (domain, op_type), entries in kernels().items():
-        rows = [_row(domain, op_type, kernel) for kernel in entries]
-        key = f'"{domain}::{op_type}"' if domain else op_type
-        if len(rows) == 1:
-            lines.append(f"{key} = {rows[0]}\n")
+        key = f"{domain}::{op_type}" if domain else op_type
+        rows[key] = [_row(domain, op_type, kernel) for kernel in entries]
+    for key, text in COMPOSITES.items():
+        rows.setdefault(key, []).append(f"{{ {text} }}")
+    for key, found in sorted(rows.items()):
+        quoted = f'"{key}"' if "::" in key else key
+        if len(found) == 1:
+            lines.append(f"{quoted} = {found[0]}\n")
         else:
-            lines += [f"{key} = [\n", *(f"  {row},\n" for row in rows), "]\n"]
+            lines += [f"{quoted} = [\n", *(f"  {row},\n" for row in found), "]\n"]
     return "".join(lines)
 
 
@@ -146,6 +230,8 @@ def _parts(domain: str, op_type: str, kernel: Kernel) -> Iterator[str]:
     if kernel.types:
         types = ", ".join(f"{name} = {_list(_grouped(dtypes))}" for name, dtypes in kernel.types)
         yield f"types = {{ {types} }}"
+    if op_type in EXACT and not domain:
+        yield "exact = true"
     schema = _schemas().get((domain, op_type))
     if kernel.types and schema is not None and not onnx.defs.has(op_type, domain):
         for side in ("inputs", "outputs"):
@@ -157,7 +243,7 @@ def _grouped(dtypes: frozenset[str]) -> list[str]:
     """Return dtypes in ONNX's order, those of a group under its name."""
     left, made = set(dtypes), []
     for group, names in GROUPS.items():
-        if left.issuperset(names):
+        if group != "castable" and left.issuperset(names):
             made.append(group)
             left.difference_update(names)
     return [*made, *(name for name in DTYPES if name in left)]

@@ -62,9 +62,9 @@ def test_another_backend_skips_it_and_says_why() -> None:
 def test_a_node_that_the_backend_does_not_take_is_not_made() -> None:
     assert_unchanged(
         PASS,
-        SILU.format(dtype="double"),
+        SILU.format(dtype="bfloat16"),
         backend="onnxruntime_cpu",
-        because="onnxruntime_cpu does not take QuickGelu: X, Y are double; it takes float",
+        because="onnxruntime_cpu does not take QuickGelu: X, Y are bfloat16; it takes float",
     )
     assert_unchanged(PASS, SILU.format(dtype="float"), because="portable does not take QuickGelu")
 

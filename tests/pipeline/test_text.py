@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tiered
@@ -57,6 +57,8 @@ def shape(pass_: Pass) -> object:
     return pass_.name, pass_.options, pass_.scope
 
 
+# The first text that Hypothesis makes in a new checkout takes it a second.
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(ANY, max_size=4))
 def test_every_pipeline_reads_back_as_itself(passes: list[Pass]) -> None:
     written = Sequential(passes)

@@ -152,7 +152,12 @@ class Backend:
         """
         return any(
             (version is None or rule.versions.holds(version))
-            and (dtype is None or self._may_be(dtype, rule.data_dtypes() or self.activations))
+            and (
+                dtype is None
+                or self._may_be(
+                    dtype, rule.data_dtypes() or self.activations, exact=rule.exact
+                )
+            )
             for rule in self.rules(op_type, domain)
         )
 
@@ -182,12 +187,12 @@ class Backend:
 
         A call of a local function is taken: what counts is the function's body.
         """
+        if node.op_type == "Constant" and not node.domain:
+            return ()  # it holds data
         rules = self.rules(node.op_type, node.domain)
         if self._asks_nothing and any(rule.is_unconditional for rule in rules):
             return ()
         if not rules:
-            if node.op_type == "Constant" and not node.domain:
-                return ()  # it holds data
             is_call = node.owner.model.function(*node.callee) is not None
             return () if is_call else (NO_OPERATOR,)
         found = [self._against(rule, node) for rule in rules]
@@ -236,14 +241,18 @@ class Backend:
             if allowed is None or not isinstance(operand.value.type, TensorType | None):
                 continue
             dtype = self._dtype_of(operand)
-            if dtype is None or not self._may_be(dtype, allowed):
+            if dtype is None and not operand.is_input:
+                continue  # it follows from the inputs
+            if dtype is None or not self._may_be(dtype, allowed, exact=rule.exact):
                 wrong.setdefault((dtype, allowed), []).append(operand.name)
         for (dtype, allowed), names in wrong.items():
             said = "of unknown dtype" if dtype is None else dtype_name(dtype)
             yield Refusal(f"{_listed(names)} {said}", dtype_names(allowed))
 
-    def _may_be(self, dtype: int, allowed: frozenset[int]) -> bool:
-        return not allowed or dtype in allowed or self.emulated.get(dtype) in allowed
+    def _may_be(self, dtype: int, allowed: frozenset[int], *, exact: bool) -> bool:
+        if not allowed or dtype in allowed:
+            return True
+        return not exact and self.emulated.get(dtype) in allowed
 
     def _dtype_of(self, operand: Operand) -> int | None:
         """Return the dtype of an operand; of one in a QDQ unit that which it is quantised to."""

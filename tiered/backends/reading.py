@@ -174,6 +174,7 @@ def _rule(entry: Any, groups: Groups, where: str) -> OperatorRule:
     table = _Table(entry, where)
     rule = OperatorRule(
         versions=table.take("versions", _bounds, ANY),
+        opset=table.take("opset", _bounds, ANY),
         types={
             key: _checked(_dtypes_in(groups), names, f"{where}.types.{key}")
             for key, names in table.take("types", _mapping, {}).items()
@@ -190,6 +191,7 @@ def _rule(entry: Any, groups: Groups, where: str) -> OperatorRule:
             for key, value in table.take("attributes", _mapping, {}).items()
         },
         signature=(table.take("inputs", _texts, ()), table.take("outputs", _texts, ())),
+        exact=table.take("exact", _boolean, False),
         composite=table.take("composite", _boolean, False),
         note=table.take("note", _text, ""),
     )

@@ -78,6 +78,7 @@ class OperatorRule:
 
     Args:
         versions: of the operator: the opset versions that last changed it (`Node.version`).
+        opset: that the model imports for the operator's domain.
         types: the dtypes of a type parameter of the schema ("T") or of one operand ("X").
         dtypes: the dtypes of the operator's data, where `types` does not speak of it.
         rank: of its data operands.
@@ -86,11 +87,13 @@ class OperatorRule:
         attributes: what attributes may be; one that is not written has its schema's default.
         signature: the inputs, then the outputs as "name:type parameter", for operators that onnx
             does not know.
+        exact: whether the dtypes hold as they are, also where others run with casts elsewhere.
         composite: whether it runs as the body of its function, not as a kernel of its own.
         note: said with each refusal.
     """
 
     versions: Bounds = ANY
+    opset: Bounds = ANY
     types: Mapping[str, frozenset[int]] = field(default_factory=dict)
     dtypes: frozenset[int] = NO_DTYPES
     rank: Bounds = ANY
@@ -98,6 +101,7 @@ class OperatorRule:
     elements: Mapping[str, Bounds] = field(default_factory=dict)
     attributes: Mapping[str, AttributeRule] = field(default_factory=dict)
     signature: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    exact: bool = False
     composite: bool = False
     note: str = ""
 
@@ -110,11 +114,12 @@ class OperatorRule:
             or self.constant
             or self.elements
             or self.attributes
-            or any(bounds != ANY for bounds in (self.versions, self.rank))
+            or any(bounds != ANY for bounds in (self.versions, self.opset, self.rank))
         )
 
     def __str__(self) -> str:
         parts = [f"version {self.versions}"] if self.versions != ANY else []
+        parts += [f"opset {self.opset}"] if self.opset != ANY else []
         parts += [f"{key}: {' '.join(dtype_names(types))}" for key, types in self.types.items()]
         parts += [" ".join(dtype_names(self.dtypes))] if self.dtypes else []
         parts += [f"rank {self.rank}"] if self.rank != ANY else []
@@ -182,6 +187,8 @@ def refusals(rule: OperatorRule, node: Node) -> Iterator[Refusal]:
     """Yield what of a rule a node does not meet, save for dtypes, cheap conditions first."""
     if not rule.versions.holds(node.version):
         yield Refusal(f"version {node.version} of the operator", (f"version {rule.versions}",))
+    if rule.opset != ANY and not rule.opset.holds(opset := node.owner.opset(node.domain)):
+        yield Refusal(f"opset {opset}", (f"opset {rule.opset}",))
     for name, attribute in rule.attributes.items():
         value = node.attr(name)
         if value is not None and not attribute.holds(value):
