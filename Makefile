@@ -53,6 +53,9 @@ bench-growth: $(VENV)/.installed-test  ## Measure the time per node at 1,000, 10
 profile: $(VENV)/.installed-test  ## Show by pass where the time goes that MODEL=FILE takes
 	@$(BIN)/python -m benchmarks.profile $(MODEL) $(PROFILE_ARGS)
 
+bench-latency: $(VENV)/.installed-bench  ## Measure how fast MODELS=DIR run before and after tiered and its peers
+	@$(BIN)/python -m benchmarks.latency --models $(MODELS) $(BENCH_ARGS)
+
 bench-view: $(VENV)/.installed-bench  ## Measure the view beside networkx, onnx-ir and a plain dict
 	@$(BIN)/python -m benchmarks.view $(BENCH_ARGS)
 

@@ -1,4 +1,6 @@
-"""One measurement in a process of its own: `python -m benchmarks.worker TOOL SOURCE TARGET LEVEL`.
+"""One measurement in a process of its own.
+
+    python -m benchmarks.worker TOOL SOURCE TARGET LEVEL [BACKEND]
 
 The last line that it prints is the seconds of the optimise call, file to file. What a tool needs of
 other people's packages, and what its own import statement loads, is there before the clock starts.
@@ -15,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 
-def _tiered(source: str, target: str, level: int) -> None:
+def _tiered(source: str, target: str, level: int, backend: str | None) -> None:
     import tiered
 
-    tiered.optimize(source, target, opt_level=level)
+    tiered.optimize(source, target, opt_level=level, backend=backend)
 
 
 def _load_tiered() -> None:
@@ -28,27 +30,27 @@ def _load_tiered() -> None:
     tiered.default_pipeline()
 
 
-def _onnxslim(source: str, target: str, _level: int) -> None:
+def _onnxslim(source: str, target: str, _level: int, _backend: str | None) -> None:
     import onnx
     import onnxslim
 
     onnx.save(onnxslim.slim(onnx.load(source)), target)
 
 
-def _onnxsim(source: str, target: str, _level: int) -> None:
+def _onnxsim(source: str, target: str, _level: int, _backend: str | None) -> None:
     import onnxsim
 
     onnxsim.simplify(source, output_path=target)
 
 
-def _onnxoptimizer(source: str, target: str, _level: int) -> None:
+def _onnxoptimizer(source: str, target: str, _level: int, _backend: str | None) -> None:
     import onnx
     import onnxoptimizer
 
     onnx.save(onnxoptimizer.optimize(onnx.load(source)), target)
 
 
-def _onnxscript(source: str, target: str, _level: int) -> None:
+def _onnxscript(source: str, target: str, _level: int, _backend: str | None) -> None:
     import onnx_ir
     import onnxscript.optimizer
 
@@ -57,8 +59,8 @@ def _onnxscript(source: str, target: str, _level: int) -> None:
     onnx_ir.save(model, target)
 
 
-def _onnxruntime(level: str) -> Callable[[str, str, int], None]:
-    def run(source: str, target: str, _level: int) -> None:
+def _onnxruntime(level: str) -> Callable[[str, str, int, str | None], None]:
+    def run(source: str, target: str, _level: int, _backend: str | None) -> None:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
@@ -70,12 +72,12 @@ def _onnxruntime(level: str) -> Callable[[str, str, int], None]:
     return run
 
 
-def _onnxifier(source: str, target: str, _level: int) -> None:
+def _onnxifier(source: str, target: str, _level: int, _backend: str | None) -> None:
     onnxifier: Any = importlib.import_module("onnxifier")
     onnxifier.convert_graph(source, print_passes=False).save(target)
 
 
-def _onnx_passes(source: str, target: str, _level: int) -> None:
+def _onnx_passes(source: str, target: str, _level: int, _backend: str | None) -> None:
     """Its generic passes: the tail of its own `streamline`, as it has no default pipeline."""
     import onnx_ir
 
@@ -87,7 +89,7 @@ def _onnx_passes(source: str, target: str, _level: int) -> None:
     onnx_ir.save(onnx_ir.passes.PassManager(passes, steps=1)(model).model, target)
 
 
-def _load_and_save(source: str, target: str, _level: int) -> None:
+def _load_and_save(source: str, target: str, _level: int, _backend: str | None) -> None:
     import onnx
 
     onnx.save(onnx.load(source), target)
@@ -98,13 +100,13 @@ class Tool:
     """An optimiser.
 
     Attributes:
-        run: takes a source path, a target path and a level, which only tiered knows.
+        run: takes a source path, a target path, and a level and a backend, which only tiered knows.
         modules: what is imported before the clock starts; the last one is the tool itself.
         package: what to install to have it.
         load: what is called before the clock starts.
     """
 
-    run: Callable[[str, str, int], object]
+    run: Callable[[str, str, int, str | None], object]
     modules: tuple[str, ...]
     package: str
     load: Callable[[], None] | None = None
@@ -136,14 +138,14 @@ TOOLS = {
 }
 
 
-def main(name: str, source: str, target: str, level: str) -> None:
+def main(name: str, source: str, target: str, level: str, backend: str | None = None) -> None:
     tool = TOOLS[name]
     for module in tool.modules:
         importlib.import_module(module)
     if tool.load is not None:
         tool.load()
     start = time.perf_counter()
-    tool.run(source, target, int(level))
+    tool.run(source, target, int(level), backend)
     print(f"\n{time.perf_counter() - start}")
 
 

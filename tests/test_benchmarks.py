@@ -6,7 +6,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from benchmarks import context, growth, profile, rewrite, verify, view
+from benchmarks import context, growth, latency, profile, rewrite, verify, view
 from benchmarks.judge import judge
 from benchmarks.peers import Measurement, Row, _summary, main, summarise
 from tiered import Model
@@ -138,3 +138,29 @@ def test_growth_is_measured_on_a_valid_model(capsys: pytest.CaptureFixture[str])
     onnx.checker.check_model(growth.stacked(100), full_check=True)
     assert growth.main(sizes=(40, 80), runs=1) >= 1.0
     assert "µs a node" in capsys.readouterr().out
+
+
+def test_latency_is_measured_in_turns_with_optimisations_off_and_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "agraph (float[2] x) => (float[2] y) { h = Identity(x)  y = Relu(h) }"
+    header = '<ir_version: 8, opset_import: ["" : 17]>'
+    onnx.save(onnx.parser.parse_model(f"{header} {text}"), tmp_path / "small.onnx")
+    latency.main(models=tmp_path, tools="tiered", runs=4, json_out=tmp_path / "rows.json")
+    off, on = json.loads((tmp_path / "rows.json").read_text())
+    assert (off["optimisations"], on["optimisations"]) == (False, True)
+    for row in (off, on):
+        assert row["error"] == ""
+        assert 0 < row["low"] <= row["speed_up"] <= row["high"]
+    assert "geometric mean" in capsys.readouterr().out
+
+
+def test_the_interval_of_a_median_is_of_its_sample() -> None:
+    low, middle, high = latency.interval([float(number) for number in range(101)])
+    assert (low, middle, high) == (40.0, 50.0, 60.0)
+    assert latency.interval([3.0]) == (3.0, 3.0, 3.0)
+
+
+def test_a_tool_that_nobody_knows_is_an_error() -> None:
+    with pytest.raises(SystemExit, match="no tool named onnxfast"):
+        latency.main(tools="onnxfast")

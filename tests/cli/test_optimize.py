@@ -336,7 +336,7 @@ def test_json_is_all_of_stdout(cli: Cli, small: Path, extra: list[str]) -> None:
     record = json.loads(ended.out)
     assert record.keys() == {
         *("input", "output", "opt_level", "before", "after", "passes", "seconds", "verified"),
-        *("verification", "overridable", "remarks", "versions", "peak_memory"),
+        *("fused", "verification", "overridable", "remarks", "versions", "peak_memory"),
     }
     assert (record["input"], record["output"]) == (str(small), str(out))
     assert record["before"]["operators"] == {"Identity": 2, "Add": 1}

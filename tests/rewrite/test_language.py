@@ -155,7 +155,11 @@ def test_an_array_says_dtype_and_shape_too() -> None:
 
 def test_a_tolerance_is_relative() -> None:
     assert accepts(const(2**0.5, rtol=1e-6), np.array(1.4142135, F32))
-    assert not accepts(const(2**0.5, rtol=1e-9), np.array(1.4142135, F32))
+    assert not accepts(const(2**0.5, rtol=1e-6), np.array(1.41421, F32))
+    # Each dtype is as near as it can be.
+    assert accepts(const(2**0.5, rtol=1e-9), np.array(2**0.5, F32))
+    assert accepts(const(2**0.5, rtol=1e-6), np.array(2**0.5, np.float16))
+    assert not accepts(const(2**0.5, rtol=1e-6), np.array(1.4140625, F32))
     assert not accepts(const(0.0, rtol=1e-3), np.array(1e-9, F32))
 
 
@@ -242,6 +246,11 @@ def test_a_later_choice_is_taken_where_an_earlier_one_leads_nowhere() -> None:
     assert bound(pattern, "{ r = Relu(x) y = Sub(r, r) z = Add(r, r) }", X_TO_Y.replace(
         "(float[2,3] y)", "(float[2,3] y, float[2,3] z)"
     )) == {"a": "r", "b": "r"}
+
+
+def test_what_a_choice_of_the_root_does_not_bind_is_none_too() -> None:
+    pattern = op.Relu(var.a) | op.Neg(var.b)
+    assert bound(pattern, "{ y = Neg(x) }") == {"a": None, "b": "x"}
 
 
 def test_several_operators_can_be_called_at_once() -> None:

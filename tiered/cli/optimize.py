@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tiered.cli.expect import check_expectations, parse_expectations
 from tiered.cli.files import (
     check_data_files,
     check_input,
@@ -49,10 +50,12 @@ def run_optimize(
         UsageError: options that do not go together, or a wrong name in one of them.
         ModelError: a file cannot be read or written, or holds no model.
         VerificationError: the result computes something else; nothing is written.
+        TargetError: the result lacks an operator that is expected; nothing is written.
     """
     may_lack = options.dry_run or options.json or watch.print_pipeline
     target = choose_output(out, options.output, may_lack=may_lack)
     _check(options)
+    expectations = parse_expectations(options.expect)
     check_watch(watch)
     if watch.print_pipeline:
         _print_plan(options, watch)
@@ -69,6 +72,7 @@ def run_optimize(
     ):
         with _reproducing(source, options, watch):
             result = _optimize(source, target, options, watchers, progress)
+        check_expectations(expectations, result)
         if target is not None:
             progress.say(f"writing {printable(target)}")
             result.model.save(target, annotate=options.annotate)

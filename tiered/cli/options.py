@@ -36,6 +36,8 @@ class OptimizeOptions:
     """The target: a name that `tiered backends` lists, or a TOML file; portable by default."""
     edit: Names = ()
     """Change the pipeline: 'drop a', 'after a: b,c', 'set a{x=1}'. Repeatable."""
+    expect: Names = ()
+    """Fail unless the result has these operators: Gelu>=12, LayerNormalization. Repeatable."""
     verify: Annotated[str | None, Parameter(show_default=False)] = None
     """Run the model after each pass; or =final, =structure, =off. Exit code 3 if one fails."""
     inputs: Names = ()

@@ -4,6 +4,7 @@ One object:
     input, output: file names; output is null if nothing was written.
     opt_level: 0 to 4.
     before, after: {nodes, operators: {type: count}, parameters, bytes}.
+    fused: {operator: how many more of it fusions made}.
     passes: [{name, ran, reason, changed, rewrites, seconds}], one for each decision, in order; a
         pass in a fixed point has one for each round.
     seconds: what all passes took together.
@@ -28,6 +29,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import tiered
+from tiered.cli.expect import fused_operators
 
 if TYPE_CHECKING:
     from tiered.cli.optimize import Outcome
@@ -48,6 +50,7 @@ def record_of(outcome: Outcome) -> dict[str, Any]:
         "opt_level": outcome.options.opt_level,
         "before": _statistics(result.before),
         "after": _statistics(result.after),
+        "fused": fused_operators(result),
         "passes": [_pass(ran) for ran in result.report.results if ran.info.kind != "pipeline"],
         "seconds": result.seconds,
         "verified": result.verified is not None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from tiered.cli.expect import fused_operators
 from tiered.cli.record import peak_memory
 from tiered.cli.tables import Cell, change, print_table, seconds, size
 from tiered.cli.terminal import printable
@@ -30,6 +31,9 @@ def print_summary(console: Console, outcome: Outcome) -> None:
     result, options = outcome.result, outcome.options
     console.print(_headline(outcome), soft_wrap=True)
     _print_change(console, result.before, result.after)
+    if fused := fused_operators(result):
+        counts = ", ".join(f"{printable(name)} {count:,}" for name, count in fused.items())
+        console.print(f"fused: {counts}", soft_wrap=True)
     _print_times(console, result, everything=options.verbose)
     console.print()
     console.print(_verified(result), soft_wrap=True)

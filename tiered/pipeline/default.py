@@ -42,6 +42,8 @@ DEFAULT: tuple[str, ...] = (
     "normalize_axes",
     "replace_clip_empty_inputs",
     "replace_castlike_with_cast",
+    # Fusions look at what exact algebra has left nothing to do for, and may make new work for it.
+    "fix("
     # Each makes work for the others, so they run until nothing changes.
     "fix("
     # Casts, before the shapes and values behind them are asked for.
@@ -67,13 +69,31 @@ DEFAULT: tuple[str, ...] = (
     "eliminate_zero_bias,eliminate_q_dq_pair,"
     # After folding, when equal operands are one value; before fusion, which it makes match more.
     "move_subgraph_initializer,eliminate_duplicate_initializer,eliminate_common_subexpr,"
-    "fuse_bn_into_conv,"
     # What became an alias, and types that are known better now, for the next round.
-    "eliminate_identity,infer_shapes)",
+    "eliminate_identity,infer_shapes),"
+    # One way to write an operator, so that each fusion needs few patterns.
+    "canonicalize_ops,replace_einsum_with_matmul,"
+    # What exporters spell out, into the operator of that name, before anything moves its scales.
+    # Pictures first: of their two last dims a layer norm could be too.
+    "fuse_instancenorm,fuse_layernorm,fuse_rmsnorm,fuse_softmax,fuse_log_softmax,"
+    "fuse_attention,"
+    # Activations, and what runtimes fuse with the operator before it. A swish is opt-in: it is
+    # slower than its parts.
+    "fuse_gelu,fuse_silu,fuse_hardswish,fuse_mish,fuse_minmax_into_clip,"
+    # A bias has its place in the operator; so what scales and shifts it finds one to change.
+    "fuse_bias_add,fuse_gemm,"
+    "fuse_bn_into_conv,fuse_bn_into_gemm,fuse_pad_into_conv,"
+    # Parked: two operators for one, for those who move scales on.
+    "replace_bn_with_mul_add,"
+    # What is repeated is computed before.
+    "post_expand"
+    ")",
     # Scales go into weights once the fusions have had their patterns; backward first, as what it
     # leaves may still go forward.
     "backward_fold_scale_axis",
     "forward_fold_scale_axis",
+    # What was added behind a scale is added to the operator now.
+    "fuse_bias_add",
     # Branches that do the same side by side, when scales, biases and norms are in their weights;
     # heads before what leaves them apart.
     "fuse_qkv",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tiered.graph.form_table import READ_ANEW
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 class Program:
     """A compiled pattern that is anchored at one operator.
 
+    Args:
+        pattern: one choice of the root of a pattern.
+        names: what the whole pattern binds; None stands for what this choice does not.
+
     Attributes:
         key: (domain, op type) of the nodes that it may be anchored at.
         roots: the registers of the nodes that the match is about.
@@ -34,12 +38,12 @@ class Program:
         layout: where it keeps what it finds.
     """
 
-    def __init__(self, pattern: Op | Together) -> None:
+    def __init__(self, pattern: Op | Together, names: Iterable[str] = ()) -> None:
         whole = pattern.roots if isinstance(pattern, Together) else (pattern,)
         self.pattern = pattern
         self.roots: list[int] = []
         self.outputs = tuple(root.output for root in whole if isinstance(root, Op))
-        self._all_names = tuple(variables(pattern))
+        self._all_names = tuple({**dict.fromkeys(names), **variables(pattern)})
         self._linker = Linker()
         self.layout = self._linker.layout
         first = whole[0]

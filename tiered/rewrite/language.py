@@ -107,7 +107,8 @@ def const(expected: Any = None, *, rtol: float = 0.0, name: str = "") -> Const:
         expected: a number or nested list that the constant must equal exactly, rounded to its own
             dtype and with as many elements (so a scalar fits shapes [] and [1]); -0.0 is not 0.0.
             An array must be equal in dtype and shape too. A predicate of the array. None for any.
-        rtol: relative tolerance on `expected`, without an absolute one.
+        rtol: relative tolerance on `expected` as the dtype of the constant holds it, without an
+            absolute one.
         name: binds the value, as a variable would.
     """
     if callable(expected):

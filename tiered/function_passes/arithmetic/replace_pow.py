@@ -2,14 +2,19 @@
 
 from typing import Final
 
-from tiered import DataType, Graph, Skip, Value, broadcasts_into, const, op, rewrite, var
+from tiered import DataType, Graph, Node, Skip, Value, broadcasts_into, const, op, rewrite, var
 
 _ROUNDED_TWICE: Final = (DataType.FLOAT16, DataType.BFLOAT16)
 
 
 @rewrite(op.Pow(var.x, const(name="exponent")), opt_level=2)
-def replace_pow(graph: Graph, x: Value, exponent: Value, *, cubes: bool = True) -> Value | Skip:
+def replace_pow(
+    graph: Graph, node: Node, x: Value, exponent: Value, *, cubes: bool = True
+) -> Value | Skip:
     """Multiply where that gives the same bits.
+
+    A square that is averaged stays: it is how exporters write normalisations, and what runtimes
+    that have a kernel for them look for.
 
     Args:
         cubes: also replace Pow(x, 3), by two Muls.
@@ -29,6 +34,9 @@ def replace_pow(graph: Graph, x: Value, exponent: Value, *, cubes: bool = True) 
         return Skip("Pow computes 64-bit integers in floats, which do not hold them all")
     if power == 1:
         return x
+    readers = {user.op_type for user, _ in node.output.users}
+    if power == 2 and readers == {"ReduceMean"} and not node.output.is_graph_output:
+        return Skip("its mean is part of a normalisation, which runtimes know it by")
     if not isinstance(x.dim(-1), int) or x.dim(-1) == 1:
         return Skip("x may end in a dim of 1, where Pow computes an approximate power")
     if power == 3 and x.dtype in _ROUNDED_TWICE:

@@ -1,0 +1,120 @@
+"""Small models in the handwriting of exporters: what each spells out, and how."""
+
+from typing import Final
+
+import onnx
+
+from tiered.testing import parse
+
+TORCHSCRIPT: Final = """
+<ir_version: 8, producer_name: "pytorch", opset_import: ["" : 17]>
+main_graph (float[batch,seq,8] input) => (float[batch,seq,8] output)
+<float[8] norm_weight = {1,2,1,2,1,2,1,2}, float[8] norm_bias = {0,1,0,1,0,1,0,1},
+ float[8,8] fc = {1,0,0,0,0,0,0,0, 0,1,0,0,0,0,0,0, 0,0,1,0,0,0,0,0, 0,0,0,1,0,0,0,0,
+                  0,0,0,0,1,0,0,0, 0,0,0,0,0,1,0,0, 0,0,0,0,0,0,1,0, 0,0,0,0,0,0,0,1},
+ float[8] fc_bias = {1,1,1,1,1,1,1,1}>
+{
+    mean = ReduceMean<axes=[-1]>(input)
+    centred = Sub(input, mean)
+    two = Constant<value = float {2}>()
+    squared = Pow(centred, two)
+    variance = ReduceMean<axes=[-1]>(squared)
+    epsilon = Constant<value = float {0.00001}>()
+    shifted = Add(variance, epsilon)
+    deviation = Sqrt(shifted)
+    normed = Div(centred, deviation)
+    scaled = Mul(normed, norm_weight)
+    biased = Add(scaled, norm_bias)
+    product = MatMul(biased, fc)
+    hidden = Add(fc_bias, product)
+    root = Constant<value = float {1.41421356}>()
+    divided = Div(hidden, root)
+    erf = Erf(divided)
+    one = Constant<value = float {1}>()
+    gate = Add(erf, one)
+    gated = Mul(hidden, gate)
+    half = Constant<value = float {0.5}>()
+    active = Mul(gated, half)
+    shape = Shape(active)
+    zero = Constant<value = int64 {0}>()
+    batch = Gather(shape, zero)
+    axis = Constant<value = int64[1] {0}>()
+    batches = Unsqueeze(batch, axis)
+    rest = Constant<value = int64[2] {-1, 8}>()
+    target = Concat<axis=0>(batches, rest)
+    output = Reshape(active, target)
+}
+"""
+
+DYNAMO: Final = """
+<ir_version: 10, producer_name: "pytorch", opset_import: ["" : 20]>
+main_graph (float[s0,6,8] x) => (float[s0,6,8] gelu, float[s0,6,8] silu)
+<float[8] weight = {1,2,1,2,1,2,1,2}, int64[1] dim = {-1}>
+{
+    val_0 = Constant<value = float {2}>()
+    pow_1 = Pow(x, val_0)
+    mean = ReduceMean<keepdims=1>(pow_1, dim)
+    val_1 = Constant<value = float {0.000001}>()
+    add = Add(mean, val_1)
+    val_2 = Sqrt(add)
+    rsqrt = Reciprocal(val_2)
+    mul = Mul(x, rsqrt)
+    mul_1 = Mul(weight, mul)
+    val_3 = Constant<value = float {3}>()
+    pow_2 = Pow(mul_1, val_3)
+    val_4 = Constant<value = float {0.044715}>()
+    mul_2 = Mul(pow_2, val_4)
+    add_1 = Add(mul_1, mul_2)
+    val_5 = Constant<value = float {0.7978846}>()
+    mul_3 = Mul(add_1, val_5)
+    tanh = Tanh(mul_3)
+    val_6 = Constant<value = float {1}>()
+    add_2 = Add(tanh, val_6)
+    val_7 = Constant<value = float {0.5}>()
+    mul_4 = Mul(mul_1, val_7)
+    gelu = Mul(mul_4, add_2)
+    sigmoid = Sigmoid(mul_1)
+    silu = Mul(mul_1, sigmoid)
+}
+"""
+
+NHWC: Final = """
+<ir_version: 8, producer_name: "tf2onnx", opset_import: ["" : 17]>
+tf2onnx (float[unk,6,6,2] image) => (float[unk,3,3,2] relu6)
+<int64[8] paddings = {0,0,0,0,0,1,1,0}, float[2,2,2,2] kernel = {1,2,3,4,5,6,7,8,8,7,6,5,4,3,2,1},
+ float[2] scale = {2,4}, float[2] offset = {1,-1}, float low = {0}, float high = {6}>
+{
+    padded = Pad(image, paddings)
+    nchw = Transpose<perm=[0,3,1,2]>(padded)
+    conv = Conv<auto_pad="VALID", kernel_shape=[2,2], strides=[2,2]>(nchw, kernel)
+    nhwc = Transpose<perm=[0,2,3,1]>(conv)
+    scaled = Mul(nhwc, scale)
+    shifted = Add(scaled, offset)
+    at_least = Max(shifted, low)
+    relu6 = Min(at_least, high)
+}
+"""
+
+OLD: Final = """
+<ir_version: 4, opset_import: ["" : 9]>
+graph (float[1,2,4,4] data) => (float[1,2,3,3] out)
+<float[2,2,2,2] w = {1,2,3,4,5,6,7,8,8,7,6,5,4,3,2,1}, float[2] gamma = {1,2},
+ float[2] beta = {0,1}, float[2] mean = {1,1}, float[2] var = {4,1}, float[2,1,1] shift = {1,2}>
+{
+    padded = Pad<pads=[0,0,1,1,0,0,0,0], mode="constant">(data)
+    conv = Conv<kernel_shape=[2,2]>(padded, w)
+    normed = BatchNormalization<epsilon=0.001, momentum=0.9>(conv, gamma, beta, mean, var)
+    summed = Sum(normed, shift)
+    active = Relu(summed)
+    clipped = Clip<min=0.0, max=6.0>(active)
+    pooled = MaxPool<kernel_shape=[2,2], pads=[0,0,0,0]>(clipped)
+    out = Dropout(pooled)
+}
+"""
+
+EXPORTERS: Final = {"torchscript": TORCHSCRIPT, "dynamo": DYNAMO, "nhwc": NHWC, "old": OLD}
+
+
+def exported(name: str) -> onnx.ModelProto:
+    """Return the model of an exporter."""
+    return parse(EXPORTERS[name])

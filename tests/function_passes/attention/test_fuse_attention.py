@@ -1,0 +1,145 @@
+import pytest
+
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "fuse_attention"
+HEADS = "float[2,2,3,4] q, float[2,2,5,4] k, float[2,2,5,4] v"
+OUT = "=> (float[2,2,3,4] y)"
+KEYS = "t = Transpose<perm=[0,1,3,2]>(k) m = MatMul(q, t)"
+
+
+@pytest.mark.parametrize(
+    ("constants", "scaled", "scale"),
+    [
+        ("<float d = {2}>", "s = Div(m, d)", 0.5),
+        ("<float d = {0.25}>", "s = Mul(d, m)", 0.25),
+        ("", "s = Identity(m)", 1.0),
+    ],
+)
+def test_scores_of_heads(constants: str, scaled: str, scale: float) -> None:
+    scores = "m" if "Identity" in scaled else "s"
+    first = "" if "Identity" in scaled else scaled
+    assert_rewrites(
+        PASS,
+        f"({HEADS}) {OUT} {constants} {{ {KEYS} {first} p = Softmax({scores}) y = MatMul(p, v) }}",
+        f"({HEADS}) {OUT} {{ y = Attention<scale={scale}>(q, k, v) }}",
+        opset=23,
+    )
+
+
+@pytest.mark.parametrize("shape", ["3,5", "1,1,3,5", "2,1,3,5", "2,2,3,5"])
+def test_a_mask_is_added_to_the_scaled_scores(shape: str) -> None:
+    interface = f"({HEADS}, float[{shape}] a) {OUT}"
+    assert_rewrites(
+        PASS,
+        f"{interface} <float d = {{2}}> {{ {KEYS} s = Div(m, d) z = Add(s, a) p = Softmax(z)"
+        " y = MatMul(p, v) }",
+        f"{interface} {{ y = Attention<scale=0.5>(q, k, v, a) }}",
+        opset=23,
+    )
+
+
+def test_rows_that_are_masked_altogether_are_0_already() -> None:
+    assert_rewrites(
+        PASS,
+        f"({HEADS}) {OUT} <float z = {{0}}> {{ {KEYS} p = Softmax(m) i = IsNaN(p)"
+        " w = Where(i, z, p) y = MatMul(w, v) }",
+        f"({HEADS}) {OUT} {{ y = Attention<scale=1.0>(q, k, v) }}",
+        opset=23,
+    )
+
+
+def test_keys_that_come_with_their_sequence_in_front() -> None:
+    heads = HEADS.replace("float[2,2,5,4] k", "float[2,5,2,4] k")
+    assert_rewrites(
+        PASS,
+        f"({heads}) {OUT} {{ t = Transpose<perm=[0,2,3,1]>(k) m = MatMul(q, t) p = Softmax(m)"
+        " y = MatMul(p, v) }",
+        f"({heads}) {OUT} {{ t = Transpose<perm=[0,2,1,3]>(k) y = Attention<scale=1.0>(q, t, v) }}",
+        opset=23,
+    )
+
+
+def test_keys_that_are_ready_are_turned_back() -> None:
+    heads = HEADS.replace("float[2,2,5,4] k", "float[2,2,4,5] k")
+    assert_rewrites(
+        PASS,
+        f"({heads}) {OUT} {{ m = MatMul(q, k) p = Softmax(m) y = MatMul(p, v) }}",
+        f"({heads}) {OUT} {{ t = Transpose<perm=[0,1,3,2]>(k) y = Attention<scale=1.0>(q, t, v) }}",
+        opset=23,
+    )
+
+
+def test_three_dims_have_no_heads() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2,3,4] q, float[2,4,5] k, float[2,5,4] v) => (float[2,3,4] y)"
+        " { m = MatMul(q, k) p = Softmax(m) y = MatMul(p, v) }",
+        opset=23,
+        because="it is not of heads: batch, heads, sequence, size",
+    )
+
+
+def test_heads_that_are_shared_stay() -> None:
+    heads = HEADS.replace("float[2,2,5,4] v", "float[2,1,5,4] v")
+    assert_unchanged(
+        PASS,
+        f"({heads}) {OUT} {{ {KEYS} p = Softmax(m) y = MatMul(p, v) }}",
+        opset=23,
+        because="the numbers of batches or heads may differ",
+    )
+
+
+@pytest.mark.parametrize("number", ["0", "-1"])
+def test_a_scale_is_positive(number: str) -> None:
+    assert_unchanged(
+        PASS,
+        f"({HEADS}) {OUT} <float d = {{{number}}}>"
+        f" {{ {KEYS} s = Mul(m, d) p = Softmax(s) y = MatMul(p, v) }}",
+        opset=23,
+        because="the scale is not one positive number",
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "because"),
+    [
+        ("5", "the mask does not say of each query what it sees"),
+        ("2,1,1,5", "the mask does not say of each query what it sees"),
+        ("M,1,3,5", "the mask may be larger than the scores"),
+    ],
+)
+def test_other_masks_stay(shape: str, because: str) -> None:
+    assert_unchanged(
+        PASS,
+        f"({HEADS}, float[{shape}] a) => (y)"
+        f" {{ {KEYS} z = Add(m, a) p = Softmax(z) y = MatMul(p, v) }}",
+        opset=23,
+        because=because,
+    )
+
+
+def test_another_axis_is_no_attention() -> None:
+    assert_unchanged(
+        PASS,
+        f"({HEADS}) {OUT} {{ {KEYS} p = Softmax<axis=2>(m) y = MatMul(p, v) }}",
+        opset=23,
+    )
+
+
+def test_before_opset_23_there_is_no_attention() -> None:
+    assert_unchanged(
+        PASS,
+        f"({HEADS}) {OUT} {{ {KEYS} p = Softmax(m) y = MatMul(p, v) }}",
+        opset=22,
+        because="has no Attention",
+    )
+
+
+def test_a_batch_that_may_be_empty_stays() -> None:
+    assert_unchanged(
+        PASS,
+        f"({HEADS}) {OUT} {{ {KEYS} p = Softmax(m) y = MatMul(p, v) }}".replace("[2,2", "[N,2"),
+        opset=23,
+        because="the batch may be empty, which the kernel of onnxruntime refuses",
+    )

@@ -1,0 +1,125 @@
+import pytest
+
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "fuse_bias_add"
+WEIGHT = "float[2,2,1,1] w = {1,2,3,4}"
+IMAGE = "(float[N,2,3,3] x) => (float[N,2,3,3] y)"
+
+
+@pytest.mark.parametrize("shape", ["2,1,1", "1,2,1,1"])
+@pytest.mark.parametrize("operands", ["t, b", "b, t"])
+def test_one_number_a_channel_is_a_bias(shape: str, operands: str) -> None:
+    assert_rewrites(
+        PASS,
+        f"{IMAGE} <{WEIGHT}, float[{shape}] b = {{1,2}}> {{ t = Conv(x, w) y = Add({operands}) }}",
+        f"{IMAGE} <{WEIGHT}, float[2] b = {{1,2}}> {{ y = Conv(x, w, b) }}",
+    )
+
+
+@pytest.mark.parametrize("shape", ["", "[1]", "[1,1,1]"])
+def test_one_number_is_one_for_each_channel(shape: str) -> None:
+    assert_rewrites(
+        PASS,
+        f"{IMAGE} <{WEIGHT}, float{shape} b = {{3}}> {{ t = Conv(x, w) y = Add(t, b) }}",
+        f"{IMAGE} <{WEIGHT}, float[2] b = {{3,3}}> {{ y = Conv(x, w, b) }}",
+    )
+
+
+def test_biases_add_up() -> None:
+    assert_rewrites(
+        PASS,
+        f"{IMAGE} <{WEIGHT}, float[2] c = {{10,20}}, float[2,1,1] b = {{1,2}}>"
+        " { t = Conv<group=1, kernel_shape=[1,1]>(x, w, c) y = Add(t, b) }",
+        f"{IMAGE} <{WEIGHT}, float[2] c = {{11,22}}>"
+        " { y = Conv<group=1, kernel_shape=[1,1]>(x, w, c) }",
+    )
+
+
+def test_the_channels_of_a_transposed_convolution_are_on_axis_1() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[N,2,3,3] x) => (float[N,4,3,3] y) <float[2,2,1,1] w = {1,2,3,4},"
+        " float[4,1,1] b = {1,2,3,4}> { t = ConvTranspose<group=2>(x, w) y = Add(t, b) }",
+        "(float[N,2,3,3] x) => (float[N,4,3,3] y) <float[2,2,1,1] w = {1,2,3,4},"
+        " float[4] b = {1,2,3,4}> { y = ConvTranspose<group=2>(x, w, b) }",
+    )
+
+
+def test_the_weight_may_be_computed() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[1,2,3,3] x, float[2,2,1,1] w) => (float[1,2,3,3] y) <float[2,1,1] b = {1,2}>"
+        " { t = Conv(x, w) y = Add(t, b) }",
+        "(float[1,2,3,3] x, float[2,2,1,1] w) => (float[1,2,3,3] y) <float[2] b = {1,2}>"
+        " { y = Conv(x, w, b) }",
+    )
+
+
+@pytest.mark.parametrize("shape", ["[2]", "[1,2]", "[2,2,1]"])
+def test_what_is_added_along_rows_is_no_bias(shape: str) -> None:
+    numbers = "1,2,3,4" if shape == "[2,2,1]" else "1,2"
+    assert_unchanged(
+        PASS,
+        f"(float[1,2,2,2] x) => (float[1,2,2,2] y) <{WEIGHT}, float{shape} b = {{{numbers}}}>"
+        " { t = Conv<kernel_shape=[1,1]>(x, w) y = Add(t, b) }",
+        because="what is added is not one number a channel",
+    )
+
+
+def test_what_is_added_may_not_add_dims() -> None:
+    assert_unchanged(
+        PASS,
+        f"(float[1,2,3,3] x) => (float[1,1,2,3,3] y) <{WEIGHT}, float[1,1,2,1,1] b = {{1,2}}>"
+        " { t = Conv(x, w) y = Add(t, b) }",
+        because="what is added is not one number a channel",
+    )
+
+
+def test_a_bias_that_callers_feed_is_no_constant() -> None:
+    assert_unchanged(
+        PASS,
+        f"(float[1,2,3,3] x, float[2] c) => (float[1,2,3,3] y) <{WEIGHT}, float[2,1,1] b = {{1,2}}>"
+        " { t = Conv(x, w, c) y = Add(t, b) }",
+        because="the bias is not a constant",
+    )
+
+
+def test_a_weight_of_unknown_shape_has_no_channels() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[1,2,3,3] x, float[a,2,1,1] w) => (float[1,b,3,3] y) <float[2,1,1] b = {1,2}>"
+        " { t = Conv(x, w) y = Add(t, b) }",
+        because="the shape of the weight is not known",
+    )
+
+
+def test_without_a_dtype_nothing_is_known() -> None:
+    assert_unchanged(
+        PASS,
+        '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
+        " g (float[1,2,3,3] x) => (float[1,2,3,3] y) <float[2,1,1] b = {1,2}>"
+        " { w = d.Unknown(x) t = Conv(x, w) y = Add(t, b) }",
+        because="the dtype is no float",
+    )
+
+
+def test_what_the_call_of_a_function_decides_is_not_known() -> None:
+    assert_unchanged(
+        PASS,
+        '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
+        " g (float[1,2,3,3] x, float[2,2,1,1] w) => (float[1,2,3,3] y) { y = d.f<s=[1,1]>(x, w) }"
+        ' <domain: "d", opset_import: ["" : 21]> f <s> (a, w) => (y) {'
+        " b = Constant<value = float[2,1,1] {1,2}>()"
+        " t = Conv<strides: ints = @s>(a, w) y = Add(t, b) }",
+        because="the call of the function decides an attribute of the convolution",
+    )
+
+
+def test_a_result_that_others_see_stays() -> None:
+    assert_unchanged(
+        PASS,
+        f"(float[1,2,3,3] x) => (float[1,2,3,3] y, float[1,2,3,3] z) <{WEIGHT},"
+        " float[2,1,1] b = {1,2}> { t = Conv(x, w) y = Add(t, b) z = Relu(t) }",
+        because="an inner value has another user",
+    )

@@ -1,0 +1,66 @@
+import pytest
+
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "replace_einsum_with_matmul"
+
+
+# Sizes are known: onnxruntime's Einsum ends the process where one is 0.
+@pytest.mark.parametrize(
+    ("equation", "a", "b", "y", "nodes"),
+    [
+        ("ij,jk->ik", "2,3", "3,4", "2,4", "y = MatMul(a, b)"),
+        ("bhij,bhjd->bhid", "2,2,3,4", "2,2,4,5", "2,2,3,5", "y = MatMul(a, b)"),
+        (
+            "bhid,bhjd->bhij",
+            *("2,2,3,4", "2,2,5,4", "2,2,3,5"),
+            "t = Transpose<perm=[0,1,3,2]>(b) y = MatMul(a, t)",
+        ),
+        ("bsh, hd -> bsd", "2,3,4", "4,5", "2,3,5", "y = MatMul(a, b)"),
+        (
+            "ij,kj->ki",
+            *("2,3", "4,3", "4,2"),
+            "t = Transpose<perm=[1,0]>(b) m = MatMul(a, t) y = Transpose<perm=[1,0]>(m)",
+        ),
+        ("ji,jk->ik", "3,2", "3,4", "2,4", "t = Transpose<perm=[1,0]>(a) y = MatMul(t, b)"),
+    ],
+)
+def test_one_summed_label_is_a_product_of_matrices(
+    equation: str, a: str, b: str, y: str, nodes: str
+) -> None:
+    interface = f"(float[{a}] a, float[{b}] b) => (float[{y}] y)"
+    assert_rewrites(
+        PASS,
+        f'{interface} {{ y = Einsum<equation="{equation}">(a, b) }}',
+        f"{interface} {{ {nodes} }}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("equation", "a", "b", "because"),
+    [
+        ("ij,jk", "2,3", "3,4", "the equation does not name all labels, in and out"),
+        ("...ij,jk->...ik", "2,3", "3,4", "the equation does not name all labels, in and out"),
+        ("ii,ij->ij", "3,3", "3,4", "a label occurs twice in one operand"),
+        ("ij,jk->i", "2,3", "3,4", "a label of one operand is summed by itself"),
+        ("ijk,ijk->i", "2,3,4", "2,3,4", "it takes a Reshape to make it one product of matrices"),
+        ("i,j->ij", "2", "3", "it takes a Reshape to make it one product of matrices"),
+        ("ij,jk->ik", "2,N", "M,4", "the size of label 'j' may differ, and MatMul broadcasts"),
+        ("bij,bjk->bik", "1,2,3", "N,3,4", "the size of label 'b' may differ"),
+    ],
+)
+def test_other_equations_stay(equation: str, a: str, b: str, because: str) -> None:
+    assert_unchanged(
+        PASS,
+        f"(float[{a}] a, float[{b}] b) => (y)"
+        f' {{ y = Einsum<equation="{equation}">(a, b) }}',
+        because=because,
+    )
+
+
+def test_small_integers_stay() -> None:
+    assert_unchanged(
+        PASS,
+        '(int8[2,3] a, int8[3,4] b) => (int8[2,4] y) { y = Einsum<equation="ij,jk->ik">(a, b) }',
+        because="MatMul has no kernel for the dtype",
+    )

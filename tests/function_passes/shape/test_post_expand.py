@@ -1,0 +1,56 @@
+import pytest
+
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "post_expand"
+
+
+@pytest.mark.parametrize(
+    "op", ["Relu", "Sigmoid", "Tanh", "Exp", "Neg", "LeakyRelu<alpha=0.5>", "Erf"]
+)
+def test_what_works_by_element_is_computed_once(op: str) -> None:
+    interface = "(float[1,3] x) => (float[2,3] y) <int64[2] s = {2,3}>"
+    assert_rewrites(
+        PASS,
+        f"{interface} {{ a = Expand(x, s) y = {op}(a) }}",
+        f"{interface} {{ a = {op}(x) y = Expand(a, s) }}",
+    )
+
+
+def test_the_shape_may_be_computed() -> None:
+    interface = "(float[1,3] x, int64[2] s) => (float[a,b] y)"
+    assert_rewrites(
+        PASS,
+        f"{interface} {{ a = Expand(x, s) y = Cast<to=7>(a) }}".replace("float[a,b]", "int64[a,b]"),
+        f"{interface} {{ a = Cast<to=7>(x) y = Expand(a, s) }}".replace(
+            "float[a,b]", "int64[a,b]"
+        ),
+    )
+
+
+def test_what_looks_along_an_axis_stays() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[1,3] x) => (float[2,3] y) <int64[2] s = {2,3}>"
+        " { a = Expand(x, s) y = Softmax<axis=0>(a) }",
+    )
+
+
+def test_an_expansion_that_others_see_stays() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[1,3] x) => (float[2,3] y, float[2,3] a) <int64[2] s = {2,3}>"
+        " { a = Expand(x, s) y = Relu(a) }",
+        because="an inner value is a graph output",
+    )
+
+
+def test_what_the_call_of_a_function_decides_is_not_known() -> None:
+    assert_unchanged(
+        PASS,
+        '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
+        " g (float[1,3] x, int64[2] s) => (float[2,3] y) { y = d.f<t=0.5>(x, s) }"
+        ' <domain: "d", opset_import: ["" : 21]> f <t> (x, s) => (y)'
+        " { a = Expand(x, s) y = LeakyRelu<alpha: float = @t>(a) }",
+        because="the call of the function decides an attribute",
+    )

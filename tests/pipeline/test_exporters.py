@@ -1,0 +1,67 @@
+"""The default pipeline on models as exporters write them; each pass and each pair of neighbours."""
+
+import itertools
+from collections import Counter
+
+import pytest
+
+from tests.exporters import EXPORTERS, exported
+from tiered import (
+    Fixpoint,
+    Model,
+    Pass,
+    PassContext,
+    default_pipeline,
+    optimize,
+    optimize_model,
+)
+
+LEAVES = [leaf for leaf in default_pipeline().leaves() if leaf.info.opt_level is not None]
+PAIRS = list(itertools.pairwise(LEAVES))
+
+EXPECTED = {
+    "torchscript": {"LayerNormalization": 1, "MatMul": 1, "Add": 2, "Div": 1, "Erf": 1, "Mul": 2},
+    "dynamo": {
+        **{"Pow": 1, "ReduceMean": 1, "Add": 1, "Sqrt": 1, "Reciprocal": 1, "Mul": 3},
+        **{"Gelu": 1, "Sigmoid": 1},
+    },
+    "old": {"Conv": 1, "Clip": 1, "MaxPool": 1},
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_what_exporters_spell_out_is_fused_and_computes_the_same(name: str) -> None:
+    result = optimize_model(exported(name), opt_level=3, verify=True)
+    assert result.verified
+    counts = Counter(node.op_type for node in result.model.main.nodes)
+    assert counts == EXPECTED[name]
+
+
+@pytest.mark.parametrize("name", EXPORTERS)
+def test_level_3_is_done_after_one_run(name: str) -> None:
+    once = optimize(exported(name), opt_level=3)
+    result = optimize_model(once, opt_level=3)
+    assert [ran.name for ran in result.report.ran() if ran.rewrites] == []
+
+
+@pytest.mark.parametrize("name", EXPORTERS)
+def test_each_pass_of_level_3_can_be_switched_off_alone(name: str) -> None:
+    for pass_ in {leaf.name: None for leaf in LEAVES if leaf.info.opt_level == 3}:
+        result = optimize_model(exported(name), opt_level=3, disabled=[pass_])
+        assert pass_ not in {ran.name for ran in result.report.ran()}
+
+
+@pytest.mark.parametrize("name", EXPORTERS)
+def test_neighbours_come_to_an_end_together(name: str) -> None:
+    for first, second in PAIRS:
+        if not _can_share_a_fixed_point(first, second):
+            continue
+        model = Model.from_proto(exported(name))
+        with PassContext.isolated(opt_level=4) as ctx:
+            Fixpoint([first, second], max_rounds=6).apply(model, ctx)
+        said = [str(remark) for remark in ctx.remarks if "no fixed point" in remark.reason]
+        assert said == [], f"{first.name} and {second.name}"
+
+
+def _can_share_a_fixed_point(first: Pass, second: Pass) -> bool:
+    return second.name not in first.info.conflicts and first.name not in second.info.conflicts

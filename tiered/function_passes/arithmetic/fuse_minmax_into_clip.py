@@ -1,0 +1,42 @@
+"""Min(Max(x, low), high)  =>  Clip(x, low, high), also in the other order, and of a Relu"""
+
+import numpy as np
+
+from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
+
+_low, _high = const(name="low"), const(name="high")
+
+
+@rewrite(
+    op.Min(op.Max(var.x, _low), _high)
+    | op.Max(op.Min(var.x, _high), _low)
+    | op.Min(op.Relu(var.x), _high),
+    opt_level=3,
+    numerics="reassociating",
+)
+def fuse_minmax_into_clip(
+    graph: Graph, x: Value, low: Value | None, high: Value, node: Node
+) -> Value | Skip:
+    """Clip once, which runtimes have a kernel for and fuse into the operator before it.
+
+    A -0.0 that is not below a bound of 0 stays one, where Max makes +0.0 of it.
+    """
+    if x.dtype is None:
+        return Skip("the dtype of x is not known")
+    if x.rank is None or x.rank != node.output.rank:
+        return Skip("a bound may give x more dims")
+    assert high.const is not None
+    top = high.const
+    bottom = np.zeros_like(top) if low is None else low.const
+    assert bottom is not None
+    if bottom.size != 1 or top.size != 1:
+        return Skip("a bound is not one number")
+    bottom, top = bottom.reshape(()), top.reshape(())
+    if not bottom <= top:
+        return Skip("the bounds leave nothing between them")
+    result: Value = graph.op.Clip(
+        x,
+        low if low is not None and low.rank == 0 else bottom,
+        high if high.rank == 0 else top,
+    )
+    return result

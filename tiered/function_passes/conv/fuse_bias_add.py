@@ -1,0 +1,67 @@
+"""Add(Conv(x, weight, bias), offset)  =>  Conv(x, weight, bias + offset)"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiered import DataType, Graph, Node, Skip, Value, const, op, opt, rewrite, var
+
+_conv = op.Conv(var.x, var.weight, opt.bias, attrs=...).bind("conv") | op.ConvTranspose(
+    var.x, var.weight, opt.bias, attrs=...
+).bind("conv")
+
+
+@rewrite(
+    op.Add(_conv, const(name="offset")),
+    opt_level=3,
+    required=("infer_shapes",),
+    followed_by=("eliminate_unused_initializer",),
+    numerics="reassociating",
+)
+def fuse_bias_add(
+    graph: Graph, conv: Node, x: Value, weight: Value, bias: Value | None, offset: Value
+) -> Value | Skip:
+    """Add in the convolution what is added to each of its channels.
+
+    Shapes align from the right: what is added to the channels of a picture is [C, 1, 1]. An offset
+    of shape [C] is added along its rows.
+    """
+    if conv.has_references:
+        return Skip("the call of the function decides an attribute of the convolution")
+    if weight.dtype is None or not DataType(weight.dtype).is_float:
+        return Skip("the dtype is no float")
+    shape = weight.static_shape
+    if shape is None or len(shape) < 3:
+        return Skip("the shape of the weight is not known")
+    if bias is not None and bias.const is None:
+        return Skip("the bias is not a constant")
+    channels = shape[0] if conv.op_type == "Conv" else shape[1] * int(conv.attr("group"))
+    assert offset.const is not None
+    added = per_channel(offset.const, channels, len(shape))
+    if added is None:
+        return Skip("what is added is not one number a channel")
+    if bias is not None and bias.const is not None:
+        summed = bias.const.astype(np.float64) + added.astype(np.float64)
+        added = summed.astype(added.dtype)
+    name = offset.name if bias is None else bias.name
+    operands = (x, weight, graph.constant(added, name))
+    result: Value = getattr(graph.op, conv.op_type)(*operands, **conv.attributes)
+    return result
+
+
+def per_channel(
+    offset: NDArray[np.generic], channels: int, rank: int
+) -> NDArray[np.generic] | None:
+    """Return what is added to each channel, None where it differs within one.
+
+    Args:
+        offset: broadcast onto [N, channels, *spatial].
+        channels: the size of axis 1.
+        rank: of what it is added to.
+
+    Returns:
+        [channels], in the offset's dtype.
+    """
+    sizes = (1,) * (rank - offset.ndim) + offset.shape
+    if len(sizes) != rank or sizes[1] not in (1, channels) or offset.size != sizes[1]:
+        return None
+    return np.broadcast_to(offset.ravel(), (channels,)).copy()

@@ -1,0 +1,56 @@
+"""Einsum("bij,bjk->bik", a, b)  =>  MatMul(a, b), with Transpose where an order asks for it"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from tiered import DataType, Graph, Skip, Value, op, rewrite, var
+
+_DTYPES: Final = (
+    DataType.FLOAT, DataType.DOUBLE, DataType.FLOAT16, DataType.INT32, DataType.INT64
+)  # fmt: skip
+
+
+@rewrite(
+    op.Einsum(var.a, var.b, equation=var.equation),
+    opt_level=3,
+    required=("infer_shapes",),
+    numerics="reassociating",
+)
+def replace_einsum_with_matmul(
+    graph: Graph, a: Value, b: Value, equation: str
+) -> Value | Skip:
+    """Multiply matrices: one label is summed over, each side has labels of its own."""
+    found = re.fullmatch(r"([A-Za-z]+),([A-Za-z]+)->([A-Za-z]+)", equation.replace(" ", ""))
+    if found is None:
+        return Skip("the equation does not name all labels, in and out")
+    left, right, out = found.groups()
+    if any(len(set(labels)) != len(labels) for labels in (left, right, out)):
+        return Skip("a label occurs twice in one operand")
+    summed = [label for label in left if label in right and label not in out]
+    shared = [label for label in out if label in left and label in right]
+    rows = [label for label in out if label in left and label not in right]
+    columns = [label for label in out if label in right and label not in left]
+    if set(left) != {*shared, *rows, *summed} or set(right) != {*shared, *columns, *summed}:
+        return Skip("a label of one operand is summed by itself, or comes from nowhere")
+    if len(summed) != 1 or len(columns) != 1 or not rows or (shared and len(rows) != 1):
+        return Skip("it takes a Reshape to make it one product of matrices")
+    if a.dtype not in _DTYPES:
+        return Skip("MatMul has no kernel for the dtype")
+    for label in (*shared, *summed):
+        size = a.dim(left.index(label))
+        if size is None or size != b.dim(right.index(label)):
+            return Skip("the size of label {!r} may differ, and MatMul broadcasts", label)
+    product = graph.op.MatMul(
+        _ordered(graph, a, left, [*shared, *rows, *summed]),
+        _ordered(graph, b, right, [*shared, *summed, *columns]),
+    )
+    return _ordered(graph, product, [*shared, *rows, *columns], out)
+
+
+def _ordered(graph: Graph, value: Value, has: Sequence[str], wanted: Sequence[str]) -> Value:
+    """Return the value with its dims in another order."""
+    perm = [has.index(label) for label in wanted]
+    if perm == sorted(perm):
+        return value
+    return graph.op.Transpose(value, perm=perm)

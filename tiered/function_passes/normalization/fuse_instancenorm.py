@@ -1,0 +1,111 @@
+"""(x - mean) / Sqrt(variance + epsilon) over a picture  =>  InstanceNormalization(x)"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, same_axes, var
+
+_centred = op.Sub(var.x, op.ReduceMean(var.x, var.axes))
+_variance = op.ReduceMean(
+    op.Pow(_centred, 2.0) | op.Mul(_centred, _centred), var.axes_of_squares
+)
+_shifted = op.Add(_variance, const(name="epsilon"))
+_normed = op.Div(_centred, op.Sqrt(_shifted)) | op.Mul(
+    _centred, op.Reciprocal(op.Sqrt(_shifted)) | op.Div(1.0, op.Sqrt(_shifted))
+)
+_norm = op.InstanceNormalization(
+    var.x, const(name="scale"), const(name="bias"), attrs=...
+).bind("norm")
+
+
+@rewrite(
+    _normed | op.Mul(_norm, const(name="factor")) | op.Add(_norm, const(name="offset")),
+    opt_level=3,
+    required=("infer_shapes",),
+    numerics="reassociating",
+)
+def fuse_instancenorm(
+    graph: Graph,
+    node: Node,
+    x: Value,
+    axes: Value | None,
+    axes_of_squares: Value | None,
+    epsilon: Value | None,
+    norm: Node | None,
+    scale: Value | None,
+    bias: Value | None,
+    factor: Value | None,
+    offset: Value | None,
+) -> Value | Skip:
+    """Normalise each channel at once; then what it is multiplied with, and what is added to it."""
+    if norm is not None:
+        assert scale is not None
+        assert bias is not None
+        return _affine(graph, x, norm, scale, bias, factor, offset)
+    assert axes is not None
+    assert axes_of_squares is not None
+    assert epsilon is not None
+    assert epsilon.const is not None
+    if axes.const is None or axes_of_squares.const is None:
+        return Skip("the axes are not constant")
+    if x.rank is None or x.rank != node.output.rank or x.rank < 4:
+        return Skip("x is no picture")
+    spatial = range(2, x.rank)
+    if not same_axes(axes.const.ravel(), spatial, x.rank):
+        return Skip("it is not over all that is in a channel")
+    if not same_axes(axes_of_squares.const.ravel(), spatial, x.rank):
+        return Skip("mean and variance are over other axes")
+    if epsilon.const.size != 1 or not 0 < epsilon.const.item() < np.inf:
+        return Skip("epsilon is not one positive number")
+    if x.dtype != DataType.FLOAT:
+        return Skip("InstanceNormalization has no kernel for the dtype")
+    channels = x.dim(1)
+    if not isinstance(channels, int):
+        return Skip("the number of channels is not known")
+    ones, zeros = np.ones(channels, np.float32), np.zeros(channels, np.float32)
+    return graph.op.InstanceNormalization(
+        x,
+        graph.constant(ones, "scale"),
+        graph.constant(zeros, "bias"),
+        epsilon=float(epsilon.const.item()),
+    )
+
+
+def _affine(
+    graph: Graph,
+    x: Value,
+    norm: Node,
+    scale: Value,
+    bias: Value,
+    factor: Value | None,
+    offset: Value | None,
+) -> Value | Skip:
+    if norm.has_references:
+        return Skip("the call of the function decides an attribute")
+    assert scale.const is not None
+    assert bias.const is not None
+    weight, shift = scale.const, bias.const
+    operand = factor if factor is not None else offset
+    assert operand is not None
+    assert operand.const is not None
+    vector = _per_channel(operand.const, x.rank, weight.size)
+    if vector is None:
+        return Skip("what it is multiplied with, or added, is not one number a channel")
+    if factor is not None:
+        weight, shift = weight * vector, shift * vector
+    else:
+        shift = shift + vector
+    result: Value = graph.op.InstanceNormalization(
+        x, graph.constant(weight, scale.name), graph.constant(shift, bias.name), **norm.attributes
+    )
+    return result
+
+
+def _per_channel(
+    array: NDArray[np.generic], rank: int | None, channels: int
+) -> NDArray[np.generic] | None:
+    """Return one number for each channel, None where they differ within one."""
+    sizes = (1,) * ((rank or 0) - array.ndim) + array.shape
+    if rank is None or len(sizes) != rank or sizes[1] not in (1, channels):
+        return None
+    return np.broadcast_to(array.ravel(), (channels,)) if array.size == sizes[1] else None
