@@ -69,5 +69,16 @@ def test_a_middle_that_others_read_stays() -> None:
         PASS,
         "(float[3] x) => (float[1,3] z, float[1,1,3] y) <int64[1] a = {0}>"
         " { h = Unsqueeze(x, a)  y = Unsqueeze(h, a)  z = Relu(h) }",
-        because="an inner value has another user",
+        because="the middle is read by other operators too",
+    )
+
+
+def test_a_middle_that_several_read_goes() -> None:
+    interface = "(float[3] x) => (float[1,1,3] y, float[1,3,1] z)"
+    assert_rewrites(
+        PASS,
+        f"{interface} <int64[1] a = {{0}}, int64[1] b = {{2}}>"
+        " { h = Unsqueeze(x, a)  y = Unsqueeze(h, a)  z = Unsqueeze(h, b) }",
+        f"{interface} <int64[2] a = {{0,1}}, int64[2] b = {{0,2}}>"
+        " { y = Unsqueeze(x, a)  z = Unsqueeze(x, b) }",
     )

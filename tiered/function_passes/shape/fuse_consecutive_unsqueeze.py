@@ -4,12 +4,23 @@ from itertools import count, islice
 
 import numpy as np
 
-from tiered import Graph, Skip, Value, non_negative_axes, op, rewrite, var
+from tiered import Graph, Node, Skip, Value, non_negative_axes, op, rewrite, var
 
 
-@rewrite(op.Unsqueeze(op.Unsqueeze(var.x, var.first), var.second), opt_level=1)
-def fuse_consecutive_unsqueeze(graph: Graph, x: Value, first: Value, second: Value) -> Value | Skip:
-    """Unsqueeze once; the second axes make room among those that the first made."""
+@rewrite(
+    op.Unsqueeze(op.Unsqueeze(var.x, var.first).shared().bind("inner"), var.second), opt_level=1
+)
+def fuse_consecutive_unsqueeze(
+    graph: Graph, inner: Node, x: Value, first: Value, second: Value
+) -> Value | Skip:
+    """Unsqueeze once; the second axes make room among those that the first made.
+
+    Several that read the same one are all fused with it, so that it goes.
+    """
+    middle_value = inner.output
+    readers = {user.op_type for user, _ in middle_value.users}
+    if readers != {"Unsqueeze"} or not middle_value.can_be_renamed or middle_value.is_captured:
+        return Skip("the middle is read by other operators too")
     if first.const is None or second.const is None:
         return Skip("axes is not a constant")
     middle = None if x.rank is None else x.rank + first.const.size
