@@ -6,7 +6,6 @@ turns is reported, with its 95 % interval, with onnxruntime's own optimisations 
 """
 
 import dataclasses
-import importlib.util
 import json
 import math
 import statistics
@@ -80,7 +79,7 @@ def main(
     unknown = [name for name in wanted if name not in TOOLS]
     if unknown:
         sys.exit(f"no tool named {', '.join(unknown)}; there are: {', '.join(TOOLS)}")
-    present = [name for name in wanted if importlib.util.find_spec(name)]
+    present = [name for name in wanted if TOOLS[name].is_installed]
     paths = [models] if models.is_file() else sorted(models.glob("*.onnx"))
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder, _console.status("measuring") as status:

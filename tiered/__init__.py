@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         register_type_rule,
         same_axes,
     )
+    from tiered.layout import LayoutSizes, place_transposes
     from tiered.options import Size, size_in_bytes
     from tiered.passes import (
         NodeMapPass,
@@ -109,6 +110,7 @@ __all__ = [
     "Function",
     "Graph",
     "Instrument",
+    "LayoutSizes",
     "Match",
     "Model",
     "ModelError",
@@ -171,6 +173,7 @@ __all__ = [
     "parse_pipeline",
     "pass_names",
     "pipeline_for",
+    "place_transposes",
     "proto_pass",
     "push_scale_back",
     "push_scale_on",
@@ -222,6 +225,7 @@ _HOME = {
         "register_type_rule",
         "same_axes",
     ),
+    "layout": ("LayoutSizes", "place_transposes"),
     "options": ("Size", "size_in_bytes"),
     "passes": (
         "NodeMapPass",

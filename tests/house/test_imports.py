@@ -17,6 +17,7 @@ ORDER = (
     "graph",
     "rewrite",
     "runtime",
+    "layout",
     "values",
     "options",
     "config",

@@ -1,0 +1,167 @@
+"""Placements are the best there are: compared with every placement, on the topologies of models."""
+
+import itertools
+from collections.abc import Callable
+
+import onnx
+import pytest
+
+from tiered import Model, get_pass
+from tiered.layout.conversion import wiring_of
+from tiered.layout.placement import place
+from tiered.layout.region import Region, Sizes, regions
+from tiered.runtime import Session, make_inputs
+from tiered.testing import parse
+
+TO_NCHW, TO_NHWC = "Transpose<perm=[0,3,1,2]>", "Transpose<perm=[0,2,3,1]>"
+
+
+class Body:
+    """Text of a model as converters from NHWC write it: each Conv between two Transposes."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.weights: dict[str, str] = {}
+
+    def add(self, text: str) -> str:
+        name = f"t{len(self.lines)}"
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def weight(self, *dims: int) -> str:
+        name = f"w{len(self.weights)}"
+        count = 1
+        for dim in dims:
+            count *= dim
+        numbers = ",".join(str((at % 7 - 3) / 4) for at in range(count))
+        self.weights[name] = f"float[{','.join(map(str, dims))}] {name} = {{{numbers}}}"
+        return name
+
+    def conv(self, x: str, channels: int = 4, out: int = 4) -> str:
+        inner = self.add(f"{TO_NCHW}({x})")
+        made = self.add(f"Conv({inner}, {self.weight(out, channels, 1, 1)})")
+        return self.add(f"{TO_NHWC}({made})")
+
+    def model(self, y: str, out: str = "1,4,4,4") -> str:
+        lines = "\n".join([*self.lines, f"y = Identity({y})"])
+        weights = ", ".join(self.weights.values())
+        return f"(float[1,4,4,4] x) => (float[{out}] y) <{weights}> {{ {lines} }}"
+
+
+def residual(body: Body) -> str:
+    x = body.conv("x")
+    a = body.add(f"Relu({body.conv(x)})")
+    b = body.conv(a)
+    return body.model(body.conv(body.add(f"Relu({body.add(f'Add({x}, {b})')})")))
+
+
+def forked(body: Body) -> str:
+    x = body.add(f"Relu({body.conv('x')})")
+    parts = [body.conv(x), body.conv(body.add(f"Sigmoid({x})")), x]
+    return body.model(body.conv(body.add(f"Sum({', '.join(parts)})")))
+
+
+def concatenated(body: Body) -> str:
+    x = body.conv("x")
+    parts = [body.add(f"Relu({body.conv(x)})") for _ in range(2)]
+    whole = body.add(f"Concat<axis=3>({', '.join(parts)}, {x})")
+    return body.model(body.conv(whole, channels=12))
+
+
+def squeeze_excite(body: Body) -> str:
+    x = body.conv("x")
+    axes = "axes"
+    body.weights["axes"] = "int64[2] axes = {1,2}"
+    pooled = body.add(f"ReduceMean<keepdims=1>({x}, {axes})")
+    gate = body.add(f"Sigmoid({body.conv(body.add(f'Relu({body.conv(pooled)})'))})")
+    return body.model(body.conv(body.add(f"Mul({x}, {gate})")))
+
+
+def u_net(body: Body) -> str:
+    body.weights["scales"] = "float[4] scales = {1.0,2.0,2.0,1.0}"
+    skip = body.conv("x")
+    inner = body.add(f"{TO_NCHW}({skip})")
+    down = body.add(f"{TO_NHWC}({body.add(f'MaxPool<kernel_shape=[2,2],strides=[2,2]>({inner})')})")
+    up = body.add(f'Resize<mode="nearest">({body.conv(down)}, , scales)')
+    return body.model(body.conv(body.add(f"Concat<axis=3>({skip}, {up})"), channels=8))
+
+
+def detection_head(body: Body) -> str:
+    body.weights["shape"] = "int64[3] shape = {1,16,4}"
+    x = body.add(f"Relu({body.conv('x')})")
+    rows = [body.add(f"Reshape({body.conv(x)}, shape)") for _ in range(2)]
+    return body.model(body.add(f"Concat<axis=1>({', '.join(rows)})"), out="1,32,4")
+
+
+def quantized(body: Body) -> str:
+    body.weights["s"] = "float s = {0.5}"
+    body.weights["z"] = "uint8 z = {128}"
+    x = body.conv("x")
+    unit = body.add(f"DequantizeLinear({body.add(f'QuantizeLinear({x}, s, z)')}, s, z)")
+    relu = body.add(f"Relu({body.conv(unit)})")
+    return body.model(body.conv(body.add(f"Add({relu}, {unit})")))
+
+
+# How many Transposes the interface needs: one where NHWC comes in, one where it goes out.
+TOPOLOGIES: dict[Callable[[Body], str], int] = {
+    residual: 2,
+    forked: 2,
+    concatenated: 2,
+    squeeze_excite: 2,
+    u_net: 2,
+    detection_head: 2,
+    quantized: 2,
+}
+
+each_topology = pytest.mark.parametrize("build", TOPOLOGIES, ids=lambda build: build.__name__)
+
+
+def cheapest(region: Region) -> int:
+    """Return the cost of the best placement, by trying all of them."""
+    choices = []
+    for operator in region.operators:
+        found = {0, *(region.target(operator, at + 1) for at in range(len(region.candidates)))}
+        choices.append(sorted(state for state in found if state is not None))
+    return min(
+        weigh(region, dict(zip(region.operators, states, strict=True)))
+        for states in itertools.product(*choices)
+    )
+
+
+def weigh(region: Region, state: dict) -> int:  # type: ignore[type-arg] # of operators
+    cost = region.cost(state)
+    return cost.nbytes * 1000 + cost.transposes
+
+
+@each_topology
+def test_no_placement_is_better(build: Callable[[Body], str]) -> None:
+    model = Model.from_proto(parse(build(Body())))
+    found = list(regions(wiring_of(model), Sizes()))
+    assert found
+    for region in found:
+        assert weigh(region, place(region)) == cheapest(region)
+
+
+@each_topology
+def test_only_the_interface_needs_transposes(build: Callable[[Body], str]) -> None:
+    proto = parse(build(Body()))
+    converted = get_pass("convert_layout").apply(proto)
+    onnx.checker.check_model(converted, full_check=True)
+    left = [node for node in converted.graph.node if node.op_type == "Transpose"]
+    assert len(left) == TOPOLOGIES[build]
+    feeds = make_inputs(proto, seed=1).feeds
+    before, after = (Session(each).run(feeds)["y"] for each in (proto, converted))
+    assert abs(before - after).max() < 1e-5
+
+
+def test_a_second_run_finds_nothing() -> None:
+    model = Model.from_proto(parse(residual(Body())))
+    get_pass("convert_layout").apply(model)
+    mark = model.mark()
+    get_pass("convert_layout").apply(model)
+    assert not model.changed_since(mark)
+
+
+def test_two_runs_give_the_same_bytes() -> None:
+    protos = [get_pass("convert_layout").apply(parse(u_net(Body()))) for _ in range(2)]
+    assert protos[0].SerializeToString() == protos[1].SerializeToString()

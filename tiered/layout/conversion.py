@@ -1,0 +1,75 @@
+"""Conversion of a model: its regions one after the other, each as its placement says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tiered.graph import Model, Node, Value
+from tiered.graph.form import NoEquivalentForm
+from tiered.layout.permutation import Permutation
+from tiered.layout.placement import place
+from tiered.layout.region import Region, Sizes, regions
+from tiered.layout.wires import Wire, Wiring, transposes
+from tiered.layout.writing import Writer, positions
+from tiered.rewrite import Skip
+
+LAW = "operators in the order of axes in which the fewest bytes are moved"
+
+ONE_VIEW = "a Transpose of what is there in this order  =>  what is there"
+
+Say = Callable[[Node | None, Skip], None]
+
+
+def wiring_of(model: Model) -> Wiring:
+    """Return the wires around all Transposes of a model, and the operators that these may pass."""
+    wiring = Wiring(model)
+    found = [wiring.wire_of(node.output) for graph in model.graphs() for node in transposes(graph)]
+    wires = [wire for wire in dict.fromkeys(found) if wire is not None]
+    wiring.search((wire, view) for wire in wires for view in wire.views.values())
+    return wiring
+
+
+def place_transposes(model: Model, sizes: Sizes, say: Say) -> None:
+    """Write each region of a model in the orders in which the fewest bytes are moved.
+
+    Args:
+        model: edited in place.
+        sizes: what dynamic dims count.
+        say: is told of operators that the model's opset cannot say in another order.
+    """
+    wiring = wiring_of(model)
+    if not wiring.wires:
+        return
+    for wire in dict.fromkeys(wiring.wires.values()):
+        _merge_views(wire)
+    places = positions(model)
+    for region in regions(wiring, sizes):
+        _write(region, places, say)
+
+
+def _merge_views(wire: Wire) -> None:
+    """Leave one value of each order of a wire."""
+    first: dict[Permutation, Value] = {}
+    for view, order in list(wire.views.items()):
+        kept = first.setdefault(order, view)
+        if kept is view or view.producer is None or not view.owner.sees(kept):
+            continue
+        graph, node = view.owner, view.producer
+        with graph.rewrite(ONE_VIEW, node):
+            graph.replace(node, [kept])
+        if node.graph is None:
+            del wire.views[view]
+
+
+def _write(region: Region, places: dict[Node, int], say: Say) -> None:
+    state = place(region)
+    if not any(state.values()):
+        return
+    model, anchor = region.wiring.model, region.operators[0].node
+    mark = model.mark()
+    try:
+        with anchor.owner.rewrite(LAW, anchor):
+            Writer(region, state, places).write()
+    except NoEquivalentForm as error:
+        model.undo_to(mark)
+        say(anchor, Skip("{}", str(error)))

@@ -1,0 +1,57 @@
+"""Permutations as values: `perm[i]` is the axis of the input that becomes axis i of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from tiered.graph import Node
+    from tiered.graph.types import Shape
+
+Permutation = tuple[int, ...]
+Item = TypeVar("Item")
+
+
+def compose(first: Permutation, then: Permutation) -> Permutation:
+    """Return the one permutation that does what the two do one after the other."""
+    return tuple(first[axis] for axis in then)
+
+
+def inverse(perm: Permutation) -> Permutation:
+    """Return the permutation that undoes this one."""
+    return tuple(sorted(range(len(perm)), key=perm.__getitem__))
+
+
+def is_identity(perm: Permutation) -> bool:
+    return all(axis == at for at, axis in enumerate(perm))
+
+
+def permuted(items: Sequence[Item], perm: Permutation) -> tuple[Item, ...]:
+    """Return what belongs to each axis, in the order of the permuted axes."""
+    return tuple(items[axis] for axis in perm)
+
+
+def between(have: Sequence[Item], want: Sequence[Item]) -> Permutation:
+    """Return the permutation that brings items which all differ from one order into another."""
+    places = {item: at for at, item in enumerate(have)}
+    return tuple(places[item] for item in want)
+
+
+def keeps_the_data(perm: Permutation, shape: Shape) -> bool:
+    """Tell whether only dims of size 1 change places: no element moves then."""
+    moving = [axis for axis in perm if shape[axis] != 1]
+    return moving == sorted(moving)
+
+
+def permutation_of(node: Node) -> Permutation | None:
+    """Return what a Transpose does; None for any other node, and for an unknown rank."""
+    if node.op_type != "Transpose" or node.domain or node.has_references:
+        return None
+    value = node.input(0)
+    rank = value.rank if value is not None else None
+    perm = node.attr("perm")
+    if perm:
+        found = tuple(perm)
+        return found if sorted(found) == list(range(len(found))) else None
+    return None if rank is None else tuple(reversed(range(rank)))

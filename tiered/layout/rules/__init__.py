@@ -1,0 +1,87 @@
+"""The rules: how permutations pass each operator, one table by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tiered.graph import Node
+from tiered.graph.form import NoEquivalentForm
+from tiered.layout.passage import Passage, Rule
+from tiered.layout.rules import axes, elementwise, normalization, products, structure, vectors
+from tiered.rewrite import Skip
+
+STANDARD: Final[Mapping[str, Rule]] = {
+    **dict.fromkeys(elementwise.UNARY, elementwise.unary),
+    **dict.fromkeys(elementwise.BROADCASTING, elementwise.broadcasting),
+    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), elementwise.quantization),
+    **dict.fromkeys(("Concat", "GatherElements", "ScatterElements", "Scatter"), axes.along()),
+    **dict.fromkeys(
+        ("Hardmax", "LogSoftmax", "LpNormalization", "Softmax", "Split", "TopK"), axes.along(0)
+    ),
+    **dict.fromkeys(("CumProd", "CumSum"), axes.cumulative),
+    **dict.fromkeys(
+        (
+            "ArgMax", "ArgMin", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp",
+            "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare",
+        ),
+        axes.reduction,
+    ),
+    "BatchNormalization": normalization.batch_normalization,
+    "Compress": structure.compress,
+    "Einsum": products.einsum,
+    "Expand": vectors.expand,
+    "Flatten": structure.reshape,
+    "Gather": structure.gather,
+    "GatherND": structure.gather_nd,
+    "Gemm": products.gemm,
+    "GroupNormalization": normalization.instance_normalization,
+    "InstanceNormalization": normalization.instance_normalization,
+    "LRN": normalization.batch_normalization,
+    "LayerNormalization": normalization.layer_normalization,
+    "MatMul": products.matmul,
+    "MeanVarianceNormalization": axes.mean_variance,
+    "OneHot": axes.one_hot,
+    "Pad": vectors.pad,
+    "RMSNormalization": normalization.layer_normalization,
+    "Reshape": structure.reshape,
+    "Resize": vectors.resize,
+    "ReverseSequence": axes.reverse_sequence,
+    "ScatterND": structure.scatter_nd,
+    "Shape": structure.shape_of,
+    "Size": structure.size_of,
+    "Slice": vectors.slices,
+    "Squeeze": axes.squeeze,
+    "Tile": vectors.tile,
+    "Trilu": axes.trilu,
+    "Unsqueeze": axes.unsqueeze,
+    "Upsample": vectors.upsample,
+}  # fmt: skip
+
+MICROSOFT: Final[Mapping[str, Rule]] = {
+    **dict.fromkeys(elementwise.UNARY_MICROSOFT, elementwise.unary),
+    **dict.fromkeys(("QLinearAdd", "QLinearMul"), elementwise.quantized_binary),
+    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), elementwise.quantization),
+}
+
+RULES: Final[Mapping[str, Mapping[str, Rule]]] = {"": STANDARD, "com.microsoft": MICROSOFT}
+"""By domain and operator."""
+
+FIXED: Final = Skip("it fixes the order of its axes")
+
+
+def passage_of(node: Node) -> Passage | Skip:
+    """Return how permutations pass a node, or why none does."""
+    rule = RULES.get(node.domain, {}).get(node.op_type)
+    if rule is None or node.owner.model.function(*node.callee) is not None:
+        return FIXED
+    if node.has_references:
+        return Skip("the call of the function decides an attribute")
+    if node.is_pinned:
+        return Skip("training info or an annotation speaks of its output")
+    if None in node.outputs:
+        return Skip("one of its outputs is left out")
+    try:
+        return rule(node)
+    except NoEquivalentForm as error:
+        return Skip("{}", str(error))

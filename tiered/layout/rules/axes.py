@@ -1,0 +1,262 @@
+"""Rules of operators that name axes: the axes get other numbers, the data is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tiered.graph import DataType, Node, Value, non_negative_axes
+from tiered.graph.forms import newest_attribute
+from tiered.layout.passage import (
+    NO_RANK,
+    Labels,
+    Passage,
+    Permuted,
+    constant_operand,
+    rank_of,
+    whole,
+)
+from tiered.rewrite import Skip
+
+Write = Callable[[Permuted], Sequence[Value]]
+
+EXACT_REDUCTIONS: Final = frozenset({"ArgMax", "ArgMin", "ReduceMax", "ReduceMin"})
+"""Those that give the same whatever the order in which they see the elements."""
+
+
+def along(*slots: int) -> Callable[[Node], Passage | Skip]:
+    """Return the rule of operators with an attribute `axis`.
+
+    Args:
+        slots: the inputs of the rank of the first that go with it; none for all inputs.
+    """
+
+    def rule(node: Node) -> Passage | Skip:
+        rank = rank_of(node)
+        if rank is None:
+            return NO_RANK
+        if not -rank <= newest_attribute(node, "axis") < rank:
+            return Skip("its axis is none of the tensor's")
+        return followed(node, rank, slots or range(len(node.inputs)), _write_along)
+
+    return rule
+
+
+def followed(node: Node, rank: int, slots: Iterable[int], write: Write) -> Passage | Skip:
+    """Return the passage of an operator whose outputs and some inputs have the same axes."""
+    labels, taken = whole(rank), set(slots)
+    if any(rank_of(node, slot) != rank for slot in taken):
+        return Skip("its operands differ in rank")
+    inputs = tuple(labels if slot in taken else None for slot in range(len(node.inputs)))
+    outputs = tuple(None if value is None else labels for value in node.outputs)
+    return Passage(inputs, outputs, write)
+
+
+def followed_operands(op: Permuted) -> dict[int, Value]:
+    """Return the operands that have labels, in the new order."""
+    inputs = enumerate(op.passage.inputs)
+    return {slot: op.operand(slot) for slot, labels in inputs if labels is not None}
+
+
+def _write_along(op: Permuted) -> Sequence[Value]:
+    axis = op.moved(op.passage.own(0), newest_attribute(op.node, "axis"))
+    return op.emit(followed_operands(op), axis=axis)
+
+
+def cumulative(node: Node) -> Passage | Skip:
+    """CumSum and its like: the axis is an operand."""
+    rank, axis = rank_of(node), constant_operand(node, 1)
+    if rank is None:
+        return NO_RANK
+    if axis is None or axis.size != 1:
+        return Skip("its axis is not constant")
+    return followed(node, rank, (0,), _write_cumulative)
+
+
+def _write_cumulative(op: Permuted) -> Sequence[Value]:
+    axis = constant_operand(op.node, 1)
+    assert axis is not None
+    moved = op.moved(op.passage.own(0), int(axis.item()))
+    return op.emit({0: op.operand(0), 1: np.full(axis.shape, moved, axis.dtype)})
+
+
+def mean_variance(node: Node) -> Passage | Skip:
+    """MeanVarianceNormalization: it has a list of axes."""
+    rank = rank_of(node)
+    if rank is None:
+        return NO_RANK
+    passage = followed(node, rank, (0,), _write_mean_variance)
+    if isinstance(passage, Skip):
+        return passage
+    return Passage(passage.inputs, passage.outputs, passage.write, is_exact=False)
+
+
+def _write_mean_variance(op: Permuted) -> Sequence[Value]:
+    labels = op.passage.own(0)
+    axes = sorted(op.moved(labels, axis) for axis in op.node.attr("axes"))
+    return op.emit({0: op.operand(0)}, axes=axes)
+
+
+# --- axes that go, and axes that come -------------------------------------------------------------
+
+
+def reduced_axes(node: Node, rank: int) -> tuple[int, ...] | Skip:
+    """Return the axes that a reduction or a Squeeze names, counted from the front, in order."""
+    if node.op_type.startswith("Arg"):
+        given: Sequence[int] = [node.attr("axis")]
+    else:
+        operand = node.operand("axes")
+        axes = constant_operand(node, 1)
+        if operand is not None and axes is None:
+            return Skip("its axes are not constant")
+        given = () if axes is None else axes.ravel().tolist()
+        if not given:
+            return () if node.attr("noop_with_empty_axes", 0) else tuple(range(rank))
+    found = non_negative_axes(given, rank)
+    assert found is not None
+    return tuple(sorted(found))
+
+
+def reduction(node: Node) -> Passage | Skip:
+    """Reduce* and Arg*: with or without the dims that they reduce."""
+    rank = rank_of(node)
+    if rank is None:
+        return NO_RANK
+    axes = reduced_axes(node, rank)
+    if isinstance(axes, Skip):
+        return axes
+    labels = whole(rank)
+    kept = labels if node.attr("keepdims", 1) else _without(labels, axes)
+    value = node.input(0)
+    floats = value is None or value.dtype is None or DataType(value.dtype).is_float
+    exact = node.op_type in EXACT_REDUCTIONS or not floats
+    inputs = (labels, *(None for _ in node.inputs[1:]))
+    return Passage(inputs, (kept,), _write_reduction, is_exact=exact)
+
+
+def _without(labels: Labels, axes: Sequence[int]) -> Labels:
+    return tuple(label for at, label in enumerate(labels) if at not in axes)
+
+
+def _write_reduction(op: Permuted) -> Sequence[Value]:
+    labels, node = op.passage.own(0), op.node
+    if node.op_type.startswith("Arg"):
+        return op.emit({0: op.operand(0)}, axis=op.moved(labels, node.attr("axis")))
+    axes = constant_operand(node, 1)
+    if axes is None or not axes.size:
+        return op.emit({0: op.operand(0)})
+    moved = sorted(op.moved(labels, int(axis)) for axis in axes.ravel())
+    return op.emit({0: op.operand(0), 1: np.array(moved, np.int64)})
+
+
+def squeeze(node: Node) -> Passage | Skip:
+    """Squeeze: the dims that it names go, or all that are known to be 1."""
+    value = node.input(0)
+    if value is None or value.shape is None:
+        return NO_RANK
+    axes = constant_operand(node, 1)
+    if axes is None and node.operand("axes") is None:
+        if any(not isinstance(dim, int) for dim in value.shape):
+            return Skip("which dims it drops is not known")
+        gone: Sequence[int] = [at for at, dim in enumerate(value.shape) if dim == 1]
+    elif axes is None:
+        return Skip("its axes are not constant")
+    else:
+        gone = [int(axis) % len(value.shape) for axis in axes.ravel()]
+    labels = whole(len(value.shape))
+    inputs = (labels, *(None for _ in node.inputs[1:]))
+    return Passage(inputs, (_without(labels, gone),), _write_squeeze)
+
+
+def _write_squeeze(op: Permuted) -> Sequence[Value]:
+    labels, (kept,) = op.passage.own(0), op.passage.outputs
+    places = [at for at, label in enumerate(op.arranged(labels)) if label not in (kept or ())]
+    return op.emit({0: op.operand(0), 1: np.array(places, np.int64)})
+
+
+def unsqueeze(node: Node) -> Passage | Skip:
+    """Unsqueeze: the new dims may stand anywhere."""
+    rank, axes = rank_of(node), constant_operand(node, 1)
+    if rank is None:
+        return NO_RANK
+    if axes is None:
+        return Skip("its axes are not constant")
+    wide = rank + axes.size
+    new = {int(axis) % wide for axis in axes.ravel()}
+    labels = whole(wide)
+    inputs = (_without(labels, sorted(new)), *(None for _ in node.inputs[1:]))
+    return Passage(inputs, (labels,), _write_unsqueeze)
+
+
+def _write_unsqueeze(op: Permuted) -> Sequence[Value]:
+    old, (labels,) = op.passage.own(0), op.passage.outputs
+    places = [at for at, label in enumerate(op.arranged(labels or ())) if label not in old]
+    return op.emit({0: op.operand(0), 1: np.array(places, np.int64)})
+
+
+def one_hot(node: Node) -> Passage | Skip:
+    """OneHot: the new axis may stand anywhere."""
+    rank = rank_of(node)
+    if rank is None:
+        return NO_RANK
+    labels, new = whole(rank + 1), node.attr("axis") % (rank + 1)
+    return Passage((_without(labels, (new,)), None, None), (labels,), _write_one_hot)
+
+
+def _write_one_hot(op: Permuted) -> Sequence[Value]:
+    (labels,) = op.passage.outputs
+    assert labels is not None
+    return op.emit({0: op.operand(0)}, axis=op.moved(labels, op.node.attr("axis") % len(labels)))
+
+
+# --- operators that keep some axes where they are -------------------------------------------------
+
+
+def reverse_sequence(node: Node) -> Passage | Skip:
+    """ReverseSequence: its batch and time are the first two axes, in either order."""
+    rank = rank_of(node)
+    if rank is None:
+        return NO_RANK
+    labels = whole(rank)
+    return Passage(
+        (labels, None),
+        (labels,),
+        _write_reverse_sequence,
+        allows=lambda order: set(order[:2]) == {0, 1},
+    )
+
+
+def _write_reverse_sequence(op: Permuted) -> Sequence[Value]:
+    labels, node = op.passage.own(0), op.node
+    return op.emit(
+        {0: op.operand(0)},
+        batch_axis=op.moved(labels, node.attr("batch_axis")),
+        time_axis=op.moved(labels, node.attr("time_axis")),
+    )
+
+
+def trilu(node: Node) -> Passage | Skip:
+    """Trilu: the last two axes; exchanged, the upper part is the lower one."""
+    rank = rank_of(node)
+    if rank is None or rank < 2:
+        return NO_RANK
+    labels = whole(rank)
+    inputs = (labels, *(None for _ in node.inputs[1:]))
+    return Passage(
+        inputs, (labels,), _write_trilu, allows=lambda order: set(order[-2:]) == set(labels[-2:])
+    )
+
+
+def _write_trilu(op: Permuted) -> Sequence[Value]:
+    labels, diagonal = op.passage.own(0), op.operands[1] if len(op.operands) > 1 else None
+    if op.arranged(labels)[-2:] == labels[-2:]:
+        return op.emit({0: op.operand(0)})
+    array = None if diagonal is None else diagonal.const
+    turned: Value | np.ndarray[Any, Any] | None = None
+    if array is not None:
+        turned = np.asarray(-array)
+    elif diagonal is not None:
+        turned = op.graph.op.Neg(diagonal)
+    return op.emit({0: op.operand(0), 1: turned}, upper=1 - op.node.attr("upper"))

@@ -1,0 +1,101 @@
+"""Rules of operators that compute each element of the output from the elements at its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tiered.graph import Node, Value
+from tiered.layout.passage import NO_RANK, Passage, Permuted, rank_of, whole
+from tiered.rewrite import Skip
+
+UNARY: Final = (
+    "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Cast", "CastLike",
+    "Ceil", "Celu", "Clip", "Cos", "Cosh", "Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu",
+    "HardSigmoid", "HardSwish", "Identity", "IsInf", "IsNaN", "LeakyRelu", "Log", "Mish", "Neg",
+    "Not", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh",
+    "Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu",
+)  # fmt: skip
+"""Operators of one tensor; what else they read are scalars, or lends them no more than a dtype."""
+
+UNARY_MICROSOFT: Final = ("Gelu", "QuickGelu", "QLinearSigmoid", "QLinearLeakyRelu")
+
+BROADCASTING: Final = (
+    "Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater",
+    "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "PRelu",
+    "Pow", "Sub", "Sum", "Where", "Xor",
+)  # fmt: skip
+
+
+def unary(node: Node) -> Passage | Skip:
+    """Return the passage of an operator that any permutation passes."""
+    rank = rank_of(node)
+    if rank is None:
+        return NO_RANK
+    others = node.inputs[1:]
+    if node.op_type != "CastLike" and any(value and value.rank != 0 for value in others):
+        return Skip("an operand beside the first one is no scalar")
+    labels = whole(rank)
+    outputs = tuple(None if value is None else labels for value in node.outputs)
+    return Passage((labels, *(None for _ in others)), outputs, _write_unary)
+
+
+def _write_unary(op: Permuted) -> Sequence[Value]:
+    return op.emit({0: op.operand(0)})
+
+
+def broadcasting(node: Node) -> Passage | Skip:
+    """Return the passage of an operator whose operands broadcast to one shape."""
+    return broadcasting_at(node, range(len(node.inputs)))
+
+
+def broadcasting_at(node: Node, slots: Sequence[int]) -> Passage | Skip:
+    """Return the passage of an operator of which these operands broadcast, the others stay."""
+    ranks = {slot: rank_of(node, slot) for slot in slots}
+    known = [rank for rank in ranks.values() if rank is not None]
+    if len(known) < len(ranks):
+        return NO_RANK
+    most = max(known)
+    inputs = tuple(
+        whole(most)[most - (ranks[slot] or 0) :] if slot in ranks else None
+        for slot in range(len(node.inputs))
+    )
+    return Passage(inputs, (whole(most),), _write_broadcasting)
+
+
+def _write_broadcasting(op: Permuted) -> Sequence[Value]:
+    (target,) = op.passage.outputs
+    assert target is not None
+    slots = [slot for slot, labels in enumerate(op.passage.inputs) if labels is not None]
+    return op.emit({slot: op.aligned(slot, target) for slot in slots})
+
+
+def quantized_binary(node: Node) -> Passage | Skip:
+    """QLinearAdd and QLinearMul: A, its scale and zero point, B and its own, those of C."""
+    return broadcasting_at(node, (0, 3))
+
+
+def quantization(node: Node) -> Passage | Skip:
+    """QuantizeLinear and DequantizeLinear: per tensor, per axis, or per block."""
+    rank, scale_rank = rank_of(node), rank_of(node, 1)
+    if rank is None or scale_rank is None:
+        return NO_RANK
+    labels, axis = whole(rank), node.attr("axis", 1)
+    scale: tuple[int, ...] | None = None
+    if scale_rank == rank and node.attr("block_size", 0):
+        scale = labels
+    elif scale_rank > 1:
+        return Skip("its scale is neither a scalar nor of one axis")
+    elif scale_rank == 1 and not -rank <= axis < rank:
+        return Skip("its axis is none of the tensor's")
+    others = tuple(scale for value in node.inputs[1:])
+    return Passage((labels, *others), (labels,), _write_quantization)
+
+
+def _write_quantization(op: Permuted) -> Sequence[Value]:
+    labels = op.passage.own(0)
+    slots = [slot for slot, own in enumerate(op.passage.inputs) if own is not None]
+    operands = {slot: op.operand(slot) for slot in slots}
+    if rank_of(op.node, 1) == 0:
+        return op.emit(operands)
+    return op.emit(operands, axis=op.moved(labels, op.node.attr("axis", 1)))

@@ -1,0 +1,177 @@
+"""Rules of matrix products: batch dims in any order; the last two by exchanging the operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from tiered.graph import DataType, Node, Value
+from tiered.layout.passage import NO_RANK, Labels, Passage, Permuted, rank_of, whole
+from tiered.rewrite import Skip
+
+ROW, INNER, COLUMN = 1000, 1001, 1002
+"""Labels of a product: rows of the first operand, what is summed over, columns of the second."""
+
+REACH = 2
+"""Exchanged operands only pay near the Transpose that they spare; models are full of products."""
+
+
+def matmul(node: Node) -> Passage | Skip:
+    """MatMul: its batch dims in any order; all of A B exchanged with its transpose, B' A'.
+
+    Where B is constant, what is summed over and the columns have one label: a permutation that
+    comes in goes out.
+    """
+    left, right = rank_of(node), rank_of(node, 1)
+    if left is None or right is None:
+        return NO_RANK
+    if min(left, right) < 2:
+        return Skip("an operand is a vector")
+    weights = node.inputs[1]
+    most = max(left, right) - 2
+    inner, column = INNER, COLUMN
+    if weights is not None and weights.tensor is not None:
+        column = inner
+    batch = whole(most)
+    one = (*batch[most + 2 - left :], ROW, inner)
+    # The labels of a constant are nobody's: they may say what the product needs.
+    other = (*batch[most + 2 - right :], INNER, COLUMN)
+    others = tuple(None for _ in node.inputs[2:])
+    can_turn = node.op_type == "MatMul" and not node.domain
+    allows = partial(_allows, batch, inner, column, can_turn)
+    return Passage(
+        (one, other if column != inner else None, *others),
+        ((*batch, ROW, column),),
+        partial(_write_matmul, inner, column),
+        allows=allows,
+        is_exact=not _is_float(node),
+        reach=REACH,
+    )
+
+
+def _is_float(node: Node) -> bool:
+    value = node.input(0)
+    return value is None or value.dtype is None or DataType(value.dtype).is_float
+
+
+def _allows(batch: Labels, inner: int, column: int, can_turn: bool, order: Labels) -> bool:
+    if set(order[: len(batch)]) != set(batch):
+        return False
+    rest = order[len(batch) :]
+    straight, turned = (ROW, inner, column), (column, inner, ROW)
+    return rest == tuple(dict.fromkeys(straight)) or (
+        can_turn and rest == tuple(dict.fromkeys(turned))
+    )
+
+
+def _write_matmul(inner: int, column: int, op: Permuted) -> Sequence[Value]:
+    (out,) = op.passage.outputs
+    assert out is not None
+    turned = op.places[ROW] > op.places[inner]
+    if column != inner:
+        pair = [_batched(op, 0, out), _batched(op, 1, out)]
+    else:
+        pair = [_batched(op, 0, out), _constant(op, out, turned)]
+    if turned:
+        pair.reverse()
+    return op.emit(dict(enumerate(pair)))
+
+
+def _batched(op: Permuted, slot: int, out: Labels) -> Value:
+    """Return an operand whose batch dims broadcast to those of the product."""
+    value, own = op.operand(slot), op.passage.own(slot)
+    batch = op.arranged(out)[:-2]
+    return _spread(op, value, own[:-2], batch)
+
+
+def _spread(op: Permuted, value: Value, own: Labels, batch: Labels) -> Value:
+    start = min((batch.index(label) for label in own), default=len(batch))
+    missing = [at for at, label in enumerate(batch[start:]) if label not in own]
+    return op.unsqueezed(value, missing)
+
+
+def _constant(op: Permuted, out: Labels, turned: bool) -> Value:
+    """Return the constant second operand, with its batch dims in the new order."""
+    value = op.operands[1]
+    assert value is not None
+    array = value.const
+    rank = value.rank
+    assert array is not None
+    assert rank is not None
+    own = out[len(out) - rank : -2]
+    batch = op.arranged(out)[:-2]
+    arranged = tuple(label for label in batch if label in own)
+    matrix = [rank - 1, rank - 2] if turned else [rank - 2, rank - 1]
+    perm = [*(own.index(label) for label in arranged), *matrix]
+    if perm == list(range(rank)):
+        return _spread(op, value, arranged, batch)
+    moved = np.ascontiguousarray(array.transpose(perm))
+    return _spread(op, op.graph.constant(moved, value.name), arranged, batch)
+
+
+# --- Gemm -----------------------------------------------------------------------------------------
+
+
+def gemm(node: Node) -> Passage | Skip:
+    """Gemm: whatever the order of its axes, its flags say it, or its operands are exchanged."""
+    bias = rank_of(node, 2) if node.input(2) is not None else 0
+    if rank_of(node) is None or rank_of(node, 1) is None or bias is None:
+        return NO_RANK
+    first = (INNER, ROW) if node.attr("transA") else (ROW, INNER)
+    second = (COLUMN, INNER) if node.attr("transB") else (INNER, COLUMN)
+    out = (ROW, COLUMN)
+    others = (out[2 - bias :],) if len(node.inputs) > 2 else ()
+    exact = not _is_float(node)
+    return Passage((first, second, *others), (out,), _write_gemm, is_exact=exact, reach=REACH)
+
+
+def _write_gemm(op: Permuted) -> Sequence[Value]:
+    operands = {0: op.operand(0), 1: op.operand(1)}
+    flips = {
+        "transA": int(op.places[INNER] < op.places[ROW]),
+        "transB": int(op.places[COLUMN] < op.places[INNER]),
+    }
+    if op.places[COLUMN] < op.places[ROW]:
+        operands = {0: operands[1], 1: operands[0]}
+        flips = {"transA": 1 - flips["transB"], "transB": 1 - flips["transA"]}
+    if op.node.input(2) is not None:
+        operands[2] = op.aligned(2, (ROW, COLUMN))
+    return op.emit(operands, **flips)
+
+
+# --- Einsum ---------------------------------------------------------------------------------------
+
+
+def einsum(node: Node) -> Passage | Skip:
+    """Einsum: its letters are the labels, and another equation says the new order."""
+    equation = _equation(node)
+    if equation is None:
+        return Skip("its equation repeats a letter in a term, or has an ellipsis")
+    terms, result = equation
+    inputs = tuple(tuple(map(ord, term)) for term in terms)
+    sums = any(letter not in result for term in terms for letter in term)
+    exact = not (sums and _is_float(node))
+    return Passage(inputs, (tuple(map(ord, result)),), _write_einsum, is_exact=exact)
+
+
+def _equation(node: Node) -> tuple[list[str], str] | None:
+    raw = node.attr("equation")
+    text = (raw.decode() if isinstance(raw, bytes) else str(raw)).replace(" ", "")
+    left, arrow, result = text.partition("->")
+    terms = left.split(",")
+    if not arrow:
+        letters = left.replace(",", "")
+        result = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
+    if "." in text or any(len(set(term)) < len(term) for term in (*terms, result)):
+        return None
+    return terms, result
+
+
+def _write_einsum(op: Permuted) -> Sequence[Value]:
+    terms = ["".join(map(chr, op.arranged(labels or ()))) for labels in op.passage.inputs]
+    (out,) = op.passage.outputs
+    result = "".join(map(chr, op.arranged(out or ())))
+    operands = {slot: op.operand(slot) for slot in range(len(terms))}
+    return op.emit(operands, equation=f"{','.join(terms)}->{result}")

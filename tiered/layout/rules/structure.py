@@ -1,0 +1,291 @@
+"""Rules of operators that make other axes of those they have: Reshape, Gather, Scatter, Shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from tiered.graph import Node, Value
+from tiered.graph.symbols import Size, divide, multiply
+from tiered.graph.types import Shape
+from tiered.layout.passage import (
+    NO_RANK,
+    Labels,
+    Passage,
+    Permuted,
+    rank_of,
+    whole,
+)
+from tiered.rewrite import Skip
+
+# --- Reshape --------------------------------------------------------------------------------------
+
+Group = tuple[Labels, Labels]
+"""Dims of the operand, and the dims of the result that hold the same elements in the same order."""
+
+UNPROVEN: Final = Skip("which dims it splits and merges is not known")
+
+
+@dataclass(frozen=True, slots=True)
+class Regrouping:
+    """What a Reshape does: groups of dims become other groups; dims of size 1 come and go."""
+
+    source: Labels
+    target: Labels
+    groups: tuple[Group, ...]
+    sizes: Shape
+
+    def allows(self, order: Labels) -> bool:
+        """Tell whether a Reshape still does it when all dims are in another order."""
+        place = {label: at for at, label in enumerate(order)}
+        sides = []
+        for side in range(2):
+            groups = [group[side] for group in self.groups]
+            inner = sorted((label for group in groups for label in group), key=place.__getitem__)
+            first = {group[0]: at for at, group in enumerate(groups)}
+            sequence = [first[label] for label in inner if label in first]
+            if inner != [label for at in sequence for label in groups[at]]:
+                return False
+            sides.append(sequence)
+        return sides[0] == sides[1] and self.shape(order) is not None
+
+    def shape(self, order: Labels) -> list[int] | None:
+        """Return what the Reshape is given in another order; None where no constant says it."""
+        place = {label: at for at, label in enumerate(order)}
+        source = sorted(self.source, key=place.__getitem__)
+        dims: list[int] = []
+        for at, label in enumerate(sorted(self.target, key=place.__getitem__)):
+            size = self.sizes[self.target.index(label)]
+            if isinstance(size, int):
+                dims.append(size)
+            elif at < len(source) and source[at] == label:
+                dims.append(0)
+            else:
+                dims.append(-1)
+        return dims if dims.count(-1) <= 1 else None
+
+
+def reshape(node: Node) -> Passage | Skip:
+    """Reshape and Flatten: where it is known which dims they merge and split, these stay together.
+
+    Dims of size 1 may stand anywhere.
+    """
+    value, result = node.input(0), node.outputs[0]
+    if value is None or result is None or value.shape is None or result.shape is None:
+        return NO_RANK
+    if 0 in value.shape or 0 in result.shape:
+        return Skip("a dim is 0")
+    groups = _groups(node, value.shape, result.shape)
+    if groups is None:
+        return UNPROVEN
+    source, target = list(whole(len(value.shape))), list(whole(len(result.shape), 100))
+    for before, after in groups:
+        if len(before) == len(after) == 1:
+            target[after[0]] = source[before[0]]
+    named = tuple(
+        (tuple(source[at] for at in before), tuple(target[at] for at in after))
+        for before, after in groups
+    )
+    ties = tuple(group for group in named if len(group[0]) + len(group[1]) > 2)
+    regrouping = Regrouping(tuple(source), tuple(target), named, result.shape)
+    inputs = (tuple(source), *(None for _ in node.inputs[1:]))
+    write = partial(_write_reshape, regrouping)
+    return Passage(inputs, (tuple(target),), write, allows=regrouping.allows, ties=ties)
+
+
+def _write_reshape(regrouping: Regrouping, op: Permuted) -> Sequence[Value]:
+    shape = regrouping.shape(op.order)
+    assert shape is not None
+    target = np.array(shape, np.int64)
+    return (op.graph.op.Reshape(op.operand(0), target, name=op.node.name),)
+
+
+def _groups(node: Node, before: Shape, after: Shape) -> list[Group] | None:
+    """Return which dims become which, without those of size 1."""
+    dims = node.owner.model.dims
+    old = [(at, dims.size(dim)) for at, dim in enumerate(before) if dim != 1]
+    new = [(at, dims.size(dim)) for at, dim in enumerate(after) if dim != 1]
+    groups: list[Group] = []
+    while old and new:
+        counts = _one_group([size for _, size in old], [size for _, size in new])
+        if counts is None:
+            break
+        groups.append(_group(old[: counts[0]], new[: counts[1]]))
+        del old[: counts[0]], new[: counts[1]]
+    ends: list[Group] = []
+    while old and new and old[-1][1] is not None and old[-1][1] == new[-1][1]:
+        ends.append(_group([old.pop()], [new.pop()]))
+    if old and new:
+        groups.append(_group(old, new))
+    elif old or new:
+        return None
+    return [*groups, *reversed(ends)]
+
+
+def _group(old: Sequence[tuple[int, Size | None]], new: Sequence[tuple[int, Size | None]]) -> Group:
+    return tuple(at for at, _ in old), tuple(at for at, _ in new)
+
+
+def _one_group(old: Sequence[Size | None], new: Sequence[Size | None]) -> tuple[int, int] | None:
+    """Return how many dims at the front of either side have the same product, None if unknown."""
+    taken = [1, 1]
+    sides = (old, new)
+    product = [old[0], new[0]]
+    while True:
+        one, other = product
+        if one is None or other is None:
+            return None
+        if one == other:
+            return taken[0], taken[1]
+        grows = [divide(other, one) is not None, divide(one, other) is not None]
+        for side in range(2):
+            if grows[side] or not any(grows):
+                if taken[side] == len(sides[side]):
+                    return None
+                size = sides[side][taken[side]]
+                taken[side] += 1
+                now = product[side]
+                product[side] = None if size is None or now is None else multiply(now, size)
+
+
+# --- Shape ----------------------------------------------------------------------------------------
+
+
+def shape_of(node: Node) -> Passage | Skip:
+    """Shape: of the permuted tensor, and its sizes put back into their order."""
+    rank = rank_of(node)
+    if rank is None:
+        return NO_RANK
+    return Passage((whole(rank),), (None,), _write_shape)
+
+
+def _write_shape(op: Permuted) -> Sequence[Value]:
+    labels, node = op.passage.own(0), op.node
+    wanted = labels[slice(node.attr("start", 0), node.attr("end", None))]
+    arranged = op.arranged(labels)
+    places = np.array([arranged.index(label) for label in wanted], np.int64)
+    sizes = op.graph.op.Shape(op.operand(0), name=node.name)
+    return (op.graph.op.Gather(sizes, places),)
+
+
+def size_of(node: Node) -> Passage | Skip:
+    """Size: the order of the axes says nothing about it."""
+    rank = rank_of(node)
+    if rank is None:
+        return NO_RANK
+    return Passage((whole(rank),), (None,), lambda op: op.emit({0: op.operand(0)}))
+
+
+# --- Gather and Scatter ---------------------------------------------------------------------------
+
+
+def gather(node: Node) -> Passage | Skip:
+    """Gather: the axes of the indices stand together, where the gathered axis was."""
+    rank, width = rank_of(node), rank_of(node, 1)
+    if rank is None or width is None or rank == 0:
+        return NO_RANK
+    data = whole(rank)
+    axis = node.attr("axis") % rank
+    indices = (axis,) if width == 1 else whole(width, 100)
+    out = (*data[:axis], *indices, *data[axis + 1 :])
+    if width == 1:
+        return Passage((data, indices), (out,), _write_gather)
+
+    def allows(order: Labels) -> bool:
+        rest = [label for label in order if label in data]
+        at = rest.index(axis)
+        inner = [label for label in order if label in indices]
+        wanted = [*rest[:at], *inner, *rest[at + 1 :]]
+        return wanted == [label for label in order if label in out]
+
+    ties = (((axis,), indices),) if indices else ()
+    return Passage((data, indices), (out,), _write_gather, allows=allows, ties=ties)
+
+
+def _write_gather(op: Permuted) -> Sequence[Value]:
+    data = op.passage.own(0)
+    axis = op.moved(data, op.node.attr("axis"))
+    return op.emit({0: op.operand(0), 1: op.operand(1)}, axis=axis)
+
+
+def gather_nd(node: Node) -> Passage | Skip:
+    """GatherND: the axes that no index names stay last, in any order; so may those of the list."""
+    rank, width, depth = rank_of(node), rank_of(node, 1), _depth(node)
+    if rank is None or width is None or depth is None:
+        return NO_RANK
+    batch = node.attr("batch_dims", 0)
+    data = whole(rank)
+    indices = (*data[:batch], *whole(width - batch, 100))
+    out = (*indices[:-1], *data[batch + depth :])
+    fixed, free, listed = data[: batch + depth], data[batch + depth :], indices[batch:-1]
+
+    def allows(order: Labels) -> bool:
+        return (
+            _starts(order, data, fixed)
+            and _starts(order, indices, indices[:batch])
+            and _arranged(order, indices)[-1] == indices[-1]
+            and _arranged(order, out) == (*indices[:batch], *_arranged(order, listed + free))
+            and set(_arranged(order, listed + free)[: len(listed)]) == set(listed)
+        )
+
+    return Passage((data, indices), (out,), _write_nd, allows=allows)
+
+
+def scatter_nd(node: Node) -> Passage | Skip:
+    """ScatterND: the axes that no index names stay last, in any order."""
+    rank, width, depth = rank_of(node), rank_of(node, 1), _depth(node)
+    if rank is None or width is None or depth is None:
+        return NO_RANK
+    data, indices = whole(rank), whole(width, 100)
+    updates = (*indices[:-1], *data[depth:])
+
+    def allows(order: Labels) -> bool:
+        # Where one place is written twice, the order of the list counts.
+        return (
+            _starts(order, data, data[:depth])
+            and _arranged(order, indices) == indices
+            and _starts(order, updates, indices[:-1])
+        )
+
+    return Passage((data, indices, updates), (data,), _write_nd, allows=allows)
+
+
+def _depth(node: Node) -> int | None:
+    """Return how many axes of the data an index of GatherND or ScatterND names."""
+    indices = node.input(1)
+    depth = indices.dim(-1) if indices is not None else None
+    return depth if isinstance(depth, int) else None
+
+
+def _arranged(order: Labels, labels: Labels) -> Labels:
+    return tuple(label for label in order if label in labels)
+
+
+def _starts(order: Labels, labels: Labels, wanted: Labels) -> bool:
+    return _arranged(order, labels)[: len(wanted)] == wanted
+
+
+def _write_nd(op: Permuted) -> Sequence[Value]:
+    return op.emit({slot: op.operand(slot) for slot in range(len(op.node.inputs))})
+
+
+def compress(node: Node) -> Passage | Skip:
+    """Compress: of one axis; without an axis it lists elements, in their order."""
+    rank, axis = rank_of(node), node.attr("axis", None)
+    if rank is None:
+        return NO_RANK
+    if axis is None:
+        return Skip("it lists the elements in their order")
+    labels = whole(rank)
+    return Passage((labels, None), (labels,), _write_compress)
+
+
+def _write_compress(op: Permuted) -> Sequence[Value]:
+    axis = op.moved(op.passage.own(0), op.node.attr("axis"))
+    return op.emit({0: op.operand(0)}, axis=axis)
+
+

@@ -1,0 +1,178 @@
+"""Rules of operators with a number for each axis: sizes, starts, pads, repeats, scales."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tiered.graph import Node, Value
+from tiered.graph.forms import newest_attribute
+from tiered.layout.passage import (
+    NO_RANK,
+    Labels,
+    Passage,
+    Permuted,
+    constant_operand,
+    rank_of,
+    whole,
+)
+from tiered.rewrite import Skip
+
+
+def pad(node: Node) -> Passage | Skip:
+    """Pad: its pads are of all axes, or of those that it names."""
+    rank, axes = rank_of(node), constant_operand(node, 3)
+    if rank is None:
+        return NO_RANK
+    if axes is None and len(node.inputs) > 3 and node.inputs[3] is not None:
+        return Skip("its axes are not constant")
+    labels = whole(rank)
+    return Passage((labels, *(None for _ in node.inputs[1:])), (labels,), _write_pad)
+
+
+def _write_pad(op: Permuted) -> Sequence[Value]:
+    labels, axes = op.passage.own(0), constant_operand(op.node, 3)
+    if axes is None:
+        return op.emit({0: op.operand(0), 1: op.vector(1, labels, halves=2)})
+    return op.emit({0: op.operand(0), 3: _moved(op, labels, axes)})
+
+
+def _moved(op: Permuted, labels: Labels, axes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return axes in the same sequence, with their new numbers."""
+    return np.array([op.moved(labels, int(axis)) for axis in axes.ravel()], axes.dtype)
+
+
+def slices(node: Node) -> Passage | Skip:
+    """Slice: it names its axes, or means the first ones."""
+    rank = rank_of(node)
+    if rank is None:
+        return NO_RANK
+    if _sliced_axes(node) is None:
+        return Skip("its axes are not constant")
+    labels = whole(rank)
+    return Passage((labels, *(None for _ in node.inputs[1:])), (labels,), _write_slices)
+
+
+def _sliced_axes(node: Node) -> np.ndarray[Any, Any] | None:
+    axes = node.operand("axes")
+    if axes is not None:
+        return constant_operand(node, 3)
+    starts = constant_operand(node, 1)
+    if starts is not None:
+        return np.arange(starts.size, dtype=np.int64)
+    value = node.operand("starts")
+    size = value.dim(0) if value is not None else None
+    # The axes are of the dtype of the starts.
+    dtype = None if value is None or value.dtype is None else value.dtype
+    kind = np.int32 if dtype == 6 else np.int64
+    return np.arange(size, dtype=kind) if isinstance(size, int) else None
+
+
+def _write_slices(op: Permuted) -> Sequence[Value]:
+    axes = _sliced_axes(op.node)
+    assert axes is not None
+    return op.emit({0: op.operand(0), 3: _moved(op, op.passage.own(0), axes)})
+
+
+def tile(node: Node) -> Passage | Skip:
+    """Tile: a number of repeats for each axis."""
+    rank = rank_of(node)
+    if rank is None:
+        return NO_RANK
+    return Passage((whole(rank), None), (whole(rank),), _write_tile)
+
+
+def _write_tile(op: Permuted) -> Sequence[Value]:
+    return op.emit({0: op.operand(0), 1: op.vector(1, op.passage.own(0))})
+
+
+def expand(node: Node) -> Passage | Skip:
+    """Expand: the operand and the shape broadcast to each other."""
+    rank, shape = rank_of(node), node.operand("shape")
+    size = None if shape is None else shape.dim(0)
+    if rank is None or not isinstance(size, int):
+        return NO_RANK
+    if size < rank and constant_operand(node, 1) is None:
+        return Skip("its shape is of fewer axes than its operand")
+    most = max(rank, size)
+    return Passage((whole(most)[most - rank :], None), (whole(most),), _write_expand)
+
+
+def _write_expand(op: Permuted) -> Sequence[Value]:
+    (labels,) = op.passage.outputs
+    assert labels is not None
+    data, shape = op.aligned(0, labels), constant_operand(op.node, 1)
+    if shape is None:
+        return op.emit({0: data, 1: op.vector(1, labels)})
+    filled = np.concatenate([np.ones(len(labels) - shape.size, shape.dtype), shape])
+    return op.emit({0: data, 1: filled[list(op.perm(labels))]})
+
+
+# --- Resize ---------------------------------------------------------------------------------------
+
+
+def resize(node: Node) -> Passage | Skip:
+    """Resize: scales or sizes of all axes, or of those that it names.
+
+    What interpolates weighs its neighbours axis by axis, and runtimes have kernels only for resized
+    axes at the end: their order stays, and they stay last.
+    """
+    rank = rank_of(node)
+    if rank is None:
+        return NO_RANK
+    labels = whole(rank)
+    inputs = (labels, *(None for _ in node.inputs[1:]))
+    if newest_attribute(node, "mode") in ("nearest", b"nearest"):
+        return Passage(inputs, (labels,), _write_resize)
+    resized = _resized(node, labels)
+    return Passage(
+        inputs,
+        (labels,),
+        _write_resize,
+        allows=lambda order: order[rank - len(resized) :] == resized,
+    )
+
+
+def _resized(node: Node, labels: Labels) -> Labels:
+    """Return the axes whose sizes may change: all that are not known to stay."""
+    before, after = node.input(0), node.outputs[0]
+    assert before is not None
+    if after is None or after.shape is None or before.shape is None:
+        return labels
+    return tuple(
+        label
+        for label, old, new in zip(labels, before.shape, after.shape, strict=True)
+        if old is None or old != new
+    )
+
+
+def _write_resize(op: Permuted) -> Sequence[Value]:
+    labels, node = op.passage.own(0), op.node
+    axes = node.attr("axes", None)
+    if axes:
+        moved = [op.moved(labels, axis) for axis in axes]
+        return op.emit({0: op.operand(0)}, axes=moved)
+    operands: dict[int, Any] = {0: op.operand(0)}
+    for slot, halves in ((1, 2), (2, 1), (3, 1)):
+        if slot < len(op.operands) and op.operands[slot] is not None:
+            operands[slot] = _numbers(op, slot, labels, halves)
+    return op.emit(operands)
+
+
+def _numbers(op: Permuted, slot: int, labels: Labels, halves: int) -> Value | None:
+    """Return a region of interest, scales or sizes; an empty one stands for none."""
+    value = op.operands[slot]
+    assert value is not None
+    return value if value.dim(0) == 0 else op.vector(slot, labels, halves)
+
+
+def upsample(node: Node) -> Passage | Skip:
+    """Upsample: nearest passes in any order, as Resize."""
+    rank = rank_of(node)
+    if rank is None:
+        return NO_RANK
+    if node.attr("mode") not in ("nearest", b"nearest"):
+        return Skip("it interpolates")
+    return Passage((whole(rank), None), (whole(rank),), _write_tile)

@@ -1,0 +1,157 @@
+"""Writing a placement: operators in their new orders, and Transposes only where they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tiered.graph import Graph, Model, Node, TensorType, Value
+from tiered.layout.passage import Permuted
+from tiered.layout.permutation import (
+    Permutation,
+    between,
+    is_identity,
+    keeps_the_data,
+    permuted,
+)
+from tiered.layout.region import Region, State
+from tiered.layout.wires import Operator, Port, Wire
+
+
+def positions(model: Model) -> dict[Node, int]:
+    """Return the place of each node in an order in which producers come first, bodies included."""
+    places: dict[Node, int] = {}
+
+    def visit(graph: Graph) -> None:
+        for node in graph.topological_order():
+            for body in node.bodies:
+                visit(body)
+            places[node] = len(places)
+
+    for root in (model.main, *model.functions):
+        visit(root)
+    return places
+
+
+class Writer:
+    """Writes the operators of a region in the states of a placement."""
+
+    def __init__(self, region: Region, state: State, places: Mapping[Node, int]) -> None:
+        self.region = region
+        self.state = state
+        changing = [operator for operator in region.operators if state[operator]]
+        self.changing = sorted(changing, key=lambda operator: places[operator.node])
+        self._rebuilt = [
+            port.wire for operator in self.changing for port in operator.ports if port.is_output
+        ]
+        # What there is of each wire, by order; the order in which it is made comes first.
+        self._made: dict[Wire, dict[Permutation, Value]] = {}
+        self._constants: dict[tuple[Value, Permutation], Value] = {}
+
+    def write(self) -> None:
+        """Write the operators, and let everybody else read what they read before."""
+        named = [(operator.node, self._write(operator)) for operator in self.changing]
+        for wire in self._wires():
+            self._serve(wire)
+        nodes = [operator.node for operator in reversed(self.changing)]
+        views = [view.producer for wire in self._wires() for view in list(wire.views)[1:]]
+        names = {node: node.name for node, _ in named}
+        for node in (*nodes, *filter(None, views)):
+            if node.graph is not None:
+                node.graph.prune([node])
+        self._note_roots()
+        for old, new in named:
+            if old.graph is None and names[old] and new is not None and new.op_type == old.op_type:
+                new.owner.rename_node(new, names[old])
+
+    def _note_roots(self) -> None:
+        """Tell the wiring what other regions read now of the wires that were written anew."""
+        for wire in self._rebuilt:
+            identity = tuple(range(wire.rank))
+            value = self._made[wire].get(identity)
+            if value is not None:
+                wire.root, wire.views = value, {value: identity}
+                self.region.wiring.wires[value] = wire
+
+    def _wires(self) -> list[Wire]:
+        return list(dict.fromkeys(port.wire for each in self.changing for port in each.ports))
+
+    def _write(self, operator: Operator) -> Node | None:
+        order = self.region.labels(operator, self.state[operator])
+        inputs = {port.slot: port for port in operator.ports if not port.is_output}
+
+        def fetch(slot: int) -> Value:
+            port = inputs.get(slot)
+            if port is not None:
+                return self.fetch(port.wire, port.order(order))
+            value = operator.node.inputs[slot]
+            assert value is not None
+            return self._moved(operator.node.owner, value, op.perm(operator.passage.own(slot)))
+
+        op = Permuted(operator.node, operator.passage, order, fetch)
+        made = operator.passage.write(op)
+        for port in operator.ports:
+            if port.is_output:
+                self._made[port.wire] = {port.order(order): made[port.slot]}
+                self._state_type(port, made[port.slot], order)
+        return made[0].producer
+
+    def _moved(self, graph: Graph, value: Value, perm: Permutation) -> Value:
+        """Return a value of no wire in another order: constants are moved here and now."""
+        if is_identity(perm):
+            return value
+        array = value.const
+        if array is None:
+            return graph.op.Transpose(value, perm=perm)
+        key = value, perm
+        known = self._constants.get(key)
+        if known is None or known.graph is None or not graph.sees(known):
+            moved = np.ascontiguousarray(array.transpose(perm))
+            known = self._constants[key] = graph.constant(moved, value.name)
+        return known
+
+    def _state_type(self, port: Port, value: Value, order: Sequence[int]) -> None:
+        """State a type that no inference would find."""
+        old = port.wire.root
+        node = value.producer
+        if node is not None and node.domain and old.shape is not None and old.dtype is not None:
+            shape = permuted(old.shape, port.order(order))
+            node.owner.set_type(value, TensorType(old.dtype, shape))
+
+    # --- orders of wires --------------------------------------------------------------------------
+
+    def fetch(self, wire: Wire, order: Permutation) -> Value:
+        """Return a wire in an order, with a Transpose if nobody makes it like that."""
+        made = self._made.get(wire)
+        if made is None:
+            made = self._made[wire] = {}
+            for view, perm in wire.views.items():
+                made.setdefault(perm, view)
+        if order not in made:
+            have, source = next(iter(made.items()))
+            made[order] = self._transposed(source, between(have, order))
+        return made[order]
+
+    def _transposed(self, value: Value, perm: Permutation) -> Value:
+        graph, shape = value.owner, value.shape
+        if shape is not None and keeps_the_data(perm, shape):
+            target = [dim if isinstance(dim, int) else -1 for dim in permuted(shape, perm)]
+            if target.count(-1) <= 1 and 0 not in target:
+                return graph.op.Reshape(value, np.array(target, np.int64))
+        return graph.op.Transpose(value, perm=perm)
+
+    def _serve(self, wire: Wire) -> None:
+        """Give those who read a wire and stay as they are what they read before."""
+        gone = {operator.node for operator in self.changing}
+        for view, perm in list(wire.views.items()):
+            if view.graph is None:
+                continue
+            others = any(
+                node not in gone and not (node.outputs and node.outputs[0] in wire.views)
+                for node, _ in view.users
+            )
+            if others or view.output_of or view.pins:
+                value = self.fetch(wire, perm)
+                if value is not view:
+                    view.owner.replace_uses(view, value)
