@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         register_type_rule,
         same_axes,
     )
-    from tiered.layout import LayoutSizes, place_transposes
+    from tiered.layout import LayoutReport, LayoutSizes, layout_report, place_transposes
     from tiered.options import Size, size_in_bytes
     from tiered.passes import (
         NodeMapPass,
@@ -110,6 +110,7 @@ __all__ = [
     "Function",
     "Graph",
     "Instrument",
+    "LayoutReport",
     "LayoutSizes",
     "Match",
     "Model",
@@ -162,6 +163,7 @@ __all__ = [
     "is_deterministic",
     "join_branches",
     "join_matmuls",
+    "layout_report",
     "module_pass",
     "non_negative_axes",
     "only_reader",
@@ -225,7 +227,7 @@ _HOME = {
         "register_type_rule",
         "same_axes",
     ),
-    "layout": ("LayoutSizes", "place_transposes"),
+    "layout": ("LayoutReport", "LayoutSizes", "layout_report", "place_transposes"),
     "options": ("Size", "size_in_bytes"),
     "passes": (
         "NodeMapPass",

@@ -43,7 +43,7 @@ app = App(
 )
 COMMANDS = (
     *("optimize", "verify", "bisect", "replay", "reduce", "check", "backends"),
-    *("passes", "inspect", "explain", "options", "new"),
+    *("passes", "inspect", "explain", "layout", "options", "new"),
 )
 
 
@@ -232,6 +232,30 @@ def backends(
     from tiered.cli.backends import run_backends
 
     run_backends(name, as_json=as_json, verbose=verbose)
+
+
+@app.command
+def layout(
+    model: str,
+    /,
+    *,
+    after: str = "",
+    dim: tuple[str, ...] = (),
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Say what the Transposes of a model cost, which can go, and what stops the others.
+
+    Args:
+        model: The ONNX file to read; it is not changed.
+        after: Passes to run first: 'default', 'a,b,fix(c,d)'.
+        dim: What a dynamic dim counts: 'batch=8'.
+        as_json: Print JSON instead of text.
+        verbose: List every Transpose that stays.
+    """
+    from tiered.cli.layout import run_layout
+
+    run_layout(model, after=after, dims=dim, as_json=as_json, verbose=verbose)
 
 
 @app.command

@@ -2,5 +2,6 @@
 
 from tiered.layout.conversion import place_transposes
 from tiered.layout.region import Sizes as LayoutSizes
+from tiered.layout.report import LayoutReport, LeftTranspose, layout_report
 
-__all__ = ["LayoutSizes", "place_transposes"]
+__all__ = ["LayoutReport", "LayoutSizes", "LeftTranspose", "layout_report", "place_transposes"]

@@ -184,9 +184,12 @@ class Region:
             self._orders[key] = orders
         return orders[at]
 
-    def cost(self, state: State) -> Cost:
-        """Return what a placement costs."""
-        return total(self._strand_cost(strand, state) for strand in self.strands.values())
+    def cost(self, state: State, wires: Iterable[Wire] | None = None) -> Cost:
+        """Return what a placement costs, or what it costs on some wires."""
+        strands: Iterable[Strand] = self.strands.values()
+        if wires is not None:
+            strands = [self.strands[wire] for wire in dict.fromkeys(wires)]
+        return total(self._strand_cost(strand, state) for strand in strands)
 
     def _strand_cost(self, strand: Strand, state: State) -> Cost:
         made = self.made(strand, state)

@@ -83,6 +83,16 @@ class Operator:
     def __hash__(self) -> int:
         return self.node.id
 
+    def labels(self, wire: Wire, order: Permutation) -> Labels | None:
+        """Return the order of the operator in which it has a wire in some order, if it can."""
+        for port in self.ports:
+            if port.wire is wire:
+                label_of = dict(zip(port.view, port.labels, strict=True))
+                labels = self.passage.completed(tuple(label_of[axis] for axis in order))
+                if port.order(labels) == order and self.passage.allows(labels):
+                    return labels
+        return None
+
 
 class Wiring:
     """The wires of a model as far as they were asked for, and the operators found on the way."""
@@ -231,15 +241,11 @@ def _handed_on(
     operator: Operator, wire: Wire, order: Permutation, reach: int
 ) -> Iterator[tuple[Wire, Permutation, int]]:
     """Yield the orders that an operator has its wires in, where it has one of them in this one."""
-    passage = operator.passage
-    reach = min(reach - 1, passage.reach or FAR) if reach < FAR else passage.reach or FAR
-    for port in operator.ports:
-        if port.wire is not wire:
-            continue
-        label_of = dict(zip(port.view, port.labels, strict=True))
-        labels = passage.completed(tuple(label_of[axis] for axis in order))
-        if port.order(labels) == order and passage.allows(labels):
-            yield from ((other.wire, other.order(labels), reach) for other in operator.ports)
+    own = operator.passage.reach or FAR
+    reach = min(reach - 1, own) if reach < FAR else own
+    labels = operator.labels(wire, order)
+    if labels is not None:
+        yield from ((port.wire, port.order(labels), reach) for port in operator.ports)
 
 
 def transposes(graph: Graph) -> Iterator[Node]:

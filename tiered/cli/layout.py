@@ -1,0 +1,71 @@
+"""`tiered layout MODEL`: what Transposes cost, what can be saved, and why the others must stay.
+
+`--json` prints one object: the fields of `tiered.layout.LayoutReport`, nested as they are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from tiered import (
+    LayoutReport,
+    LayoutSizes,
+    PassContext,
+    UsageError,
+    default_pipeline,
+    layout_report,
+    parse_pipeline,
+)
+from tiered.cli.files import load_model
+from tiered.cli.tables import print_table, size
+from tiered.cli.terminal import Progress, print_json, printable, results
+
+FEW = 20
+"""Rows of a table without -v."""
+
+
+def run_layout(
+    file: str, *, after: str, dims: Sequence[str], as_json: bool, verbose: bool
+) -> None:
+    """Print the report on the model of a file."""
+    sizes = LayoutSizes(dict(map(_size, dims)))
+    with Progress() as progress:
+        progress.say(f"reading {printable(file)}")
+        model = load_model(file)
+        if after:
+            progress.say(f"running {after}")
+            first = default_pipeline() if after == "default" else parse_pipeline(after)
+            first.apply(model, PassContext.isolated(opt_level=3, disabled=["convert_layout"]))
+        progress.say("placing Transposes")
+        report = layout_report(model, sizes)
+    if as_json:
+        print_json(asdict(report) | {"greedy": report.greedy._asdict()})
+    else:
+        _print(report, None if verbose else FEW)
+
+
+def _size(text: str) -> tuple[str, int]:
+    name, _, number = text.rpartition("=")
+    if not name or not number.isdigit():
+        raise UsageError(f"--dim takes NAME=SIZE, not {text!r}")
+    return name, int(number)
+
+
+def _print(report: LayoutReport, limit: int | None) -> None:
+    console = results()
+    rows = [
+        ("before", report.transposes[0], size(report.nbytes[0])),
+        ("each operator on its own", report.greedy.transposes, size(report.greedy.nbytes)),
+        ("after", report.transposes[1], size(report.nbytes[1])),
+    ]
+    print_table(console, "Transposes", ("", "number", "bytes moved"), rows)
+    left = [
+        (each.name, ",".join(map(str, each.perm)), size(each.nbytes), each.above, each.below)
+        for each in report.left
+    ]
+    if left:
+        headers = ("name", "perm", "bytes", "what stops it above", "what stops it below")
+        print_table(console, "Transposes that stay", headers, left[:limit])
+    if limit is not None and len(left) > limit:
+        console.print(f"  and {len(left) - limit:,} more (-v lists them)")

@@ -1,0 +1,184 @@
+"""The report: what a placement saves, and why each Transpose that is left cannot go."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tiered.graph import Model, Node
+from tiered.layout.conversion import place_transposes, wiring_of
+from tiered.layout.permutation import Permutation, is_identity, permutation_of
+from tiered.layout.region import Cost, Region, Sizes, regions, total
+from tiered.layout.rules import FIXED
+from tiered.layout.wires import Operator, Wire, Wiring, transposes
+from tiered.rewrite import Skip
+
+
+@dataclass(frozen=True, slots=True)
+class LeftTranspose:
+    """A Transpose that stays, what it moves, and what stops it on either side."""
+
+    name: str
+    perm: Permutation
+    nbytes: int
+    above: str
+    below: str
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutReport:
+    """What the Transposes of a model cost, before and after.
+
+    Attributes:
+        transposes: how many there are: before, after.
+        nbytes: what they move: before, after.
+        greedy: Transposes and bytes if each operator, in its turn, took the order in which it costs
+            the least there.
+        left: those that stay, the heaviest first.
+    """
+
+    transposes: tuple[int, int]
+    nbytes: tuple[int, int]
+    greedy: Cost
+    left: tuple[LeftTranspose, ...]
+
+
+def layout_report(model: Model, sizes: Sizes | None = None) -> LayoutReport:
+    """Return what `convert_layout` does to the Transposes of a model, which it edits.
+
+    Args:
+        model: edited in place, as the pass would.
+        sizes: what dynamic dims count.
+    """
+    sizes = sizes or Sizes()
+    before = wiring_of(model)
+    was = transposing(before, sizes)
+    found = list(regions(before, sizes))
+    gain = total(region.cost(greedy(region)) for region in found)
+    here = total(region.cost(dict.fromkeys(region.operators, 0)) for region in found)
+    place_transposes(model, sizes, _ignore)
+    after = wiring_of(model)
+    now = transposing(after, sizes)
+    left = sorted(_left(after, sizes), key=lambda each: -each.nbytes)
+    return LayoutReport(
+        (was.transposes, now.transposes),
+        (was.nbytes, now.nbytes),
+        Cost(
+            was.nbytes - here.nbytes + gain.nbytes,
+            was.transposes - here.transposes + gain.transposes,
+        ),
+        tuple(left),
+    )
+
+
+def _ignore(node: Node | None, reason: Skip) -> None:
+    """Say nothing: the report tells more."""
+
+
+def transposing(wiring: Wiring, sizes: Sizes) -> Cost:
+    """Return how many Transposes a model has, of other tensors than constants, and their bytes."""
+    return total(Cost(_nbytes(node, wire, sizes), 1) for node, wire in _transposes(wiring))
+
+
+def _transposes(wiring: Wiring) -> Iterator[tuple[Node, Wire]]:
+    for graph in wiring.model.graphs():
+        for node in transposes(graph):
+            wire = wiring.wire_of(node.output)
+            if wire is not None:
+                yield node, wire
+
+
+def _nbytes(node: Node, wire: Wire, sizes: Sizes) -> int:
+    """Return what a Transpose moves: nothing where only dims of size 1 change places."""
+    shape, perm = node.output.shape, permutation_of(node)
+    assert perm is not None
+    if shape is not None:
+        moving = [axis for axis, dim in zip(perm, shape, strict=True) if dim != 1]
+        if moving == sorted(moving):
+            return 0
+    return 0 if is_identity(perm) else sizes.nbytes(wire)
+
+
+def greedy(region: Region) -> dict[Operator, int]:
+    """Return the placement in which each operator takes what is cheapest where it stands."""
+    state = dict.fromkeys(region.operators, 0)
+    for operator in region.operators:
+        wires = [port.wire for port in operator.ports]
+        best = region.cost(state, wires)
+        for candidate in range(1, len(region.candidates) + 1):
+            kept, target = state[operator], region.target(operator, candidate)
+            if target is None or target == kept:
+                continue
+            state[operator] = target
+            cost = region.cost(state, wires)
+            if cost < best:
+                best = cost
+            else:
+                state[operator] = kept
+    return state
+
+
+# --- reasons --------------------------------------------------------------------------------------
+
+FAR = 200
+"""Operators that are asked before the search for what stops a Transpose is given up."""
+
+
+def _left(wiring: Wiring, sizes: Sizes) -> Iterator[LeftTranspose]:
+    for node, wire in _transposes(wiring):
+        perm = permutation_of(node)
+        assert perm is not None
+        identity, order = tuple(range(wire.rank)), wire.views[node.output]
+        producer = wire.root.producer
+        above = _interface(wire) if producer is None else _stops(wiring, wire, producer, order)
+        reasons = [_stops(wiring, wire, user, identity) for user, _ in node.output.users]
+        if node.output.output_of:
+            reasons.insert(0, f"graph output '{node.output.name}'")
+        yield LeftTranspose(
+            node.label, perm, _nbytes(node, wire, sizes), above, "; ".join(_few(reasons))
+        )
+
+
+def _interface(wire: Wire) -> str:
+    """Return which input or output of its graph a wire is; nothing for any other wire."""
+    kind = "graph" if wire.root.owner.is_main else "body or function"
+    if wire.root.producer is None:
+        return f"{kind} input '{wire.root.name}'"
+    names = [view.name for view in wire.views if view.output_of]
+    return f"{kind} output '{names[0]}'" if names else ""
+
+
+def _few(reasons: Iterable[str], most: int = 3) -> list[str]:
+    listed = list(dict.fromkeys(reasons))
+    more = [f"and {len(listed) - most} more"] if len(listed) > most else []
+    return [*listed[:most], *more]
+
+
+def _stops(wiring: Wiring, wire: Wire, node: Node, order: Permutation) -> str:
+    """Return what keeps an operator from having a wire in another order.
+
+    That is the operator itself, or the first behind it that cannot follow.
+    """
+    pending = deque([(wire, node, order)])
+    seen = {node}
+    while pending and len(seen) < FAR:
+        wire, asked, order = pending.popleft()
+        name = f"{asked.op_type} '{asked.label}'"
+        via = "" if asked is node else f", which {node.op_type} '{node.label}' leads to"
+        operator = wiring.operators.get(asked)
+        if operator is None:
+            return f"{name}: {wiring.refusals.get(asked, FIXED)}{via}"
+        labels = operator.labels(wire, order)
+        if labels is None:
+            return f"{name}: it has no such order of its axes{via}"
+        for port in operator.ports:
+            wanted = port.order(labels)
+            if port.wire is wire or wanted == port.view:
+                continue
+            if _interface(port.wire):
+                return f"{_interface(port.wire)}, which {node.op_type} '{node.label}' leads to"
+            around = dict.fromkeys(wiring.users(port.wire))
+            pending.extend((port.wire, other, wanted) for other in around if other not in seen)
+            seen.update(around)
+    return f"{node.op_type} '{node.label}': in that order, more bytes would be moved"
