@@ -26,6 +26,10 @@ from tiered.rewrite.pattern import (
 )
 
 
+MOST_SWAPPED = 3
+"""Beyond this many commutative operators a pattern is one rule, with the operands as written."""
+
+
 class Inexpressible(ValueError):
     """A pattern that onnxscript has no counterpart of."""
 
@@ -33,18 +37,19 @@ class Inexpressible(ValueError):
 def rules_of(pattern: Pattern, opset: int) -> list[Any]:
     """Return the rules that match what a pattern matches in models of an opset.
 
-    Operands of commutative operators are tried in either order, as ours are.
+    Operands of commutative operators are tried in either order, as ours are, where these are few.
 
     Raises:
         Inexpressible: there are none.
     """
     made = [_rule(root, opset) for root in roots(pattern)]
-    # onnxscript cannot swap more than two operands, or one.
-    commutes = all(
-        part.is_commutative and not isinstance(part.operands[-1], Anything | Rest)
+    swapped = {
+        id(part): part.is_commutative and not isinstance(part.operands[-1], Anything | Rest)
         for part in pattern.walk()
         if isinstance(part, Op) and not part.domain and part.op_type in COMMUTATIVE
-    )
+    }
+    # onnxscript makes a rule of each combination, and cannot swap more than two operands, or one.
+    commutes = all(swapped.values()) and len(swapped) <= MOST_SWAPPED
     return list(peer.RewriteRuleSet(made, commute=commutes))
 
 
@@ -106,7 +111,8 @@ class _Translation:
             case Const():
                 return _constant(pattern)
             case Alternatives(choices=choices):
-                return peer.OrValue(list(map(self.of, choices)))
+                # Without a tag it cannot be copied, and so not be swapped.
+                return peer.OrValue(list(map(self.of, choices)), tag_var=f"tag{len(self.made)}")
             case Op():
                 return self._operator(pattern)
             case _:
