@@ -25,7 +25,6 @@ from tiered.rewrite.pattern import (
     roots,
 )
 
-
 MOST_SWAPPED = 3
 """Beyond this many commutative operators a pattern is one rule, with the operands as written."""
 
