@@ -17,7 +17,7 @@ help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  Variables: MODELS=DIR, PYTHON=python3.12, and what a command is to get beside its own"
-	@echo "  arguments: PYTEST_ARGS, CONFORMANCE_ARGS, BENCH_ARGS='--peers onnxslim --runs 9'"
+	@echo "  arguments: PYTEST_ARGS, CONFORMANCE_ARGS, FUZZ_ARGS, BENCH_ARGS='--peers onnxslim --runs 9'"
 
 demo: $(VENV)/.installed-test  ## Optimise examples/models at -O3, verified; results in build/demo
 	@$(BIN)/python examples/demo.py
@@ -27,6 +27,13 @@ test: $(VENV)/.installed-test  ## Run the tests
 
 test-long: $(VENV)/.installed-test  ## Run 100 histories of 300 random edits each
 	@TIERED_LONG=100 $(BIN)/python -m pytest $(PYTEST_ARGS) tests/graph/test_edits.py
+
+.PHONY: fuzz fuzz-passes
+fuzz: $(VENV)/.installed-test  ## Spoil random models and optimise them, for FUZZ_ARGS='--minutes 30'
+	@$(BIN)/python -m tests.conformance.fuzz_models $(FUZZ_ARGS)
+
+fuzz-passes: $(VENV)/.installed-test  ## Judge random models for FUZZ_ARGS='--minutes 30 --seed 0'
+	@$(BIN)/python -m tests.conformance.fuzz_passes $(FUZZ_ARGS)
 
 check: lint types test  ## All that CI checks: ruff, mypy --strict, tests
 

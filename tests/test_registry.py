@@ -11,7 +11,7 @@ import pytest
 import tiered
 from tests.small import fuse_relu, look, registered
 from tiered.aliases import ALIASES
-from tiered.errors import PassNotFoundError, UsageError
+from tiered.errors import PassError, PassNotFoundError, UsageError
 from tiered.registry import Registry
 
 PASS = """
@@ -67,10 +67,10 @@ def test_names_are_known_and_one_is_loaded_without_importing_the_others(folder: 
 def test_an_import_that_fails_is_an_error_with_its_cause(folder: Folder) -> None:
     package, root = folder
     write(root, "bad.py", "1 / 0")
-    with pytest.raises(PassNotFoundError, match=r"bad\.py: ZeroDivisionError") as caught:
+    with pytest.raises(PassError, match=r"bad\.py: ZeroDivisionError") as caught:
         Registry([package], None).load("bad")
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
-    with pytest.raises(PassNotFoundError):
+    with pytest.raises(PassError):
         Registry([package], None).load_all()
 
 

@@ -96,7 +96,13 @@ if TYPE_CHECKING:
         scaling_of,
         var,
     )
-    from tiered.runtime import Numerics, divides_safely, evaluate, freed_bytes
+    from tiered.runtime import (
+        Numerics,
+        divides_safely,
+        evaluate,
+        freed_bytes,
+        work_of,
+    )
 
 __version__ = "0.1.0"
 
@@ -189,6 +195,7 @@ __all__ = [
     "scaling_of",
     "size_in_bytes",
     "var",
+    "work_of",
 ]
 
 _HOME = {
@@ -276,7 +283,13 @@ _HOME = {
         "scaling_of",
         "var",
     ),
-    "runtime": ("Numerics", "divides_safely", "evaluate", "freed_bytes"),
+    "runtime": (
+        "Numerics",
+        "divides_safely",
+        "evaluate",
+        "freed_bytes",
+        "work_of",
+    ),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tiered.aliases import ALIASES
-from tiered.errors import PassNotFoundError, UsageError, did_you_mean
+from tiered.errors import PassError, PassNotFoundError, UsageError, did_you_mean
 from tiered.options import Option
 from tiered.runtime.numerics import Numerics, Promise
 
@@ -139,7 +139,8 @@ class Registry:
         """Return the pass of a name or of an alias that stands for one pass.
 
         Raises:
-            PassNotFoundError: no pass has this name, or its file cannot be imported.
+            PassNotFoundError: no pass has this name.
+            PassError: its file cannot be imported.
             UsageError: the alias stands for several, or the file does not define its pass.
         """
         if (known := self._loaded.get(name)) is not None:
@@ -212,7 +213,7 @@ class Registry:
         except UsageError:
             raise
         except Exception as error:
-            raise PassNotFoundError(
+            raise PassError(
                 f"pass {name!r} cannot be loaded from {entry.where}: "
                 f"{type(error).__name__}: {error}"
             ) from error

@@ -557,3 +557,9 @@ def test_a_decoder_with_a_past_works_at_once(binding: int) -> None:
     made = make_inputs(proto, binding=binding)
     run(proto, made.feeds)
     assert made.feeds["input_ids"].max() <= 4
+
+
+def test_values_that_double_are_not_propagated_without_end() -> None:
+    steps = "".join(f" s{i + 1} = Concat<axis=0>(s{i}, s{i})" for i in range(60))
+    proto = model(f"g (float[2] x) => (float[N] y) {{ s0 = Shape(x) {steps} y = Cast<to=1>(s60) }}")
+    assert make_inputs(proto).feeds["x"].shape == (2,)

@@ -83,7 +83,7 @@ def check_data_files(model: Model, target: str) -> None:
     """
     from tiered.cli.facts import stored_tensors
 
-    written = {os.path.realpath(path) for path in (target, f"{target}.data")}
+    written = {os.path.realpath(f"{target}{suffix}") for suffix in ("", ".data", ".1.data")}
     for name, tensor in stored_tensors(model.graphs()):
         if tensor.is_external and os.path.realpath(tensor.external_span()[0]) in written:
             raise UsageError(

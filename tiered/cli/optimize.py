@@ -18,6 +18,7 @@ from tiered.cli.files import (
     load_model,
 )
 from tiered.cli.options import LEVELS, OptimizeOptions, split_names
+from tiered.cli.shapes import parse_shapes
 from tiered.cli.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.watch import (
     Watchers,
@@ -37,6 +38,7 @@ from tiered.errors import (
 
 if TYPE_CHECKING:
     from tiered.graph import Model
+    from tiered.graph.save import Storage
     from tiered.pipeline.result import OptimizeResult
     from tiered.registry import PassInfo
 
@@ -75,7 +77,8 @@ def run_optimize(
         check_expectations(expectations, result)
         if target is not None:
             progress.say(f"writing {printable(target)}")
-            result.model.save(target, annotate=options.annotate)
+            storage = storage_of(options)
+            result.model.save(target, annotate=options.annotate, storage=storage)
     _tell(Outcome(source, target, options, result), watchers)
 
 
@@ -140,6 +143,28 @@ def _check(options: OptimizeOptions) -> None:
         raise UsageError("--passes lists no pass; leave it out for the default pipeline")
 
 
+def storage_of(options: OptimizeOptions) -> Storage:
+    """Return where the weights go.
+
+    Raises:
+        UsageError: options that contradict each other, or a size that is none.
+    """
+    from tiered.graph.save import Storage
+    from tiered.options import size_in_bytes
+
+    if options.external_data is not None and options.single_file:
+        raise UsageError("--external-data and --single-file are opposites; give one")
+    if options.share_weights and options.single_file:
+        raise UsageError("--share-weights and --single-file are opposites; give one")
+    least = None
+    if options.external_data is not None:
+        try:
+            least = size_in_bytes(options.external_data, 0)
+        except TieredError as error:
+            raise UsageError(f"--external-data: {error}") from error
+    return Storage(least, options.single_file, options.share_weights)
+
+
 def _settings(options: OptimizeOptions, watch: WatchOptions) -> dict[str, Any]:
     """Return the settings of the context that the options ask for."""
     return {
@@ -156,8 +181,11 @@ def _settings(options: OptimizeOptions, watch: WatchOptions) -> dict[str, Any]:
 def _print_plan(options: OptimizeOptions, watch: WatchOptions) -> None:
     from tiered.cli.plan import print_plan
     from tiered.context import PassContext
+    from tiered.pipeline.optimize import settings_with_shapes
 
-    print_plan(options.passes, options.edit, PassContext(**_settings(options, watch)), options.json)
+    shapes = parse_shapes(options.input_shape)
+    context = PassContext(**settings_with_shapes(_settings(options, watch), shapes))
+    print_plan(options.passes, options.edit, context, options.json, shapes)
 
 
 def _optimize(
@@ -171,6 +199,7 @@ def _optimize(
     progress.say(f"reading {printable(source)}")
     from tiered.context import PassContext
     from tiered.edits import edits_of
+    from tiered.graph.save import check_storage
     from tiered.pipeline import edited, parse_pipeline, pipeline_for
     from tiered.pipeline.edits import USER
     from tiered.pipeline.optimize import optimize_model
@@ -178,6 +207,8 @@ def _optimize(
 
     # A wrong name is told before a large model is read.
     how = how_of(options.verify)
+    storage_of(options)
+    shapes = parse_shapes(options.input_shape)
     passes = None if options.passes is None else parse_pipeline(options.passes)
     edits = edits_of(options.edit, USER)
     backend = PassContext(**settings).backend
@@ -188,12 +219,14 @@ def _optimize(
     model = load_model(source)
     if target is not None:
         check_data_files(model, target)
+        check_storage(model, storage_of(options))
     instruments = [*watchers.instruments, *([_Narrator(progress)] if progress.is_enabled else ())]
     return optimize_model(
         model,
         **settings,
         passes=passes,
         edits=edits,
+        input_shapes=shapes,
         instruments=instruments,
         verify=how,
         inputs=options.inputs,

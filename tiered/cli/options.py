@@ -30,6 +30,20 @@ class OptimizeOptions:
     """Passes that must not run: names, globs, a,b. Repeatable."""
     require: Names = ()
     """Passes that must run, whatever their level. Repeatable."""
+    input_shape: Annotated[
+        tuple[str, ...],
+        Parameter(
+            name=[
+                "--input-shape",
+                "--overwrite-input-shape",
+                "--input-shapes",
+                "--override-input-shapes",
+            ],
+            negative=(),
+            show_default=False,
+        ),
+    ] = ()
+    """Give an input a shape: x:1,3,224,224, names of dims allowed. Repeatable."""
     passes: str | None = None
     """A pipeline of your own: 'a,b{x=1},fix(c,d)'."""
     backend: Annotated[str | None, Parameter(show_default=False)] = None
@@ -56,6 +70,12 @@ class OptimizeOptions:
         bool, Parameter(name=["--verbose", "-v"], negative=(), show_default=False)
     ] = False
     """Every pass and every remark."""
+    external_data: Annotated[str | None, Parameter(show_default=False)] = None
+    """Weights of =SIZE bytes (1KiB) or more go to OUT.data, beside OUT."""
+    single_file: Annotated[bool, Flag] = False
+    """All weights go into OUT, external ones too; up to 2 GiB."""
+    share_weights: Annotated[bool, Flag] = False
+    """External weights stay where they are if OUT is in the same folder."""
     annotate: Annotated[bool, Flag] = False
     """Write the inferred types into the model."""
     strict: Annotated[bool, Flag] = False

@@ -7,7 +7,7 @@ against that of --passes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tiered.cli.terminal import print_json, printable, results
@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from tiered.pipeline import Pipeline, Step
 
 
-def print_plan(passes: str | None, edits: Iterable[str], ctx: PassContext, as_json: bool) -> None:
+def print_plan(
+    passes: str | None,
+    edits: Iterable[str],
+    ctx: PassContext,
+    as_json: bool,
+    shapes: Mapping[str, Sequence[int | str]] | None = None,
+) -> None:
     """Print the plan of a pipeline in a context.
 
     Args:
@@ -26,15 +32,17 @@ def print_plan(passes: str | None, edits: Iterable[str], ctx: PassContext, as_js
         edits: those of --edit.
         ctx: what decides.
         as_json: print JSON instead of text.
+        shapes: those of --input-shape.
     """
     from tiered.control.decision import Place
     from tiered.edits import edits_of
     from tiered.pipeline import default_pipeline, edited, parse_pipeline, pipeline_diff
     from tiered.pipeline.edits import USER
+    from tiered.pipeline.optimize import shaped
 
     base: Pipeline = default_pipeline() if passes is None else parse_pipeline(passes)
     made = (*(ctx.backend.edits if passes is None else ()), *edits_of(edits, USER))
-    pipeline = edited(base, made)
+    pipeline = shaped(edited(base, made), shapes)
     steps = pipeline.plan(ctx, Place(asked=passes is not None))
     if as_json:
         text = {

@@ -12,6 +12,7 @@ from tiered.cli.expect import fused_operators
 from tiered.cli.record import peak_memory
 from tiered.cli.tables import Cell, change, print_table, seconds, size
 from tiered.cli.terminal import printable
+from tiered.pipeline.leftovers import leftovers
 from tiered.runtime.numerics import loosest
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 FEW_PASSES = 5
 """Rows of the table of times without -v."""
+
+FEW_DIMS = 2
+"""Dynamic dims of which the summary says that they keep shape operators."""
 
 ALWAYS_TOLD = frozenset({"failed", "unmet", "hook", "check", "verify"})
 """Kinds of remarks that are said without -v, on stderr."""
@@ -39,12 +43,14 @@ def print_summary(console: Console, outcome: Outcome) -> None:
     console.print(_verified(result), soft_wrap=True)
     if overridable := result.model.overridable:
         console.print(overridable_note(len(overridable)), soft_wrap=True)
+    for leftover in leftovers(result.model)[:FEW_DIMS]:
+        console.print(printable(leftover), soft_wrap=True)
+    if peak := peak_memory():
+        console.print(f"peak memory: {size(peak)}")
     if options.verbose:
         for sample in result.verify.samples if result.verify is not None else ():
             for line in str(sample).splitlines():
                 console.print(printable(line), soft_wrap=True)
-        if peak := peak_memory():
-            console.print(f"peak memory: {size(peak)}")
         for remark in result.remarks:
             if remark.kind not in ALWAYS_TOLD:
                 console.print(printable(remark), soft_wrap=True)

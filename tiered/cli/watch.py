@@ -24,6 +24,7 @@ ALL = "all"
 
 OPTIONAL = {
     **dict.fromkeys(("--remarks", "--print-before", "--print-after", "--diff"), ALL),
+    "--external-data": "1KiB",
     "--verify": "each",
 }
 """Options that may stand without a value, and what that means."""

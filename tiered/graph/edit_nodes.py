@@ -42,6 +42,9 @@ def add_node(
     """
     proto = onnx.NodeProto(op_type=op_type, domain=domain)
     proto.name = graph.model.node_names.fresh(name or op_type)
+    if not domain and not graph.opset(""):
+        # A model of foreign operators alone need not import the standard ones.
+        graph.model.set_opset("", _usual_opset(graph), graph.root)
     schema = schema_of(op_type, domain_of(domain), graph.opset(domain_of(domain)))
     for key, attribute in (attributes or {}).items():
         proto.attribute.append(encode_attribute(key, attribute, schema))
@@ -49,6 +52,13 @@ def add_node(
     for key in bodies:
         proto.attribute.add(name=key, type=onnx.AttributeProto.GRAPH)
     return graph._insert(proto, inputs, outputs, bodies)
+
+
+def _usual_opset(graph: Graph) -> int:
+    """Return the opset to import where there is none: the model's, else the one of its IR."""
+    own, ir_version = graph.model.opset(""), graph.model.ir_version
+    versions = [row[2] for row in onnx.helper.VERSION_TABLE if row[1] <= max(ir_version, 3)]
+    return own or max(versions)
 
 
 def insert(

@@ -22,6 +22,7 @@ def export_model(
     max_elements: int | None = None,
     annotate: bool = False,
     for_inference: bool = False,
+    is_bare: bool = False,
 ) -> onnx.ModelProto:
     """Return the model as a new ModelProto.
 
@@ -32,6 +33,7 @@ def export_model(
         for_inference: leave out declared shapes that inference can find out, and the contents of
             initializers that callers may override, which it would believe.
         annotate: write inferred types as value_info too, not only those of the user.
+        is_bare: leave the weights on disk that are there, for those who know how to read them.
     """
     proto = onnx.ModelProto()
     proto.CopyFrom(model.skeleton)
@@ -42,7 +44,7 @@ def export_model(
         spelling = model.spellings.get(domain, domain)
         if spelling is not None:
             entry.domain = spelling
-    writer = _Writer(max_elements, annotate, for_inference)
+    writer = _Writer(max_elements, annotate, for_inference, is_bare)
     writer.write_graph(model.main, proto.graph)
     for function in model.functions:
         writer.write_function(function, proto.functions.add())
@@ -58,11 +60,16 @@ def export_node(node: Node, *, max_elements: int | None = None) -> onnx.NodeProt
 
 class _Writer:
     def __init__(
-        self, max_elements: int | None, annotate: bool, for_inference: bool = False
+        self,
+        max_elements: int | None,
+        annotate: bool,
+        for_inference: bool = False,
+        is_bare: bool = False,
     ) -> None:
         self.max_elements = max_elements
         self.annotate = annotate
         self.for_inference = for_inference
+        self.is_bare = is_bare
 
     def write_graph(self, graph: Graph, proto: onnx.GraphProto) -> None:
         assert isinstance(graph.skeleton, onnx.GraphProto)
@@ -125,9 +132,10 @@ class _Writer:
             sparse.values.name = value.name
             return
         if self.max_elements is None or (
-            tensor.size <= self.max_elements and not tensor.is_external
+            tensor.size <= self.max_elements and not tensor.is_on_disk
         ):
-            proto.initializer.append(tensor.to_proto(value.name))
+            made = tensor.to_proto(value.name) if self.is_bare else tensor.embedded(value.name)
+            proto.initializer.append(made)
         elif not value.is_graph_input:
             proto.input.add(name=value.name, type=write_type(value.type))
 

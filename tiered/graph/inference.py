@@ -162,7 +162,7 @@ def onnx_types(node: Node) -> Mapping[str, ValueType | None]:
         for value in reads
         if (tensor := value.tensor) is not None
         and not tensor.is_sparse
-        and not tensor.is_external
+        and not tensor.is_on_disk
         and tensor.size <= DATA_ELEMENTS
     }
     proto = export_node(node, max_elements=DATA_ELEMENTS) if node.bodies else node.proto

@@ -16,6 +16,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from tiered.errors import ModelError
 from tiered.graph import links
+from tiered.graph.calls import call_graph, recursive_functions
 from tiered.graph.edit_interface import input_type
 from tiered.graph.graph import Function, Graph
 from tiered.graph.node import Node, domain_of
@@ -38,6 +39,7 @@ _GRAPH_FIELDS = frozenset(
     }
 )
 _FUNCTION_FIELDS = frozenset({"input", "node", "output", "value_info"})
+_OF_TENSORS = ("Constant", "ConstantOfShape")
 _GRAPH_KINDS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 
 Scope = dict[str, Value]
@@ -64,6 +66,25 @@ def load_model(model: Model, proto: onnx.ModelProto) -> None:
     for source in proto.functions:
         model.functions.append(load_function(model, source))
     _pin_training_names(model)
+    check_calls(model)
+
+
+def check_calls(model: Model) -> None:
+    """Raise if the main graph reaches a local function that calls itself: there would be no end.
+
+    Raises:
+        ModelError: one does.
+    """
+    if not model.functions:
+        return
+    import networkx as nx
+
+    recursive = recursive_functions(model)
+    reached = nx.descendants(call_graph(model), model.main) if recursive else set()
+    found = min(recursive & reached, default=None)
+    if found is not None:
+        name = ".".join(part for part in found[:2] if part)
+        raise ModelError(f"{model.label}: the local function {name!r} calls itself (recursion)")
 
 
 def load_function(model: Model, source: onnx.FunctionProto) -> Function:
@@ -174,9 +195,8 @@ class _Loader:
         proto: onnx.TensorProto | onnx.SparseTensorProto,
     ) -> None:
         value = self._define(graph, scope, outer, name)
-        if any(dim < 0 for dim in proto.dims):
-            raise ModelError(f"initializer {name!r} has negative dims: {list(proto.dims)}")
         value._tensor = Tensor(proto, folder=self.model.folder)
+        value._tensor.check(name)
         graph._constants[value.id] = value
 
     def _output(self, graph: Graph, name: str, scopes: list[Scope]) -> Value:
@@ -251,11 +271,17 @@ class _Loader:
         model._serial += 1
         node = Node(model._serial, graph, proto)
         op_type = node.op_type
+        if not isinstance(node.domain, str):
+            raise ModelError(f"node {node.proto.output[:1]} has a domain that is not UTF-8")
         if not op_type or not isinstance(op_type, str):
             raise ModelError(
                 f"node {proto.name!r} of graph {graph.name!r} has the op_type "
                 f"{op_type!r}; expected the name of an operator, in UTF-8"
             )
+        if op_type in _OF_TENSORS:
+            for attribute in proto.attribute:
+                if attribute.type == onnx.AttributeProto.TENSOR:
+                    Tensor(attribute.t).check(node.label)
         graph._nodes[node.id] = node
         graph._by_op.setdefault((node.domain, op_type), {})[node.id] = node
         if name := proto.name:

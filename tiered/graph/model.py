@@ -21,14 +21,17 @@ from tiered.graph.graph import Function, Graph
 from tiered.graph.journal import Edit, Journal, Mark, Snapshot, Stamp
 from tiered.graph.knowledge import Knowledge
 from tiered.graph.links import leave_function
-from tiered.graph.load import load_function, load_model
+from tiered.graph.load import check_calls, load_function, load_model
 from tiered.graph.names import Names
+from tiered.graph.stored import is_stored, note_size
 from tiered.graph.symbols import Dims
 from tiered.graph.undo import undo_table
 from tiered.graph.value import Value
+from tiered.graph.wire import read_skeleton
 
 if TYPE_CHECKING:
     from tiered.graph.coverage import TypeCoverage
+    from tiered.graph.save import Storage
 
 T = TypeVar("T")
 
@@ -45,6 +48,8 @@ class Model:
         self.skeleton = onnx.ModelProto()
         # What was loaded; the view shares its tensors anyway.
         self.origin: onnx.ModelProto | None = None
+        # Bytes of the file that it was loaded from.
+        self.file_size: int | None = None
         self.main: Graph
         self.functions: list[Function] = []
         self.opset_imports: dict[str, int] = {}
@@ -63,6 +68,8 @@ class Model:
         self.notes: list[str] = []
         # Bytes by which constant folding made the model grow so far.
         self.folded_growth = 0
+        # Multiplications that it took so far.
+        self.folded_work = 0
         self._serial = 0
         self._analyses: dict[Callable[[Model], Any], tuple[Stamp, Any]] = {}
 
@@ -86,8 +93,11 @@ class Model:
             ModelError: names are undefined or defined twice, or the graph has a cycle.
         """
         model = cls(folder, source)
-        with paused_collector():
-            load_model(model, proto)
+        try:
+            with paused_collector():
+                load_model(model, proto)
+        except UnicodeDecodeError as error:
+            raise ModelError(f"{model.label} has a text that is not UTF-8") from error
         model.origin = proto
         return model
 
@@ -100,8 +110,12 @@ class Model:
         """
         path = os.fspath(path)
         try:
-            with open(path, "rb") as file:
-                proto = onnx.ModelProto.FromString(file.read())
+            content = read_skeleton(path)
+            if content is None:
+                with open(path, "rb") as file:
+                    content = file.read()
+            proto = onnx.ModelProto.FromString(content)
+            size = os.path.getsize(path)
         except OSError as error:
             raise ModelError(f"cannot read {path}: {error.strerror or error}") from error
         except DecodeError as error:
@@ -109,23 +123,37 @@ class Model:
         if not proto.ListFields():
             raise ModelError(f"{path} is empty; expected an ONNX model")
         try:
-            return cls.from_proto(proto, folder=os.path.dirname(path), source=path)
+            model = cls.from_proto(proto, folder=os.path.dirname(path), source=path)
         except ModelError as error:
-            raise ModelError(f"{path}: {error}") from error
+            text = str(error)
+            raise ModelError(text if text.startswith(path) else f"{path}: {text}") from error
+        model.file_size = size
+        return model
 
     def to_proto(self, *, annotate: bool = False) -> onnx.ModelProto:
         """Return the model as a new ModelProto; `annotate` adds the inferred types."""
         return export_model(self, annotate=annotate)
 
-    def save(self, path: str | os.PathLike[str], *, annotate: bool = False) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        annotate: bool = False,
+        storage: Storage | None = None,
+    ) -> None:
         """Write the model to a file: whole, or not at all.
+
+        Args:
+            path: the file; external weights go to `<path>.data` beside it.
+            annotate: add the inferred types.
+            storage: which weights are external; by default those that are so now.
 
         Raises:
             ModelError: the file cannot be written.
         """
         from tiered.graph.save import save_model
 
-        save_model(self, os.fspath(path), annotate=annotate)
+        save_model(self, os.fspath(path), annotate=annotate, storage=storage)
 
     # --- contents ---------------------------------------------------------------------------------
 
@@ -141,7 +169,13 @@ class Model:
             return 0
         tensors = (value.default for value in self.main.initializers)
         external = sum(tensor.nbytes for tensor in tensors if tensor and tensor.is_external)
-        return self.origin.ByteSize() + external
+        return (self.origin.ByteSize() if self.file_size is None else self.file_size) + external
+
+    def skeleton_size(self) -> int:
+        """Return the bytes of the model as a file, without the weights that are on disk now."""
+        proto = export_model(self, is_bare=True)
+        notes = sum(note_size(tensor) for tensor in proto.graph.initializer if is_stored(tensor))
+        return proto.ByteSize() - notes
 
     @property
     def ir_version(self) -> int:
@@ -196,10 +230,16 @@ class Model:
         """Add a local function, the last of them, and return it.
 
         Raises:
-            ModelError: there is one of this id already, or its nodes make no graph.
+            ModelError: there is one of this id already, its nodes make no graph, or it would call
+                itself.
         """
         with self.names.kept_on_error(), self.node_names.kept_on_error():
             function = load_function(self, source)
+            self.functions.append(function)
+            try:
+                check_calls(self)
+            finally:
+                self.functions.pop()
             self.main._log(Edit.ADD_FUNCTION, function)
         self.functions.append(function)
         return function
@@ -308,7 +348,7 @@ class Model:
         Args:
             deep: copy the weights too, which the views share otherwise: nobody writes to them.
         """
-        proto = self.to_proto()
+        proto = export_model(self, is_bare=not deep)
         if deep:
             whole = onnx.ModelProto()
             whole.CopyFrom(proto)

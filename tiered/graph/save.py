@@ -1,19 +1,27 @@
-"""Writing model files: whole or not at all, external data copied span by span."""
+"""Writing model files: whole or not at all, weights copied span by span."""
 
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import IO, TYPE_CHECKING, BinaryIO, Final
 
 import onnx
 from google.protobuf.message import EncodeError
+from onnx import numpy_helper
 
 from tiered.errors import ModelError
+from tiered.graph.export import export_model
+from tiered.graph.node import domain_of
 from tiered.graph.schema import schema_of
+from tiered.graph.stored import location_of
+from tiered.graph.tensor import Tensor
+from tiered.graph.wire import Span, size_of, splice
 
 if TYPE_CHECKING:
     from tiered.graph.model import Model
@@ -23,39 +31,119 @@ _ALIGNMENT: Final = 4096
 _PROTO_LIMIT: Final = (1 << 31) - (1 << 20)
 """A protobuf message cannot be larger than 2 GiB; some room for what is not weights."""
 
+_NEW_EXTERNAL: Final = 1 << 20
+"""Bytes from which what passes make is external, in a model that has external weights."""
 
-def save_model(model: Model, path: str, *, annotate: bool = False) -> None:
-    """Write a model to `path`; weights that were external go to `<path>.data`.
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where the weights of a saved model go.
+
+    Attributes:
+        external: weights of so many bytes or more go to a file of their own; None leaves them
+            where the model has them.
+        single: everything goes into the model file.
+        share: external weights in the folder that is written to stay where they are.
+    """
+
+    external: int | None = None
+    single: bool = False
+    share: bool = False
+
+
+def check_storage(model: Model, storage: Storage) -> None:
+    """Raise if the model cannot be saved so, whatever passes make of it.
+
+    Raises:
+        ModelError: the model file would be larger than protobuf allows.
+    """
+    tensors = [value.default for graph in model.graphs() for value in graph.initializers]
+    kept = [tensor for tensor in tensors if tensor is not None and not tensor.is_sparse]
+    inline = sum(t.nbytes for t in kept if not _goes_out(t, storage, has_external=False))
+    if inline > _PROTO_LIMIT:
+        raise ModelError(
+            f"{model.label} has {inline:,} bytes of weights, and a model file holds at most 2 GiB; "
+            "save them as external data"
+        )
+
+
+def save_model(
+    model: Model, path: str, *, annotate: bool = False, storage: Storage | None = None
+) -> None:
+    """Write a model to `path`; weights that are external go to `<path>.data`.
+
+    Where that name is in use by the model that is replaced, `<path>.1.data` takes its place, so
+    that at every moment the model and its weights belong together.
 
     Raises:
         ModelError: the folder or file cannot be written, or the model needs external data.
     """
-    proto = model.to_proto(annotate=annotate)
-    external: list[onnx.TensorProto] = []
-    if _may_be_external(model):
-        external = [tensor for tensor in _tensors(proto) if _is_external(tensor)]
+    storage = storage or Storage()
+    proto = export_model(model, annotate=annotate, is_bare=True)
+    folder = os.path.dirname(path) or "."
+    tensors = [*_tensors(proto)]
+    has_external = any(_is_external(tensor) for tensor in tensors)
+    outside = [
+        tensor
+        for tensor in tensors
+        if _goes_out(Tensor(tensor, folder=model.folder), storage, has_external=has_external)
+        and not (storage.share and _stays(tensor, model.folder, folder))
+    ]
+    if storage.single:
+        _take_in(tensors, model.folder)
     try:
-        if not external:
+        _check_apart(tensors, model.folder, path, has_data=bool(outside))
+        if not outside:
             _write_whole(path, proto)
             return
-        location = os.path.basename(path) + ".data"
-        _check_apart(external, model.folder, path + ".data")
-        with _replacing(path + ".data") as data:
-            _copy_external(external, model.folder, location, data)
-        _write_whole(path, proto)
+        with _replacing(path, ".data") as (data, temporary):
+            _write_data(outside, model.folder, data)
+            with _alone_in(folder):
+                target, stale = _data_names(path)
+                for tensor in outside:
+                    tensor.external_data[0].value = os.path.basename(target)
+                _place(data, temporary, target)
+                _write_whole(path, proto)
+                if stale is not None:
+                    with contextlib.suppress(OSError):
+                        os.unlink(stale)
     except OSError as error:
         raise ModelError(f"cannot write {path}: {error.strerror or error}") from error
 
 
+def _goes_out(tensor: Tensor, storage: Storage, *, has_external: bool) -> bool:
+    """Tell whether a tensor goes to the file of weights."""
+    if storage.single or tensor.is_sparse or tensor.dtype == onnx.TensorProto.STRING:
+        return False
+    if tensor.is_external:
+        return True
+    if storage.external is not None:
+        return tensor.nbytes >= max(storage.external, 1)
+    return has_external and tensor.nbytes >= _NEW_EXTERNAL
+
+
+def _stays(tensor: onnx.TensorProto, folder: str, target: str) -> bool:
+    """Tell whether external weights are found from the folder that is written to."""
+    return _is_external(tensor) and os.path.realpath(folder or ".") == os.path.realpath(target)
+
+
+# --- the model file -------------------------------------------------------------------------------
+
+
 def _write_whole(path: str, proto: onnx.ModelProto) -> None:
     try:
-        content = proto.SerializeToString(deterministic=True)
+        pieces = list(splice(proto.SerializeToString(deterministic=True)))
     except (EncodeError, ValueError) as error:
         raise _too_large(path) from error
-    if len(content) > _PROTO_LIMIT:
+    if size_of(pieces) > _PROTO_LIMIT:
         raise _too_large(path)
-    with _replacing(path) as file:
-        file.write(content)
+    with _replacing(path) as (file, temporary):
+        for piece in pieces:
+            if isinstance(piece, Span):
+                _copy(piece, file)
+            else:
+                file.write(piece)
+        _place(file, temporary, path)
 
 
 def _too_large(path: str) -> ModelError:
@@ -65,75 +153,172 @@ def _too_large(path: str) -> ModelError:
 
 
 @contextlib.contextmanager
-def _replacing(path: str) -> Iterator[BinaryIO]:
-    """Write a temporary file beside `path`, which takes its place only if all went well."""
-    folder = os.path.dirname(path) or "."
-    handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=folder)
+def _replacing(path: str, suffix: str = "") -> Iterator[tuple[BinaryIO, str]]:
+    """Open a temporary file beside `path`; it goes if nobody puts it in its place."""
+    folder, name = os.path.split(path)
+    # Known before the file is there, so that no interrupt can come between the two.
+    temporary = os.path.join(folder, f".{name}{suffix}.{secrets.token_hex(6)}")
     try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        # mkstemp makes private files; a model is as readable as any new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    except BaseException:
+        with open(temporary, "xb") as file:
+            yield file, temporary
+    finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
-        raise
 
 
-def _check_apart(tensors: list[onnx.TensorProto], folder: str, target: str) -> None:
-    """Refuse to write weights over the file that they are read from.
+def _place(file: IO[bytes], temporary: str, path: str) -> None:
+    """Put a temporary file, which is all there by then, in its place."""
+    file.flush()
+    os.replace(temporary, path)
+
+
+# --- the file of weights --------------------------------------------------------------------------
+
+
+def _write_data(tensors: list[onnx.TensorProto], folder: str, data: BinaryIO) -> None:
+    """Write the bytes of tensors into one file, and note in each where its own are."""
+    for proto in tensors:
+        tensor = Tensor(proto, folder=folder)
+        data.write(b"\0" * (-data.tell() % _ALIGNMENT))
+        start = data.tell()
+        if tensor.is_on_disk:
+            _copy(Span(*tensor.external_span()), data)
+        else:
+            data.write(_raw(proto))
+        for field in ("raw_data", *_TYPED):
+            proto.ClearField(field)
+        del proto.external_data[:]
+        proto.data_location = onnx.TensorProto.EXTERNAL
+        entries = (("location", ""), ("offset", start), ("length", data.tell() - start))
+        for key, value in entries:
+            proto.external_data.add(key=key, value=str(value))
+
+
+_TYPED: Final = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
+
+
+def _raw(proto: onnx.TensorProto) -> bytes:
+    if proto.HasField("raw_data"):
+        return proto.raw_data
+    return numpy_helper.from_array(numpy_helper.to_array(proto)).raw_data
+
+
+def _take_in(tensors: list[onnx.TensorProto], folder: str) -> None:
+    """Make the model hold its external weights, by a note of where they are now."""
+    for tensor in tensors:
+        if _is_external(tensor):
+            path, offset, length = Tensor(tensor, folder=folder).external_span()
+            del tensor.external_data[:]
+            entries = (
+                ("location", location_of(path, os.stat(path))),
+                ("offset", offset),
+                ("length", length),
+            )
+            for key, value in entries:
+                tensor.external_data.add(key=key, value=str(value))
+
+
+def _copy(span: Span, target: BinaryIO) -> None:
+    """Append bytes of a file, by the kernel where it can."""
+    target.flush()
+    with open(span.path, "rb") as source:
+        offset, remaining = span.offset, span.length
+        while remaining and hasattr(os, "copy_file_range"):
+            try:
+                copied = os.copy_file_range(
+                    source.fileno(), target.fileno(), min(remaining, 1 << 30), offset
+                )
+            except OSError:  # between file systems, or one that cannot: by hand, then
+                break
+            if not copied:
+                break
+            offset, remaining = offset + copied, remaining - copied
+        target.seek(0, os.SEEK_END)
+        source.seek(offset)
+        while remaining:
+            chunk = source.read(min(remaining, _CHUNK))
+            if not chunk:
+                raise ModelError(f"{span.path} became shorter while it was copied")
+            target.write(chunk)
+            remaining -= len(chunk)
+
+
+def _data_names(path: str) -> tuple[str, str | None]:
+    """Return the file for weights, and one that goes with the model that is replaced."""
+    usual, other = f"{path}.data", f"{path}.1.data"
+    used = _referenced(path)
+    if usual in used:
+        return other, usual
+    return usual, other if other in used else None
+
+
+def _referenced(path: str) -> set[str]:
+    """Return which of our own files of weights the model at `path` reads."""
+    names = (f"{path}.data", f"{path}.1.data")
+    if not any(map(os.path.exists, names)):
+        return set()
+    try:
+        with (
+            open(path, "rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+        ):
+            return {name for name in names if content.find(os.path.basename(name).encode()) >= 0}
+    except (OSError, ValueError):  # there is no model, or an empty file
+        return set()
+
+
+@contextlib.contextmanager
+def _alone_in(folder: str) -> Iterator[None]:
+    """Let no other process save a model with weights in the folder meanwhile."""
+    try:
+        import fcntl
+    except ImportError:  # not a POSIX system
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # some network file systems have no locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+# --- tensors --------------------------------------------------------------------------------------
+
+
+def _check_apart(
+    tensors: list[onnx.TensorProto], folder: str, path: str, *, has_data: bool
+) -> None:
+    """Refuse to write over a file that weights are read from.
 
     Raises:
-        ModelError: the target is a data file of the model.
+        ModelError: a target is a file of the model.
     """
-    from tiered.graph.tensor import Tensor
-
-    for path in {Tensor(proto, folder=folder).external_span()[0] for proto in tensors}:
-        if os.path.exists(target) and os.path.samefile(path, target):
+    found = (Tensor(tensor, folder=folder) for tensor in tensors)
+    read = {tensor.external_span()[0] for tensor in found if tensor.is_on_disk}
+    targets = (path, f"{path}.data", f"{path}.1.data") if has_data else (path,)
+    for target in targets:
+        if os.path.exists(target) and any(os.path.samefile(source, target) for source in read):
             raise ModelError(
                 f"{target} holds weights of the model itself; save it under another name"
             )
 
 
-def _may_be_external(model: Model) -> bool:
-    """Tell whether a tensor may be external, without a look at the nodes that can hold none."""
-    for graph in model.graphs():
-        if any(value.default and value.default.is_external for value in graph.initializers):
-            return True
-        for node in graph._nodes.values():
-            if _may_hold_tensor(node.op_type, node.domain) and any(
-                _is_external(attribute.t) for attribute in node.proto.attribute
-            ):
-                return True
-    return False
-
-
-@lru_cache(maxsize=1024)
-def _may_hold_tensor(op_type: str, domain: str) -> bool:
-    """Tell whether an operator may have a tensor as an attribute: those onnx knows say so."""
-    schema = schema_of(op_type, domain)
-    if schema is None:
-        return True
-    kinds = onnx.defs.OpSchema.AttrType
-    return any(
-        attribute.type in (kinds.TENSOR, kinds.TENSORS) for attribute in schema.attributes.values()
-    )
-
-
 def _is_external(tensor: onnx.TensorProto) -> bool:
-    return tensor.data_location == onnx.TensorProto.EXTERNAL
+    return Tensor(tensor).is_external
 
 
 def _tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Yield the tensors of a model at any depth."""
     pending: list[onnx.GraphProto | onnx.FunctionProto] = [proto.graph, *proto.functions]
     while pending:
         graph = pending.pop()
         if isinstance(graph, onnx.GraphProto):
             yield from graph.initializer
         for node in graph.node:
+            if not _may_hold_more(node.op_type, node.domain):
+                continue
             for attribute in node.attribute:
                 if attribute.HasField("t"):
                     yield attribute.t
@@ -142,25 +327,12 @@ def _tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
                 pending.extend(attribute.graphs)
 
 
-def _copy_external(
-    tensors: list[onnx.TensorProto], folder: str, location: str, data: BinaryIO
-) -> None:
-    """Copy the bytes of external tensors into one file and point the tensors there."""
-    from tiered.graph.tensor import Tensor
-
-    for proto in tensors:
-        path, offset, length = Tensor(proto, folder=folder).external_span()
-        data.write(b"\0" * (-data.tell() % _ALIGNMENT))
-        start = data.tell()
-        with open(path, "rb") as source:
-            source.seek(offset)
-            remaining = length
-            while remaining:
-                chunk = source.read(min(remaining, _CHUNK))
-                if not chunk:
-                    raise ModelError(f"{path} became shorter while it was copied")
-                data.write(chunk)
-                remaining -= len(chunk)
-        del proto.external_data[:]
-        for key, text in (("location", location), ("offset", start), ("length", length)):
-            proto.external_data.add(key=key, value=str(text))
+@lru_cache(maxsize=1024)
+def _may_hold_more(op_type: str, domain: str) -> bool:
+    """Tell whether an attribute may be a tensor or a graph: operators that onnx knows say so."""
+    schema = schema_of(op_type, domain_of(domain))
+    if schema is None:
+        return True
+    kind = onnx.defs.OpSchema.AttrType
+    kinds = (kind.TENSOR, kind.TENSORS, kind.GRAPH, kind.GRAPHS)
+    return any(attribute.type in kinds for attribute in schema.attributes.values())

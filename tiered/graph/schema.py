@@ -122,7 +122,7 @@ def encode_attribute(name: str, value: Any, schema: Schema | None) -> onnx.Attri
         declared: Any = schema.attributes[name].type
         kind = onnx.AttributeProto.AttributeType.Value(declared.name)
     if isinstance(value, Tensor):
-        value = value.proto if value.is_sparse else value.to_proto("")
+        value = value.proto if value.is_sparse else value.embedded("")
     if isinstance(value, AttributeReference):
         return onnx.AttributeProto(name=name, ref_attr_name=value.name, type=kind or 0)  # type: ignore[arg-type]  # enum stub
     return onnx.helper.make_attribute(name, value, attr_type=kind)

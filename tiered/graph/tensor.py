@@ -12,9 +12,13 @@ import onnx
 from onnx import numpy_helper
 
 from tiered.errors import ModelError
+from tiered.graph.stored import SPILLED, is_stored, span_of_stored, spill
 
 # Decoded arrays up to this many bytes are kept: shapes, axes and scalars are read again and again.
 _KEEP_BYTES = 1 << 14
+
+# What is hashed at a time.
+_BLOCK = 1 << 20
 
 _BITS: dict[int, int] = {
     onnx.TensorProto.FLOAT: 32,
@@ -46,6 +50,7 @@ _STORED: dict[int, np.dtype[Any]] = {
     onnx.TensorProto.FLOAT16: np.dtype("<f2"),
     onnx.TensorProto.DOUBLE: np.dtype("<f8"),
 }
+_KNOWN = frozenset(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED}
 
 
 def bits_of(dtype: int) -> int:
@@ -91,10 +96,32 @@ class Tensor:
             self.dtype = proto.data_type
             self.shape = tuple(proto.dims)
 
+    def check(self, name: str) -> None:
+        """Raise if dtype and dims say nothing that a tensor can be; the data is not looked at.
+
+        Raises:
+            ModelError: an unknown dtype, or dims that are negative or too many elements.
+        """
+        if self.dtype not in _KNOWN:
+            raise ModelError(f"tensor {name!r} has an unknown data_type: {self.dtype}")
+        if any(dim < 0 for dim in self.shape):
+            raise ModelError(f"tensor {name!r} has negative dims: {list(self.shape)}")
+        if self.size >= 1 << 63:
+            raise ModelError(f"tensor {name!r} has impossible dims: {list(self.shape)}")
+        if self.is_stored:
+            self.external_span()
+
     @classmethod
     def of(cls, array: np.ndarray[Any, Any]) -> Tensor:
-        """Return the tensor of an array; the array must not be changed afterwards."""
+        """Return the tensor of an array; the array must not be changed afterwards.
+
+        Many megabytes go to a temporary file, and are mapped when somebody asks for them.
+        """
         array = np.asarray(array)
+        if array.nbytes >= SPILLED and array.dtype.kind not in "OSU":
+            dtype = int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
+            if bits_of(dtype) >= 8:
+                return cls(spill(array))
         return cls(None, array)
 
     @property
@@ -103,6 +130,17 @@ class Tensor:
 
     @property
     def is_external(self) -> bool:
+        """Tell whether the model says that the bytes are in a file of their own."""
+        return self.is_on_disk and not self.is_stored
+
+    @property
+    def is_stored(self) -> bool:
+        """Tell whether the bytes are the model's own, but were left on disk."""
+        return isinstance(self.proto, onnx.TensorProto) and is_stored(self.proto)
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Tell whether the bytes are in a file: external, or the model's own."""
         return (
             isinstance(self.proto, onnx.TensorProto)
             and self.proto.data_location == onnx.TensorProto.EXTERNAL
@@ -132,7 +170,7 @@ class Tensor:
         if self._array is not None:
             return self._array
         assert isinstance(self.proto, onnx.TensorProto), "a sparse tensor has no dense array"
-        array = self._map_external() if self.is_external else self._decode()
+        array = self._map_external() if self.is_on_disk else self._decode()
         array.setflags(write=False)
         if array.nbytes <= _KEEP_BYTES:
             self._array = array
@@ -160,6 +198,9 @@ class Tensor:
             return (self.dtype, self.shape, *self._string_data())
         if isinstance(self.proto, onnx.SparseTensorProto):
             return (self.dtype, self.shape, self.proto.SerializeToString(deterministic=True))
+        if self.is_on_disk and self.nbytes > _KEEP_BYTES and bits_of(self.dtype) >= 8:
+            self._key = (self.dtype, self.shape, self._hash_of_file())
+            return self._key
         numbers = self.numpy()
         if numbers.nbytes <= _KEEP_BYTES:
             bits = numbers.tobytes()
@@ -168,6 +209,35 @@ class Tensor:
             bits = hashlib.blake2b(flat.view(np.uint8).data).digest()
         self._key = (self.dtype, self.shape, bits)
         return self._key
+
+    def _hash_of_file(self) -> bytes:
+        """Return the hash of bytes on disk, which pass through memory a few at a time."""
+        path, offset, length = self.external_span()
+        digest = hashlib.blake2b()
+        with open(path, "rb", buffering=0) as file:
+            file.seek(offset)
+            while length:
+                block = file.read(min(length, _BLOCK))
+                if not block:
+                    raise ModelError(f"{path} became shorter while it was read")
+                digest.update(block)
+                length -= len(block)
+        return digest.digest()
+
+    def embedded(self, name: str) -> onnx.TensorProto:
+        """Return a TensorProto of this name that holds its bytes, save those of external data."""
+        proto = self.to_proto(name)
+        if not is_stored(proto):
+            return proto
+        path, offset, length = self.external_span()
+        whole = onnx.TensorProto()
+        whole.CopyFrom(proto)
+        whole.ClearField("external_data")
+        whole.ClearField("data_location")
+        with open(path, "rb") as file:
+            file.seek(offset)
+            whole.raw_data = file.read(length)
+        return whole
 
     def to_proto(self, name: str) -> onnx.TensorProto:
         """Return a TensorProto of this name; the stored form of a loaded tensor is kept."""
@@ -183,12 +253,20 @@ class Tensor:
         return proto
 
     def external_span(self) -> tuple[str, int, int]:
-        """Return (file, offset, length in bytes) of external data, checked.
+        """Return (file, offset, length in bytes) of what is on disk, checked.
 
         Raises:
             ModelError: the file is missing, too short, or no plain file inside the model's folder.
         """
         assert isinstance(self.proto, onnx.TensorProto)
+        found = span_of_stored(self.proto)
+        if found is not None:
+            if found[2] != self.nbytes:
+                raise ModelError(
+                    f"tensor {self.proto.name!r} has {found[2]} bytes of data, its dtype and dims "
+                    f"{list(self.shape)} need {self.nbytes}"
+                )
+            return found
         entries = {entry.key: entry.value for entry in self.proto.external_data}
         what = f"tensor {self.proto.name!r}: external data"
         path = _inside(self._folder, entries.get("location", ""), what)

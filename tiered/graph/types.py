@@ -93,6 +93,9 @@ def tensor_type(dtype: int, shape: Shape | None) -> TensorType:
     return TensorType(dtype, shape)
 
 
+_DTYPES = frozenset(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED}
+
+
 def read_type(proto: onnx.TypeProto) -> ValueType | None:
     """Return what a TypeProto says; None when it says nothing (no dtype)."""
     kind = proto.WhichOneof("value")
@@ -101,7 +104,7 @@ def read_type(proto: onnx.TypeProto) -> ValueType | None:
     if kind != "tensor_type":
         return OpaqueType(proto.SerializeToString(deterministic=True))
     tensor = proto.tensor_type
-    if not tensor.elem_type:
+    if tensor.elem_type not in _DTYPES:
         return None
     if not tensor.HasField("shape"):
         return tensor_type(tensor.elem_type, None)

@@ -65,7 +65,7 @@ def _of_graph(graph: Graph) -> object:
 
 
 def _of_tensor(tensor: Tensor | None, largest: int) -> object:
-    if tensor is None or tensor.is_external or tensor.nbytes > largest:
+    if tensor is None or tensor.is_on_disk or tensor.nbytes > largest:
         return id(tensor)
     if tensor.proto is not None:
         return zlib.crc32(tensor.proto.SerializeToString(deterministic=True))

@@ -69,8 +69,8 @@ DEFAULT: tuple[str, ...] = (
     "eliminate_zero_bias,eliminate_q_dq_pair,"
     # After folding, when equal operands are one value; before fusion, which it makes match more.
     "move_subgraph_initializer,eliminate_duplicate_initializer,eliminate_common_subexpr,"
-    # What became an alias, and types that are known better now, for the next round.
-    "eliminate_identity,infer_shapes),"
+    # What became an alias, types that are known better now, and with them axes, for the next round.
+    "eliminate_identity,infer_shapes,normalize_axes),"
     # One way to write an operator, so that each fusion needs few patterns.
     "canonicalize_ops,replace_einsum_with_matmul,"
     # What exporters spell out, into the operator of that name, before anything moves its scales.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack, cast, overload
 
@@ -16,7 +16,7 @@ from tiered.control.decision import Place
 from tiered.control.hooks import TraceHook
 from tiered.errors import UsageError
 from tiered.graph import Model
-from tiered.passes import Pass
+from tiered.passes import Pass, get_pass
 from tiered.passes.execution import execute
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.edits import edited, pipeline_for
@@ -50,6 +50,8 @@ class Settings(TypedDict, total=False):
     """A pipeline instead of the backend's; all that it lists runs, whatever its level."""
     edits: Iterable[PipelineEdit | str]
     """What to change in the pipeline: "drop fuse_gelu", "after fold_constant: my_pass"."""
+    input_shapes: Mapping[str, Sequence[int | str]] | None
+    """Dims by name of the input: sizes, names, -1 to keep one. This changes the interface."""
     verify: bool | How
     """Prove each pass (or "final", "structure") by running the model; raise before anything is
     written if one breaks its promise. See `tiered.verify.Verify`."""
@@ -130,8 +132,9 @@ def _run(model: Model, settings: Settings) -> _Run:
     if verify is not None:
         watching = context_settings.get("instruments", ())
         context_settings["instruments"] = (*watching, verify)
-    context = PassContext(**context_settings)
-    pipeline = pipeline_of(passes, context.backend, edits)
+    shapes = context_settings.pop("input_shapes", None)
+    context = PassContext(**settings_with_shapes(context_settings, shapes))
+    pipeline = shaped(pipeline_of(passes, context.backend, edits), shapes)
     started = time.perf_counter()
     with context:
         execute(pipeline, model, context, Place(asked=passes is not None))
@@ -145,6 +148,32 @@ def _verify(how: bool | How, inputs: Iterable[Source]) -> Verify | None:
     from tiered.verify import Verify
 
     return Verify(how, inputs=inputs)
+
+
+def shaped(pipeline: Pipeline, shapes: Mapping[str, Sequence[int | str]] | None) -> Pipeline:
+    """Return a pipeline that gives inputs these shapes before anything else."""
+    if not shapes:
+        return pipeline
+    shaping = _shaping(shapes)
+    if any(leaf.name == shaping.name for leaf in pipeline.leaves()):
+        return pipeline.replace(shaping.name, shaping)
+    return Sequential([shaping, pipeline])
+
+
+def settings_with_shapes(
+    settings: dict[str, Any], shapes: Mapping[str, Sequence[int | str]] | None
+) -> dict[str, Any]:
+    """Return the settings of a context that requires the pass which gives these shapes."""
+    if not shapes:
+        return settings
+    required = settings.get("required") or ()
+    if isinstance(required, str):
+        return settings
+    return {**settings, "required": [*required, _shaping(shapes)]}
+
+
+def _shaping(shapes: Mapping[str, Sequence[int | str]]) -> Pass:
+    return get_pass("const_input_shape", shape={name: [*dims] for name, dims in shapes.items()})
 
 
 def pipeline_of(

@@ -43,12 +43,12 @@ class Statistics:
             tensors += (v.default for v in graph.initializers if v.default is not None)
             constants = (node.constant_tensor() for node in graph.nodes_of("Constant"))
             tensors += (tensor for tensor in constants if tensor is not None)
-        external = sum(tensor.nbytes for tensor in tensors if tensor.is_external)
+        stored = sum(tensor.nbytes for tensor in tensors if tensor.is_on_disk)
         return cls(
             nodes=operators.total(),
             operators=dict(sorted(operators.items(), key=lambda item: (-item[1], item[0]))),
             parameters=sum(tensor.size for tensor in tensors),
-            nbytes=model.to_proto().ByteSize() + external,
+            nbytes=model.skeleton_size() + stored,
         )
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tiered.runtime.inputs import Inputs, feasible_inputs, make_inputs
     from tiered.runtime.numerics import Numerics
     from tiered.runtime.session import Reference, Runner, Session, run, run_reference
+    from tiered.runtime.work import is_fragile, work_of
     from tiered.runtime.worker import Worker, WorkerSession, shared_worker
 
 __all__ = [
@@ -33,10 +34,12 @@ __all__ = [
     "evaluate",
     "feasible_inputs",
     "freed_bytes",
+    "is_fragile",
     "make_inputs",
     "run",
     "run_reference",
     "shared_worker",
+    "work_of",
 ]
 
 _HOME = {
@@ -58,6 +61,8 @@ _HOME = {
     "Worker": "worker",
     "WorkerSession": "worker",
     "shared_worker": "worker",
+    "is_fragile": "work",
+    "work_of": "work",
 }
 
 

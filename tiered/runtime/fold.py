@@ -11,7 +11,9 @@ import onnx
 
 from tiered.errors import RuntimeFailure
 from tiered.graph.types import write_type
-from tiered.runtime.session import Session
+from tiered.runtime.session import run
+from tiered.runtime.work import is_fragile
+from tiered.runtime.worker import Worker
 
 if TYPE_CHECKING:
     from tiered.graph.node import Node
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 # What onnxruntime 1.31 loads; a newer one loads it as well.
 _NEWEST_IR: Final = 13
 _NEWEST_OPSET: Final = 26
+
+# What a worker may take to compute constants.
+_SECONDS: Final = 20.0
+_MEMORY: Final = 4 << 30
 
 Array = np.ndarray[Any, Any]
 OnFailure = Callable[["Value", RuntimeFailure], None]
@@ -30,21 +36,39 @@ def evaluate(wanted: Sequence[Value], on_failure: OnFailure) -> dict[Value, Arra
 
     All are computed in one session, by onnxruntime with its optimisations off and by the model's
     own opset. Where that fails the batch is halved, until what cannot be computed is left alone.
+    What needs an operator whose kernel trusts its operands is computed in a process of its own.
 
     Args:
         wanted: values of one graph, each produced by a node whose every ancestor is constant.
         on_failure: told each value that cannot be computed, and why.
     """
+    fragile = [value for value in wanted if any(map(is_fragile, ancestors([value])[0]))]
+    if not fragile:
+        return _evaluate(wanted, on_failure, run)
+    others = [value for value in wanted if value not in set(fragile)]
+    # An odd operand may end, block or fill the process that runs them, so it is not this one.
+    with Worker(seconds=_SECONDS, memory=_MEMORY) as worker:
+        apart = _evaluate(fragile, on_failure, worker.run)
+    return apart | _evaluate(others, on_failure, run)
+
+
+def _evaluate(
+    wanted: Sequence[Value],
+    on_failure: OnFailure,
+    run: Callable[[onnx.ModelProto, dict[str, Any]], dict[str, Any]],
+) -> dict[Value, Array]:
     if not wanted:
         return {}
     try:
-        outputs = Session(_model_of(wanted)).run({})
+        outputs = run(_model_of(wanted), {})
     except RuntimeFailure as error:
         if len(wanted) == 1:
             on_failure(wanted[0], error)
             return {}
         middle = len(wanted) // 2
-        return evaluate(wanted[:middle], on_failure) | evaluate(wanted[middle:], on_failure)
+        halves = (wanted[:middle], wanted[middle:])
+        first, second = (_evaluate(half, on_failure, run) for half in halves)
+        return first | second
     return {value: np.asarray(outputs[value.name]) for value in wanted}
 
 
@@ -67,7 +91,7 @@ def _model_of(wanted: Sequence[Value]) -> onnx.ModelProto:
         tensor = value.tensor
         assert tensor is not None
         stored = tensor.to_proto(value.name)
-        if tensor.is_external:
+        if tensor.is_on_disk:
             stored = onnx.numpy_helper.from_array(tensor.numpy(), value.name)
         proto.graph.initializer.append(stored)
     for value in wanted:

@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tiered.errors import ModelError
+from tiered.graph.inference import propagation_is_bounded
+from tiered.graph.model import Model
+
 if TYPE_CHECKING:
     import onnx
 
@@ -49,8 +53,17 @@ def bound_skeleton(
         # Inference would follow each call too, and take as long as the nest is large.
         skeleton.ClearField("functions")
     with contextlib.suppress(*refusals):
-        skeleton = shape_inference.infer_shapes(skeleton, data_prop=True)
+        bounded = _propagates_little(skeleton)
+        skeleton = shape_inference.infer_shapes(skeleton, data_prop=bounded)
     return skeleton
+
+
+def _propagates_little(skeleton: onnx.ModelProto) -> bool:
+    """Tell whether the values that onnx computes as it infers stay small; no, if it is no graph."""
+    try:
+        return propagation_is_bounded(Model.from_proto(skeleton))
+    except ModelError:
+        return False
 
 
 def protobuf_error() -> type[Exception]:

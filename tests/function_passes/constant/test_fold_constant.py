@@ -475,3 +475,31 @@ def test_a_result_that_an_annotation_names_stays() -> None:
     annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="s")
     model.graph.quantization_annotation.append(annotation)
     assert_unchanged(PASS, model, because="training info or an annotation names the result")
+
+
+def test_a_kernel_that_ends_its_process_leaves_the_model_as_it_is() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[1,1,2,2] x) => (float[1,1,2,2] y) <float[1,1,1,1] a = {1}, float[1,1,2,2] w = {1,2,3,4}, float[1,1,2,2] c>"
+        " { c = ConvTranspose<group=0>(a, w) y = Add(x, c) }",
+        because="the runtime crashed",
+    )
+
+
+def test_kernels_that_trust_their_operands_fold_in_a_process_of_their_own() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[1,1,2,2] x) => (float[1,1,2,2] y) <float[1,1,2,2] a = {1,2,3,4}, float[1,1,1,1] w = {2}>"
+        " { b = Neg(a) c = Conv(b, w) y = Add(x, c) }",
+        "(float[1,1,2,2] x) => (float[1,1,2,2] y) <float[1,1,2,2] c = {-2,-4,-6,-8}> { y = Add(x, c) }",
+    )
+
+
+def test_products_of_large_matrices_are_not_all_computed() -> None:
+    steps = " ".join(f"m{i + 1} = MatMul(m{i}, m{i})" for i in range(3))
+    assert_unchanged(
+        PASS,
+        "g (float[4096,4096] x) => (float[4096,4096] y) <int64[2] s = {4096,4096}>"
+        f" {{ m0 = ConstantOfShape(s) {steps} y = Add(x, m3) }}",
+        because="computing it takes too long",
+    )

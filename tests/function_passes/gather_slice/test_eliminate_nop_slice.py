@@ -85,3 +85,12 @@ def test_operands_that_are_fed_are_left_alone() -> None:
         "(float[4] x, int64[1] a) => (float[M] y) <int64[1] s = {0}, int64[1] e = {4}> { y = Slice(x, s, e, a) }",
         because="axes or steps is not a constant",
     )
+
+
+def test_a_slice_that_no_runtime_takes_is_left_alone() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2] x) => (float[N] y) <int64[1] starts = {0}, int64[2] ends = {9,9}, int64[1] axes = {0}>"
+        " { y = Slice(x, starts, ends, axes) }",
+        because="starts, ends and axes differ in number",
+    )

@@ -66,3 +66,12 @@ def test_what_a_body_alone_reads_is_computed_outside() -> None:
         " else_branch = e () => (float[2] q) { q = Identity(a) }> }",
         because="the inner one is read elsewhere too",
     )
+
+
+def test_doublings_are_not_flattened_without_end() -> None:
+    many = ", ".join(["a"] * 600)
+    assert_unchanged(
+        PASS,
+        f"(float[1] a) => (float[1200] y) {{ h = Concat<axis=0>({many}) y = Concat<axis=0>(h, h) }}",
+        because="it would have more than 1024 inputs",
+    )

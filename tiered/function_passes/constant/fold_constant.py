@@ -23,12 +23,16 @@ from tiered import (
     function_pass,
     is_deterministic,
     size_in_bytes,
+    work_of,
 )
 
 # A file of a few bytes must not exhaust the memory. These bound, in bytes, what a node makes out of
 # less, and about what one session holds.
 _LARGEST: Final = 1 << 28
 _LARGEST_SESSION: Final = 1 << 30
+
+# Nor must it take all day: multiplications in one model, about a second of them.
+_MOST_WORK: Final = 1 << 33
 
 # Quantised weights stay quantised, and a Constant is a constant already.
 _KEPT: Final = frozenset(
@@ -150,6 +154,11 @@ def _needs(node: Node, sizes: Sizes) -> Sizes | Skip | None:
         needs[value] = elements * DataType(value.dtype).numpy.itemsize
         if needs[value] > largest:
             return Skip("the result is too large to compute")
+    work = work_of(node)
+    if work is not None:
+        if node.owner.model.folded_work + work > _MOST_WORK:
+            return Skip("computing it takes too long")
+        node.owner.model.folded_work += work
     return {value: size for value, size in needs.items() if value not in sizes}
 
 

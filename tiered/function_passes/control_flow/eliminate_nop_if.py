@@ -19,6 +19,8 @@ def eliminate_nop_if(graph: Graph, ctx: PassContext) -> None:
     pending = deque(graph.nodes_of("If"))
     while pending:
         node = pending.popleft()
+        if not node.is_live:  # only another one read it
+            continue
         chosen = _chosen(node)
         if isinstance(chosen, Skip):
             ctx.skip(node, chosen)

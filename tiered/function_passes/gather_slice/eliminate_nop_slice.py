@@ -21,6 +21,8 @@ def eliminate_nop_slice(
     if steps is not None and steps.const is not None and (steps.const != 1).any():
         return Skip("a step is not 1")
     places = range(starts.const.size) if axes is None or axes.const is None else axes.const
+    if not starts.const.size == ends.const.size == len(places):
+        return Skip("starts, ends and axes differ in number")
     for start, end, axis in zip(starts.const, ends.const, places, strict=True):
         dim = x.dim(int(axis))
         size = dim if isinstance(dim, int) else None

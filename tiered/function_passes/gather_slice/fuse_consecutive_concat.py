@@ -1,8 +1,12 @@
 """Concat(a, Concat(b, c), d)  =>  Concat(a, b, c, d), along one axis"""
 
 from collections.abc import Sequence
+from typing import Final
 
 from tiered import Graph, Node, Skip, Value, op, rest, rewrite, same_axes, var
+
+_MOST: Final = 1024
+"""Forty Concats of a value with itself, flattened, would be one of a million million inputs."""
 
 
 @rewrite(op.Concat(rest.inputs, axis=var.axis), opt_level=1)
@@ -24,4 +28,6 @@ def fuse_consecutive_concat(
         parts += inner.inputs
     if len(parts) == len(inputs):
         return Skip("no input is a Concat of several")
+    if len(parts) > _MOST:
+        return Skip("it would have more than {} inputs", _MOST)
     return graph.op.Concat(*parts, axis=axis)

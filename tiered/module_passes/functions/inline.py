@@ -19,7 +19,7 @@ def inline(
 
     Names tell where a node comes from: `call/node`. Attribute references become what the call
     gives, else the default of the function, else they go; optional inputs that the call leaves out
-    are absent inside. A function that calls itself, or that is marked to be kept, is left alone.
+    are absent inside. A function that is marked to be kept is left alone.
 
     Args:
         once: only functions that are called from one place.
@@ -44,6 +44,7 @@ def inline(
 
 def _kept(model: Model, once: bool) -> dict[Id, Skip]:
     """Return the functions whose calls stay, and why."""
+    # Only what the main graph does not reach can do so.
     kept = {callee: Skip("the function calls itself") for callee in model.recursive_functions()}
     sites = Counter(node.callee for graph in model.graphs() for node in graph.nodes)
     for function in model.functions:
@@ -71,7 +72,7 @@ class _Inliner:
         while pending:
             node = pending.popleft()
             function = self.functions.get(node.callee)
-            if node.graph is None or function is None:
+            if function is None or not node.is_live:
                 continue
             if reason := self._refusal(node, function):
                 self.ctx.skip(node, reason)
@@ -80,7 +81,7 @@ class _Inliner:
             with graph.rewrite("a call of a local function => its body", node):
                 copies = graph.inline_call(node, function, self.shared)
             for copy in copies:
-                if copy.graph is not None:
+                if copy.is_live:
                     pending.append(copy)
                     pending.extend(inner for body in copy.bodies for inner in body.walk())
 

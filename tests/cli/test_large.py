@@ -1,0 +1,159 @@
+"""Where weights go, and what a process that is stopped at any moment leaves behind."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from tests.cli.conftest import Cli
+from tiered.testing import parse
+
+ROOT = Path(__file__).resolve().parents[2]
+KILLS = int(os.environ.get("TIERED_LONG", "1")) * 3
+"""How often a process is killed: 201 times with TIERED_LONG=67."""
+
+
+def weighty(folder: Path, seed: int = 0, megabytes: int = 1) -> Path:
+    """Save a model of so many megabytes, with something to remove."""
+    proto = parse(
+        f"(float[{megabytes * 512},512] x) => (float[{megabytes * 512},512] y)"
+        " { a = Identity(x) y = Add(a, w) }"
+    )
+    shape = (megabytes * 512, 512)
+    array = np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+    proto.graph.initializer.append(numpy_helper.from_array(array, "w"))
+    path = folder / f"m{seed}.onnx"
+    onnx.save(proto, path)
+    return path
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def test_weights_go_where_they_are_asked_to_go(cli: Cli, tmp_path: Path) -> None:
+    source = weighty(tmp_path)
+    out, single, shared = (tmp_path / name for name in ("out.onnx", "single.onnx", "shared.onnx"))
+    assert cli("optimize", source, out, "--external-data").code == 0
+    assert files(tmp_path) == ["m0.onnx", "out.onnx", "out.onnx.data"]
+    assert cli("optimize", source, out, "--external-data=2MiB").code == 0
+    assert out.stat().st_size > 1 << 20
+    assert cli("optimize", source, out, "--external-data", "-q").code == 0
+    assert cli("optimize", out, single, "--single-file").code == 0
+    assert cli("optimize", out, shared, "--share-weights").code == 0
+    assert {"single.onnx.data", "shared.onnx.data"}.isdisjoint(files(tmp_path))
+    expected = onnx.load(source).graph.initializer[0]
+    for path in (out, single, shared):
+        assert onnx.load(path).graph.initializer[0].raw_data == expected.raw_data
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        ["--external-data", "--single-file"],
+        ["--single-file", "--share-weights"],
+        ["--external-data=lots"],
+    ],
+)
+def test_what_cannot_be_both_is_a_usage_error(cli: Cli, tmp_path: Path, tokens: list[str]) -> None:
+    ended = cli("optimize", weighty(tmp_path), tmp_path / "o.onnx", *tokens)
+    assert ended.code == 2, ended.err
+
+
+def test_too_much_for_one_file_is_an_error_before_any_work(cli: Cli, tmp_path: Path) -> None:
+    proto = parse("(float[2] x) => (float[2] y) { y = Relu(x) }")
+    tensor = proto.graph.initializer.add(name="w", data_type=1, dims=[1 << 30])
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="w.bin")
+    (tmp_path / "w.bin").touch()
+    os.truncate(tmp_path / "w.bin", 1 << 32)  # a file with nothing in it takes no room
+    onnx.save(proto, tmp_path / "m.onnx")
+    ended = cli("optimize", tmp_path / "m.onnx", tmp_path / "o.onnx", "--single-file")
+    assert ended.code == 1
+    assert "4,294,967,296 bytes of weights, and a model file holds at most 2 GiB" in ended.err
+    assert files(tmp_path) == ["m.onnx", "w.bin"]
+
+
+def _started(source: Path, out: Path, *options: str) -> subprocess.Popen[bytes]:
+    code = "import sys; from tiered.cli import main; sys.exit(main(sys.argv[1:]))"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, "optimize", "-O0", "-q", str(source), str(out), *options],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_a_kill_at_any_moment_leaves_the_old_model_or_the_new_one(tmp_path: Path) -> None:
+    sources = [weighty(tmp_path, seed, 16) for seed in (0, 1)]
+    whole = [onnx.load(path).graph.initializer[0].raw_data for path in sources]
+    out = tmp_path / "out.onnx"
+    began = time.monotonic()
+    assert _started(sources[0], out, "--external-data").wait() == 0
+    usual = time.monotonic() - began
+    source = random.Random(0)
+    for turn in range(KILLS):
+        process = _started(sources[turn % 2], out, *(["--external-data"] if turn % 3 else []))
+        time.sleep(usual * source.uniform(0.6, 1.1))
+        process.send_signal(source.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT)))
+        process.wait()
+        assert onnx.load(out).graph.initializer[0].raw_data in whole
+        assert [onnx.load(path).graph.initializer[0].raw_data for path in sources] == whole
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_interrupted_process_takes_its_temporary_files_along(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    source = weighty(tmp_path, megabytes=64)
+    process = _started(source, tmp_path / "out.onnx", "--external-data=1")
+    deadline = time.monotonic() + 20
+    while len(files(tmp_path)) < 2 and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.001)
+    process.send_signal(number)
+    process.wait()
+    assert process.returncode in (0, 130)
+    assert not [name for name in files(tmp_path) if name.startswith(".")]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="quotas of POSIX")
+def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+    source = weighty(tmp_path, megabytes=4)
+    limited = "import resource, signal, sys; from tiered.cli import main;"
+    limited += "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+    limited += "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 21, 1 << 21));"
+    limited += "sys.exit(main(sys.argv[1:]))"
+    for options in ([], ["--external-data"]):
+        ended = subprocess.run(
+            [sys.executable, "-c", limited, "optimize", str(source), str(tmp_path / "o"), *options],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 1
+        assert "cannot write" in ended.stderr
+        assert "Traceback" not in ended.stderr
+        assert files(tmp_path) == ["m0.onnx"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="two processes and a lock of POSIX")
+def test_two_processes_that_write_one_file_leave_the_work_of_one(tmp_path: Path) -> None:
+    sources = [weighty(tmp_path, seed, 16) for seed in (0, 1)]
+    whole = [onnx.load(path).graph.initializer[0].raw_data for path in sources]
+    out = tmp_path / "out.onnx"
+    running = [_started(source, out, "--external-data") for source in sources]
+    assert [process.wait() for process in running] == [0, 0]
+    assert onnx.load(out).graph.initializer[0].raw_data in whole
+    shutil.rmtree(tmp_path)

@@ -1,0 +1,111 @@
+"""Shapes given to inputs, by all the spellings that people know, and why shape operators stay."""
+
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.cli.conftest import Cli
+from tiered import optimize
+from tiered.cli.shapes import parse_shapes
+from tiered.errors import UsageError
+from tiered.testing import parse
+
+DYNAMIC = """(float[batch,3,w] x) => (float[batch,K] y) <int64[1] zero = {0}, int64[1] rest = {-1}>
+    { s = Shape(x)  n = Gather(s, zero)  t = Concat<axis=0>(n, rest)  y = Reshape(x, t) }"""
+BAKED = """(float[batch,4] x) => (float[2,8] y) <int64[2] t = {2,8}>
+    { a = Relu(x)  y = Reshape(a, t) }"""
+
+
+def saved(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "m.onnx"
+    onnx.save(parse(text), path)
+    return path
+
+
+def dims(path: Path) -> list[int | str]:
+    shape = onnx.load(path).graph.input[0].type.tensor_type.shape
+    return [dim.dim_value or dim.dim_param for dim in shape.dim]
+
+
+@pytest.mark.parametrize(
+    ("entries", "shapes"),
+    [
+        (["x:1,3,224,224"], {"x": [1, 3, 224, 224]}),
+        (["x=1,3"], {"x": [1, 3]}),
+        (["x:[1, 3]"], {"x": [1, 3]}),
+        (["x:batch,?,-1"], {"x": ["batch", -1, -1]}),
+        (["input:0:1,3"], {"input:0": [1, 3]}),
+        (["x:1,3 y:2"], {"x": [1, 3], "y": [2]}),
+        (["x:1", "y=2"], {"x": [1], "y": [2]}),
+        (["x:"], {"x": []}),
+    ],
+)
+def test_spellings(entries: list[str], shapes: dict[str, list[int | str]]) -> None:
+    assert parse_shapes(entries) == shapes
+
+
+@pytest.mark.parametrize("entry", ["1,3", "x", "x:1,,3", "x:1;3 :", "x:1 x:2"])
+def test_what_is_no_shape_is_a_usage_error(entry: str) -> None:
+    with pytest.raises(UsageError, match="--input-shape"):
+        parse_shapes([entry])
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--input-shape", "--overwrite-input-shape", "--input-shapes", "--override-input-shapes"],
+)
+@pytest.mark.parametrize("passes", [[], ["--passes", "fold_constant,trace_folding"]])
+def test_an_input_gets_its_shape_and_the_shape_operators_go(
+    cli: Cli, tmp_path: Path, option: str, passes: list[str]
+) -> None:
+    source, out = saved(tmp_path, DYNAMIC), tmp_path / "o.onnx"
+    ended = cli("optimize", source, out, option, "x:2,3,w", "--verify", *passes)
+    assert ended.code == 0, ended.err
+    assert dims(out) == [2, 3, "w"]
+    assert "Shape" not in [node.op_type for node in onnx.load(out).graph.node]
+
+
+def test_a_name_may_be_given_and_python_takes_shapes_too(cli: Cli, tmp_path: Path) -> None:
+    source, out = saved(tmp_path, DYNAMIC), tmp_path / "o.onnx"
+    assert cli("optimize", source, out, "--input-shape", "x=rows,-1,8").code == 0
+    assert dims(out) == ["rows", 3, 8]
+    optimize(source, out, input_shapes={"x": [4, -1, -1]}, required=["final_check"])
+    assert dims(out) == [4, 3, "w"]
+
+
+def test_wrong_shapes_are_errors_that_say_what_is_there(cli: Cli, tmp_path: Path) -> None:
+    source = saved(tmp_path, DYNAMIC)
+    for shape, code, words in (
+        ("z:1", 2, "no input 'z'; it has x"),
+        ("x:1,3", 1, "has 3 dims"),
+        ("x:1,4,8", 1, "dim 1 of input 'x' is 3"),
+    ):
+        ended = cli("optimize", source, "--dry-run", "--input-shape", shape)
+        assert (ended.code, words in ended.err) == (code, True), ended.err
+
+
+def test_a_batch_that_is_baked_into_a_reshape_is_named(cli: Cli, tmp_path: Path) -> None:
+    ended = cli("optimize", saved(tmp_path, BAKED), "--dry-run", "--input-shape", "x:1,4")
+    assert ended.code == 1
+    assert "Reshape 'y' makes [2, 8] of [1, 4], which is baked into its constant 't'" in ended.err
+
+
+def test_the_summary_says_which_dim_keeps_shape_operators(cli: Cli, tmp_path: Path) -> None:
+    text = """(float[batch,w] x, float[batch,w] z) => (int64[2] y, float[batch,w] s)
+        { y = Shape(x)  s = Add(x, z) }"""
+    ended = cli("optimize", saved(tmp_path, text), "--dry-run")
+    assert "1 shape operator is left because 'batch' (x[0], z[0]) is dynamic" in ended.out
+    assert "`--input-shape x:1,w`" in ended.out
+    fixed = cli("optimize", tmp_path / "m.onnx", "--dry-run", "--input-shape", "x:1,8")
+    assert fixed.code == 0, fixed.err
+    assert "shape operator" not in fixed.out
+
+
+def test_the_plan_shows_the_shapes(cli: Cli, tmp_path: Path) -> None:
+    source = saved(tmp_path, DYNAMIC)
+    shown = cli("optimize", source, "--print-pipeline", "--json", "--input-shape", "x:1,3,8").out
+    (step,) = [s for s in json.loads(shown)["passes"] if "const_input_shape" in s["pass"]]
+    assert step["runs"] is True
+    assert "x: [1,3,8]" in json.dumps(step)

@@ -1,0 +1,103 @@
+"""Weights that the model holds and the memory does not: spans of the model's file, or spilled.
+
+A TensorProto says so in the fields of external data, with a location that no file can forge; it is
+read back and written as if it held its bytes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import onnx
+
+from tiered.errors import ModelError
+
+SPILLED: Final = 1 << 24
+"""Results of so many bytes go to disk."""
+
+_SECRET: Final = f"stored:{secrets.token_hex(16)}:"
+"""Different in each process, so that a model cannot make us read a file into its output."""
+
+
+def stored_prefix() -> bytes:
+    return _SECRET.encode()
+
+
+def location_of(path: str, status: os.stat_result) -> str:
+    """Return the location that stands for the present content of a file."""
+    return f"{_SECRET}{status.st_mtime_ns}:{status.st_size}:{os.path.abspath(path)}"
+
+
+def is_stored(proto: onnx.TensorProto) -> bool:
+    """Tell whether a tensor's bytes are the model's own, and on disk."""
+    return (
+        proto.data_location == onnx.TensorProto.EXTERNAL
+        and len(proto.external_data) > 0
+        and proto.external_data[0].value.startswith(_SECRET)
+    )
+
+
+def span_of_stored(proto: onnx.TensorProto) -> tuple[str, int, int] | None:
+    """Return (file, offset, length) of a stored tensor; None if it is none.
+
+    Raises:
+        ModelError: the file is not what it was.
+    """
+    if not is_stored(proto):
+        return None
+    entries = {entry.key: entry.value for entry in proto.external_data}
+    changed, size, path = entries["location"].removeprefix(_SECRET).split(":", 2)
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        raise ModelError(f"cannot read {path} any more: {error.strerror}") from error
+    if (str(status.st_mtime_ns), str(status.st_size)) != (changed, size):
+        raise ModelError(f"{path} was changed while its weights were in use")
+    return path, int(entries["offset"]), int(entries["length"])
+
+
+def note_size(proto: onnx.TensorProto) -> int:
+    """Return the bytes that the note of where a stored tensor is takes in its message."""
+    note = onnx.TensorProto(data_location=proto.data_location, external_data=proto.external_data)
+    return note.ByteSize()
+
+
+def spill(array: np.ndarray[Any, Any]) -> onnx.TensorProto:
+    """Write an array to a temporary file, and return the stored tensor that it makes."""
+    handle, path = tempfile.mkstemp(dir=_folder(), suffix=".bin")
+    with os.fdopen(handle, "wb") as file:
+        for block in _blocks(array):
+            file.write(block)
+    proto = onnx.TensorProto(
+        data_type=onnx.helper.np_dtype_to_tensor_dtype(array.dtype), dims=array.shape
+    )
+    proto.data_location = onnx.TensorProto.EXTERNAL
+    location = location_of(path, os.stat(path))
+    for key, value in (("location", location), ("offset", 0), ("length", array.nbytes)):
+        proto.external_data.add(key=key, value=str(value))
+    return proto
+
+
+def _blocks(array: np.ndarray[Any, Any]) -> Iterator[Any]:
+    """Yield the bytes of an array in order, a part at a time."""
+    if array.flags.c_contiguous or array.ndim == 0 or array.nbytes <= SPILLED:
+        yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        return
+    for row in array:
+        yield from _blocks(row)
+
+
+@functools.cache
+def _folder() -> str:
+    """Return a folder for what is spilled, which goes with the process."""
+    folder = tempfile.mkdtemp(prefix="tiered-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
