@@ -523,6 +523,15 @@ def _matmul_weights(d: Drawn) -> str:
     )
 
 
+def _matmul_weights_first(d: Drawn) -> str:
+    rows = d.integer(1, 3)
+    numbers = ",".join(str(at % 5 - 2) for at in range(d.dims[-2] * rows))
+    return (
+        f"(float[{d.shape}] x) => (float[{_dims([*d.dims[:-2], rows, d.dims[-1]])}] y) "
+        f"<float[{rows},{d.dims[-2]}] w = {{{numbers}}}> {{ y = MatMul(w, x) }}"
+    )
+
+
 def _gemm(d: Drawn) -> str:
     rows, inner, columns = (d.integer(1, 3) for _ in range(3))
     flags = [d.integer(0, 1) for _ in range(2)]
@@ -611,6 +620,7 @@ CASES: dict[str, tuple[Callable[[Drawn], str], dict[str, int]]] = {
     "LpNormalization": (_along("LpNormalization"), {}),
     "MatMul": (_matmul, {}),
     "MatMul with weights": (_matmul_weights, {}),
+    "MatMul with weights first": (_matmul_weights_first, {}),
     "OneHot": (_one_hot, {}),
     "Pad": (_pad, {}),
     "Pad of some axes": (_pad_axes, {}),

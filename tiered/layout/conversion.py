@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from tiered.graph import Model, Node, Value
 from tiered.graph.form import NoEquivalentForm
+from tiered.layout.channels import Wanted
 from tiered.layout.permutation import Permutation
 from tiered.layout.placement import place
 from tiered.layout.region import Region, Sizes, regions
-from tiered.layout.wires import Wire, Wiring, transposes
+from tiered.layout.wires import Wire, Wiring, open_graphs, transposes
 from tiered.layout.writing import Writer, positions
 from tiered.rewrite import Skip
 
@@ -20,24 +21,35 @@ ONE_VIEW = "a Transpose of what is there in this order  =>  what is there"
 Say = Callable[[Node | None, Skip], None]
 
 
-def wiring_of(model: Model) -> Wiring:
-    """Return the wires around all Transposes of a model, and the operators that these may pass."""
-    wiring = Wiring(model)
-    found = [wiring.wire_of(node.output) for graph in model.graphs() for node in transposes(graph)]
+def wiring_of(model: Model, wanted: Wanted | None = None) -> Wiring:
+    """Return the wires around all Transposes of a model, and the operators that these may pass.
+
+    Args:
+        model: the model.
+        wanted: operators that the user wants in another layout; the search begins there too.
+    """
+    wiring = Wiring(model, wanted)
+    graphs = list(open_graphs(model))
+    if wanted and "NHWC" in wanted.values():
+        wiring.search_wanted(node for graph in graphs for node in graph.nodes)
+    found = [wiring.wire_of(node.output) for graph in graphs for node in transposes(graph)]
     wires = [wire for wire in dict.fromkeys(found) if wire is not None]
     wiring.search((wire, view) for wire in wires for view in wire.views.values())
     return wiring
 
 
-def place_transposes(model: Model, sizes: Sizes, say: Say) -> None:
+def place_transposes(
+    model: Model, sizes: Sizes, say: Say, wanted: Wanted | None = None
+) -> None:
     """Write each region of a model in the orders in which the fewest bytes are moved.
 
     Args:
         model: edited in place.
         sizes: what dynamic dims count.
         say: is told of operators that the model's opset cannot say in another order.
+        wanted: operators that the user wants in another layout.
     """
-    wiring = wiring_of(model)
+    wiring = wiring_of(model, wanted)
     if not wiring.wires:
         return
     for wire in dict.fromkeys(wiring.wires.values()):

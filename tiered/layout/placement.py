@@ -14,7 +14,7 @@ import networkx as nx
 from networkx.algorithms.flow import boykov_kolmogorov
 
 from tiered.layout.permutation import Permutation
-from tiered.layout.region import Cost, Region, State, Strand
+from tiered.layout.region import REFUSAL, Cost, Region, State, Strand
 from tiered.layout.wires import Operator
 
 Key = Callable[[Permutation], Permutation]
@@ -36,12 +36,14 @@ def place(region: Region) -> dict[Operator, int]:
     """Return the state of each operator; all 0 where nothing is better than what is there."""
     here = dict.fromkeys(region.operators, 0)
     now = region.cost(here)
-    if now.transposes == 0 or not region.candidates:
+    if now == Cost(0, 0) or not region.candidates:
         return here
     for weigh in (_by_bytes, _by_count):
         best = _search(region, here, weigh)
         cost = region.cost(best)
-        if cost.nbytes <= now.nbytes and cost.transposes <= now.transposes:
+        # What the user wants may need more of them.
+        fewer = cost.transposes <= now.transposes or now.nbytes >= REFUSAL
+        if cost.nbytes <= now.nbytes and fewer:
             return here if cost == now else best
     return here
 
@@ -51,7 +53,7 @@ def _by_bytes(cost: Cost) -> int:
 
 
 def _by_count(cost: Cost) -> int:
-    return cost.nbytes + cost.transposes * (1 << 60)
+    return cost.nbytes + cost.transposes * (1 << 90)
 
 
 Weigh = Callable[[Cost], int]
@@ -93,6 +95,8 @@ def _offer(region: Region, state: State, offer: int, weigh: Weigh) -> dict[Opera
     for strand in region.strands.values():
         cut.add(strand, strand.moving, strand.nbytes * weigh(Cost(1, 0)))
         cut.add(strand, tuple, weigh(Cost(0, 1)))
+    for operator in region.wanted:
+        cut.add_wish(operator, weigh(Cost(REFUSAL, 0)))
     taken = dict(state) | {operator: targets[operator] for operator in cut.taking()}
     return taken if weigh(region.cost(taken)) < weigh(region.cost(state)) else None
 
@@ -153,6 +157,20 @@ class _Cut:
                 self._edge(maker if is_taken else _KEEP, self._first(demand.taking), weight)
             else:
                 self._edge(self._last(demand.keeping), maker if is_kept else _TAKE, weight)
+
+    def add_wish(self, operator: Operator, weight: int) -> None:
+        """Add what it costs that an operator is not in the order that the user wants."""
+        target = self.targets.get(operator)
+        if target is None:
+            return
+        number = self._numbers[operator]
+        kept, took = (
+            self.region.is_met(operator, state) for state in (self.state[operator], target)
+        )
+        if kept and not took:
+            self._edge(_KEEP, number, weight)
+        elif took and not kept:
+            self._edge(number, _TAKE, weight)
 
     def _made(self, strand: Strand, key: Key) -> tuple[Permutation, Permutation, int]:
         """Return the orders of the producer, kept and taken, and its number."""

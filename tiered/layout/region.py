@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from tiered.graph import DataType
@@ -20,6 +21,9 @@ from tiered.layout.permutation import Permutation
 from tiered.layout.wires import Operator, Wire, Wiring
 
 MOST_CANDIDATES: Final = 6
+
+REFUSAL: Final = 1 << 60
+"""Bytes that it counts when an operator is not in the order that the user wants."""
 
 State = Mapping[Operator, int]
 
@@ -115,6 +119,7 @@ class Region:
     def __init__(self, wiring: Wiring, operators: Sequence[Operator], sizes: Sizes) -> None:
         self.wiring = wiring
         self.operators = list(operators)
+        self.wanted = [operator for operator in operators if operator.wanted is not None]
         self.strands: dict[Wire, Strand] = {}
         for operator in self.operators:
             for at, port in enumerate(operator.ports):
@@ -189,7 +194,14 @@ class Region:
         strands: Iterable[Strand] = self.strands.values()
         if wires is not None:
             strands = [self.strands[wire] for wire in dict.fromkeys(wires)]
-        return total(self._strand_cost(strand, state) for strand in strands)
+        moved = total(self._strand_cost(strand, state) for strand in strands)
+        refused = sum(not self.is_met(operator, state[operator]) for operator in self.wanted)
+        return Cost(moved.nbytes + refused * REFUSAL, moved.transposes)
+
+    def is_met(self, operator: Operator, state: int) -> bool:
+        """Tell whether an operator is in the order that the user wants, if he wants one."""
+        wanted = operator.wanted
+        return wanted is None or (state > 0 and self.labels(operator, state) == wanted)
 
     def _strand_cost(self, strand: Strand, state: State) -> Cost:
         made = self.made(strand, state)
@@ -234,29 +246,107 @@ def _contested(operator: Operator) -> list[Wire]:
 # --- candidates -----------------------------------------------------------------------------------
 
 
+Names = tuple[int, ...]
+"""Axes by the numbers that they go under in the whole region."""
+
+
 def _candidates(region: Region) -> list[dict[int, int]]:
-    """Return the orders to choose from: those that wires have, the heaviest first."""
-    weights: dict[tuple[int, ...], int] = {}
+    """Return the orders to choose from.
+
+    Each begins with an order that some wire may have and that no other candidate gives it, the
+    heaviest first, and takes in as many orders of other wires as it can.
+    """
+    fixed, anchors = _anchors(region)
+    found: list[dict[int, int]] = []
+    covered: set[Names] = set()
+    while len(covered) < len(anchors) and len(found) < MOST_CANDIDATES:
+        precedence = Precedence()
+        fresh = [names for names in anchors if names not in covered]
+        for names in (fresh[0], *fixed, *fresh[1:], *(name for name in anchors if name in covered)):
+            precedence.add(names)
+        order = _extended(region, precedence.sorted())
+        places = {name: at for at, name in enumerate(order)}
+        found.append(places)
+        now = {names for names in anchors if _is_sorted([places[name] for name in names])}
+        covered |= now | {fresh[0]}
+    return found
+
+
+def _anchors(region: Region) -> tuple[list[Names], list[Names]]:
+    """Return the orders of wires that have only one, and all orders of the others."""
+    weights: dict[Names, int] = {}
+    fixed: dict[Names, None] = {}
     for wire, strand in region.strands.items():
         for order in wire.orders if wire.is_contested else ():
             names = region.wiring.names(wire, order)
             weights[names] = weights.get(names, 0) + strand.nbytes
-    anchors = sorted(weights, key=lambda names: (-len(names), -weights[names]))
-    found: dict[tuple[int, ...], None] = {}
-    for anchor in anchors:
-        if not any(_is_part(anchor, order) for order in found):
-            found[_extended(region, anchor)] = None
-        if len(found) == MOST_CANDIDATES:
-            break
-    return [{name: at for at, name in enumerate(order)} for order in found]
+        if not wire.is_contested:
+            fixed[region.wiring.names(wire, tuple(range(wire.rank)))] = None
+    for operator in region.wanted:
+        named = _names_of(region, operator)
+        names = tuple(named[label] for label in operator.wanted or () if label in named)
+        weights[names] = weights.get(names, 0) + REFUSAL
+    return list(fixed), sorted(weights, key=lambda names: (-weights[names], names))
 
 
-def _is_part(names: Sequence[int], order: Sequence[int]) -> bool:
-    remaining = iter(order)
-    return all(name in remaining for name in names)
+def _is_sorted(places: Sequence[int]) -> bool:
+    return all(one < other for one, other in pairwise(places))
 
 
-def _extended(region: Region, anchor: Sequence[int]) -> tuple[int, ...]:
+class Precedence:
+    """Which axes stand before which, as far as orders of wires say it that do not contradict."""
+
+    def __init__(self) -> None:
+        self._after: dict[int, dict[int, None]] = {}
+
+    def add(self, names: Names) -> None:
+        """Take in an order, unless it contradicts what is there."""
+        for name in names:
+            self._after.setdefault(name, {})
+        new = [(one, other) for one, other in pairwise(names) if other not in self._after[one]]
+        if not new or self._contradicts(names):
+            return
+        for one, other in new:
+            self._after[one][other] = None
+
+    def _contradicts(self, names: Names) -> bool:
+        """Tell whether an axis stands before one that it would have to follow."""
+        before: set[int] = set()
+        for name in names:
+            if before and not before.isdisjoint(self._reached(name)):
+                return True
+            before.add(name)
+        return False
+
+    def _reached(self, name: int) -> set[int]:
+        seen, pending = {name}, [name]
+        while pending:
+            for other in self._after[pending.pop()]:
+                if other not in seen:
+                    seen.add(other)
+                    pending.append(other)
+        return seen
+
+    def sorted(self) -> list[int]:
+        """Return all axes in an order that contradicts nothing."""
+        done: dict[int, None] = {}
+        for name in self._after:
+            self._visit(name, done)
+        return list(reversed(done))
+
+    def _visit(self, start: int, done: dict[int, None]) -> None:
+        stack = [(start, iter(self._after[start]))]
+        while stack:
+            name, others = stack[-1]
+            following = next((other for other in others if other not in done), None)
+            if following is None:
+                stack.pop()
+                done[name] = None
+            else:
+                stack.append((following, iter(self._after[following])))
+
+
+def _extended(region: Region, anchor: Sequence[int]) -> Names:
     """Return an order of all axes of a region, which continues that of some of them."""
     order = list(anchor)
     known = set(order)
@@ -265,8 +355,9 @@ def _extended(region: Region, anchor: Sequence[int]) -> tuple[int, ...]:
         rest = [operator for operator in pending if not _extend(region, operator, order, known)]
         if len(rest) == len(pending):
             # What nothing leads to begins on its own.
-            known.update(_names_of(region, pending[0]).values())
-            order += [name for name in known if name not in order]
+            fresh = [name for name in _names_of(region, pending[0]).values() if name not in known]
+            known.update(fresh)
+            order += fresh
         pending = rest
     return tuple(order)
 

@@ -11,7 +11,7 @@ from tiered.layout.conversion import place_transposes, wiring_of
 from tiered.layout.permutation import Permutation, is_identity, permutation_of
 from tiered.layout.region import Cost, Region, Sizes, regions, total
 from tiered.layout.rules import FIXED
-from tiered.layout.wires import Operator, Wire, Wiring, transposes
+from tiered.layout.wires import Operator, Wire, Wiring, open_graphs, transposes
 from tiered.rewrite import Skip
 
 
@@ -82,7 +82,7 @@ def transposing(wiring: Wiring, sizes: Sizes) -> Cost:
 
 
 def _transposes(wiring: Wiring) -> Iterator[tuple[Node, Wire]]:
-    for graph in wiring.model.graphs():
+    for graph in open_graphs(wiring.model):
         for node in transposes(graph):
             wire = wiring.wire_of(node.output)
             if wire is not None:

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from tiered.graph import Graph, Model, Node, Value
-from tiered.layout.passage import Labels, Passage
+from tiered.graph import Function, Graph, Model, Node, Value
+from tiered.layout.channels import DOMAIN, Wanted, channels_last, layout_wanted, offered
+from tiered.layout.passage import Labels, Passage, rank_of
 from tiered.layout.permutation import (
     Permutation,
     compose,
@@ -73,12 +74,16 @@ class Port(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Operator:
-    """A node that a permutation may pass, with the wires that it reads and makes."""
+    """A node that a permutation may pass, with the wires that it reads and makes.
+
+    `wanted` is the order in which the user wants it.
+    """
 
     node: Node
     passage: Passage
     ports: list[Port]
     axes: dict[int, int] = field(default_factory=dict)
+    wanted: Labels | None = None
 
     def __hash__(self) -> int:
         return self.node.id
@@ -97,8 +102,9 @@ class Operator:
 class Wiring:
     """The wires of a model as far as they were asked for, and the operators found on the way."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, wanted: Wanted | None = None) -> None:
         self.model = model
+        self.wanted = wanted or {}
         self.wires: dict[Value, Wire] = {}
         self.operators: dict[Node, Operator] = {}
         self.refusals: dict[Node, Skip] = {}
@@ -179,18 +185,35 @@ class Wiring:
         known = self.operators.get(node)
         if known is not None or node in self.refusals:
             return known
-        passage = passage_of(node)
+        passage = offered(node, passage_of(node), self.wanted)
         if isinstance(passage, Skip):
             self.refusals[node] = passage
             return None
         ports = [*self._ports(node.inputs, passage.inputs, is_output=False)]
         ports += self._ports(node.outputs, passage.outputs, is_output=True)
-        operator = Operator(node, passage, ports)
+        operator = Operator(node, passage, ports, wanted=self._wanted_order(node))
         if not self._join(operator):
             self.refusals[node] = TWICE
             return None
         self.operators[node] = operator
         return operator
+
+    def _wanted_order(self, node: Node) -> Labels | None:
+        """Return the order that the user wants of a node's labels; None where it may choose."""
+        rank = rank_of(node)
+        if rank is None or layout_wanted(node, self.wanted) != "NHWC":
+            return None
+        return channels_last(rank)
+
+    def search_wanted(self, nodes: Iterable[Node]) -> None:
+        """Follow the orders that the user wants of nodes."""
+        starts = []
+        for node in nodes:
+            operator = self.operator(node) if layout_wanted(node, self.wanted) == "NHWC" else None
+            if operator is not None and operator.ports and operator.wanted is not None:
+                port = operator.ports[0]
+                starts.append((port.wire, port.order(operator.wanted)))
+        self.search(starts)
 
     def _ports(
         self, values: Sequence[Value | None], labels: Sequence[Labels | None], *, is_output: bool
@@ -246,6 +269,14 @@ def _handed_on(
     labels = operator.labels(wire, order)
     if labels is not None:
         yield from ((port.wire, port.order(labels), reach) for port in operator.ports)
+
+
+def open_graphs(model: Model) -> Iterator[Graph]:
+    """Yield the graphs of a model, without those of the functions that stand for operators."""
+    for graph in model.graphs():
+        root = graph.root
+        if not (isinstance(root, Function) and root.domain == DOMAIN):
+            yield graph
 
 
 def transposes(graph: Graph) -> Iterator[Node]:

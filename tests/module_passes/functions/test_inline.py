@@ -237,6 +237,15 @@ def test_a_domain_of_ours_stays() -> None:
     )
 
 
+def test_a_domain_is_inlined_when_it_is_asked_for() -> None:
+    assert_rewrites(
+        PASS,
+        '<ir_version: 10, opset_import: ["" : 21, "tiered.cpu" : 1]> g (float[2] x) => (float[2] y) { y = tiered.cpu.f(x) } <domain: "tiered.cpu", opset_import: ["" : 21]> f (a) => (b) { b = Relu(a) }',
+        '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y) { y = Relu(x) }',
+        domains=("tiered.cpu",),
+    )
+
+
 @pytest.mark.parametrize("other", ["f", "p"])
 def test_a_model_whose_functions_call_themselves_is_refused(other: str) -> None:
     text = UNARY + function("f", "(a) => (b)", f"c = Relu(a) b = local.{other}(c)")

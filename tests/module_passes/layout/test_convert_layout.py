@@ -1,6 +1,8 @@
 import numpy as np
+import onnx
+import pytest
 
-from tiered import Model, default_pipeline, get_pass
+from tiered import Model, PassContext, UsageError, default_pipeline, get_pass
 from tiered.runtime import Session, make_inputs
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
@@ -69,3 +71,115 @@ def test_a_captured_value_is_permuted_for_the_body_too() -> None:
 
 def test_it_stands_in_the_default_pipeline() -> None:
     assert "convert_layout" in str(default_pipeline())
+
+
+# --- channels last --------------------------------------------------------------------------------
+
+CONVS = (
+    "(float[1,3,5,5] x) => (float[1,2,5,5] y) <float[2,3,1,1] w = {1,2,3,4,5,6}, float[2,2,1,1] v = {1,2,3,4}> "
+    '{ [one] a = Conv(x, w)  b = Relu(a)  c = MaxPool<kernel_shape=[3,3], auto_pad="SAME_UPPER">(b)  [two] y = Conv(c, v) }'
+)
+
+
+def operators(proto: onnx.ModelProto) -> list[str]:
+    return [f"{node.domain}::{node.op_type}".removeprefix("::") for node in proto.graph.node]
+
+
+def assert_same_outputs(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
+    onnx.checker.check_model(after, full_check=True)
+    feeds = make_inputs(before, seed=1).feeds
+    expected, actual = (Session(each).run(feeds) for each in (before, after))
+    for name, array in expected.items():
+        assert np.allclose(array, actual[name], rtol=1e-5, atol=1e-5)
+
+
+def test_operators_become_functions_and_only_the_interface_turns() -> None:
+    proto = parse(CONVS)
+    result = get_pass("convert_layout", desired_layouts={"Conv": "NHWC"}).apply(proto)
+    made = operators(result)
+    assert made.count("Transpose") == 2
+    assert made.count("tiered.nhwc::Conv") == 2
+    assert made.count("tiered.nhwc::MaxPool") == 1
+    assert "Conv" not in made
+    assert {entry.domain for entry in result.opset_import} == {"", "tiered.nhwc"}
+    assert [entry.key for entry in result.functions[0].metadata_props] == ["tiered.keep"]
+    assert_same_outputs(proto, result)
+
+
+def test_kernels_are_in_the_order_of_the_images() -> None:
+    result = get_pass("convert_layout", desired_layouts={"Conv": "NHWC"}).apply(parse(CONVS))
+    assert [list(entry.dims) for entry in result.graph.initializer] == [[2, 1, 1, 3], [2, 1, 1, 2]]
+
+
+def test_levels_leave_the_functions_and_inline_lowers_them_when_asked() -> None:
+    proto = parse(CONVS)
+    nhwc = get_pass("convert_layout", desired_layouts={"Conv": "NHWC"}).apply(proto)
+    with PassContext(opt_level=3):
+        again = default_pipeline()(nhwc)
+    assert operators(again).count("tiered.nhwc::Conv") == 2
+    lowered = get_pass("inline", domains=("tiered.nhwc",)).apply(nhwc)
+    back = get_pass("convert_layout").apply(get_pass("fold_constant").apply(lowered))
+    assert sorted(operators(back)) == sorted(operators(proto))
+    assert_same_outputs(proto, back)
+
+
+def test_single_nodes_are_excepted_by_name() -> None:
+    proto = parse(CONVS)
+    wanted = {"Conv": "NHWC", "Conv@tw*": "NCHW"}
+    result = get_pass("convert_layout", desired_layouts=wanted).apply(proto)
+    assert operators(result).count("Conv") == 1
+    assert operators(result).count("tiered.nhwc::Conv") == 1
+    assert_same_outputs(proto, result)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "text"),
+    [
+        ("AveragePool", "y = AveragePool<kernel_shape=[2,2]>(x)"),
+        ("BatchNormalization", "y = BatchNormalization(x, s, s, s, s)"),
+        ("ConvTranspose", "y = ConvTranspose<strides=[2,2]>(x, k)"),
+        ("DepthToSpace", "y = DepthToSpace<blocksize=2>(x)"),
+        ("GlobalAveragePool", "y = GlobalAveragePool(x)"),
+        ("GlobalMaxPool", "y = GlobalMaxPool(x)"),
+        ("GroupNormalization", "y = GroupNormalization<num_groups=2>(x, s, s)"),
+        ("InstanceNormalization", "y = InstanceNormalization(x, s, s)"),
+        ("LRN", "y = LRN<size=3>(x)"),
+        ("LpPool", "y = LpPool<kernel_shape=[2,2]>(x)"),
+        ("MaxPool", "y = MaxPool<kernel_shape=[2,2]>(x)"),
+        ("SpaceToDepth", "y = SpaceToDepth<blocksize=2>(x)"),
+    ],
+)
+def test_each_operator_with_channels_last(op_type: str, text: str) -> None:
+    proto = parse(
+        "(float[1,4,4,4] x) => (float[a,b,c,d] y) "
+        f"<float[4] s = {{1,2,3,4}}, float[4,1,1,1] k = {{1,2,3,4}}> {{ {text} }}"
+    )
+    result = get_pass("convert_layout", desired_layouts={op_type: "NHWC"}).apply(proto)
+    before, made, after = operators(result)
+    assert (before, made) == ("Transpose", f"tiered.nhwc::{op_type}")
+    # Of one channel, or one pixel, there is nothing to move.
+    assert after in ("Transpose", "Reshape")
+    assert_same_outputs(proto, result)
+
+
+def test_functions_are_named_after_the_spatial_dims() -> None:
+    proto = parse(
+        "(float[1,2,5] x) => (float[1,1,5] y) <float[1,2,1] w = {1,2}> { y = Conv(x, w) }"
+    )
+    result = get_pass("convert_layout", desired_layouts={"Conv": "NHWC"}).apply(proto)
+    assert "tiered.nhwc::Conv1D" in operators(result)
+    assert_same_outputs(proto, result)
+
+
+def test_old_files_have_no_functions() -> None:
+    assert_unchanged(
+        "convert_layout",
+        f'<ir_version: 7, opset_import: ["" : 13]> g {CONVS.replace("[one]", "").replace("[two]", "")}',
+        because="before IR 8 there are no local functions for NHWC operators",
+        desired_layouts={"Conv": "NHWC"},
+    )
+
+
+def test_a_layout_is_nhwc_or_nchw() -> None:
+    with pytest.raises(UsageError, match="'NCHWc' is no layout"):
+        get_pass("convert_layout", desired_layouts={"Conv": "NCHWc"}).apply(parse(CONVS))

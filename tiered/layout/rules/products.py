@@ -21,31 +21,30 @@ REACH = 2
 def matmul(node: Node) -> Passage | Skip:
     """MatMul: its batch dims in any order; all of A B exchanged with its transpose, B' A'.
 
-    Where B is constant, what is summed over and the columns have one label: a permutation that
-    comes in goes out.
+    Where one operand is constant, what is summed over has one label with what the result has in its
+    place: a permutation that comes in goes out.
     """
     left, right = rank_of(node), rank_of(node, 1)
     if left is None or right is None:
         return NO_RANK
     if min(left, right) < 2:
         return Skip("an operand is a vector")
-    weights = node.inputs[1]
+    is_constant = [value is not None and value.tensor is not None for value in node.inputs[:2]]
     most = max(left, right) - 2
-    inner, column = INNER, COLUMN
-    if weights is not None and weights.tensor is not None:
-        column = inner
+    row, column = (INNER if is_constant[0] else ROW), COLUMN
+    if is_constant[1] and not is_constant[0]:
+        column = INNER
     batch = whole(most)
-    one = (*batch[most + 2 - left :], ROW, inner)
-    # The labels of a constant are nobody's: they may say what the product needs.
-    other = (*batch[most + 2 - right :], INNER, COLUMN)
-    others = tuple(None for _ in node.inputs[2:])
+    one = (*batch[most + 2 - left :], row, INNER)
+    other = (*batch[most + 2 - right :], INNER, column)
+    # The axes of a constant are nobody's: it is permuted as the product needs it.
+    inputs = (None if row == INNER else one, None if column == INNER else other)
     can_turn = node.op_type == "MatMul" and not node.domain
-    allows = partial(_allows, batch, inner, column, can_turn)
     return Passage(
-        (one, other if column != inner else None, *others),
-        ((*batch, ROW, column),),
-        partial(_write_matmul, inner, column),
-        allows=allows,
+        (*inputs, *(None for _ in node.inputs[2:])),
+        ((*batch, row, column),),
+        partial(_write_matmul, row, column),
+        allows=partial(_allows, batch, row, column, can_turn),
         is_exact=not _is_float(node),
         reach=REACH,
     )
@@ -56,59 +55,53 @@ def _is_float(node: Node) -> bool:
     return value is None or value.dtype is None or DataType(value.dtype).is_float
 
 
-def _allows(batch: Labels, inner: int, column: int, can_turn: bool, order: Labels) -> bool:
+def _allows(batch: Labels, row: int, column: int, can_turn: bool, order: Labels) -> bool:
     if set(order[: len(batch)]) != set(batch):
         return False
     rest = order[len(batch) :]
-    straight, turned = (ROW, inner, column), (column, inner, ROW)
+    straight, turned = (row, INNER, column), (column, INNER, row)
     return rest == tuple(dict.fromkeys(straight)) or (
         can_turn and rest == tuple(dict.fromkeys(turned))
     )
 
 
-def _write_matmul(inner: int, column: int, op: Permuted) -> Sequence[Value]:
+def _write_matmul(row: int, column: int, op: Permuted) -> Sequence[Value]:
     (out,) = op.passage.outputs
     assert out is not None
-    turned = op.places[ROW] > op.places[inner]
-    if column != inner:
-        pair = [_batched(op, 0, out), _batched(op, 1, out)]
-    else:
-        pair = [_batched(op, 0, out), _constant(op, out, turned)]
+    turned = op.places[column] < op.places[row]
+    batch = op.arranged(out[:-2])
+    pair = [
+        _constant(op, slot, out, batch, turned)
+        if labels is None
+        else _spread(op, op.operand(slot), labels[:-2], batch)
+        for slot, labels in enumerate(op.passage.inputs[:2])
+    ]
     if turned:
         pair.reverse()
     return op.emit(dict(enumerate(pair)))
 
 
-def _batched(op: Permuted, slot: int, out: Labels) -> Value:
-    """Return an operand whose batch dims broadcast to those of the product."""
-    value, own = op.operand(slot), op.passage.own(slot)
-    batch = op.arranged(out)[:-2]
-    return _spread(op, value, own[:-2], batch)
-
-
 def _spread(op: Permuted, value: Value, own: Labels, batch: Labels) -> Value:
+    """Return an operand whose batch dims broadcast to those of the product."""
     start = min((batch.index(label) for label in own), default=len(batch))
     missing = [at for at, label in enumerate(batch[start:]) if label not in own]
     return op.unsqueezed(value, missing)
 
 
-def _constant(op: Permuted, out: Labels, turned: bool) -> Value:
-    """Return the constant second operand, with its batch dims in the new order."""
-    value = op.operands[1]
+def _constant(op: Permuted, slot: int, out: Labels, batch: Labels, turned: bool) -> Value:
+    """Return a constant operand with its batch dims in the new order, and turned if need be."""
+    value = op.operands[slot]
     assert value is not None
     array = value.const
-    rank = value.rank
     assert array is not None
-    assert rank is not None
+    rank = array.ndim
     own = out[len(out) - rank : -2]
-    batch = op.arranged(out)[:-2]
     arranged = tuple(label for label in batch if label in own)
     matrix = [rank - 1, rank - 2] if turned else [rank - 2, rank - 1]
     perm = [*(own.index(label) for label in arranged), *matrix]
-    if perm == list(range(rank)):
-        return _spread(op, value, arranged, batch)
-    moved = np.ascontiguousarray(array.transpose(perm))
-    return _spread(op, op.graph.constant(moved, value.name), arranged, batch)
+    if perm != list(range(rank)):
+        value = op.graph.constant(np.ascontiguousarray(array.transpose(perm)), value.name)
+    return _spread(op, value, arranged, batch)
 
 
 # --- Gemm -----------------------------------------------------------------------------------------

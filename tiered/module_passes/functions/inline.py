@@ -13,7 +13,12 @@ Id = tuple[str, str, str]
 
 @module_pass(opt_level=1, followed_by=("remove_unused_functions",))
 def inline(
-    model: Model, ctx: PassContext, *, once: bool = False, max_nodes: int = 200_000
+    model: Model,
+    ctx: PassContext,
+    *,
+    once: bool = False,
+    max_nodes: int = 200_000,
+    domains: tuple[str, ...] = (),
 ) -> None:
     """Put the bodies of local functions in the place of their calls, and of the calls in them.
 
@@ -25,11 +30,12 @@ def inline(
         once: only functions that are called from one place.
         max_nodes: if the model would have more nodes than this, no call is inlined: functions that
             call each other twice in a row double with each of them.
+        domains: domains whose functions are inlined although they are marked to be kept.
     """
     functions = {function.id: function for function in model.functions}
     if not functions:
         return
-    kept = _kept(model, once)
+    kept = _kept(model, once, domains)
     size = model.expanded_size(kept)
     if size > max_nodes:
         too_many = Skip("inlining would make {} nodes, more than max_nodes={}", size, max_nodes)
@@ -42,14 +48,15 @@ def inline(
             work.visit(function)
 
 
-def _kept(model: Model, once: bool) -> dict[Id, Skip]:
+def _kept(model: Model, once: bool, domains: tuple[str, ...]) -> dict[Id, Skip]:
     """Return the functions whose calls stay, and why."""
     # Only what the main graph does not reach can do so.
     kept = {callee: Skip("the function calls itself") for callee in model.recursive_functions()}
     sites = Counter(node.callee for graph in model.graphs() for node in graph.nodes)
     for function in model.functions:
         marks = KEEP & {entry.key for entry in function.skeleton.metadata_props}
-        if marks or f"{function.domain}.".startswith("tiered."):
+        is_marked = bool(marks) or f"{function.domain}.".startswith("tiered.")
+        if is_marked and function.domain not in domains:
             kept[function.id] = Skip("the function is marked to be kept")
         elif once and sites[function.id] > 1:
             kept[function.id] = Skip("the function is called from more than one place")

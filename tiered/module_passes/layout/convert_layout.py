@@ -1,16 +1,34 @@
 """Operators and Transposes  =>  the same operators in orders of axes that move the fewest bytes"""
 
-from tiered import LayoutSizes, Model, PassContext, module_pass, place_transposes
+from tiered import LayoutSizes, Model, PassContext, Skip, UsageError, module_pass, place_transposes
 
 
 @module_pass(opt_level=3, numerics="reassociating")
-def convert_layout(model: Model, ctx: PassContext, *, default_dim: int = 16) -> None:
+def convert_layout(
+    model: Model,
+    ctx: PassContext,
+    *,
+    desired_layouts: dict[str, str] = {"Conv": "NCHW"},  # noqa: B006 - never edited
+    default_dim: int = 16,
+) -> None:
     """Place Transposes where they move the fewest bytes, over the whole graph.
 
     Operators that a permutation passes are written in another order of their axes where that
-    saves more than it costs; constants are permuted once, here. The result is never worse.
+    saves more than it costs; constants are permuted once, here. The result is never worse, but
+    where the layout that is asked for has its price. Operators that are asked for in NHWC become
+    calls of local functions, `tiered.nhwc::Conv` and the like, which every runtime can run; the
+    pools and normalizations around them follow where that is cheaper.
 
     Args:
+        desired_layouts: NHWC or NCHW by operator, or by `Operator@glob of node names`. NCHW is what
+            ONNX has.
         default_dim: what a dynamic dim counts in bytes that are moved.
     """
-    place_transposes(model, LayoutSizes(default=default_dim), ctx.skip)
+    unknown = sorted(set(desired_layouts.values()) - {"NCHW", "NHWC"})
+    if unknown:
+        raise UsageError(f"convert_layout: {unknown[0]!r} is no layout; NCHW and NHWC are")
+    wanted = desired_layouts
+    if "NHWC" in wanted.values() and model.ir_version < 8:
+        ctx.skip(None, Skip("before IR 8 there are no local functions for NHWC operators"))
+        wanted = {}
+    place_transposes(model, LayoutSizes(default=default_dim), ctx.skip, wanted)

@@ -1,0 +1,142 @@
+"""Channels last: operators that ONNX defines channels first, as local functions.
+
+`tiered.nhwc::Conv(X, W, B)` takes and makes images with channels last, and a kernel in the same
+order (OHWI). Its body is Transposes around the standard operator, so every runtime can run it; a
+target with a kernel of its own recognises the call. Functions of images of other ranks than 4 are
+named after their spatial dims: `Conv1D`, `Conv3D`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any, Final
+
+import onnx
+
+from tiered.graph import Graph, Node, Value
+from tiered.layout.passage import Labels, Passage, Permuted, rank_of, whole
+from tiered.layout.permutation import Permutation, inverse, permuted
+from tiered.rewrite import Skip
+
+DOMAIN: Final = "tiered.nhwc"
+KEEP: Final = "tiered.keep"
+
+KERNEL_SLOT: Final = {"Conv": 1, "ConvTranspose": 1}
+"""Which operand is a kernel: its last dims are spatial too."""
+
+OPERATORS: Final = frozenset(
+    {
+        "AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace",
+        "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GroupNormalization",
+        "InstanceNormalization", "LRN", "LpPool", "MaxPool", "SpaceToDepth",
+    }
+)  # fmt: skip
+"""Operators whose channels are axis 1."""
+
+Wanted = Mapping[str, str]
+"""By operator, or `Operator@glob of node names`: NHWC or NCHW."""
+
+
+def channels_last(rank: int) -> Permutation:
+    """Return the permutation that brings axis 1 to the end."""
+    return (0, *range(2, rank), 1)
+
+
+def layout_wanted(node: Node, wanted: Wanted) -> str | None:
+    """Return the layout that the user wants a node in, None where nothing is said of it."""
+    if node.domain:
+        return None
+    for entry, layout in wanted.items():
+        op_type, _, names = entry.partition("@")
+        if names and op_type == node.op_type and fnmatchcase(node.label, names):
+            return layout
+    return wanted.get(node.op_type)
+
+
+def offered(node: Node, passage: Passage | Skip, wanted: Wanted) -> Passage | Skip:
+    """Return the passage of a node that may also have its channels last, as a local function.
+
+    Where the user wants some operators channels last, all others may follow, unless he wants them
+    channels first.
+    """
+    if node.domain or node.op_type not in OPERATORS or "NHWC" not in wanted.values():
+        return passage
+    rank = rank_of(node)
+    if layout_wanted(node, wanted) == "NCHW" or rank is None or rank < 3:
+        return passage
+    if node.has_references or node.is_pinned or len(node.outputs) > 1:
+        return passage
+    labels, last = whole(rank), permuted(whole(rank), channels_last(rank))
+    others = tuple(None for _ in node.inputs[1:])
+    standard = None if isinstance(passage, Skip) else passage
+
+    def allows(order: Labels) -> bool:
+        return order == last or (standard is not None and standard.allows(order))
+
+    write = partial(_write, last, standard)
+    return Passage((labels, *others), (labels,), write, allows=allows)
+
+
+def _write(last: Labels, standard: Passage | None, op: Permuted) -> Sequence[Value]:
+    if op.order != last:
+        assert standard is not None
+        return standard.write(op)
+    node, graph = op.node, op.graph
+    inputs: list[Value | None] = [op.operand(0), *node.inputs[1:]]
+    perm = channels_last(len(last))
+    slot = KERNEL_SLOT.get(node.op_type)
+    if slot is not None:
+        inputs[slot] = _kernel(graph, node.inputs[slot], perm)
+    build = getattr(graph.op(DOMAIN), declare(graph, node, len(last)))
+    return (build(*inputs, name=node.name, **node.attributes),)
+
+
+def _kernel(graph: Graph, kernel: Value | None, perm: Permutation) -> Value:
+    assert kernel is not None
+    array = kernel.const
+    if array is None:
+        return graph.op.Transpose(kernel, perm=perm)
+    return graph.constant(array.transpose(perm).copy(), kernel.name)
+
+
+# --- the functions --------------------------------------------------------------------------------
+
+
+def declare(graph: Graph, node: Node, rank: int) -> str:
+    """Return the name of the function that is an operator channels last; add it if it is new."""
+    model, root = graph.model, graph.root
+    name = node.op_type if rank == 4 else f"{node.op_type}{rank - 2}D"
+    if model.function(DOMAIN, name) is None:
+        function = _function(node, name, rank)
+        if model.ir_version >= 10:
+            function.metadata_props.add(key=KEEP, value="a target may have a kernel for it")
+        model.add(function)
+    if not root.opset(DOMAIN):
+        model.set_opset(DOMAIN, 1, root)
+    return name
+
+
+def _function(node: Node, name: str, rank: int) -> onnx.FunctionProto:
+    schema = node.schema
+    assert schema is not None
+    first, last = inverse(channels_last(rank)), channels_last(rank)
+    inputs = [formal.name for formal in schema.inputs]
+    names = list(inputs)
+    nodes = []
+    for slot in (0, KERNEL_SLOT.get(node.op_type, 0)):
+        if names[slot] == inputs[slot]:
+            names[slot] = f"{inputs[slot]}_first"
+            nodes.append(
+                onnx.helper.make_node("Transpose", [inputs[slot]], [names[slot]], perm=first)
+            )
+    standard = onnx.helper.make_node(node.op_type, names, ["first"])
+    for attribute in schema.attributes.values():
+        declared: Any = attribute.type
+        kind = onnx.AttributeProto.AttributeType.Value(declared.name)
+        standard.attribute.add(name=attribute.name, ref_attr_name=attribute.name, type=kind)
+    nodes += [standard, onnx.helper.make_node("Transpose", ["first"], ["Y"], perm=last)]
+    opsets = [onnx.helper.make_opsetid("", node.owner.opset())]
+    attributes = list(schema.attributes)
+    return onnx.helper.make_function(DOMAIN, name, inputs, ["Y"], nodes, opsets, attributes)
