@@ -61,10 +61,14 @@ Weigh = Callable[[Cost], int]
 
 def _search(region: Region, here: dict[Operator, int], weigh: Weigh) -> dict[Operator, int]:
     count = len(region.candidates)
-    starts = [
-        {operator: region.target(operator, state) or 0 for operator in region.operators}
+    targets = [
+        {operator: region.target(operator, state) for operator in region.operators}
         for state in range(1, count + 1)
     ]
+    starts = [{each: state or 0 for each, state in found.items()} for found in targets]
+    if count == 2 and not any(None in found.values() for found in targets):
+        # Each has either order: one cut decides.
+        return _offer(region, starts[0], 2, weigh) or starts[0]
     starts.append(here)
     if len(region.operators) > LARGE:
         starts = [min(starts, key=lambda start: weigh(region.cost(start)))]

@@ -45,6 +45,7 @@ class Writer:
         self._rebuilt = [
             port.wire for operator in self.changing for port in operator.ports if port.is_output
         ]
+        self._gone = {operator.node for operator in self.changing}
         # What there is of each wire, by order; the order in which it is made comes first.
         self._made: dict[Wire, dict[Permutation, Value]] = {}
         self._constants: dict[tuple[Value, Permutation], Value] = {}
@@ -143,7 +144,7 @@ class Writer:
 
     def _serve(self, wire: Wire) -> None:
         """Give those who read a wire and stay as they are what they read before."""
-        gone = {operator.node for operator in self.changing}
+        gone = self._gone
         for view, perm in list(wire.views.items()):
             if view.graph is None:
                 continue
