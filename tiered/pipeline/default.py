@@ -111,6 +111,8 @@ DEFAULT: tuple[str, ...] = (
     # Parked: they pay only on targets that have no Erf, or that fuse attention with an added mask.
     "replace_erf_with_erfv2",
     "replace_where_mask",
+    # What a backend wants in another layout is a function from here on, which no other pass knows.
+    "alter_op_layout",
     # What the weights and parts that they made have in common.
     "fold_constant",
     "eliminate_nop_arithmetic",

@@ -1,0 +1,34 @@
+from tiered import Model, PassContext, get_pass
+from tiered.backends import Backend
+from tiered.testing import assert_unchanged, parse
+
+TEXT = (
+    "(float[1,3,5,5] x) => (float[1,3,5,5] y) <float[3,3,1,1] w = {1,2,3,4,5,6,7,8,9}> "
+    "{ a = Conv(x, w)  b = Relu(a)  y = LRN<size=3>(b) }"
+)
+
+
+def test_operators_take_the_layout_of_the_backend() -> None:
+    backend = Backend(name="images", layout="NCHW", layouts={"Conv": "NHWC"}, unlisted="standard")
+    model = Model.from_proto(parse(TEXT))
+    get_pass("alter_op_layout").apply(model, PassContext.isolated(opt_level=3, backend=backend))
+    assert [len(model.main.nodes_of(name)) for name in ("Conv", "LRN", "Transpose")] == [0, 1, 2]
+    assert len(model.main.nodes_of("Conv", "tiered.nhwc")) == 1
+
+
+def test_a_backend_without_a_preference_leaves_the_model_alone() -> None:
+    assert_unchanged(
+        "alter_op_layout",
+        TEXT,
+        because="the backend prefers no operator channels last",
+        backend="portable",
+    )
+
+
+def test_old_files_have_no_functions() -> None:
+    assert_unchanged(
+        "alter_op_layout",
+        f'<ir_version: 7, opset_import: ["" : 13]> g {TEXT}',
+        because="before IR 8 there are no local functions for NHWC operators",
+        backend=Backend(name="images", layout="NHWC", unlisted="standard"),
+    )

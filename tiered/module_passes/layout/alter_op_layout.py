@@ -1,0 +1,27 @@
+"""Operators  =>  the same operators in the layout that the backend runs best"""
+
+from tiered import LayoutSizes, Model, PassContext, Skip, module_pass, place_transposes
+
+IMAGE_OPERATORS = (
+    "AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace",
+    "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GroupNormalization",
+    "InstanceNormalization", "LRN", "LpPool", "MaxPool", "SpaceToDepth",
+)  # fmt: skip
+
+
+@module_pass(opt_level=3, numerics="reassociating")
+def alter_op_layout(model: Model, ctx: PassContext, *, default_dim: int = 16) -> None:
+    """Give operators of images the layout of the backend's table, as `convert_layout` would.
+
+    A backend that prefers nothing, or what ONNX has, leaves the model to `convert_layout`.
+
+    Args:
+        default_dim: what a dynamic dim counts in bytes that are moved.
+    """
+    preferred = {name: ctx.backend.preferred_layout(name) for name in IMAGE_OPERATORS}
+    wanted = {name: layout for name, layout in preferred.items() if layout in ("NCHW", "NHWC")}
+    if "NHWC" not in wanted.values():
+        return ctx.skip(None, Skip("the backend prefers no operator channels last"))
+    if model.ir_version < 8:
+        return ctx.skip(None, Skip("before IR 8 there are no local functions for NHWC operators"))
+    return place_transposes(model, LayoutSizes(default=default_dim), ctx.skip, wanted)
