@@ -222,7 +222,8 @@ class Editor:
 
     def add_detached_output(self, graph: Graph) -> None:
         node = self.node(graph)
-        if node is not None:
+        # A Split says how many it has, and no file may say less.
+        if node is not None and node.op_type != "Split":
             name = self.choose(["x", "extra", self.model.names.fresh("extra")], "name")
             value = Value(self.model.next_serial(), None, name)
             graph.set_outputs(node, (*node.outputs, value))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import onnx
 import pytest
+from onnx import parser
 
 from tests.small import HEADER, proto
 from tiered import Model, ModelError
@@ -60,3 +61,10 @@ def test_a_model_of_foreign_operators_imports_the_standard_ones_when_it_gets_som
     onnx.checker.check_model(made)
     model.undo_to(mark)
     assert [entry.domain for entry in model.to_proto().opset_import] == ["vendor"]
+
+
+def test_a_split_has_no_more_parts_than_it_says() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+        g (float[4] x) => (float[2] a) { a, b, c = Split<axis=0, num_outputs=2>(x) }"""
+    with pytest.raises(ModelError, match="more outputs than its num_outputs"):
+        Model.from_proto(parser.parse_model(text))

@@ -17,7 +17,7 @@ from tiered.graph.calls import expanded_size, recursive_functions
 from tiered.graph.export import export_model, export_node
 from tiered.graph.journal import dirty_nodes
 from tiered.graph.refining import Refiner
-from tiered.graph.schema import schema_of
+from tiered.graph.schema import has_too_many_parts, schema_of
 from tiered.graph.told import told_types
 from tiered.graph.type_rules import has_type_rule, ruled_types
 from tiered.graph.types import (
@@ -153,7 +153,7 @@ def onnx_types(node: Node) -> Mapping[str, ValueType | None]:
         return ruled_types(node)
     graph = node.owner
     schema = schema_of(node.op_type, node.domain, graph.opset(node.domain))
-    if schema is None or node.has_references:
+    if schema is None or node.has_references or has_too_many_parts(node):
         return {}
     reads = [value for value in (*node._inputs, *node.captured) if value is not None]
     types = {value.name: write_type(value.type) for value in reads}

@@ -20,7 +20,7 @@ from tiered.graph.calls import call_graph, recursive_functions
 from tiered.graph.edit_interface import input_type
 from tiered.graph.graph import Function, Graph
 from tiered.graph.node import Node, domain_of
-from tiered.graph.schema import schema_of
+from tiered.graph.schema import has_too_many_parts, schema_of
 from tiered.graph.tensor import Tensor
 from tiered.graph.value import NOT_INFERRED, SLOT_BITS, Value
 
@@ -282,6 +282,8 @@ class _Loader:
             for attribute in proto.attribute:
                 if attribute.type == onnx.AttributeProto.TENSOR:
                     Tensor(attribute.t).check(node.label)
+        if op_type == "Split" and has_too_many_parts(node):
+            raise ModelError(f"node {node.label!r} (Split) has more outputs than its num_outputs")
         graph._nodes[node.id] = node
         graph._by_op.setdefault((node.domain, op_type), {})[node.id] = node
         if name := proto.name:

@@ -9,6 +9,7 @@ import onnx
 from onnx import defs
 
 if TYPE_CHECKING:
+    from tiered.graph.node import Node
     from tiered.graph.tensor import Tensor
 
 Schema = defs.OpSchema
@@ -126,3 +127,11 @@ def encode_attribute(name: str, value: Any, schema: Schema | None) -> onnx.Attri
     if isinstance(value, AttributeReference):
         return onnx.AttributeProto(name=name, ref_attr_name=value.name, type=kind or 0)  # type: ignore[arg-type]  # enum stub
     return onnx.helper.make_attribute(name, value, attr_type=kind)
+
+
+def has_too_many_parts(node: Node) -> bool:
+    """Tell whether a Split has more outputs than it says, at which onnx ends the whole process."""
+    if node.op_type != "Split" or node.domain:
+        return False
+    said = [attribute.i for attribute in node.proto.attribute if attribute.name == "num_outputs"]
+    return bool(said) and len(node.proto.output) > said[0]
