@@ -34,8 +34,9 @@ class PassInfo:
 
     `opt_level` None is opt-in; `kind` is one of rewrite, function, module, proto and pipeline;
     `law` is the first line of the pass's file, `source` where the pass is written; `needs` are the
-    operators beyond the standard that it makes, as "com.microsoft::BiasGelu"; `limits`
-    are those that it sets beside its numeric class, if any.
+    operators beyond the standard that it makes, as "com.microsoft::BiasGelu", `offers`
+    those that it makes where the opset lacks a standard one; `limits` are those that it sets
+    beside its numeric class, if any.
     """
 
     name: str
@@ -45,6 +46,7 @@ class PassInfo:
     followed_by: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    offers: tuple[str, ...] = ()
     numerics: Numerics = Numerics.EXACT
     changes_interface: bool = False
     analysis: bool = False

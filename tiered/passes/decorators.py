@@ -36,6 +36,9 @@ class Declared(TypedDict, total=False):
     needs: Iterable[str]
     """Operators beyond ONNX's own that it makes, "com.microsoft::BiasGelu": it runs only for a
     backend that has one of them; a rule's rewrite is undone where the backend does not take it."""
+    offers: Iterable[str]
+    """Operators beyond ONNX's own that a rule makes where the model's opset has none that does: it
+    runs for every backend, and is undone where the backend does not take one."""
     numerics: Promise | Numerics | str
     """What it promises about the outputs; `exact` by default. `tiered.verify` makes promises."""
     changes_interface: bool
@@ -162,6 +165,7 @@ def info_of(
         followed_by=_names(declared, "followed_by", name),
         conflicts=_names(declared, "conflicts", name),
         needs=_names(declared, "needs", name),
+        offers=_names(declared, "offers", name),
         numerics=limits.numerics if limits else _numerics(promised, name),
         changes_interface=declared.get("changes_interface", False),
         analysis=declared.get("analysis", False),

@@ -109,7 +109,24 @@ def test_a_constant_may_not_add_dims() -> None:
 
 
 def test_before_opset_20_there_is_no_gelu() -> None:
-    assert_unchanged(PASS, graph(CHAIN), opset=19, because="has no Gelu")
+    assert_unchanged(PASS, graph(CHAIN), opset=19, because="portable does not take Gelu")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "made"),
+    [
+        (f"{INNER['divided']} {OUTER['product first']}", "Gelu"),
+        (f"{CUBES['power']} t = Tanh(d) f = Add(t, o) {OUTER['half first']}", "FastGelu"),
+    ],
+)
+def test_before_opset_20_it_is_that_of_onnxruntime(nodes: str, made: str) -> None:
+    assert_rewrites(
+        PASS,
+        graph(nodes),
+        f"{IMAGE} {{ y = com.microsoft.{made}(x) }}",
+        opset=17,
+        backend="onnxruntime_cpu",
+    )
 
 
 def test_an_inner_value_that_others_see_stays() -> None:

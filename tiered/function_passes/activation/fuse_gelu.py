@@ -6,6 +6,7 @@ from typing import Any
 from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
 
 _RTOL = 1e-6
+_FIRST_OPSET = 20
 
 
 def _number(value: float) -> Any:
@@ -60,12 +61,21 @@ _tanh = op.Tanh(_inner).bind("tanh")
 _tanh_forms = _gated(op.Add(_tanh, 1.0)) | op.Mul(var.x, op.Add(op.Mul(_tanh, 0.5), 0.5))
 
 
-@rewrite(_gated(_erf_gate) | _tanh_forms, opt_level=3, numerics="reassociating")
+@rewrite(
+    _gated(_erf_gate) | _tanh_forms,
+    opt_level=3,
+    offers=["com.microsoft::Gelu", "com.microsoft::FastGelu"],
+    numerics="reassociating",
+)
 def fuse_gelu(graph: Graph, x: Value, tanh: Node | None, node: Node) -> Value | Skip:
     """Compute the Gaussian error linear unit at once, in the form that the model has.
 
-    Where the chain overflows, above 1.7e38, the operator stays finite.
+    Where the chain overflows, above 1.7e38, the operator stays finite. Before opset 20 it is one of
+    onnxruntime's own, for the backends that have it.
     """
     if x.rank is None or x.rank != node.output.rank:
         return Skip("a constant may give x more dims")
+    if graph.opset() < _FIRST_OPSET:
+        contrib = graph.op("com.microsoft")
+        return contrib.Gelu(x) if tanh is None else contrib.FastGelu(x)
     return graph.op.Gelu(x, approximate="none" if tanh is None else "tanh")

@@ -1,0 +1,51 @@
+import pytest
+
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "fuse_bias_gelu"
+ORT = "onnxruntime_cpu"
+IMAGE = "(float[N,4] x) => (float[N,4] y)"
+BIAS = "<float[4] b = {1,-2,3,0.5}>"
+
+
+@pytest.mark.parametrize(
+    ("activation", "fused"),
+    [
+        ("Gelu(t)", "BiasGelu"),
+        ('Gelu<approximate="tanh">(t)', "FastGelu"),
+        ("com.microsoft.Gelu(t)", "BiasGelu"),
+        ("com.microsoft.FastGelu(t)", "FastGelu"),
+    ],
+)
+@pytest.mark.parametrize("operands", ["x, b", "b, x"])
+def test_a_bias_is_added_in_the_activation(activation: str, fused: str, operands: str) -> None:
+    assert_rewrites(
+        PASS,
+        f"{IMAGE} {BIAS} {{ t = Add({operands}) y = {activation} }}",
+        f"{IMAGE} {BIAS} {{ y = com.microsoft.{fused}(x, b) }}",
+        backend=ORT,
+    )
+
+
+@pytest.mark.parametrize("bias", ["float b = {1}", "float[1] b = {1}", "float[1,4] b = {1,2,3,4}"])
+def test_the_bias_is_a_vector(bias: str) -> None:
+    assert_unchanged(
+        PASS,
+        f"{IMAGE} <{bias}> {{ t = Add(x, b) y = Gelu(t) }}",
+        backend=ORT,
+        because="the bias is not one number for each element of the last dim",
+    )
+
+
+def test_a_form_that_a_call_decides_stays() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
+      g (float[2,2] x) => (float[2,2] y) { y = local.act<form="tanh">(x) }
+      <domain: "local", opset_import: ["": 21]>
+      act <form> (x) => (y) {
+        b = Constant<value = float[2] {1,2}>()
+        t = Add(x, b) y = Gelu<approximate: string = @form>(t) }"""
+    assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")
+
+
+def test_other_targets_keep_the_sum() -> None:
+    assert_unchanged(PASS, f"{IMAGE} {BIAS} {{ t = Add(x, b) y = Gelu(t) }}")

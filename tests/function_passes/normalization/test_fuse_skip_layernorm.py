@@ -1,0 +1,108 @@
+import pytest
+
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "fuse_skip_layernorm"
+ORT = "onnxruntime_cpu"
+INPUTS = "float[N,4,8] x, float[N,4,8] z, float[8] s, float[8] b"
+SUM = "t = Add(x, z)"
+NORM = "y = LayerNormalization<axis=-1, epsilon=0.001>(t, s, b)"
+
+
+def graph(nodes: str, inputs: str = INPUTS, outputs: str = "float[N,4,8] y") -> str:
+    return f"({inputs}) => ({outputs}) {{ {nodes} }}"
+
+
+def test_a_sum_is_normalised_at_once() -> None:
+    assert_rewrites(
+        PASS,
+        graph(f"{SUM} {NORM}"),
+        graph("y = com.microsoft.SkipLayerNormalization<epsilon=0.001>(x, z, s, b)"),
+        opset=17,
+        backend=ORT,
+    )
+
+
+def test_the_default_epsilon_is_written() -> None:
+    assert_rewrites(
+        PASS,
+        graph(f"{SUM} y = LayerNormalization<axis=2>(t, s)"),
+        graph("y = com.microsoft.SkipLayerNormalization<epsilon=0.00001>(x, z, s)"),
+        backend=ORT,
+    )
+
+
+@pytest.mark.parametrize(
+    ("reader", "outputs"),
+    [
+        ("r = Relu({})", "float[N,4,8] y, float[N,4,8] r"),
+        ("t2 = LayerNormalization({}, b) r = Add(t2, {})", "float[N,4,8] y, float[N,4,8] r"),
+    ],
+)
+def test_who_else_reads_the_sum_gets_the_fourth_output(reader: str, outputs: str) -> None:
+    fused = "y, m, v, t = com.microsoft.SkipLayerNormalization<epsilon=0.001>(x, z, s, b)"
+    assert_rewrites(
+        PASS,
+        graph(f"{SUM} {NORM} {reader.replace('{}', 't')}", outputs=outputs),
+        graph(f"{fused} {reader.replace('{}', 't')}", outputs=outputs),
+        backend=ORT,
+    )
+
+
+def test_the_sum_may_be_an_output() -> None:
+    outputs = "float[N,4,8] y, float[N,4,8] t"
+    assert_rewrites(
+        PASS,
+        graph(f"{SUM} {NORM}", outputs=outputs),
+        graph(
+            "y, m, v, t = com.microsoft.SkipLayerNormalization<epsilon=0.001>(x, z, s, b)",
+            outputs=outputs,
+        ),
+        backend=ORT,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "because"),
+    [
+        (
+            graph(f"{SUM} {NORM}", INPUTS.replace("N,4,8", "4"), "float[4] y"),
+            "the sum is not known to have 2 or 3 dims",
+        ),
+        (
+            graph(f"{SUM} {NORM}", INPUTS.replace("[N,4,8] z", "[8] z")),
+            "one of what is added is broadcast",
+        ),
+        (
+            graph(f"{SUM} y = LayerNormalization<axis=1>(t, s, b)"),
+            "it is not over the last dim alone",
+        ),
+        (
+            graph(f"{SUM} {NORM}", INPUTS.replace("[8] s", "[1] s")),
+            "scale or bias is not one number an element",
+        ),
+        (
+            graph(
+                f"{SUM} i = ReduceMean<keepdims=0>(t, a) s = Expand(i, e) {NORM}",
+                "float[N,4,8] x, float[N,4,8] z, float[8] b",
+            ).replace("{", "<int64[3] a = {0,1,2}, int64[1] e = {8}> {", 1),
+            "scale or bias is computed, perhaps from the sum",
+        ),
+    ],
+)
+def test_what_the_kernel_does_not_take_stays(text: str, because: str) -> None:
+    assert_unchanged(PASS, text, backend=ORT, because=because)
+
+
+def test_an_epsilon_that_a_call_decides_stays() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
+      g (float[2,8] x, float[2,8] z, float[8] s) => (float[2,8] y) {
+        y = local.norm<epsilon=0.1>(x, z, s) }
+      <domain: "local", opset_import: ["": 21]>
+      norm <epsilon> (x, z, s) => (y) {
+        t = Add(x, z) y = LayerNormalization<epsilon: float = @epsilon>(t, s) }"""
+    assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")
+
+
+def test_other_targets_keep_the_sum() -> None:
+    assert_unchanged(PASS, graph(f"{SUM} {NORM}"))

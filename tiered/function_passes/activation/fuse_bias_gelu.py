@@ -1,0 +1,27 @@
+"""Gelu(x + bias)  =>  BiasGelu(x, bias), and with Tanh  =>  FastGelu(x, bias)"""
+
+from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
+
+_biased = op.Add(var.x, const(name="bias"))
+
+
+@rewrite(
+    op.Gelu(_biased, attrs=...)
+    | op("com.microsoft").Gelu(_biased)
+    | op("com.microsoft").FastGelu(_biased),
+    opt_level=3,
+    required=("infer_shapes",),
+    needs=["com.microsoft::BiasGelu", "com.microsoft::FastGelu"],
+    numerics="reassociating",
+)
+def fuse_bias_gelu(graph: Graph, node: Node, x: Value, bias: Value) -> Value | Skip:
+    """Add the bias in the operator that follows it."""
+    if node.has_references:
+        return Skip("the call of the function decides an attribute")
+    if x.shape is None or not x.shape or bias.shape != x.shape[-1:]:
+        return Skip("the bias is not one number for each element of the last dim")
+    contrib = graph.op("com.microsoft")
+    has_tanh = node.op_type == "FastGelu" or (
+        not node.domain and node.attr("approximate") == "tanh"
+    )
+    return contrib.FastGelu(x, bias) if has_tanh else contrib.BiasGelu(x, bias)

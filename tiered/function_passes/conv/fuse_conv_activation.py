@@ -1,0 +1,44 @@
+"""Relu(Conv(x, weight, bias))  =>  FusedConv(x, weight, bias), and other activations"""
+
+from tiered import Graph, Node, Skip, Value, const, op, opt, rewrite, var
+
+_conv = op.Conv(var.x, var.weight, opt.bias, attrs=...).bind("conv")
+
+
+@rewrite(
+    (op.Relu | op.Sigmoid | op.Tanh)(_conv)
+    | (op.LeakyRelu | op.HardSigmoid)(_conv, attrs=...)
+    | op.Clip(_conv, const(name="low"), const(name="high")),
+    opt_level=3,
+    required=("infer_shapes",),
+    needs=["com.microsoft::FusedConv"],
+    numerics="reassociating",
+)
+def fuse_conv_activation(
+    graph: Graph,
+    node: Node,
+    conv: Node,
+    x: Value,
+    weight: Value,
+    bias: Value | None,
+    low: Value | None,
+    high: Value | None,
+) -> Value | Skip:
+    """Apply the activation where the convolution writes its result."""
+    if node.has_references or conv.has_references:
+        return Skip("the call of the function decides an attribute")
+    if weight.rank not in (3, 4, 5):
+        return Skip("it is not known to have 1 to 3 spatial dims")
+    params: list[float] = []
+    for limit in (low, high):
+        if limit is not None and limit.const is not None:
+            params.append(float(limit.const.item()))
+    params += [float(node.attr(name)) for name in _PARAMS.get(node.op_type, ())]
+    settings = {**conv.attributes, "activation": node.op_type}
+    if params:
+        settings["activation_params"] = params
+    result: Value = graph.op("com.microsoft").FusedConv(x, weight, bias, **settings)
+    return result
+
+
+_PARAMS = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta")}
