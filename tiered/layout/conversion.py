@@ -8,7 +8,7 @@ from tiered.graph import Model, Node, Value
 from tiered.graph.form import NoEquivalentForm
 from tiered.layout.channels import Wanted
 from tiered.layout.permutation import Permutation
-from tiered.layout.placement import place
+from tiered.layout.placement import Known, place
 from tiered.layout.region import Region, Sizes, regions
 from tiered.layout.wires import Wire, Wiring, open_graphs, transposes
 from tiered.layout.writing import Writer, positions
@@ -54,9 +54,9 @@ def place_transposes(
         return
     for wire in dict.fromkeys(wiring.wires.values()):
         _merge_views(wire)
-    places = positions(model)
+    places, known = positions(model), Known()
     for region in regions(wiring, sizes):
-        _write(region, places, say)
+        _write(region, places, known, say)
 
 
 def _merge_views(wire: Wire) -> None:
@@ -73,8 +73,8 @@ def _merge_views(wire: Wire) -> None:
             del wire.views[view]
 
 
-def _write(region: Region, places: dict[Node, int], say: Say) -> None:
-    state = place(region)
+def _write(region: Region, places: dict[Node, int], known: Known, say: Say) -> None:
+    state = place(region, known)
     if not any(state.values()):
         return
     model, anchor = region.wiring.model, region.operators[0].node

@@ -6,7 +6,7 @@ all operators at once, each offer a minimum cut, until no offer makes it better.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -32,11 +32,29 @@ _FEW: Final = 1 << 24
 """More Transposes than a region has: one byte weighs more than all of them."""
 
 
-def place(region: Region) -> dict[Operator, int]:
-    """Return the state of each operator; all 0 where nothing is better than what is there."""
+Known = dict[Hashable, tuple[int, ...]]
+"""The states of regions that were placed before: models repeat their layers."""
+
+
+def place(region: Region, known: Known) -> dict[Operator, int]:
+    """Return the state of each operator; all 0 where nothing is better than what is there.
+
+    Args:
+        region: the operators that are placed together.
+        known: what is known of equal regions, to which this one is added.
+    """
+    if not region.candidates:
+        return dict.fromkeys(region.operators, 0)
+    likeness = region.likeness()
+    if likeness not in known:
+        known[likeness] = tuple(_placed(region).values())
+    return dict(zip(region.operators, known[likeness], strict=True))
+
+
+def _placed(region: Region) -> dict[Operator, int]:
     here = dict.fromkeys(region.operators, 0)
     now = region.cost(here)
-    if now == Cost(0, 0) or not region.candidates:
+    if now == Cost(0, 0):
         return here
     for weigh in (_by_bytes, _by_count):
         best = _search(region, here, weigh)

@@ -9,7 +9,7 @@ read it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -148,6 +148,38 @@ class Region:
             if value.output_of or value.pins or any(True for _ in others):
                 pinned.add(view)
         return pinned
+
+    def likeness(self) -> Hashable:
+        """Return what is equal for two regions only if one placement is right for both.
+
+        All that a placement rests on: what each operator may be and has its wires in then, and what
+        each wire costs.
+        """
+        numbers = {operator: number for number, operator in enumerate(self.operators)}
+        states = range(1, len(self.candidates) + 1)
+        operators = tuple(
+            (
+                tuple(self.target(operator, state) for state in states),
+                tuple(self.is_met(operator, state) for state in (0, *states)),
+                tuple(
+                    self.order(operator, at, state)
+                    for state in (0, *states)
+                    for at in range(len(operator.ports))
+                ),
+            )
+            for operator in self.operators
+        )
+        strands = tuple(
+            (
+                strand.nbytes,
+                strand.moving(tuple(range(strand.wire.rank))),
+                strand.producer and (numbers[strand.producer[0]], strand.producer[1]),
+                tuple((numbers[operator], at) for operator, at in strand.readers),
+                tuple(sorted(strand.pinned)),
+            )
+            for strand in self.strands.values()
+        )
+        return operators, strands
 
     # --- states -----------------------------------------------------------------------------------
 

@@ -86,13 +86,18 @@ DEFAULT: tuple[str, ...] = (
     # Parked: two operators for one, for those who move scales on.
     "replace_bn_with_mul_add,"
     # What is repeated is computed before.
-    "post_expand,"
-    # After fusion, which leaves fewer operators to pass; what it frees is fused in the next round.
-    "convert_layout,"
+    "post_expand"
+    ")",
+    # After fusion, which leaves fewer operators to pass; what it permutes is constant by now.
+    "convert_layout",
     # Scales go into weights once the fusions have had their patterns; backward first, as what it
     # leaves may still go forward.
-    "backward_fold_scale_axis,forward_fold_scale_axis"
-    ")",
+    "backward_fold_scale_axis",
+    "forward_fold_scale_axis",
+    # What stood behind a Transpose or a scale stands behind the operator now.
+    "fix(eliminate_nop_reshape,fuse_consecutive_reshape,eliminate_nop_transpose,"
+    "fuse_consecutive_transpose,fuse_bias_add,fuse_bn_into_conv,fuse_pad_into_conv,"
+    "fuse_minmax_into_clip)",
     # Branches that do the same side by side, when scales, biases and norms are in their weights;
     # heads before what leaves them apart.
     "fuse_qkv",
