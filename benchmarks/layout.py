@@ -16,15 +16,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import onnxruntime
-
 from benchmarks.worker import TOOLS
 from tiered import LayoutSizes, Model
 from tiered.layout.conversion import wiring_of
 from tiered.layout.region import Cost
 from tiered.layout.report import transposing
 
-PEERS = ("onnxruntime", "onnxslim", "onnxsim")
+PEERS = ("ort-basic", "onnxslim", "onnxsim")
 """Of onnxruntime what it does in standard operators, its transpose optimiser among it: its own
 operators beyond that take a Transpose as a flag."""
 
@@ -68,22 +66,12 @@ def counted(file: Path) -> Cost:
 def optimized(tool: str, file: Path, folder: Path, timeout: float) -> Cost | None:
     """Return the same of what a tool makes of a model; None if it fails."""
     target = folder / f"{tool}.onnx"
-    if tool == "onnxruntime":
-        _basic(file, target)
-        return counted(target)
     command = [sys.executable, "-m", "benchmarks.worker", tool, str(file), str(target), "3"]
     try:
         subprocess.run(command, check=True, capture_output=True, timeout=timeout)
         return counted(target)
     except (subprocess.SubprocessError, OSError):
         return None
-
-
-def _basic(file: Path, target: Path) -> None:
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    options.optimized_model_filepath = str(target)
-    onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 
 from tiered import Model, get_pass
 from tiered.layout.conversion import wiring_of
-from tiered.layout.placement import place
+from tiered.layout.placement import Known, place
 from tiered.layout.region import Region, Sizes, regions
 from tiered.runtime import Session, make_inputs
 from tiered.testing import parse
@@ -139,7 +139,7 @@ def test_no_placement_is_better(build: Callable[[Body], str]) -> None:
     found = list(regions(wiring_of(model), Sizes()))
     assert found
     for region in found:
-        assert weigh(region, place(region)) == cheapest(region)
+        assert weigh(region, place(region, {})) == cheapest(region)
 
 
 @each_topology
@@ -165,3 +165,21 @@ def test_a_second_run_finds_nothing() -> None:
 def test_two_runs_give_the_same_bytes() -> None:
     protos = [get_pass("convert_layout").apply(parse(u_net(Body()))) for _ in range(2)]
     assert protos[0].SerializeToString() == protos[1].SerializeToString()
+
+
+def test_regions_that_are_alike_are_placed_once() -> None:
+    layer = """
+        t{0} = Transpose<perm=[0,2,3,1]>(x{0})  r{0} = Relu(t{0})
+        y{0} = Transpose<perm=[0,3,1,2]>(r{0})"""
+    widths = (4, 4, 4, 5)
+    ends = [
+        ", ".join(f"float[1,2,3,{width}] {name}{at}" for at, width in enumerate(widths))
+        for name in "xy"
+    ]
+    body = "".join(layer.format(at) for at in range(len(widths)))
+    model = Model.from_proto(parse(f"({ends[0]}) => ({ends[1]}) {{ {body} }}"))
+    found = list(regions(wiring_of(model), Sizes()))
+    known: Known = {}
+    for region in found:
+        place(region, known)
+    assert (len(found), len(known)) == (4, 2)
