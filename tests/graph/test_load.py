@@ -68,3 +68,22 @@ def test_a_split_has_no_more_parts_than_it_says() -> None:
         g (float[4] x) => (float[2] a) { a, b, c = Split<axis=0, num_outputs=2>(x) }"""
     with pytest.raises(ModelError, match="more outputs than its num_outputs"):
         Model.from_proto(parser.parse_model(text))
+
+
+def test_an_operator_that_is_no_text_is_named() -> None:
+    made = proto("g (float[2] x) => (float[2] y) { y = LeakyRelu<alpha=0.5>(x) }")
+    spoiled = made.SerializeToString().replace(b"LeakyRelu", b"L\xa4akyRelu")
+    with pytest.raises(ModelError, match="expected the name of an operator, in UTF-8"):
+        Model.from_proto(onnx.ModelProto.FromString(spoiled))
+
+
+def test_an_attribute_of_another_kind_than_its_content_is_no_body() -> None:
+    made = proto(
+        """g (bool c, float[2] x) => (float[2] y) {
+            y = If (c) <then_branch = a () => (float[2] u) { u = Neg(x) },
+                        else_branch = b () => (float[2] v) { v = Abs(x) }> }"""
+    )
+    made.graph.node[0].attribute[1].type = onnx.AttributeProto.INT
+    model = Model.from_proto(made)
+    assert model.main.outputs[0].shape == (2,)
+    assert len(model.main.nodes[0].bodies) == 1

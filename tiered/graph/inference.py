@@ -296,10 +296,11 @@ def _take_types(graph: Graph, proto: onnx.GraphProto) -> None:
     for node, exported in zip(graph.topological_order(), proto.node, strict=True):
         bodies = iter(node.bodies)
         for attribute in exported.attribute if node.bodies else ():
-            if attribute.HasField("g"):
+            if attribute.type == onnx.AttributeProto.GRAPH:
                 _take_types(next(bodies), attribute.g)
-            for body in attribute.graphs:
-                _take_types(next(bodies), body)
+            elif attribute.type == onnx.AttributeProto.GRAPHS:
+                for body in attribute.graphs:
+                    _take_types(next(bodies), body)
 
 
 def refresh_types(model: Model) -> None:
