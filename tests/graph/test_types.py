@@ -125,6 +125,30 @@ def test_onnxruntimes_common_operators_have_rules() -> None:
     assert types(model)["b"] == "uint8[N,3]"
 
 
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ('FusedConv<activation="Relu", pads=[1,1,1,1]>(x, w)', "float[N,3,5,5]"),
+        ("FusedMatMul<transB=1>(x, x)", "float[N,2,5,5]"),
+        ('FusedGemm<activation="Relu", transB=1>(m, m)', "float[4,4]"),
+    ],
+)
+def test_fused_operators_have_the_types_of_the_operators_in_them(call: str, expected: str) -> None:
+    model = parsed(
+        "(float[N,2,5,5] x, float[3,2,3,3] w, float[4,6] m) => (float[N,M,P,Q] y)"
+        f" {{ a = com.microsoft.{call} y = Relu(a) }}"
+    )
+    assert types(model)["a"] == expected
+
+
+def test_the_sum_of_a_skip_layer_norm_has_its_type() -> None:
+    model = parsed(
+        "(float[N,2,8] x, float[8] s) => (float[N,2,8] y) {"
+        " a, m, v, t = com.microsoft.SkipLayerNormalization(x, x, s) y = Relu(t) }"
+    )
+    assert types(model)["t"] == "float[N,2,8]"
+
+
 def test_coverage_names_the_first_value_without_a_type() -> None:
     model = parsed(
         "(float[N,3] x) => (float[2] y) <float[2] w = {1, 2}>"

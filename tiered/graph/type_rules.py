@@ -14,11 +14,16 @@ what the file declares stays.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
+
+import onnx
+import onnx.checker
+import onnx.shape_inference
 
 from tiered.errors import UsageError
 from tiered.graph.schema import schema_of
-from tiered.graph.types import DataType, ValueType, tensor_type
+from tiered.graph.types import DataType, ValueType, read_type, tensor_type, write_type
 
 if TYPE_CHECKING:
     from tiered.graph.node import Node
@@ -86,10 +91,59 @@ def _dequantized(node: Node) -> ValueType | None:
     return tensor_type(scale.dtype, data.shape)
 
 
+def _with_sum(node: Node) -> Sequence[ValueType | None]:
+    data = _as_first(node)
+    return (data, None, None, data)
+
+
+def _as_standard(op_type: str, node: Node) -> ValueType | None:
+    """Return what onnx says of a standard operator with the same operands, and its attributes."""
+    schema = schema_of(op_type, "", node.owner.opset())
+    reads = [value for value in node.inputs if value is not None]
+    if schema is None or node.has_references:
+        return None
+    proto = onnx.NodeProto()
+    proto.CopyFrom(node.proto)
+    proto.op_type, proto.domain = op_type, ""
+    del proto.attribute[:]
+    proto.attribute.extend(one for one in node.proto.attribute if one.name in schema.attributes)
+    types = {value.name: write_type(value.type) for value in reads}
+    try:
+        found = onnx.shape_inference.infer_node_outputs(schema, proto, types)
+    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError):
+        return None
+    name = node.proto.output[0]
+    return read_type(found[name]) if name in found else None
+
+
+def _product(node: Node) -> ValueType | None:
+    factors = []
+    for value, name in zip(node.inputs[:2], ("transA", "transB"), strict=True):
+        shape = None if value is None else value.shape
+        if value is None or shape is None or len(shape) < 2:
+            return None
+        is_swapped = bool(node.attributes.get(name, 0))
+        factors.append((*shape[:-2], shape[-1], shape[-2]) if is_swapped else shape)
+    first, second = factors
+    if node.attributes.get("transBatchA") or node.attributes.get("transBatchB"):
+        return None
+    outer = max(first[:-2], second[:-2], key=len)
+    if first[:-2] != second[:-2] and first[:-2] and second[:-2]:
+        outer = (None,) * len(outer)
+    data = node.input(0)
+    if data is None or data.dtype is None:
+        return None
+    return tensor_type(data.dtype, (*outer, first[-2], second[-1]))
+
+
 for _name in (
-    "BiasGelu", "FastGelu", "Gelu", "QuickGelu", "SkipLayerNormalization",
-    "SkipSimplifiedLayerNormalization", "RotaryEmbedding",
+    "BiasGelu", "FastGelu", "Gelu", "QuickGelu", "RotaryEmbedding",
 ):  # fmt: skip
     _RULES["com.microsoft", _name] = _as_first
+for _name in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"):
+    _RULES["com.microsoft", _name] = _with_sum
+_RULES["com.microsoft", "FusedConv"] = partial(_as_standard, "Conv")
+_RULES["com.microsoft", "FusedGemm"] = partial(_as_standard, "Gemm")
+_RULES["com.microsoft", "FusedMatMul"] = _product
 _RULES["com.microsoft", "QuantizeLinear"] = _quantized
 _RULES["com.microsoft", "DequantizeLinear"] = _dequantized

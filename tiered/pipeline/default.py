@@ -109,11 +109,13 @@ DEFAULT: tuple[str, ...] = (
     "replace_pow_with_roots",
     "replace_div_with_reciprocal",
     # What only some targets have, when nothing is left that looks for the parts: residual and norm,
-    # bias and activation, operator and activation.
+    # bias and activation, operator and activation, transpose and scale
+    # and product.
     "fuse_skip_layernorm",
     "fuse_bias_gelu",
     "fuse_quick_gelu",
     "fuse_conv_activation",
+    "fuse_matmul_scale",
     # Parked: they pay only on targets that have no Erf, or that fuse attention with an added mask.
     "replace_erf_with_erfv2",
     "replace_where_mask",

@@ -52,6 +52,17 @@ def test_no_bias_is_needed() -> None:
     )
 
 
+def test_one_after_the_other() -> None:
+    image = "(float[N,3,5,5] x, float[3,3,1,1] w) => (float[N,3,5,5] y)"
+    conv = 'com.microsoft.FusedConv<activation="Relu">'
+    assert_rewrites(
+        PASS,
+        f"{image} {{ c = Conv(x, w) r = Relu(c) d = Conv(r, w) y = Relu(d) }}",
+        f"{image} {{ r = {conv}(x, w) y = {conv}(r, w) }}",
+        backend=ORT,
+    )
+
+
 def test_a_picture_of_unknown_rank_stays() -> None:
     assert_unchanged(
         PASS,

@@ -1,0 +1,91 @@
+import pytest
+
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "fuse_matmul_scale"
+ORT = "onnxruntime_cpu"
+
+
+def test_a_transpose_and_a_scale_go_into_the_product() -> None:
+    image = "(float[2,3] a, float[4,3] b) => (float[2,4] y)"
+    assert_rewrites(
+        PASS,
+        f"{image} <float s = {{0.5}}> {{ t = Transpose<perm=[1,0]>(b) m = MatMul(a, t)"
+        " y = Mul(m, s) }",
+        f"{image} {{ y = com.microsoft.FusedMatMul<transB=1, alpha=0.5>(a, b) }}",
+        backend=ORT,
+    )
+
+
+def test_the_first_factor_and_batches() -> None:
+    image = "(float[N,2,3,4] a, float[N,2,3,5] b) => (float[N,2,4,5] y)"
+    assert_rewrites(
+        PASS,
+        f"{image} <float[1] s = {{8}}> {{ t = Transpose<perm=[0,1,3,2]>(a) m = MatMul(t, b)"
+        " y = Div(m, s) }",
+        f"{image} {{ y = com.microsoft.FusedMatMul<transA=1, alpha=0.125>(a, b) }}",
+        backend=ORT,
+    )
+
+
+def test_both_factors_may_be_transposed() -> None:
+    image = "(float[3,4] a, float[5,3] b) => (float[4,5] y)"
+    transposed = "s = Transpose<perm=[1,0]>(a) t = Transpose<perm=[1,0]>(b)"
+    assert_rewrites(
+        PASS,
+        f"{image} {{ {transposed} y = MatMul(s, t) }}",
+        f"{image} {{ y = com.microsoft.FusedMatMul<transA=1, transB=1>(a, b) }}",
+        backend=ORT,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "because"),
+    [
+        (
+            "(float[2,3] a, float[3,2] b) => (float[2,2] y) <float[2] s = {1,2}>"
+            " { m = MatMul(a, b) y = Mul(m, s) }",
+            "the scale is not one number",
+        ),
+        (
+            "(float[2,3] a, float[3,2] b) => (float[2,2] y) <float s = {0}>"
+            " { m = MatMul(a, b) y = Mul(m, s) }",
+            "the scale is 0 or not finite",
+        ),
+        (
+            "(float[3] a, float[3,2] b) => (float[2] y) <float s = {2}>"
+            " { m = MatMul(a, b) y = Mul(m, s) }",
+            "a factor is not known to be a matrix, or several",
+        ),
+        (
+            "(float[2,4,3] a, float[2,3,5] b) => (float[4,2,5] y) {"
+            " t = Transpose<perm=[0,2,1]>(b)"
+            " y = com.microsoft.FusedMatMul<transBatchA=1, transB=1>(a, t) }",
+            "the product moves a batch dim",
+        ),
+    ],
+)
+def test_what_the_product_does_not_say_stays(text: str, because: str) -> None:
+    assert_unchanged(PASS, text, backend=ORT, because=because)
+
+
+def test_another_order_of_dims_stays() -> None:
+    text = "(float[2,4,3] a, float[3,2,5] b) => (float[3,4,5] y)"
+    assert_unchanged(
+        PASS, f"{text} {{ t = Transpose<perm=[2,1,0]>(a) y = MatMul(t, b) }}", backend=ORT
+    )
+
+
+def test_a_scale_that_a_call_decides_stays() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "local": 1, "com.microsoft": 1]>
+      g (float[2,2] x) => (float[2,2] y) { y = local.f<k=0.1>(x) }
+      <domain: "local", opset_import: ["": 21, "com.microsoft": 1]>
+      f <k> (x) => (y) {
+        s = Constant<value = float {2}>()
+        m = com.microsoft.FusedMatMul<alpha: float = @k>(x, x) y = Mul(m, s) }"""
+    assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")
+
+
+def test_other_targets_keep_the_scale() -> None:
+    text = "(float[2,2] a) => (float[2,2] y) <float s = {2}> { m = MatMul(a, a) y = Mul(m, s) }"
+    assert_unchanged(PASS, text)
