@@ -112,6 +112,7 @@ DEFAULT: tuple[str, ...] = (
     # bias and activation, operator and activation, transpose and scale
     # and product.
     "fuse_skip_layernorm",
+    "fuse_skip_rmsnorm",
     "fuse_bias_gelu",
     "fuse_quick_gelu",
     "fuse_conv_activation",
