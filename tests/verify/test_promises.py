@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 
 from tests.small import proto
-from tiered import Graph, Value, VerificationError, op, optimize_model, rewrite, var, verify
+from tiered import (
+    Graph,
+    PassContext,
+    Value,
+    VerificationError,
+    op,
+    optimize_model,
+    rewrite,
+    var,
+    verify,
+)
+from tiered.backends import Backend, Verification
 from tiered.errors import UsageError
 from tiered.runtime.compare import compare
 from tiered.runtime.numerics import EXACT, Numerics, Promise, loosest
@@ -41,6 +52,18 @@ def test_a_promise_is_a_value_of_numerics_and_a_decorator() -> None:
     assert not holds(verify.tolerance(rtol=1e-3, atol=0)(scaled(1.005)))
     assert not holds(verify.equality(scaled(1.005, numerics="lossy")))
     assert scaled(1, numerics="lossy").info.promise == Promise(Numerics.LOSSY)
+
+
+def test_a_backend_says_when_a_result_on_it_is_right() -> None:
+    def holds_on(numerics: str, **limits: float) -> bool:
+        backend = Backend(name="npu", verification=Verification(**limits))
+        with PassContext(backend=backend):
+            return holds(scaled(1.005, numerics=numerics))
+
+    assert not holds_on("reassociating")
+    assert holds_on("reassociating", rtol=1e-2)
+    assert holds_on("reassociating", min_cosine=0.99)
+    assert not holds_on("exact", rtol=1e-2)
 
 
 def test_a_metric_is_a_function_or_a_name_and_a_range() -> None:

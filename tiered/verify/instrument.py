@@ -145,10 +145,10 @@ class Verify:
             if self.how == "structure":
                 _check_structure(model, info)
             if self.how == "each":
-                self._verify(model, watched, Subject((info,), tuple(watched.rewrites)))
+                self._verify(model, watched, (info,), tuple(watched.rewrites))
         if self.how == "final" and not watched.open:
             infos = {each.name: each for each in watched.changed_by}
-            self._verify(model, watched, Subject(tuple(infos.values())))
+            self._verify(model, watched, tuple(infos.values()), ())
 
     def run_after_pass_failed(self, model: Model, info: PassInfo, error: BaseException) -> None:
         if self.how != "off" and model in self._watched:
@@ -189,14 +189,21 @@ class Verify:
             watched.state.close()
         watched.state = state
 
-    def _verify(self, model: Model, watched: _Watched, subject: Subject) -> None:
-        """Run the model as it is now, and hold it against how it was.
+    def _verify(
+        self,
+        model: Model,
+        watched: _Watched,
+        infos: tuple[PassInfo, ...],
+        rewrites: tuple[RewriteRecord, ...],
+    ) -> None:
+        """Run the model as it is now, and hold it against how it was before these passes.
 
         Raises:
             VerificationError: the outputs differ by more than was promised.
         """
         assert watched.state is not None
         self.runs += 1
+        subject = Subject(infos, rewrites, PassContext.current().backend.verification)
         trial = Trial(model, watched.state, subject, self._wanted(), self._process())
         after = trial.run()
         self.comparisons, self.samples = trial.comparisons, after.samples

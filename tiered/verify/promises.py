@@ -9,11 +9,13 @@ Each is a value for `numerics=`, and a decorator for a pass that is made already
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from tiered.backends import Verification
 from tiered.errors import UsageError, did_you_mean
 from tiered.runtime.numerics import EXACT, Metric, Numerics, Promise
 
@@ -82,6 +84,24 @@ def metric(
     if not low <= high:
         raise UsageError(f"metric {name}: no value lies between {low!r} and {high!r}")
     return Promise(kind, metric=Metric(name, function, float(low), float(high)))
+
+
+def held_to(promise: Promise, limits: Verification) -> Promise:
+    """Return a promise with the limits of a target instead, where it has some.
+
+    What is promised exactly stays exact: no target needs it to differ.
+    """
+    if promise.numerics is Numerics.EXACT:
+        return promise
+    metric = promise.metric
+    if limits.min_cosine is not None:
+        metric = Metric("cosine", cosine, limits.min_cosine, math.inf)
+    return Promise(
+        promise.numerics,
+        rtol=promise.rtol if limits.rtol is None else limits.rtol,
+        atol=promise.atol if limits.atol is None else limits.atol,
+        metric=metric,
+    )
 
 
 def max_abs_error(expected: Array, actual: Array) -> float:

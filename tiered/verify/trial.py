@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tiered.backends import Verification
 from tiered.errors import RuntimeFailure, VerificationError
 from tiered.graph import Model
 from tiered.runtime.compare import Comparison, compare
 from tiered.runtime.numerics import Promise, loosest
 from tiered.verify.judge import Opinion, second_opinion
+from tiered.verify.promises import held_to
 from tiered.verify.samples import Sample, Wanted, samples_for
 from tiered.verify.states import Outputs, Runnable, State, without
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 _FEW = 3
 
+UNLIMITED = Verification()
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -29,6 +33,8 @@ class Subject:
 
     infos: tuple[PassInfo, ...]
     rewrites: tuple[RewriteRecord, ...] = ()
+    limits: Verification = UNLIMITED
+    """How far results may be from the original's on the target."""
 
     @property
     def name(self) -> str:
@@ -37,8 +43,8 @@ class Subject:
 
     @property
     def promise(self) -> Promise:
-        """What they promise together."""
-        return loosest([info.promise for info in self.infos])
+        """What they promise together, within the limits of the target."""
+        return held_to(loosest([info.promise for info in self.infos]), self.limits)
 
     @property
     def changes_interface(self) -> bool:
