@@ -110,7 +110,7 @@ DEFAULT: tuple[str, ...] = (
     "replace_div_with_reciprocal",
     # What only some targets have, when nothing is left that looks for the parts: residual and norm,
     # bias and activation, operator and activation, transpose and scale
-    # and product.
+    # and product. A layer norm with its sum is opt-in: it is slower than its parts.
     "fuse_skip_layernorm",
     "fuse_skip_rmsnorm",
     "fuse_bias_gelu",
