@@ -198,7 +198,9 @@ class Editor:
     def set_operator(self, graph: Graph) -> None:
         node = self.node(graph)
         if node is not None:
-            domain, op_type = self.choose([("", "Relu"), ("", "Sub"), ("local", "twice")], "kind")
+            kinds = [("", "Relu"), ("", "Sub"), ("local", "twice")]
+            # A function that calls itself is no model.
+            domain, op_type = self.choose(kinds[: 2 if graph.root.is_function else 3], "kind")
             graph.set_operator(node, op_type, domain)
 
     def set_metadata(self, graph: Graph) -> None:
@@ -242,7 +244,8 @@ class Editor:
 
     def move_node(self, graph: Graph) -> None:
         node, target = self.node(graph), self.graph()
-        if node is not None:
+        may_call = node is not None and (node.domain != "" or node.bodies)
+        if node is not None and not (may_call and target.root.is_function):
             graph.move_node(node, target)
 
     def dissolve(self, graph: Graph) -> None:

@@ -89,15 +89,14 @@ DEFAULT: tuple[str, ...] = (
     "post_expand"
     ")",
     # After fusion, which leaves fewer operators to pass; what it permutes is constant by now.
-    "convert_layout",
+    "fix(convert_layout,eliminate_nop_reshape,fuse_consecutive_reshape,eliminate_nop_transpose,"
+    "fuse_consecutive_transpose)",
     # Scales go into weights once the fusions have had their patterns; backward first, as what it
     # leaves may still go forward.
     "backward_fold_scale_axis",
     "forward_fold_scale_axis",
     # What stood behind a Transpose or a scale stands behind the operator now.
-    "fix(eliminate_nop_reshape,fuse_consecutive_reshape,eliminate_nop_transpose,"
-    "fuse_consecutive_transpose,fuse_bias_add,fuse_bn_into_conv,fuse_pad_into_conv,"
-    "fuse_minmax_into_clip)",
+    "fix(fuse_bias_add,fuse_bn_into_conv,fuse_pad_into_conv,fuse_minmax_into_clip)",
     # Branches that do the same side by side, when scales, biases and norms are in their weights;
     # heads before what leaves them apart.
     "fuse_qkv",
