@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tiered.errors import ModelError
-from tiered.graph.inference import propagation_is_bounded
-from tiered.graph.model import Model
 
 if TYPE_CHECKING:
     import onnx
@@ -60,6 +58,9 @@ def bound_skeleton(
 
 def _propagates_little(skeleton: onnx.ModelProto) -> bool:
     """Tell whether the values that onnx computes as it infers stay small; no, if it is no graph."""
+    from tiered.graph import Model
+    from tiered.graph.inference import propagation_is_bounded
+
     try:
         return propagation_is_bounded(Model.from_proto(skeleton))
     except ModelError:
