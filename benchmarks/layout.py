@@ -19,8 +19,8 @@ from pathlib import Path
 from benchmarks.worker import TOOLS
 from tiered import LayoutSizes, Model
 from tiered.layout.conversion import wiring_of
-from tiered.layout.region import Cost
 from tiered.layout.report import transposing
+from tiered.layout.strand import Cost
 
 PEERS = ("ort-basic", "onnxslim", "onnxsim")
 """Of onnxruntime what it does in standard operators, its transpose optimiser among it: its own

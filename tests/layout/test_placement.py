@@ -9,7 +9,8 @@ import pytest
 from tiered import Model, get_pass
 from tiered.layout.conversion import wiring_of
 from tiered.layout.placement import Known, place
-from tiered.layout.region import Region, Sizes, regions
+from tiered.layout.region import Region, regions
+from tiered.layout.strand import Sizes
 from tiered.runtime import Session, make_inputs
 from tiered.testing import parse
 

@@ -1,7 +1,7 @@
 """Layouts: permutations of axes, how operators pass them, and where Transposes cost the least."""
 
 from tiered.layout.conversion import place_transposes
-from tiered.layout.region import Sizes as LayoutSizes
 from tiered.layout.report import LayoutReport, LeftTranspose, layout_report
+from tiered.layout.strand import Sizes as LayoutSizes
 
 __all__ = ["LayoutReport", "LayoutSizes", "LeftTranspose", "layout_report", "place_transposes"]

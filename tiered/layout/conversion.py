@@ -9,7 +9,8 @@ from tiered.graph.form import NoEquivalentForm
 from tiered.layout.channels import Wanted
 from tiered.layout.permutation import Permutation
 from tiered.layout.placement import Known, place
-from tiered.layout.region import Region, Sizes, regions
+from tiered.layout.region import Region, regions
+from tiered.layout.strand import Sizes
 from tiered.layout.wires import Wire, Wiring, open_graphs, transposes
 from tiered.layout.writing import Writer, positions
 from tiered.rewrite import Skip

@@ -14,7 +14,8 @@ import networkx as nx
 from networkx.algorithms.flow import boykov_kolmogorov
 
 from tiered.layout.permutation import Permutation
-from tiered.layout.region import REFUSAL, Cost, Region, State, Strand
+from tiered.layout.region import REFUSAL, Region, State
+from tiered.layout.strand import Cost, Strand
 from tiered.layout.wires import Operator
 
 Key = Callable[[Permutation], Permutation]

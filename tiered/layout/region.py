@@ -1,23 +1,20 @@
 """Regions: operators that permutations pass, joined by wires, and the orders that they may have.
 
 A state of an operator is 0, as it is, or the number of a candidate: an order of all axes of the
-region, which gives each wire and each operator one order. What a placement costs is the bytes of
-every wire for each order in which somebody reads it and nobody makes it, paid once however many
-read it.
+region, which gives each wire and each operator one order. What a placement costs is what its wires
+cost together.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
-from tiered.graph import DataType
-from tiered.graph.symbols import Poly
 from tiered.layout.passage import insert_missing
 from tiered.layout.permutation import Permutation
+from tiered.layout.precedence import Names, Precedence
+from tiered.layout.strand import Cost, Sizes, Strand, total
 from tiered.layout.wires import Operator, Wire, Wiring
 
 MOST_CANDIDATES: Final = 6
@@ -26,91 +23,6 @@ REFUSAL: Final = 1 << 60
 """Bytes that it counts when an operator is not in the order that the user wants."""
 
 State = Mapping[Operator, int]
-
-Place = tuple[Operator, int]
-"""An operator, and which of its ports."""
-
-
-class Cost(NamedTuple):
-    """What a placement costs: bytes that are moved, and Transposes that move them."""
-
-    nbytes: int
-    transposes: int
-
-
-def total(costs: Iterable[Cost]) -> Cost:
-    """Return the sum of costs."""
-    nbytes, transposes = 0, 0
-    for cost in costs:
-        nbytes += cost.nbytes
-        transposes += cost.transposes
-    return Cost(nbytes, transposes)
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """How many elements dims stand for: what the user says, and a guess for the others."""
-
-    known: Mapping[str, int] = field(default_factory=dict)
-    default: int = 16
-
-    def nbytes(self, wire: Wire) -> int:
-        """Return the bytes of a wire."""
-        value = wire.root
-        assert value.shape is not None
-        dims = value.owner.model.dims
-        width = 4.0 if value.dtype is None else _width(value.dtype)
-        return math.ceil(width * math.prod(self._size(dims.size(dim)) for dim in value.shape))
-
-    def _size(self, size: int | Poly | None) -> int:
-        if size is None:
-            return self.default
-        if isinstance(size, int):
-            return size
-        return max(0, sum(
-            factor * math.prod(self.known.get(name, self.default) for name in names)
-            for names, factor in size.terms
-        ))  # fmt: skip
-
-
-def _width(dtype: int) -> float:
-    name = DataType(dtype).name
-    if name.endswith("INT4") or name.startswith("FLOAT4"):
-        return 0.5
-    return 0.25 if name.endswith("INT2") else float(DataType(dtype).numpy.itemsize)
-
-
-@dataclass(eq=False)
-class Strand:
-    """One wire of a region: who makes it and reads it there, and which orders others want.
-
-    Attributes:
-        wire: the wire.
-        nbytes: what a Transpose of it moves.
-        producer: where it is made; None where its order is not the region's to say.
-        readers: where it is read.
-        pinned: the orders in which others read it.
-    """
-
-    wire: Wire
-    nbytes: int
-    producer: Place | None = None
-    readers: list[Place] = field(default_factory=list)
-    pinned: set[Permutation] = field(default_factory=set)
-
-    def moving(self, order: Permutation) -> Permutation:
-        """Return what of an order matters to the data: the axes that are not of size 1."""
-        shape = self.wire.root.shape
-        assert shape is not None
-        return tuple(axis for axis in order if shape[axis] != 1)
-
-    def cost(self, made: Permutation, wanted: Iterable[Permutation]) -> Cost:
-        """Return what it costs that orders are wanted where one is made."""
-        others = {order for order in wanted if order != made}
-        if not others:
-            return Cost(0, 0)
-        moves = {self.moving(order) for order in others} - {self.moving(made)}
-        return Cost(self.nbytes * len(moves), len(others))
 
 
 class Region:
@@ -278,10 +190,6 @@ def _contested(operator: Operator) -> list[Wire]:
 # --- candidates -----------------------------------------------------------------------------------
 
 
-Names = tuple[int, ...]
-"""Axes by the numbers that they go under in the whole region."""
-
-
 def _candidates(region: Region) -> list[dict[int, int]]:
     """Return the orders to choose from.
 
@@ -323,59 +231,6 @@ def _anchors(region: Region) -> tuple[list[Names], list[Names]]:
 
 def _is_sorted(places: Sequence[int]) -> bool:
     return all(one < other for one, other in pairwise(places))
-
-
-class Precedence:
-    """Which axes stand before which, as far as orders of wires say it that do not contradict."""
-
-    def __init__(self) -> None:
-        self._after: dict[int, dict[int, None]] = {}
-
-    def add(self, names: Names) -> None:
-        """Take in an order, unless it contradicts what is there."""
-        for name in names:
-            self._after.setdefault(name, {})
-        new = [(one, other) for one, other in pairwise(names) if other not in self._after[one]]
-        if not new or self._contradicts(names):
-            return
-        for one, other in new:
-            self._after[one][other] = None
-
-    def _contradicts(self, names: Names) -> bool:
-        """Tell whether an axis stands before one that it would have to follow."""
-        before: set[int] = set()
-        for name in names:
-            if before and not before.isdisjoint(self._reached(name)):
-                return True
-            before.add(name)
-        return False
-
-    def _reached(self, name: int) -> set[int]:
-        seen, pending = {name}, [name]
-        while pending:
-            for other in self._after[pending.pop()]:
-                if other not in seen:
-                    seen.add(other)
-                    pending.append(other)
-        return seen
-
-    def sorted(self) -> list[int]:
-        """Return all axes in an order that contradicts nothing."""
-        done: dict[int, None] = {}
-        for name in self._after:
-            self._visit(name, done)
-        return list(reversed(done))
-
-    def _visit(self, start: int, done: dict[int, None]) -> None:
-        stack = [(start, iter(self._after[start]))]
-        while stack:
-            name, others = stack[-1]
-            following = next((other for other in others if other not in done), None)
-            if following is None:
-                stack.pop()
-                done[name] = None
-            else:
-                stack.append((following, iter(self._after[following])))
 
 
 def _extended(region: Region, anchor: Sequence[int]) -> Names:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from tiered.graph import Model, Node
 from tiered.layout.conversion import place_transposes, wiring_of
 from tiered.layout.permutation import Permutation, is_identity, permutation_of
-from tiered.layout.region import Cost, Region, Sizes, regions, total
+from tiered.layout.region import Region, regions
 from tiered.layout.rules import FIXED
+from tiered.layout.strand import Cost, Sizes, total
 from tiered.layout.wires import Operator, Wire, Wiring, open_graphs, transposes
 from tiered.rewrite import Skip
 
