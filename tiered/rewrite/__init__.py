@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tiered.rewrite.driver import Rule, apply_rule
 from tiered.rewrite.language import Operator, chain, const, op, opt, rest, var
 from tiered.rewrite.matcher import Match, compile_pattern, find_matches, match_node
-from tiered.rewrite.parallel import join_branches, join_matmuls, only_reader, parallel_branches
+from tiered.rewrite.parallel import combine_branches, only_reader, parallel_branches
 from tiered.rewrite.pattern import COMMUTATIVE, Pattern, PatternError, variables
 from tiered.rewrite.scaling import Scale, push_scale_back, push_scale_on, scaling_of
 from tiered.rewrite.skip import Skip
@@ -36,11 +36,10 @@ __all__ = [
     "SubgraphMatcher",
     "apply_rule",
     "chain",
+    "combine_branches",
     "compile_pattern",
     "const",
     "find_matches",
-    "join_branches",
-    "join_matmuls",
     "match_node",
     "only_reader",
     "op",

@@ -59,7 +59,7 @@ def test_what_follows_differs() -> None:
         (
             "(float[1,2,3,3] x) => (float[1,1,3,3] a, float[1,2,3,3] b, float[1,1,3,3] c)"
             f" <{WEIGHTS}> {{ a = Conv(x, u) b = Conv(x, v) c = Conv(x, u) }}",
-            "others read a kernel too",
+            "others read a weight too",
         ),
     ],
 )

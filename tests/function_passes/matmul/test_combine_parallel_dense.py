@@ -1,6 +1,7 @@
 import pytest
+from onnx import TensorProto, helper
 
-from tiered.testing import assert_rewrites, assert_unchanged
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "combine_parallel_dense"
 
@@ -67,7 +68,7 @@ def test_gemms_with_equal_attributes() -> None:
         ("MatMul(y, w)", 1, "there are 2 parallel branches"),
         ("MatMul(x, k)", 1, "there are 2 parallel branches"),
         ("Gemm(x, w)", 1, "there are 2 parallel branches"),
-        ("MatMul(x, u)", 1, "others read a matrix too"),
+        ("MatMul(x, u)", 1, "others read a weight too"),
         ("MatMul(x, w)", 16, "sums of length 2 do not pay"),
     ],
 )
@@ -90,3 +91,14 @@ def test_gemms_whose_bias_is_no_vector_are_no_branches() -> None:
         " { a = Gemm(x, u, i) b = Gemm(x, v, i) c = Gemm(x, w, i) }",
         min_depth=1,
     )
+
+
+def test_a_sparse_matrix_is_no_branch() -> None:
+    model = parse(
+        f"{IO} <{WEIGHTS}> {{ k = Constant() a = MatMul(x, u) b = MatMul(x, v) c = MatMul(x, k) }}"
+    )
+    values = helper.make_tensor("v", TensorProto.FLOAT, [1], [3.0])
+    indices = helper.make_tensor("i", TensorProto.INT64, [1], [1])
+    sparse = helper.make_sparse_tensor(values, indices, [2, 1])
+    model.graph.node[0].attribute.append(helper.make_attribute("sparse_value", sparse))
+    assert_unchanged(PASS, model, because="there are 2 parallel branches", min_depth=1)

@@ -2,18 +2,7 @@
 
 from collections.abc import Hashable
 
-import numpy as np
-
-from tiered import (
-    Graph,
-    Node,
-    PassContext,
-    Skip,
-    Value,
-    function_pass,
-    join_branches,
-    parallel_branches,
-)
+from tiered import Graph, Node, PassContext, combine_branches, function_pass
 
 
 @function_pass(
@@ -34,13 +23,9 @@ def combine_parallel_conv2d(
         min_num_branches: fewer are left alone.
         min_depth: the channels times the size of the kernel; less is left alone.
     """
-    for branches in parallel_branches(graph, _key):
-        refusal = _refusal(branches, min_num_branches, min_depth)
-        if refusal is not None:
-            ctx.skip(branches[0], refusal)
-            continue
-        with graph.rewrite("Conv(x, w), Conv(x, v) => Split(Conv(x, [w, v]))", branches[0]):
-            _combine(graph, branches)
+    combine_branches(
+        graph, _key, ctx.skip, min_num_branches=min_num_branches, min_depth=min_depth
+    )
 
 
 def _key(node: Node) -> Hashable | None:
@@ -53,35 +38,3 @@ def _key(node: Node) -> Hashable | None:
     if bias is not None and (bias.tensor is None or bias.tensor.dtype != kernel.dtype):
         return None
     return kernel.dtype, kernel.shape[1:], repr(sorted(node.settings.items()))
-
-
-def _refusal(branches: tuple[Node, ...], fewest: int, min_depth: int) -> Skip | None:
-    if len(branches) < fewest:
-        return Skip("there are {} parallel branches", len(branches))
-    weights = [_operand(node, 1) for node in branches]
-    if any(not weight.has_one_user for weight in weights):
-        return Skip("others read a kernel too")
-    depth = weights[0].tensor.size // max(weights[0].tensor.shape[0], 1) if weights[0].tensor else 0
-    return Skip("sums of length {} do not pay", depth) if depth < min_depth else None
-
-
-def _combine(graph: Graph, branches: tuple[Node, ...]) -> None:
-    first = branches[0]
-    kernels = [_operand(node, 1).const for node in branches]
-    sizes = [kernel.shape[0] for kernel in kernels if kernel is not None]
-    weight = np.concatenate([kernel for kernel in kernels if kernel is not None])
-    operands = [graph.constant(weight, _operand(first, 1).name)]
-    if any(node.input(2) is not None for node in branches):
-        biases = [
-            np.zeros(size, weight.dtype) if bias is None or bias.const is None else bias.const
-            for size, bias in zip(sizes, [node.input(2) for node in branches], strict=True)
-        ]
-        operands.append(graph.constant(np.concatenate(biases)))
-    joined = graph.op.Conv(_operand(first, 0), *operands, **first.attributes)
-    join_branches(graph, branches, joined, sizes, axis=1)
-
-
-def _operand(node: Node, slot: int) -> Value:
-    value = node.input(slot)
-    assert value is not None
-    return value

@@ -2,15 +2,7 @@
 
 from collections.abc import Hashable
 
-from tiered import (
-    Graph,
-    Node,
-    PassContext,
-    Skip,
-    function_pass,
-    join_matmuls,
-    parallel_branches,
-)
+from tiered import Graph, Node, PassContext, combine_branches, function_pass
 
 
 @function_pass(
@@ -31,17 +23,9 @@ def combine_parallel_batch_matmul(
         min_num_branches: fewer are left alone.
         min_depth: the length of the sums; less is left alone.
     """
-    for branches in parallel_branches(graph, _key):
-        node, weights = branches[0], [branch.input(1) for branch in branches]
-        if len(branches) < min_num_branches:
-            ctx.skip(node, Skip("there are {} parallel branches", len(branches)))
-        elif any(weight is None or not weight.has_one_user for weight in weights):
-            ctx.skip(node, Skip("others read a matrix too"))
-        elif (depth := _depth(node)) < min_depth:
-            ctx.skip(node, Skip("sums of length {} do not pay", depth))
-        else:
-            with graph.rewrite("MatMul(x, w), MatMul(x, v) => Split(MatMul(x, [w, v]))", node):
-                join_matmuls(graph, branches)
+    combine_branches(
+        graph, _key, ctx.skip, min_num_branches=min_num_branches, min_depth=min_depth
+    )
 
 
 def _key(node: Node) -> Hashable | None:
@@ -50,10 +34,3 @@ def _key(node: Node) -> Hashable | None:
     if (node.op_type, node.domain) != ("MatMul", "") or tensor is None or len(tensor.shape) < 3:
         return None
     return tensor.dtype, tensor.shape[:-1]
-
-
-def _depth(node: Node) -> int:
-    weight = node.input(1)
-    assert weight is not None
-    assert weight.tensor is not None
-    return weight.tensor.shape[-2]

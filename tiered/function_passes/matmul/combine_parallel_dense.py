@@ -2,15 +2,7 @@
 
 from collections.abc import Hashable
 
-from tiered import (
-    Graph,
-    Node,
-    PassContext,
-    Skip,
-    function_pass,
-    join_matmuls,
-    parallel_branches,
-)
+from tiered import Graph, Node, PassContext, combine_branches, function_pass
 
 
 @function_pass(
@@ -31,17 +23,9 @@ def combine_parallel_dense(
         min_num_branches: fewer are left alone.
         min_depth: the length of the sums; less is left alone.
     """
-    for branches in parallel_branches(graph, _key):
-        node, weights = branches[0], [branch.input(1) for branch in branches]
-        if len(branches) < min_num_branches:
-            ctx.skip(node, Skip("there are {} parallel branches", len(branches)))
-        elif any(weight is None or not weight.has_one_user for weight in weights):
-            ctx.skip(node, Skip("others read a matrix too"))
-        elif (depth := _depth(node)) < min_depth:
-            ctx.skip(node, Skip("sums of length {} do not pay", depth))
-        else:
-            with graph.rewrite("MatMul(x, w), MatMul(x, v) => Split(MatMul(x, [w, v]))", node):
-                join_matmuls(graph, branches)
+    combine_branches(
+        graph, _key, ctx.skip, min_num_branches=min_num_branches, min_depth=min_depth
+    )
 
 
 def _key(node: Node) -> Hashable | None:
@@ -57,10 +41,3 @@ def _key(node: Node) -> Hashable | None:
     if bias is not None and (bias.tensor is None or bias.tensor.shape != (tensor.shape[columns],)):
         return None
     return "Gemm", tensor.dtype, tensor.shape[1 - columns], repr(sorted(node.settings.items()))
-
-
-def _depth(node: Node) -> int:
-    weight = node.input(1)
-    assert weight is not None
-    assert weight.tensor is not None
-    return weight.tensor.shape[1 if node.op_type == "Gemm" and node.attr("transB") else 0]
