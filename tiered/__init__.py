@@ -94,6 +94,7 @@ if TYPE_CHECKING:
         rest,
         scaling_of,
         var,
+        write_rescaled,
     )
     from tiered.runtime import (
         Numerics,
@@ -194,6 +195,7 @@ __all__ = [
     "size_in_bytes",
     "var",
     "work_of",
+    "write_rescaled",
 ]
 
 _HOME = {
@@ -279,6 +281,7 @@ _HOME = {
         "rest",
         "scaling_of",
         "var",
+        "write_rescaled",
     ),
     "runtime": (
         "Numerics",

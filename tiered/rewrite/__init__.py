@@ -10,7 +10,7 @@ from tiered.rewrite.language import Operator, chain, const, op, opt, rest, var
 from tiered.rewrite.matcher import Match, compile_pattern, find_matches, match_node
 from tiered.rewrite.parallel import combine_branches, only_reader, parallel_branches
 from tiered.rewrite.pattern import COMMUTATIVE, Pattern, PatternError, variables
-from tiered.rewrite.scaling import Scale, push_scale_back, push_scale_on, scaling_of
+from tiered.rewrite.scaling import Scale, push_scale_back, push_scale_on, scaling_of, write_rescaled
 from tiered.rewrite.skip import Skip
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ __all__ = [
     "scaling_of",
     "var",
     "variables",
+    "write_rescaled",
 ]
 
 _LATER = {

@@ -16,7 +16,7 @@ from tiered.graph.types import DataType
 from tiered.rewrite.skip import Skip
 
 if TYPE_CHECKING:
-    from tiered.graph import Node, Value
+    from tiered.graph import Graph, Node, Value
 
 Rescaled: TypeAlias = "dict[tuple[Node, int], NDArray[Any]]"
 """The constants that nodes are to read instead of their own, by node and slot."""
@@ -176,6 +176,21 @@ def _pass_scale(node: Node, scale: Scale, *, back: bool) -> Scale | Skip:
         perm = [*node.attr("perm", range(rank)[::-1])]
         return Scale(scale.factors, perm[axis] if back else perm.index(axis))
     return scale
+
+
+def write_rescaled(graph: Graph, node: Node, x: Value, rescaled: Rescaled) -> None:
+    """Let nodes read the constants that they are to read instead, and `x` stand for a product.
+
+    Args:
+        graph: the graph of all of them.
+        node: the node that multiplies `x`.
+        x: what it multiplies.
+        rescaled: the constants, by node and slot.
+    """
+    for (user, slot), array in rescaled.items():
+        old = user.inputs[slot]
+        graph.set_input(user, slot, graph.constant(array, old.name if old else ""))
+    graph.replace(node, (x,))
 
 
 # --- what absorbs a scale -------------------------------------------------------------------------

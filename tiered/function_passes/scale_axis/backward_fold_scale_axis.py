@@ -1,6 +1,14 @@
 """Mul(f(Conv(x, w, b)), s)  =>  f(Conv(x, s * w, s * b)), for f that commute with s"""
 
-from tiered import Graph, PassContext, Skip, function_pass, push_scale_back, scaling_of
+from tiered import (
+    Graph,
+    PassContext,
+    Skip,
+    function_pass,
+    push_scale_back,
+    scaling_of,
+    write_rescaled,
+)
 
 
 @function_pass(
@@ -19,12 +27,9 @@ def backward_fold_scale_axis(graph: Graph, ctx: PassContext) -> None:
             ctx.skip(node, scaling)
             continue
         x, scale = scaling
-        plan = push_scale_back(x, node, scale)
-        if isinstance(plan, Skip):
-            ctx.skip(node, plan)
+        rescaled = push_scale_back(x, node, scale)
+        if isinstance(rescaled, Skip):
+            ctx.skip(node, rescaled)
             continue
         with graph.rewrite("s * f(Conv(x, w, b)) => f(Conv(x, s * w, s * b))", node):
-            for (user, slot), array in plan.items():
-                old = user.inputs[slot]
-                graph.set_input(user, slot, graph.constant(array, old.name if old else ""))
-            graph.replace(node, (x,))
+            write_rescaled(graph, node, x, rescaled)

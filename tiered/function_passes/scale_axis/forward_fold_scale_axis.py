@@ -2,7 +2,17 @@
 
 from typing import Final
 
-from tiered import Graph, Node, PassContext, Skip, Value, function_pass, push_scale_on, scaling_of
+from tiered import (
+    Graph,
+    Node,
+    PassContext,
+    Skip,
+    Value,
+    function_pass,
+    push_scale_on,
+    scaling_of,
+    write_rescaled,
+)
 
 # What activations and normalizations are known by, and what stands between it and their end.
 _HEARTS: Final = frozenset({"Erf", "Sqrt", "Tanh"})
@@ -29,15 +39,12 @@ def forward_fold_scale_axis(graph: Graph, ctx: PassContext) -> None:
         if _is_fusible(x):
             ctx.skip(node, Skip("it ends an activation or a normalization, which runtimes fuse"))
             continue
-        plan = push_scale_on(node.output, scale)
-        if isinstance(plan, Skip):
-            ctx.skip(node, plan)
+        rescaled = push_scale_on(node.output, scale)
+        if isinstance(rescaled, Skip):
+            ctx.skip(node, rescaled)
             continue
         with graph.rewrite("Conv(f(s * x), w) => Conv(f(x), s * w)", node):
-            for (user, slot), array in plan.items():
-                old = user.inputs[slot]
-                graph.set_input(user, slot, graph.constant(array, old.name if old else ""))
-            graph.replace(node, (x,))
+            write_rescaled(graph, node, x, rescaled)
 
 
 def _is_fusible(x: Value) -> bool:
