@@ -74,6 +74,9 @@ register_config_option(
     False,
     "write into the metadata of each node that passes made the names of those it was made from",
 )
+register_config_option(
+    "memory.max", Size | None, None, "how much memory a run may take; by default all there is"
+)
 register_config_option("verify.seed", int, 0, "the seed of the inputs that verification makes")
 register_config_option(
     "verify.bindings", int, 2, "how many sets of sizes verification tries for dynamic dims"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from types import MappingProxyType, TracebackType
@@ -14,7 +15,9 @@ from tiered.control.entries import Entry, caller, check_disjoint, entries_of
 from tiered.control.hooks import TraceHook, Watcher, enter_all, exit_all
 from tiered.control.report import Remark, Report
 from tiered.errors import TieredError, UsageError
+from tiered.options import size_in_bytes
 from tiered.registry import registry
+from tiered.runtime.limits import physical_memory
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
@@ -177,6 +180,12 @@ class PassContext:
         for context in self.chain:
             values.update(context._config)
         return values
+
+    @property
+    def max_memory(self) -> int | None:
+        """The bytes that a run may take, None where nothing bounds it."""
+        size = self.config["memory.max"]
+        return None if size is None else size_in_bytes(size, physical_memory() or sys.maxsize)
 
     @property
     def watchers(self) -> list[Watcher]:

@@ -99,6 +99,7 @@ def assert_unchanged(
     because: str | None = None,
     opset: int = 21,
     backend: Backend | str | None = None,
+    config: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> None:
     """Assert that a pass leaves a model alone, and says why.
@@ -109,13 +110,14 @@ def assert_unchanged(
         because: a part of a reason that the pass must give; None where it has nothing to say.
         opset: of the default domain, where the text has no header.
         backend: the target, for passes that need operators of one.
+        config: config options of the context.
         options: of the pass.
     """
     tried = _pass_of(pass_, options)
     model = Model.from_proto(parse(text, opset=opset))
     model.refresh_types()
     mark = model.mark()
-    reasons = _apply(tried, model, backend)
+    reasons = _apply(tried, model, backend, config)
     assert not model.changed_since(mark), (
         f"{tried.name} made\n{printer.to_text(model.to_proto())}\nwhere it should do nothing"
     )
@@ -131,16 +133,19 @@ def _pass_of(pass_: str | Pass, options: Mapping[str, Any]) -> Pass:
     return pass_.with_options(**options) if options else pass_
 
 
-def _apply(tried: Pass, model: Model, backend: Backend | str | None) -> list[str]:
+def _apply(
+    tried: Pass,
+    model: Model,
+    backend: Backend | str | None,
+    config: Mapping[str, Any] | None = None,
+) -> list[str]:
     """Run a pass whatever the level; return the reasons for which it left nodes alone."""
-    ctx = PassContext.isolated(opt_level=4, backend=backend)
+    ctx = PassContext.isolated(opt_level=4, backend=backend, config=config)
     tried.apply(model, ctx)
     return [remark.reason for remark in ctx.remarks if remark.kind == "missed"]
 
 
-def _assert_same_interface(
-    tried: Pass, before: onnx.ModelProto, after: onnx.ModelProto
-) -> None:
+def _assert_same_interface(tried: Pass, before: onnx.ModelProto, after: onnx.ModelProto) -> None:
     for kind in ("input", "output"):
         was, has = ([*getattr(model.graph, kind)] for model in (before, after))
         assert was == has, f"{tried.name} changed the {kind}s of the model"
@@ -252,8 +257,7 @@ def _canonical_node(node: Node, names: dict[Value, str]) -> str:
     outputs = ", ".join("" if value is None else names[value] for value in node.outputs)
     inputs = ", ".join("" if value is None else names[value] for value in node.inputs)
     attributes = " ".join(
-        f"{name}={_attribute(value)}"
-        for name, value in sorted(node.settings.items())
+        f"{name}={_attribute(value)}" for name, value in sorted(node.settings.items())
     )
     line = f"{outputs} = {node.domain}.{node.op_type}({inputs}) {attributes}"
     for body in node.bodies:

@@ -148,6 +148,23 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
         assert files(tmp_path) == ["m0.onnx"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds what is allocated")
+def test_a_run_takes_no_more_memory_than_it_may(tmp_path: Path) -> None:
+    source, out = weighty(tmp_path, megabytes=64), tmp_path / "out.onnx"
+    assert _started(source, out, "--max-memory=500MB").wait() == 0
+    out.unlink()
+    process = _started(source, out, "--max-memory=1MB")
+    assert b"ran out of memory" in process.communicate()[1]
+    assert process.returncode == 1
+    assert files(tmp_path) == ["m0.onnx"]
+
+
+def test_a_memory_that_is_no_size_is_a_usage_error(cli: Cli, small: Path, tmp_path: Path) -> None:
+    ended = cli("optimize", small, tmp_path / "o.onnx", "--max-memory=lots")
+    assert ended.code == 2
+    assert "memory.max" in ended.err
+
+
 @pytest.mark.skipif(os.name != "posix", reason="two processes and a lock of POSIX")
 def test_two_processes_that_write_one_file_leave_the_work_of_one(tmp_path: Path) -> None:
     sources = [weighty(tmp_path, seed, 16) for seed in (0, 1)]

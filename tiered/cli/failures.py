@@ -64,9 +64,14 @@ def _exhaustion(error: Exception) -> str | None:
     for cause in _causes(error):
         if isinstance(cause, RecursionError):
             return "the model is nested too deeply to be worked on"
-        if isinstance(cause, MemoryError):
-            return "ran out of memory; give the process more, or a smaller model"
+        if isinstance(cause, MemoryError) or _is_no_room(cause):
+            return "ran out of memory; give it more (--max-memory, if given), or a smaller model"
     return None
+
+
+def _is_no_room(error: BaseException) -> bool:
+    """Tell whether the system could not load a library for want of memory."""
+    return isinstance(error, ImportError) and "failed to map segment" in str(error)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

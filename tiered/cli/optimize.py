@@ -68,6 +68,7 @@ def run_optimize(
     if options.dry_run:
         target = None
     with (
+        _bounded(options, watch),
         watching(watch) as watchers,
         Progress(enabled=not options.quiet) as progress,
         _paused_gc(),
@@ -80,6 +81,16 @@ def run_optimize(
             storage = storage_of(options)
             result.model.save(target, annotate=options.annotate, storage=storage)
     _tell(Outcome(source, target, options, result), watchers)
+
+
+@contextlib.contextmanager
+def _bounded(options: OptimizeOptions, watch: WatchOptions) -> Iterator[None]:
+    """Take no more memory than --max-memory allows."""
+    from tiered.context import PassContext
+    from tiered.runtime.limits import bounded
+
+    with bounded(PassContext(config=_settings(options, watch)["config"]).max_memory):
+        yield
 
 
 @contextlib.contextmanager
@@ -167,13 +178,16 @@ def storage_of(options: OptimizeOptions) -> Storage:
 
 def _settings(options: OptimizeOptions, watch: WatchOptions) -> dict[str, Any]:
     """Return the settings of the context that the options ask for."""
+    config = config_of(watch)
+    if options.max_memory is not None:
+        config["memory.max"] = options.max_memory
     return {
         "opt_level": options.opt_level,
         "required": split_names(options.require, "--require"),
         "disabled": split_names(options.disable, "--disable"),
         "backend": options.backend,
         "strict": options.strict or None,
-        "config": config_of(watch),
+        "config": config,
         "rewrite_limit": watch.limit,
     }
 

@@ -76,6 +76,8 @@ class OptimizeOptions:
     """All weights go into OUT, external ones too; up to 2 GiB."""
     share_weights: Annotated[bool, Flag] = False
     """External weights stay where they are if OUT is in the same folder."""
+    max_memory: Annotated[str | None, Parameter(show_default=False)] = None
+    """How much memory the run may take, beside mapped weights: 2GB, 50%."""
     annotate: Annotated[bool, Flag] = False
     """Write the inferred types into the model."""
     strict: Annotated[bool, Flag] = False

@@ -27,6 +27,9 @@ _NEWEST_OPSET: Final = 26
 _SECONDS: Final = 20.0
 _MEMORY: Final = 4 << 30
 
+# Bytes from which a constant is fed to a session instead of being copied into it.
+_FED: Final = 1 << 20
+
 Array = np.ndarray[Any, Any]
 OnFailure = Callable[["Value", RuntimeFailure], None]
 
@@ -60,7 +63,7 @@ def _evaluate(
     if not wanted:
         return {}
     try:
-        outputs = run(_model_of(wanted), {})
+        outputs = run(*_model_of(wanted))
     except RuntimeFailure as error:
         if len(wanted) == 1:
             on_failure(wanted[0], error)
@@ -72,8 +75,12 @@ def _evaluate(
     return {value: np.asarray(outputs[value.name]) for value in wanted}
 
 
-def _model_of(wanted: Sequence[Value]) -> onnx.ModelProto:
-    """Return a model without inputs that computes the values."""
+def _model_of(wanted: Sequence[Value]) -> tuple[onnx.ModelProto, dict[str, Array]]:
+    """Return a model that computes the values, and what it is to be fed: the large constants.
+
+    They are inputs because a session copies its initializers, and reads its inputs where they are:
+    on disk, for most of them.
+    """
     graph = wanted[0].owner
     nodes, constants = ancestors(wanted)
     proto = onnx.ModelProto(ir_version=min(max(graph.model.ir_version, 4), _NEWEST_IR))
@@ -87,16 +94,21 @@ def _model_of(wanted: Sequence[Value]) -> onnx.ModelProto:
         proto.graph.node.add().CopyFrom(node.proto)
         # Names serve nobody here, and files exist where two nodes share one.
         proto.graph.node[-1].ClearField("name")
+    feeds: dict[str, Array] = {}
     for value in constants:
         tensor = value.tensor
         assert tensor is not None
-        stored = tensor.to_proto(value.name)
-        if tensor.is_on_disk:
+        if tensor.nbytes >= _FED:
+            proto.graph.input.add(name=value.name, type=write_type(value.type))
+            feeds[value.name] = tensor.numpy()
+        elif tensor.is_on_disk:
             stored = onnx.numpy_helper.from_array(tensor.numpy(), value.name)
-        proto.graph.initializer.append(stored)
+            proto.graph.initializer.append(stored)
+        else:
+            proto.graph.initializer.append(tensor.to_proto(value.name))
     for value in wanted:
         proto.graph.output.add(name=value.name, type=write_type(value.type))
-    return proto
+    return proto, feeds
 
 
 def ancestors(wanted: Iterable[Value]) -> tuple[list[Node], list[Value]]:

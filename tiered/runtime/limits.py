@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 OUT_OF_MEMORY = 77
@@ -82,6 +83,25 @@ class MemoryLimit:
             time.sleep(_POLL)
             if self._most is not None and _allocated() > self._most:
                 os._exit(OUT_OF_MEMORY)
+
+
+@contextlib.contextmanager
+def bounded(nbytes: int | None) -> Iterator[None]:
+    """Let this process allocate so many bytes beyond what it has, where the system sees to that.
+
+    That is on Linux: more is a MemoryError there. Files that are mapped do not count.
+    """
+    if nbytes is None or sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    MemoryLimit().set(nbytes)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
 def _allocated() -> int:

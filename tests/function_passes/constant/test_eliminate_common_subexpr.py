@@ -52,14 +52,12 @@ def test_the_order_of_two_operands_may_matter(op: str) -> None:
 def test_a_default_may_be_written_or_not() -> None:
     assert_rewrites(
         PASS,
-        "(float[2,3] x) => (float[2,3] y)"
-        " { a = Softmax<axis=-1>(x) b = Softmax(x) y = Add(a, b) }",
+        "(float[2,3] x) => (float[2,3] y) { a = Softmax<axis=-1>(x) b = Softmax(x) y = Add(a, b) }",
         "(float[2,3] x) => (float[2,3] y) { a = Softmax(x) y = Add(a, a) }",
     )
     assert_unchanged(
         PASS,
-        "(float[2,3] x) => (float[2,3] y)"
-        " { a = Softmax<axis=-1>(x) b = Softmax(x) y = Add(a, b) }",
+        "(float[2,3] x) => (float[2,3] y) { a = Softmax<axis=-1>(x) b = Softmax(x) y = Add(a, b) }",
         opset=11,
     )
 

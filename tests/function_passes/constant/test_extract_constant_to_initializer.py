@@ -47,7 +47,7 @@ def test_a_function_has_no_initializers() -> None:
     assert_unchanged(
         PASS,
         '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
-        " g (float[2] x) => (float[2] y) { y = d.f(x) } <domain: \"d\", opset_import: [\"\" : 21]>"
+        ' g (float[2] x) => (float[2] y) { y = d.f(x) } <domain: "d", opset_import: ["" : 21]>'
         " f (a) => (b) { c = Constant<value_floats=[1.0,2.0]>() b = Add(a, c) }",
         because="a local function has no initializers",
     )

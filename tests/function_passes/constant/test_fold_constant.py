@@ -1,12 +1,15 @@
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorAnnotation
+from onnx import TensorAnnotation, numpy_helper
 
-from tiered import Model, PassContext, get_pass
-from tiered.runtime import Session
+from tiered import Model, PassContext, Value, get_pass
+from tiered.runtime import Session, evaluate
+from tiered.runtime.fold import OnFailure
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "fold_constant"
@@ -128,7 +131,9 @@ def test_a_small_result_of_something_large_is_worth_it() -> None:
 
 
 def test_a_result_that_takes_the_place_of_as_many_bytes_is_no_growth() -> None:
-    model = parse("(float[1] x) => (float[N,M] y) <float[1] w = {0}> { t = Transpose(w) y = Mul(x, t) }")
+    model = parse(
+        "(float[1] x) => (float[N,M] y) <float[1] w = {0}> { t = Transpose(w) y = Mul(x, t) }"
+    )
     weight = np.arange(300_000, dtype=np.float32).reshape(300, 1000)
     model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weight, "w"))
     assert _ops(model) == ["Mul"]
@@ -374,6 +379,38 @@ def test_forty_doublings_are_left_alone() -> None:
         f"(float[1] x) => (float[N] y) <float[1] c0 = {{1}}> {{ {doublings} y = Add(x, c40) }}",
         because="the result is too large to compute",
     )
+
+
+def test_no_more_memory_is_taken_than_there_may_be() -> None:
+    model = parse("(float[1000] x) => (float[1000] y) { c = Cast<to=1>(w) y = Add(x, c) }")
+    zeros = np.zeros(1000, np.float16)
+    model.graph.initializer.append(numpy_helper.from_array(zeros, "w"))
+    assert_unchanged(
+        PASS,
+        model,
+        because="computing it takes too much memory",
+        config={"memory.max": "11KB"},
+    )
+    with PassContext(config={"memory.max": "13KB"}):
+        assert _ops(model) == ["Add"]
+
+
+def test_large_results_are_computed_in_several_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["tiered.function_passes.constant.fold_constant"]
+    monkeypatch.setattr(module, "_LARGEST_SESSION", 4000)
+    sessions = []
+
+    def counted(wanted: list[Value], on_failure: OnFailure) -> dict[Value, Any]:
+        sessions.append(len(wanted))
+        return evaluate(wanted, on_failure)
+
+    monkeypatch.setattr(module, "evaluate", counted)
+    steps = " ".join(f"c{i} = Add(w, k{i}) x{i + 1} = Add(x{i}, c{i})" for i in range(5))
+    constants = ", ".join(f"float k{i} = {{{i}}}" for i in range(5))
+    model = parse(f"(float[500] x0) => (float[500] x5) <{constants}> {{ {steps} }}")
+    model.graph.initializer.append(numpy_helper.from_array(np.ones(500, np.float32), "w"))
+    assert _ops(model, max_growth="1MB") == ["Add"] * 5
+    assert sessions == [2, 2, 1]
 
 
 def test_a_range_of_a_hundred_thousand_million_is_left_alone() -> None:

@@ -13,7 +13,9 @@ def test_each_use_gets_its_own_initializer() -> None:
 
 
 def test_a_node_that_reads_it_twice_reads_two() -> None:
-    made = assert_undone(PASS, "(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Sum(x, w, w) }")
+    made = assert_undone(
+        PASS, "(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Sum(x, w, w) }"
+    )
     assert made.graph.node[0].input[1:] == ["w", "w_1"]
     assert len(made.graph.initializer) == 2
 

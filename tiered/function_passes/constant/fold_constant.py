@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Final
 
 import numpy as np
@@ -27,9 +27,10 @@ from tiered import (
 )
 
 # A file of a few bytes must not exhaust the memory. These bound, in bytes, what a node makes out of
-# less, and about what one session holds.
-_LARGEST: Final = 1 << 28
-_LARGEST_SESSION: Final = 1 << 30
+# less, what one round of computing holds, and what its sessions return before that goes to disk.
+_LARGEST_GROWN: Final = 1 << 28
+_LARGEST_ROUND: Final = 1 << 30
+_LARGEST_SESSION: Final = 1 << 27
 
 # Nor must it take all day: multiplications in one model, about a second of them.
 _MOST_WORK: Final = 1 << 33
@@ -87,21 +88,22 @@ def _take(
     `sizes` gets the bytes of all that these read and make.
     """
     taken: set[Node] = set()
+    most = min(_LARGEST_ROUND, (ctx.max_memory or _LARGEST_ROUND * 2) // 2)
     held = 0
-    while pending and held < _LARGEST_SESSION:
+    while pending and held < most:
         node = pending.popleft()
         if node.graph is not graph or node in taken or node in refused:
             continue
         if not _is_known(node, taken):
             continue
-        needs = _needs(node, sizes)
+        needs = _needs(node, sizes, most)
         if isinstance(needs, Skip):
             refused.add(node)
             ctx.skip(node, needs)
         elif needs is not None:
             taken.add(node)
             sizes.update(needs)
-            held += sum(needs.values())
+            held += sum(_held(value, size) for value, size in needs.items())
             pending.extend(use.node for value in node.outputs if value for use in value.users)
     return taken
 
@@ -121,8 +123,8 @@ def _is_known(node: Node, taken: Set[Node]) -> bool:
     return not (bears_output and node.op_type == "Identity")
 
 
-def _needs(node: Node, sizes: Sizes) -> Sizes | Skip | None:
-    """Return the bytes of what a node reads and makes beyond `sizes`.
+def _needs(node: Node, sizes: Sizes, most: int) -> Sizes | Skip | None:
+    """Return the bytes of what a node reads and makes beyond `sizes`, `most` of them in memory.
 
     A Skip says why it cannot be computed; None, that its operands must be computed before it.
     """
@@ -145,7 +147,7 @@ def _needs(node: Node, sizes: Sizes) -> Sizes | Skip | None:
     if divides and not divides_safely(node):
         return Skip("an integer division by zero, or one that overflows")
     needs = {value: sizes[value] if value in sizes else _bytes(value) for value in inputs}
-    largest = max(_LARGEST, *needs.values())
+    largest = max(_LARGEST_GROWN, *needs.values())
     for value in outputs:
         elements = _elements(node, value)
         if elements is None:
@@ -154,6 +156,8 @@ def _needs(node: Node, sizes: Sizes) -> Sizes | Skip | None:
         needs[value] = elements * DataType(value.dtype).numpy.itemsize
         if needs[value] > largest:
             return Skip("the result is too large to compute")
+    if sum(_held(value, size) for value, size in needs.items()) > most:
+        return Skip("computing it takes too much memory")
     work = work_of(node)
     if work is not None:
         if node.owner.model.folded_work + work > _MOST_WORK:
@@ -174,6 +178,11 @@ def _elements(node: Node, value: Value) -> int | None:
 
 def _bytes(value: Value) -> int:
     return 0 if value.tensor is None else value.tensor.nbytes
+
+
+def _held(value: Value, size: int) -> int:
+    """Return how much of a value of so many bytes is in memory: what is on disk is mapped."""
+    return 0 if value.tensor is not None and value.tensor.is_on_disk else size
 
 
 # --- computing it ---------------------------------------------------------------------------------
@@ -206,8 +215,7 @@ def _fold(
         else:
             growths[value] = growth
             room -= growth
-    results = evaluate([*growths], lambda value, error: refuse(value, Skip("{}", error)))
-    for value, array in results.items():
+    for value, array in _computed(growths, sizes, refuse):
         node, mark = value.producer, model.mark()
         if node is None or node.graph is None or not _is_as_declared(value, array):
             continue
@@ -221,6 +229,27 @@ def _fold(
         # What is constant now may decide the size of what reads it.
         model.refresh_types()
     return list(dict.fromkeys(again))
+
+
+def _computed(
+    wanted: Iterable[Value], sizes: Sizes, refuse: Callable[[Value, Skip], None]
+) -> Iterator[tuple[Value, NDArray[np.generic]]]:
+    """Yield what values are, a session after the other, so that few of them are held at a time."""
+    for session in _sessions(wanted, sizes):
+        results = evaluate(session, lambda value, error: refuse(value, Skip("{}", error)))
+        yield from results.items()
+
+
+def _sessions(wanted: Iterable[Value], sizes: Sizes) -> Iterator[list[Value]]:
+    session, held = list[Value](), 0
+    for value in wanted:
+        if session and held + sizes[value] > _LARGEST_SESSION:
+            yield session
+            session, held = [], 0
+        session.append(value)
+        held += sizes[value]
+    if session:
+        yield session
 
 
 def _read_elsewhere(nodes: set[Node]) -> Iterator[Value]:
