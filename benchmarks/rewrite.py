@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from tiered import Graph, Model, Pass, Skip, Value, get_registered_passes, op, rewrite, var
-from tiered.graph.collector import paused_collector
+from tiered.loading import paused_collector
 from tiered.rewrite import Match, Pattern
 from tiered.rewrite.driver import Rule, apply_rule
 from tiered.rewrite.pattern import Chain, Op

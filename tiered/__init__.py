@@ -5,11 +5,11 @@ The names below load on first use; `import tiered` loads neither onnx nor onnxru
 
 from __future__ import annotations
 
-import gc
-import importlib
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tiered.loading import load_later
 
 if TYPE_CHECKING:
     from tiered.backends import Backend, backend_names, get_backend, register_backend
@@ -291,7 +291,6 @@ _HOME = {
         "work_of",
     ),
 }
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 
 class _Package(ModuleType):
@@ -299,7 +298,7 @@ class _Package(ModuleType):
 
     def __setattr__(self, name: str, value: object) -> None:
         # Importing `tiered.rewrite` would put that module in the place of the decorator.
-        if name not in _MODULE_OF or not isinstance(value, ModuleType):
+        if not isinstance(value, ModuleType) or name not in __all__:
             super().__setattr__(name, value)
 
 
@@ -307,21 +306,4 @@ sys.modules[__name__].__class__ = _Package
 
 
 if not TYPE_CHECKING:  # with a __getattr__ to fall back to, type checkers would take any name
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULE_OF:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        # Code is no garbage: the collector would look at all that is loaded, again and again.
-        was_enabled = gc.isenabled()
-        gc.disable()
-        try:
-            value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-        finally:
-            if was_enabled:
-                gc.enable()
-        globals()[name] = value
-        return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    __getattr__, __dir__ = load_later(__name__, _HOME)

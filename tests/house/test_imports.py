@@ -13,6 +13,7 @@ from tests.house.tree import PACKAGE, PASS_FOLDERS, PassFile, parse, pass_files
 
 # Each imports only what stands before it.
 ORDER = (
+    "loading",
     "errors",
     "graph",
     "rewrite",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,6 +34,7 @@ from tiered.errors import (
     UsageError,
     VerificationError,
 )
+from tiered.loading import paused_collector
 
 if TYPE_CHECKING:
     from tiered.graph import Model
@@ -71,7 +71,7 @@ def run_optimize(
         _bounded(options, watch),
         watching(watch) as watchers,
         Progress(enabled=not options.quiet) as progress,
-        _paused_gc(),
+        paused_collector(),
     ):
         with _reproducing(source, options, watch):
             result = _optimize(source, target, options, watchers, progress)
@@ -128,21 +128,6 @@ class Outcome:
     target: str | None
     options: OptimizeOptions
     result: OptimizeResult
-
-
-@contextlib.contextmanager
-def _paused_gc() -> Iterator[None]:
-    """Pause the garbage collector while a model is read too, as `optimize_model` does for the rest.
-
-    It would visit every node of a large graph, again and again.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _check(options: OptimizeOptions) -> None:

@@ -5,8 +5,9 @@ The names below load on first use.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tiered.loading import load_later
 
 if TYPE_CHECKING:
     from tiered.debug.blame import Blame, bisect
@@ -56,16 +57,6 @@ _HOME = {
     "reproducers": ("reproduce", "write_reproducer"),
     "runs": ("Subject",),
 }
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+if not TYPE_CHECKING:  # with a __getattr__ to fall back to, type checkers would take any name
+    __getattr__, __dir__ = load_later(__name__, _HOME)

@@ -19,7 +19,7 @@ from tiered.context import PassContext
 from tiered.control.decision import Place
 from tiered.errors import TieredError
 from tiered.graph import Model
-from tiered.graph.collector import paused_collector
+from tiered.loading import paused_collector
 from tiered.passes import Pass
 from tiered.passes.execution import execute
 from tiered.pipeline.base import Pipeline

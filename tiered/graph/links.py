@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tiered.graph.collector import paused_collector
 from tiered.graph.value import SLOT_BITS
+from tiered.loading import paused_collector
 
 if TYPE_CHECKING:
     import networkx as nx

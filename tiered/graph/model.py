@@ -13,7 +13,6 @@ from google.protobuf.message import DecodeError
 
 from tiered.errors import ModelError
 from tiered.graph import calls
-from tiered.graph.collector import paused_collector
 from tiered.graph.exchange import exchange_content
 from tiered.graph.export import export_model
 from tiered.graph.gate import Gate
@@ -28,6 +27,7 @@ from tiered.graph.symbols import Dims
 from tiered.graph.undo import undo_table
 from tiered.graph.value import Value
 from tiered.graph.wire import read_skeleton
+from tiered.loading import paused_collector
 
 if TYPE_CHECKING:
     from tiered.graph.coverage import TypeCoverage

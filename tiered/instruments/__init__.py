@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tiered.loading import load_later
 
 if TYPE_CHECKING:
     from tiered.instruments.checks import Checks
@@ -29,26 +30,16 @@ __all__ = [
 ]
 
 _HOME = {
-    "Checks": "checks",
-    "Diff": "diff",
-    "Dump": "dump",
-    "Invariants": "invariants",
-    "PrintIR": "print_ir",
-    "Statistics": "statistics",
-    "Timing": "timing",
-    "Trace": "trace",
-    "Verify": "verify",
+    "checks": ("Checks",),
+    "diff": ("Diff",),
+    "dump": ("Dump",),
+    "invariants": ("Invariants",),
+    "print_ir": ("PrintIR",),
+    "statistics": ("Statistics",),
+    "timing": ("Timing",),
+    "trace": ("Trace",),
+    "verify": ("Verify",),
 }
 
 if not TYPE_CHECKING:  # with a __getattr__ to fall back to, type checkers would take any name
-
-    def __getattr__(name: str) -> Any:
-        if name not in _HOME:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-        globals()[name] = value
-        return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    __getattr__, __dir__ = load_later(__name__, _HOME)

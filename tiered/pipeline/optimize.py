@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack, cast, overload
 
 import onnx
@@ -16,6 +14,7 @@ from tiered.control.decision import Place
 from tiered.control.hooks import TraceHook
 from tiered.errors import UsageError
 from tiered.graph import Model
+from tiered.loading import paused_collector
 from tiered.passes import Pass, get_pass
 from tiered.passes.execution import execute
 from tiered.pipeline.base import Pipeline
@@ -83,7 +82,7 @@ def optimize(
     """
     if out is not None:
         _check_output(model, out)
-    with _paused_gc():
+    with paused_collector():
         view = _view(model)
         _run(view, settings)
         if out is None:
@@ -101,7 +100,7 @@ def optimize_model(
     """
     from tiered.pipeline.result import OptimizeResult, Statistics
 
-    with _paused_gc():
+    with paused_collector():
         view = model if isinstance(model, Model) else _view(model)
         before = Statistics.of(view)
         run = _run(view, settings)
@@ -218,15 +217,3 @@ def _check_output(model: Path | onnx.ModelProto, out: Path) -> None:
         return
     if os.path.realpath(os.fspath(model)) == os.path.realpath(os.fspath(out)):
         raise UsageError(f"{os.fspath(out)!r} is the model that is read; write to another file")
-
-
-@contextmanager
-def _paused_gc() -> Iterator[None]:
-    """Pause the garbage collector: it would visit every node of a large graph, again and again."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tiered.loading import load_later
 from tiered.rewrite.driver import Rule, apply_rule
 from tiered.rewrite.language import Operator, chain, const, op, opt, rest, var
 from tiered.rewrite.matcher import Match, compile_pattern, find_matches, match_node
@@ -58,20 +58,10 @@ __all__ = [
     "write_rescaled",
 ]
 
-_LATER = {
-    "opset_matching": "search",
-    "path_matching": "search",
-    "pattern_matching": "search",
-    "ReplacedPattern": "subgraph",
-    "SubgraphMatch": "subgraph",
-    "SubgraphMatcher": "subgraph",
-    "replace_pattern": "subgraph",
+_HOME = {
+    "search": ("opset_matching", "path_matching", "pattern_matching"),
+    "subgraph": ("ReplacedPattern", "SubgraphMatch", "SubgraphMatcher", "replace_pattern"),
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # with a __getattr__ to fall back to, type checkers would take any name
+    __getattr__, __dir__ = load_later(__name__, _HOME)

@@ -6,8 +6,9 @@ The names below load on first use. The function `compare` is not among them, bec
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tiered.loading import load_later
 
 if TYPE_CHECKING:
     from tiered.runtime.compare import Comparison
@@ -43,36 +44,15 @@ __all__ = [
 ]
 
 _HOME = {
-    "Comparison": "compare",
-    "OutputDifference": "elements",
-    "Inputs": "inputs",
-    "ancestors": "fold",
-    "divides_safely": "fold",
-    "evaluate": "fold",
-    "freed_bytes": "fold",
-    "feasible_inputs": "inputs",
-    "make_inputs": "inputs",
-    "Numerics": "numerics",
-    "Reference": "session",
-    "Runner": "session",
-    "Session": "session",
-    "run": "session",
-    "run_reference": "session",
-    "Worker": "worker",
-    "WorkerSession": "worker",
-    "shared_worker": "worker",
-    "is_fragile": "work",
-    "work_of": "work",
+    "compare": ("Comparison",),
+    "elements": ("OutputDifference",),
+    "fold": ("ancestors", "divides_safely", "evaluate", "freed_bytes"),
+    "inputs": ("Inputs", "feasible_inputs", "make_inputs"),
+    "numerics": ("Numerics",),
+    "session": ("Reference", "Runner", "Session", "run", "run_reference"),
+    "work": ("is_fragile", "work_of"),
+    "worker": ("Worker", "WorkerSession", "shared_worker"),
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+if not TYPE_CHECKING:  # with a __getattr__ to fall back to, type checkers would take any name
+    __getattr__, __dir__ = load_later(__name__, _HOME)

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tiered.loading import load_later
 
 if TYPE_CHECKING:
     from tiered.verify.instrument import Verify
@@ -25,24 +26,10 @@ __all__ = [
 ]
 
 _HOME = {
-    "METRICS": "promises",
-    "Verify": "instrument",
-    "acyclic": "structure",
-    "connected": "structure",
-    "equality": "promises",
-    "isomorphic_to": "structure",
-    "metric": "promises",
-    "tolerance": "promises",
+    "instrument": ("Verify",),
+    "promises": ("METRICS", "equality", "metric", "tolerance"),
+    "structure": ("acyclic", "connected", "isomorphic_to"),
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+if not TYPE_CHECKING:  # with a __getattr__ to fall back to, type checkers would take any name
+    __getattr__, __dir__ = load_later(__name__, _HOME)
