@@ -13,6 +13,7 @@ from tiered.graph.edit_nodes import check_detached
 from tiered.graph.journal import Edit
 from tiered.graph.names import check_free
 from tiered.graph.node import domain_of
+from tiered.graph.partial import reconsider_elements_of
 from tiered.graph.schema import Schema, encode_attribute, schema_of
 from tiered.graph.value import NOT_INFERRED, Value
 
@@ -29,6 +30,7 @@ def set_input(graph: Graph, node: Node, index: int, value: Value | None) -> None
     _check_visible(node, value)
     graph._log(Edit.SET_INPUT, node, index, before, value)
     graph._write_input(node, index, value)
+    reconsider_elements_of(node, before, value)
 
 
 def _check_visible(node: Node, value: Value | None) -> None:
@@ -61,6 +63,7 @@ def set_inputs(graph: Graph, node: Node, inputs: Sequence[Value | None]) -> None
     del proto.input[:]
     proto.input.extend("" if value is None else value.name for value in inputs)
     graph._write_inputs(node, list(inputs), proto)
+    reconsider_elements_of(node, None, None)
 
 
 def write_inputs(

@@ -320,6 +320,9 @@ def refresh_types(model: Model) -> None:
         pending = [node for graph in model.graphs() for node in graph.nodes]
     else:
         pending = dirty_nodes(journal.since(stamp.length))
+        # What the node of a body gives follows from what the body does.
+        bodies = {node.owner for node in pending}
+        pending += sorted({body.owner for body in bodies if body.owner}, key=lambda node: node.id)
     Refiner(model, infer_outputs, _state_type).run(pending, inferred=False)
     model.types_stamp = journal.stamp()
 

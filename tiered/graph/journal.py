@@ -181,6 +181,8 @@ def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
                 found.update(dict.fromkeys(value._users.values()))
         elif edit is Edit.SET_GRAPH_OUTPUTS:
             values.update(dict.fromkeys((*subject._outputs, *entry[2])))
+            if subject.owner is not None:
+                found[subject.owner] = None
         elif edit in _VALUE_EDITS:
             values[subject] = None
             found.update(dict.fromkeys(subject._users.values()))

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tiered.graph.partial import forget_elements_below
+from tiered.graph.partial import forget_elements
 from tiered.graph.symbols import INVENTED
 from tiered.graph.types import Dim, Shape, TensorType, ValueType, tensor_type
 from tiered.graph.value import NOT_INFERRED, Value
@@ -57,8 +57,9 @@ class Refiner:
             if not node.is_live:
                 continue
             for value in self._refine(node, inferred=inferred):
-                forget_elements_below(value)
+                forget_elements(value)
                 queue.extend(value._users.values())
+                queue.extend(graph.owner for graph in value.output_of if graph.owner)
             if not queue and self.model.dims.has_news:
                 queue.extend(self._resolve())
 
@@ -121,7 +122,7 @@ class Refiner:
         for graph in self.model.graphs():
             for value in graph._values.values():
                 if self._resolve_value(value):
-                    forget_elements_below(value)
+                    forget_elements(value)
                     readers.update(dict.fromkeys(value._users.values()))
         return sorted(readers, key=lambda node: node.id)
 

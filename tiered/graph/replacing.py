@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tiered.graph.tensor import Tensor
-from tiered.graph.value import Value
+from tiered.graph.types import TensorType
+from tiered.graph.value import NotInferred, Value
 
 if TYPE_CHECKING:
     from tiered.graph.graph import Graph
@@ -22,12 +23,31 @@ def replace_uses(graph: Graph, old: Value, new: Value, *, since: int | None = No
     """
     if old is new:
         return
+    _pass_on_type(old, new)
     users = [use for use in old.users if since is None or use.node.id < since]
     scalar = _scalar(new) if any(node.op_type == "Range" for node, _ in users) else new
     for node, slot in users:
         graph.set_input(node, slot, scalar if _is_range(node) else new)
     for user in dict.fromkeys(old.output_of):
         _replace_output(user, old, new)
+
+
+def _pass_on_type(old: Value, new: Value) -> None:
+    """State of a value of which inference knows no rank what is known of the value it replaces.
+
+    That may be what the file declares of an output, and would be read from there the next time.
+    """
+    is_declared = old.declared is not None or old.output_of
+    if new.graph is not old.graph or (isinstance(new._type, NotInferred) and not is_declared):
+        return
+    known, stated = new.type, old.type
+    if known is None or (
+        isinstance(known, TensorType)
+        and isinstance(stated, TensorType)
+        and known.shape is None
+        and known.dtype == stated.dtype
+    ):
+        old.owner.set_type(new, stated)
 
 
 def _is_range(node: Node) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tiered.graph.exchange import write_content
 from tiered.graph.journal import Edit
 from tiered.graph.links import enter_function, leave_function
+from tiered.graph.partial import forget_elements_of
 
 if TYPE_CHECKING:
     import onnx
@@ -31,9 +32,11 @@ def undo_table(model: Model) -> dict[Edit, Callable[..., None]]:
 
     def set_input(node: Node, index: int, before: Value | None, _after: Value | None) -> None:
         node.owner._write_input(node, index, before)
+        forget_elements_of(node)
 
     def set_inputs(node: Node, before: list[Value | None], proto: onnx.NodeProto) -> None:
         node.owner._write_inputs(node, before, proto)
+        forget_elements_of(node)
 
     def set_outputs(node: Node, before: list[Value | None], proto: onnx.NodeProto) -> None:
         node.owner._write_outputs(node, before, proto)

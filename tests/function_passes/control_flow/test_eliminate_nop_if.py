@@ -214,3 +214,32 @@ def test_types_are_not_asked_of_what_went_with_the_branch_that_is_not_taken() ->
     for name in ("infer_shapes", "trace_folding", "eliminate_nop_if", "infer_shapes"):
         get_pass(name).apply(model)
     assert not model.main.nodes_of("If")
+
+
+def test_an_if_that_only_one_before_it_read_goes_with_it() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] x, bool c) => (float[2] y) <bool no = {0}> {"
+        " a = Neg(x)"
+        " b = If(no) <then_branch = t () => (float[2] p) { p = If(no) <"
+        "then_branch = tt () => (float[2] q) { q = Abs(a) },"
+        "else_branch = te () => (float[2] r) { r = Exp(a) }> },"
+        "else_branch = e () => (float[2] s) { s = Identity(x) }>"
+        " y = Relu(b) }",
+        "(float[2] x, bool c) => (float[2] y) { s = Identity(x) y = Relu(s) }",
+    )
+
+
+def test_an_if_that_reads_another_one_for_nothing_goes_first_or_last() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] x, bool c) => (float[2] y) <bool yes = {1}> {"
+        " a = If(yes) <then_branch = t () => (float[2] p) { p = Neg(x) },"
+        "else_branch = e () => (float[2] q) { q = Abs(x) }>"
+        " b = If(yes) <then_branch = u () => (float[2] r) { r = Exp(x) },"
+        "else_branch = f () => (float[2] s) { s = Sqrt(a) }>"
+        " d = If(yes) <then_branch = v () => (float[2] m) { m = Neg(b) },"
+        "else_branch = g () => (float[2] n) { n = Add(a, b) }>"
+        " y = Relu(d) }",
+        "(float[2] x, bool c) => (float[2] y) { r = Exp(x) m = Neg(r) y = Relu(m) }",
+    )

@@ -347,3 +347,18 @@ def test_declared_types_of_unknown_operators_come_along_without_names_of_dims() 
 def test_other_names_of_the_pass() -> None:
     assert get_pass("InlineFunctions").name == PASS
     assert get_pass("inline_once").name == PASS
+
+
+def test_a_call_in_a_body_that_a_later_one_does_not_read_goes_with_it() -> None:
+    text = (
+        HEADER
+        + "g (float[2] x, bool c) => (float[2] y) { k = If(c) <"
+        + "then_branch = t () => (float[2] p) { p = local.outer(x) },"
+        + "else_branch = e () => (float[2] q) { q = Abs(x) }>"
+        + " h = local.first(x, k) y = Relu(h) } "
+        + function("first", "(a, b) => (r)", "r = Exp(a)")
+        + function("outer", "(a) => (r)", "r = local.inner(a)")
+        + function("inner", "(a) => (r)", "r = Neg(a)")
+    )
+    made = assert_undone(PASS, text)
+    assert [node.op_type for node in made.graph.node] == ["Exp", "Relu"]
