@@ -1,4 +1,4 @@
-"""Rewriting: the pattern language, the matcher and the driver; search loads on first use."""
+"""Rewriting: the pattern language, the matcher and the driver; what few need loads on first use."""
 
 from __future__ import annotations
 
@@ -14,6 +14,17 @@ from tiered.rewrite.scaling import Scale, push_scale_back, push_scale_on, scalin
 from tiered.rewrite.skip import Skip
 
 if TYPE_CHECKING:
+    from tiered.rewrite.idioms import (
+        BatchNorm,
+        batch_norm_of,
+        batch_norm_pattern,
+        layer_norm_pattern,
+        norm_epsilon,
+        norm_over_last_dims,
+        rms_norm_pattern,
+        swish_factor,
+        swish_pattern,
+    )
     from tiered.rewrite.search import opset_matching, path_matching, pattern_matching
     from tiered.rewrite.subgraph import (
         ReplacedPattern,
@@ -24,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMMUTATIVE",
+    "BatchNorm",
     "Match",
     "Operator",
     "Pattern",
@@ -35,12 +47,17 @@ __all__ = [
     "SubgraphMatch",
     "SubgraphMatcher",
     "apply_rule",
+    "batch_norm_of",
+    "batch_norm_pattern",
     "chain",
     "combine_branches",
     "compile_pattern",
     "const",
     "find_matches",
+    "layer_norm_pattern",
     "match_node",
+    "norm_epsilon",
+    "norm_over_last_dims",
     "only_reader",
     "op",
     "opset_matching",
@@ -52,13 +69,27 @@ __all__ = [
     "push_scale_on",
     "replace_pattern",
     "rest",
+    "rms_norm_pattern",
     "scaling_of",
+    "swish_factor",
+    "swish_pattern",
     "var",
     "variables",
     "write_rescaled",
 ]
 
 _HOME = {
+    "idioms": (
+        "BatchNorm",
+        "batch_norm_of",
+        "batch_norm_pattern",
+        "layer_norm_pattern",
+        "norm_epsilon",
+        "norm_over_last_dims",
+        "rms_norm_pattern",
+        "swish_factor",
+        "swish_pattern",
+    ),
     "search": ("opset_matching", "path_matching", "pattern_matching"),
     "subgraph": ("ReplacedPattern", "SubgraphMatch", "SubgraphMatcher", "replace_pattern"),
 }

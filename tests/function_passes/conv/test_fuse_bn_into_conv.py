@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tiered import ShapeError, get_pass
+from tiered import BatchNorm, ShapeError, get_pass
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "fuse_bn_into_conv"
@@ -229,6 +229,12 @@ def test_vectors_of_another_length_are_left_to_the_runtime() -> None:
         PASS,
         f"{IMAGE} <float[2,2,1,1] w = {{1,2,3,4}}, {VECTORS.replace('float[2] s', 'float[1] s').replace('{2,0.5}', '{2}')}>"
         f" {{ t = Conv(x, w) {NORM} }}",
+        because="the parameters of the batch norm are not one number a channel",
+    )
+    one = "float[1] s = {2}, float[1] b = {1}, float[1] m = {0.5}, float[1] v = {4}"
+    assert_unchanged(
+        PASS,
+        f"{IMAGE} <float[2,2,1,1] w = {{1,2,3,4}}, {one}> {{ t = Conv(x, w) {NORM} }}",
         because="a vector has shape (1,); expected (2,)",
     )
 
@@ -266,12 +272,15 @@ def test_what_the_call_of_a_function_decides_is_not_known() -> None:
 def test_absorbing_refuses_groups_that_do_not_divide_the_channels() -> None:
     from tiered.function_passes.conv.fuse_bn_into_conv import absorb_batch_norm
 
-    vector = np.ones(3, np.float32)
+    vector = np.ones(3)
     with pytest.raises(ShapeError, match="has no 2 groups"):
         absorb_batch_norm(
-            np.ones((3, 1, 1), np.float32), None, vector, vector, vector, vector,
-            epsilon=0.0, groups=2, transposed=True,
-        )  # fmt: skip
+            np.ones((3, 1, 1), np.float32),
+            None,
+            BatchNorm(vector, vector, vector),
+            groups=2,
+            transposed=True,
+        )
 
 
 def test_it_promises_no_more_than_another_order_of_operations() -> None:

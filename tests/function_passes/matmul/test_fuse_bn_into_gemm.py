@@ -49,7 +49,7 @@ def test_more_dims_have_their_channels_elsewhere() -> None:
     ("was", "has", "because"),
     [
         ("{4,1}", "{4,0}", "var + epsilon is not positive"),
-        ("float[2] s = {2,0.5}", "float[1] s = {2}", "the batch norm has another number of"),
+        ("float[2] s = {2,0.5}", "float[1] s = {2}", "the parameters of the batch norm are not one"),
         ("{1,2,3,4}", "{3e38,2,3e38,4}", "the fused weights are not finite"),
     ],
 )
@@ -57,6 +57,15 @@ def test_what_cannot_be_absorbed_stays(was: str, has: str, because: str) -> None
     text = f"{MATRIX} <{WEIGHT}, {VECTORS}> {{ t = MatMul(x, w) {NORM} }}".replace(was, has)
     scaled = text.replace("s = {2,0.5}", "s = {9,0.5}") if "3e38" in has else text
     assert_unchanged(PASS, scaled, because=because)
+
+
+def test_channels_and_columns_are_as_many() -> None:
+    one = "float[1] s = {2}, float[1] b = {1}, float[1] m = {0.5}, float[1] v = {4}"
+    assert_unchanged(
+        PASS,
+        f"{MATRIX} <{WEIGHT}, {one}> {{ t = MatMul(x, w) {NORM} }}",
+        because="the batch norm has another number of channels",
+    )
 
 
 @pytest.mark.parametrize("c", ["float[N,2] c", "float[2] c = {1,2}"])

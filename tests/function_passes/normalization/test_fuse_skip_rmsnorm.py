@@ -22,13 +22,16 @@ def graph(
     axis: str = "int64[1] a = {-1}",
     epsilon: str = "float eps = {0.001}",
 ) -> str:
-    constants = [axis, epsilon, "float two = {2}", "float one = {1}"]
+    constants = [axis, epsilon, "float two = {2}", "float one = {1}", "float half = {-0.5}"]
     read = [text for text in constants if f"{text.split()[1]}" in nodes.replace("(", " ").replace(
         ")", " ").replace(",", " ").split()]  # fmt: skip
     return f"({inputs}) => ({outputs}) <{', '.join(read)}> {{ {nodes} }}"
 
 
-@pytest.mark.parametrize("norm", [NORM, SQUARED])
+POWER = "p = Pow(t, two) m = ReduceMean(p, a) e = Add(m, eps) i = Pow(e, half) n = Mul(t, i) y = Mul(s, n)"
+
+
+@pytest.mark.parametrize("norm", [NORM, SQUARED, POWER])
 def test_a_sum_is_normalised_and_still_read(norm: str) -> None:
     assert_rewrites(
         PASS,
@@ -68,11 +71,19 @@ def test_the_axis_is_an_attribute_in_old_opsets() -> None:
         ),
         (
             graph(f"{SUM} {NORM} r = Relu(t)", epsilon="float[4,1] eps = {1,2,3,4}"),
-            "epsilon is not one number",
+            "epsilon is not one positive number",
         ),
         (
             graph(f"{SUM} {NORM} r = Relu(t)", epsilon="float eps = {0}"),
-            "epsilon is not positive and finite",
+            "epsilon is not one positive number",
+        ),
+        (
+            graph(
+                f"{SUM} {NORM} r = Relu(t)",
+                outputs=BOTH.replace("[N,4,8] y", "[1,N,4,8] y"),
+                epsilon="float[1,1,1,1] eps = {1}",
+            ),
+            "epsilon gives the sum more dims",
         ),
         (
             graph(f"{SUM} {NORM} r = Relu(t)", INPUTS.replace("[8] s", "[1] s")),

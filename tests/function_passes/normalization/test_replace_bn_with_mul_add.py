@@ -21,6 +21,24 @@ def test_channels_are_scaled_and_shifted(dims: str, ones: str) -> None:
     )
 
 
+def test_what_is_multiplied_decides_the_dtype() -> None:
+    assert_rewrites(
+        PASS,
+        f"(float16[N,2] x) => (float16[N,2] y) <{VECTORS}> {{ {NORM} }}",
+        "(float16[N,2] x) => (float16[N,2] y)"
+        " <float16[2] a = {15360,14336}, float16[2] c = {14336,48256}> { t = Mul(x, a) y = Add(t, c) }",
+    )
+
+
+def test_factors_beyond_the_dtype_stay_apart() -> None:
+    assert_unchanged(
+        PASS,
+        "(float16[N,2] x) => (float16[N,2] y)"
+        f" <{VECTORS.replace('{2,0.5}', '{2,1e5}')}> {{ {NORM} }}",
+        because="a factor or what is added is not finite",
+    )
+
+
 def test_a_variance_below_0_has_no_root() -> None:
     assert_unchanged(
         PASS,
@@ -42,7 +60,7 @@ def test_without_a_rank_nobody_knows_where_channels_are() -> None:
     assert_unchanged(
         PASS,
         f"(float[4] z, int64[n] d) => (y) <{VECTORS}> {{ x = Reshape(z, d) {NORM} }}",
-        because="the rank of x is not known",
+        because="the rank or the dtype of x is not known",
     )
 
 

@@ -3,7 +3,22 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from tiered import Graph, Node, ShapeError, Size, Skip, Value, op, opt, rewrite, size_in_bytes, var
+from tiered import (
+    BatchNorm,
+    Graph,
+    Node,
+    ShapeError,
+    Size,
+    Skip,
+    Value,
+    batch_norm_of,
+    batch_norm_pattern,
+    op,
+    opt,
+    rewrite,
+    size_in_bytes,
+    var,
+)
 
 _conv = op.Conv(var.x, var.weight, opt.bias, attrs=...).bind("conv") | op.ConvTranspose(
     var.x, var.weight, opt.bias, attrs=...
@@ -11,15 +26,7 @@ _conv = op.Conv(var.x, var.weight, opt.bias, attrs=...).bind("conv") | op.ConvTr
 
 
 @rewrite(
-    op.BatchNormalization(
-        _conv,
-        var.scale,
-        var.shift,
-        var.mean,
-        var.variance,
-        epsilon=var.epsilon,
-        momentum=var.momentum,
-    ),
+    batch_norm_pattern(_conv),
     opt_level=3,
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer",),
@@ -32,11 +39,6 @@ def fuse_bn_into_conv(
     x: Value,
     weight: Value,
     bias: Value | None,
-    scale: Value,
-    shift: Value,
-    mean: Value,
-    variance: Value,
-    epsilon: float,
     *,
     max_growth: Size = Size("1%"),
 ) -> Value | Skip:
@@ -47,24 +49,17 @@ def fuse_bn_into_conv(
     Args:
         max_growth: bytes, or a share of the model, that copies may take; at least 4 KiB.
     """
-    if any(value is not None for value in node.outputs[1:]):
-        return Skip("with further outputs it is in training mode")
     if conv.has_references:
         return Skip("the call of the function decides an attribute of the convolution")
+    norm = batch_norm_of(node)
+    if isinstance(norm, Skip):
+        return norm
     kernel, offset = weight.const, None if bias is None else bias.const
     if kernel is None or (bias is not None and offset is None):
         return Skip("weight or bias is not a constant")
-    vectors = [value.const for value in (scale, shift, mean, variance)]
-    s, t, m, v = (array for array in vectors)
-    if s is None or t is None or m is None or v is None:
-        return Skip("a parameter of the batch norm is not a constant")
-    if not (v.astype(np.float64) + epsilon > 0).all():
-        return Skip("var + epsilon is not positive")
     transposed, groups = conv.op_type == "ConvTranspose", int(conv.attr("group"))
     try:
-        fused = absorb_batch_norm(
-            kernel, offset, s, t, m, v, epsilon=epsilon, groups=groups, transposed=transposed
-        )
+        fused = absorb_batch_norm(kernel, offset, norm, groups=groups, transposed=transposed)
     except ShapeError as error:
         return Skip("{}", error)
     if not all(np.isfinite(array.astype(np.float64)).all() for array in fused):
@@ -84,26 +79,20 @@ def fuse_bn_into_conv(
 def absorb_batch_norm(
     weight: NDArray[np.generic],
     bias: NDArray[np.generic] | None,
-    scale: NDArray[np.generic],
-    shift: NDArray[np.generic],
-    mean: NDArray[np.generic],
-    var: NDArray[np.generic],
+    norm: BatchNorm,
     *,
-    epsilon: float,
     groups: int = 1,
     transposed: bool = False,
 ) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
     """Return the convolution weights that absorb the batch norm after them.
 
-    Per output channel, with k = scale / sqrt(var + epsilon):
-    weight' = k * weight  and  bias' = k * (bias - mean) + shift.
+    Per output channel: weight' = factor * weight  and  bias' = factor * (bias - mean) + shift.
 
     Args:
         weight: kernel, float [C_out, C_in / groups, *kernel]; for a transposed convolution
             [C_in, C_out / groups, *kernel].
         bias: float [C_out]; None stands for zeros.
-        scale, shift, mean, var: the batch norm's inputs 1 to 4, float [C_out].
-        epsilon: added to var, in its unit (schema default 1e-5).
+        norm: the batch norm of C_out channels.
         groups: number of groups of the convolution.
         transposed: whether it is a ConvTranspose.
 
@@ -112,26 +101,22 @@ def absorb_batch_norm(
 
     Raises:
         ShapeError: a vector is not of length C_out, or the groups do not divide the channels.
-
-    Source: ONNX BatchNormalization-15, inference form; Ioffe & Szegedy 2015, algorithm 2, step 11.
     """
     if weight.ndim < 2 or groups < 1 or weight.shape[0] % groups:
         raise ShapeError(f"a weight of shape {weight.shape} has no {groups} groups")
     channels = weight.shape[1] * groups if transposed else weight.shape[0]
     bias = np.zeros(channels, weight.dtype) if bias is None else bias
-    for vector in (bias, scale, shift, mean, var):
+    for vector in (bias, norm.factor):
         if vector.shape != (channels,):
             raise ShapeError(f"a vector has shape {vector.shape}; expected ({channels},)")
-    b, s, t, m, v = (vector.astype(np.float64) for vector in (bias, scale, shift, mean, var))
-    factor = s / np.sqrt(v + epsilon)
     if transposed:
         # Channels of the output are split over the groups of the input: [groups, C_in/groups, ...].
         inner = weight.shape[0] // groups, *weight.shape[1:]
         grouped = weight.astype(np.float64).reshape(groups, *inner)
-        spread = factor.reshape(groups, 1, weight.shape[1], *[1] * (weight.ndim - 2))
+        spread = norm.factor.reshape(groups, 1, weight.shape[1], *[1] * (weight.ndim - 2))
         kernel = (grouped * spread).reshape(weight.shape)
     else:
-        kernel = weight.astype(np.float64) * factor.reshape(channels, *[1] * (weight.ndim - 1))
+        kernel = weight.astype(np.float64) * norm.factor.reshape(channels, *[1] * (weight.ndim - 1))
     with np.errstate(over="ignore"):
         # What does not fit the dtype becomes infinite, which callers can see.
-        return kernel.astype(weight.dtype), (factor * (b - m) + t).astype(weight.dtype)
+        return kernel.astype(weight.dtype), norm.of(bias.astype(np.float64)).astype(weight.dtype)

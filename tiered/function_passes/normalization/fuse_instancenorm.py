@@ -3,23 +3,30 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, same_axes, var
+from tiered import (
+    DataType,
+    Graph,
+    Node,
+    Skip,
+    Value,
+    const,
+    layer_norm_pattern,
+    norm_epsilon,
+    op,
+    rewrite,
+    same_axes,
+    var,
+)
 
-_centred = op.Sub(var.x, op.ReduceMean(var.x, var.axes))
-_variance = op.ReduceMean(
-    op.Pow(_centred, 2.0) | op.Mul(_centred, _centred), var.axes_of_squares
-)
-_shifted = op.Add(_variance, const(name="epsilon"))
-_normed = op.Div(_centred, op.Sqrt(_shifted)) | op.Mul(
-    _centred, op.Reciprocal(op.Sqrt(_shifted)) | op.Div(1.0, op.Sqrt(_shifted))
-)
 _norm = op.InstanceNormalization(
     var.x, const(name="scale"), const(name="bias"), attrs=...
 ).bind("norm")
 
 
 @rewrite(
-    _normed | op.Mul(_norm, const(name="factor")) | op.Add(_norm, const(name="offset")),
+    layer_norm_pattern()
+    | op.Mul(_norm, const(name="factor"))
+    | op.Add(_norm, const(name="offset")),
     opt_level=3,
     required=("infer_shapes",),
     numerics="reassociating",
@@ -29,7 +36,7 @@ def fuse_instancenorm(
     node: Node,
     x: Value,
     axes: Value | None,
-    axes_of_squares: Value | None,
+    axes_of_mean: Value | None,
     epsilon: Value | None,
     norm: Node | None,
     scale: Value | None,
@@ -43,20 +50,19 @@ def fuse_instancenorm(
         assert bias is not None
         return _affine(graph, x, norm, scale, bias, factor, offset)
     assert axes is not None
-    assert axes_of_squares is not None
-    assert epsilon is not None
-    assert epsilon.const is not None
-    if axes.const is None or axes_of_squares.const is None:
+    assert axes_of_mean is not None
+    if axes.const is None or axes_of_mean.const is None:
         return Skip("the axes are not constant")
     if x.rank is None or x.rank != node.output.rank or x.rank < 4:
         return Skip("x is no picture")
     spatial = range(2, x.rank)
-    if not same_axes(axes.const.ravel(), spatial, x.rank):
+    if not same_axes(axes_of_mean.const.ravel(), spatial, x.rank):
         return Skip("it is not over all that is in a channel")
-    if not same_axes(axes_of_squares.const.ravel(), spatial, x.rank):
+    if not same_axes(axes.const.ravel(), spatial, x.rank):
         return Skip("mean and variance are over other axes")
-    if epsilon.const.size != 1 or not 0 < epsilon.const.item() < np.inf:
-        return Skip("epsilon is not one positive number")
+    added = norm_epsilon(epsilon)
+    if isinstance(added, Skip):
+        return added
     if x.dtype != DataType.FLOAT:
         return Skip("InstanceNormalization has no kernel for the dtype")
     channels = x.dim(1)
@@ -67,7 +73,7 @@ def fuse_instancenorm(
         x,
         graph.constant(ones, "scale"),
         graph.constant(zeros, "bias"),
-        epsilon=float(epsilon.const.item()),
+        epsilon=added,
     )
 
 

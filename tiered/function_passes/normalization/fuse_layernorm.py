@@ -3,37 +3,27 @@
 import numpy as np
 
 from tiered import (
-    DataType,
     Graph,
     Node,
     Skip,
     Value,
     broadcasts_into,
     const,
-    non_negative_axes,
+    layer_norm_pattern,
+    norm_over_last_dims,
     op,
     rewrite,
     same_axes,
     var,
 )
 
-_centred = op.Sub(var.x, op.ReduceMean(var.x, var.axes))
-_variance = op.ReduceMean(
-    op.Pow(_centred, 2.0) | op.Mul(_centred, _centred), var.axes_of_squares
-)
-_shifted = op.Add(_variance, const(name="epsilon"))
-_normed = (
-    op.Div(_centred, op.Sqrt(_shifted))
-    | op.Mul(_centred, op.Reciprocal(op.Sqrt(_shifted)) | op.Div(1.0, op.Sqrt(_shifted)))
-    | op.Mul(_centred, op.Pow(_shifted, -0.5))
-)
 _is_one = const(lambda array: bool((array == 1).all()))
 _scaled = op.Mul(op.LayerNormalization(var.x, _is_one, attrs=...).bind("norm"), var.scale)
 _biased = op.Add(op.LayerNormalization(var.x, var.scale, attrs=...).bind("norm"), var.bias)
 
 
 @rewrite(
-    _normed | _scaled | _biased,
+    layer_norm_pattern() | _scaled | _biased,
     opt_level=3,
     required=("infer_shapes",),
     numerics="reassociating",
@@ -43,7 +33,7 @@ def fuse_layernorm(
     node: Node,
     x: Value,
     axes: Value | None,
-    axes_of_squares: Value | None,
+    axes_of_mean: Value | None,
     epsilon: Value | None,
     norm: Node | None,
     scale: Value | None,
@@ -53,30 +43,17 @@ def fuse_layernorm(
     if norm is not None:
         return _affine(graph, node, x, norm, scale, bias)
     assert axes is not None
-    assert axes_of_squares is not None
-    assert epsilon is not None
-    assert epsilon.const is not None
-    if axes.const is None or axes_of_squares.const is None:
+    assert axes_of_mean is not None
+    found = norm_over_last_dims(node, x, axes_of_mean, epsilon)
+    if isinstance(found, Skip):
+        return found
+    if axes.const is None or axes_of_mean.const is None or x.rank is None:
         return Skip("the axes are not constant")
-    if x.rank is None or x.rank != node.output.rank:
-        return Skip("the rank of x is not known, or grows")
-    over = non_negative_axes(axes.const.ravel(), x.rank)
-    if over is None or sorted(over) != list(range(x.rank - len(over), x.rank)) or not over:
-        return Skip("it is not over the last dims")
-    if not same_axes(over, axes_of_squares.const.ravel(), x.rank):
+    if not same_axes(axes.const.ravel(), axes_of_mean.const.ravel(), x.rank):
         return Skip("mean and variance are over other axes")
-    if epsilon.const.size != 1 or not 0 < epsilon.const.item() < np.inf:
-        return Skip("epsilon is not one positive number")
-    if x.dtype is None or not DataType(x.dtype).is_float:
-        return Skip("x is no float")
-    sizes = x.shape[min(over) :] if x.shape is not None else ()
-    if not all(isinstance(size, int) for size in sizes):
-        return Skip("the size of what is normalised is not known")
-    ones = graph.constant(np.ones(sizes, DataType(x.dtype).numpy), "scale")
-    result: Value = graph.op.LayerNormalization(
-        x, ones, axis=-len(over), epsilon=float(epsilon.const.item())
+    return graph.op.LayerNormalization(
+        x, found.ones(graph), axis=found.axis, epsilon=found.epsilon
     )
-    return result
 
 
 def _affine(

@@ -1,16 +1,20 @@
 """scale * s / Sqrt(mean(s * s) + epsilon), s = x + skip  =>  SkipSimplifiedLayerNormalization"""
 
-import math
-
-from tiered import Graph, Skip, Value, const, op, rewrite, same_axes, var
-
-_root = op.Sqrt(op.Add(op.ReduceMean(op.Pow(var.x, 2.0) | op.Mul(var.x, var.x), var.axes),
-                       const(name="epsilon")))  # fmt: skip
-_normed = op.Div(var.x, _root) | op.Mul(var.x, op.Reciprocal(_root) | op.Div(1.0, _root))
+from tiered import (
+    Graph,
+    Skip,
+    Value,
+    norm_epsilon,
+    op,
+    rewrite,
+    rms_norm_pattern,
+    same_axes,
+    var,
+)
 
 
 @rewrite(
-    op.Mul(_normed, var.scale),
+    op.Mul(rms_norm_pattern(var.x), var.scale),
     opt_level=3,
     required=("infer_shapes",),
     needs=["com.microsoft::SkipSimplifiedLayerNormalization"],
@@ -34,11 +38,11 @@ def fuse_skip_rmsnorm(
         return Skip("one of what is added is broadcast")
     if axes is None or axes.const is None or not same_axes(axes.const.ravel(), [-1], len(shape)):
         return Skip("it is not over the last dim alone")
-    if epsilon.const is None or epsilon.const.size != 1 or epsilon.const.ndim > len(shape):
-        return Skip("epsilon is not one number")
-    number = float(epsilon.const.item())
-    if not 0 < number < math.inf:
-        return Skip("epsilon is not positive and finite")
+    number = norm_epsilon(epsilon)
+    if isinstance(number, Skip):
+        return number
+    if epsilon.rank is None or epsilon.rank > len(shape):
+        return Skip("epsilon gives the sum more dims")
     if scale.shape != shape[-1:]:
         return Skip("the scale is not one number an element")
     if scale.producer is not None:

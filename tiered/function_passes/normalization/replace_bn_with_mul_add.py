@@ -2,53 +2,45 @@
 
 import numpy as np
 
-from tiered import Graph, Node, Skip, Value, op, rewrite, var
+from tiered import (
+    DataType,
+    Graph,
+    Node,
+    Skip,
+    Value,
+    batch_norm_of,
+    batch_norm_pattern,
+    rewrite,
+    var,
+)
 
 
 @rewrite(
-    op.BatchNormalization(
-        var.x,
-        var.scale,
-        var.shift,
-        var.mean,
-        var.variance,
-        epsilon=var.epsilon,
-        momentum=var.momentum,
-    ),
+    batch_norm_pattern(var.x),
     opt_level=None,
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer",),
     numerics="reassociating",
 )
 def replace_bn_with_mul_add(
-    graph: Graph,
-    node: Node,
-    x: Value,
-    scale: Value,
-    shift: Value,
-    mean: Value,
-    variance: Value,
-    epsilon: float,
+    graph: Graph, node: Node, x: Value, scale: Value, shift: Value
 ) -> Value | Skip:
     """Multiply and add, where scales can be moved on.
 
     Opt-in: two operators go over x twice, where the batch norm that nothing absorbed goes once.
     """
-    if any(value is not None for value in node.outputs[1:]):
-        return Skip("with further outputs it is in training mode")
-    if x.rank is None or x.rank < 2:
-        return Skip("the rank of x is not known")
-    vectors = [value.const for value in (scale, shift, mean, variance)]
-    s, t, m, v = vectors
-    if s is None or t is None or m is None or v is None:
-        return Skip("a parameter of the batch norm is not a constant")
-    if not (v.astype(np.float64) + epsilon > 0).all():
-        return Skip("var + epsilon is not positive")
-    factor = s.astype(np.float64) / np.sqrt(v.astype(np.float64) + epsilon)
-    offset = t.astype(np.float64) - m.astype(np.float64) * factor
+    norm = batch_norm_of(node)
+    if isinstance(norm, Skip):
+        return norm
+    if x.rank is None or x.rank < 2 or x.dtype is None:
+        return Skip("the rank or the dtype of x is not known")
+    with np.errstate(over="ignore"):
+        vectors = [each.astype(DataType(x.dtype).numpy) for each in (norm.factor, norm.of(0.0))]
+    if not all(np.isfinite(vector.astype(np.float64)).all() for vector in vectors):
+        return Skip("a factor or what is added is not finite")
     shape = (-1, *[1] * (x.rank - 2))
-    operands = [
-        graph.constant(array.astype(s.dtype).reshape(shape), value.name)
-        for array, value in ((factor, scale), (offset, shift))
-    ]
-    return graph.op.Add(graph.op.Mul(x, operands[0]), operands[1])
+    factor, added = (
+        graph.constant(vector.reshape(shape), value.name)
+        for vector, value in zip(vectors, (scale, shift), strict=True)
+    )
+    return graph.op.Add(graph.op.Mul(x, factor), added)

@@ -1,0 +1,159 @@
+"""Idioms that several passes know: how exporters write an operator, and what its numbers are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiered.graph.types import DataType, non_negative_axes
+from tiered.rewrite.language import const, op, var
+from tiered.rewrite.skip import Skip
+
+if TYPE_CHECKING:
+    from tiered.graph import Graph, Node, Value
+
+Vector: TypeAlias = NDArray[np.float64]
+
+# --- batch norms ----------------------------------------------------------------------------------
+
+
+def batch_norm_pattern(x: Any) -> Any:
+    """Return the pattern of a batch norm of `x` in its inference form."""
+    return op.BatchNormalization(
+        x,
+        var.scale,
+        var.shift,
+        var.mean,
+        var.variance,
+        epsilon=var.epsilon,
+        momentum=var.momentum,
+    )
+
+
+@dataclass(frozen=True)
+class BatchNorm:
+    """The numbers of a batch norm, y = factor * (x - mean) + shift, each float64 [channels].
+
+    `factor` is scale / sqrt(variance + epsilon).
+    """
+
+    factor: Vector
+    mean: Vector
+    shift: Vector
+
+    def of(self, x: Vector | float) -> Vector:
+        """Return the batch norm of what has one number a channel, or one for all."""
+        return self.factor * (x - self.mean) + self.shift
+
+
+def batch_norm_of(node: Node) -> BatchNorm | Skip:
+    """Return the numbers of a node BatchNormalization, or why they are not known.
+
+    Source: ONNX BatchNormalization-15, inference form; Ioffe & Szegedy 2015, algorithm 2, step 11.
+    """
+    if any(value is not None for value in node.outputs[1:]):
+        return Skip("with further outputs it is in training mode")
+    arrays = [None if value is None else value.const for value in node.inputs[1:]]
+    vectors = [array.astype(np.float64) for array in arrays if array is not None]
+    if len(vectors) < len(arrays):
+        return Skip("a parameter of the batch norm is not a constant")
+    scale, shift, mean, variance = vectors
+    if len({vector.shape for vector in vectors}) > 1 or scale.ndim != 1:
+        return Skip("the parameters of the batch norm are not one number a channel")
+    spread = variance + float(node.attr("epsilon"))
+    if not (spread > 0).all():
+        return Skip("var + epsilon is not positive")
+    return BatchNorm(scale / np.sqrt(spread), mean, shift)
+
+
+# --- norms over some axes -------------------------------------------------------------------------
+
+
+def rms_norm_pattern(x: Any) -> Any:
+    """Return the pattern of x / sqrt(mean(x * x) + epsilon), which binds `axes` and `epsilon`."""
+    shifted = op.Add(op.ReduceMean(op.Pow(x, 2.0) | op.Mul(x, x), var.axes), const(name="epsilon"))
+    root = op.Sqrt(shifted)
+    inverse = op.Reciprocal(root) | op.Div(1.0, root) | op.Pow(shifted, -0.5)
+    return op.Div(x, root) | op.Mul(x, inverse)
+
+
+def layer_norm_pattern() -> Any:
+    """Return the pattern of the same of x - mean(x), which binds `x` and `axes_of_mean` too."""
+    return rms_norm_pattern(op.Sub(var.x, op.ReduceMean(var.x, var.axes_of_mean)))
+
+
+def norm_epsilon(epsilon: Value | None) -> float | Skip:
+    """Return the number that a norm adds before it takes the root."""
+    array = None if epsilon is None else epsilon.const
+    if array is None or array.size != 1 or not 0 < array.item() < np.inf:
+        return Skip("epsilon is not one positive number")
+    return float(array.item())
+
+
+@dataclass(frozen=True)
+class NormOverLastDims:
+    """What a norm over the last dims of a tensor is made of."""
+
+    sizes: tuple[int, ...]
+    dtype: int
+    epsilon: float
+
+    @property
+    def axis(self) -> int:
+        """The first of the dims, counted from the end."""
+        return -len(self.sizes)
+
+    def ones(self, graph: Graph) -> Value:
+        """Return the scale of a norm that is not scaled."""
+        return graph.constant(np.ones(self.sizes, DataType(self.dtype).numpy), "scale")
+
+
+def norm_over_last_dims(
+    node: Node, x: Value, axes: Value | None, epsilon: Value | None
+) -> NormOverLastDims | Skip:
+    """Return what is known of a norm, or why it is none over the last dims.
+
+    Args:
+        node: where it ends.
+        x: what is normalised.
+        axes: what it is over.
+        epsilon: what it adds before it takes the root.
+    """
+    if axes is None or axes.const is None:
+        return Skip("the axes are not constant")
+    if x.rank is None or x.shape is None or x.rank != node.output.rank:
+        return Skip("the rank of x is not known, or grows")
+    over = non_negative_axes(axes.const.ravel(), x.rank)
+    if not over or sorted(over) != list(range(x.rank - len(over), x.rank)):
+        return Skip("it is not over the last dims")
+    added = norm_epsilon(epsilon)
+    if isinstance(added, Skip):
+        return added
+    if x.dtype is None or not DataType(x.dtype).is_float:
+        return Skip("x is no float")
+    sizes = tuple(size for size in x.shape[-len(over) :] if isinstance(size, int))
+    if len(sizes) < len(over):
+        return Skip("the size of what is normalised is not known")
+    return NormOverLastDims(sizes, x.dtype, added)
+
+
+# --- activations ----------------------------------------------------------------------------------
+
+
+def swish_pattern(x: Any) -> Any:
+    """Return the pattern of x * Sigmoid(alpha * x), which binds `alpha`: None where it is 1."""
+    return op.Mul(x, op.Sigmoid(op.Mul(x, const(name="alpha")))) | op.Mul(x, op.Sigmoid(x))
+
+
+def swish_factor(node: Node, x: Value, alpha: Value | None) -> float | Skip:
+    """Return the factor of x in the sigmoid of a swish that ends at a node."""
+    if x.rank is None or x.rank != node.output.rank:
+        return Skip("a constant may give x more dims")
+    if alpha is None:
+        return 1.0
+    if alpha.const is None or alpha.const.size != 1:
+        return Skip("alpha is not one number")
+    return float(alpha.const.item())
