@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tiered.graph.save import Storage
     from tiered.pipeline.result import OptimizeResult
     from tiered.registry import PassInfo
+    from tiered.verify.instrument import How
 
 
 def run_optimize(
@@ -202,10 +203,9 @@ def _optimize(
     from tiered.pipeline import edited, parse_pipeline, pipeline_for
     from tiered.pipeline.edits import USER
     from tiered.pipeline.optimize import optimize_model
-    from tiered.verify.instrument import how_of
 
     # A wrong name is told before a large model is read.
-    how = how_of(options.verify)
+    how = _how(options.verify)
     storage_of(options)
     shapes = parse_shapes(options.input_shape)
     passes = None if options.passes is None else parse_pipeline(options.passes)
@@ -230,6 +230,15 @@ def _optimize(
         verify=how,
         inputs=options.inputs,
     )
+
+
+def _how(given: str | None) -> How:
+    """Return the way to verify; what only it needs is not loaded without it."""
+    if given is None:
+        return "off"
+    from tiered.verify.instrument import how_of
+
+    return how_of(given)
 
 
 class _Narrator:

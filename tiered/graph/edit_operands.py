@@ -14,7 +14,7 @@ from tiered.graph.journal import Edit
 from tiered.graph.names import check_free
 from tiered.graph.node import domain_of
 from tiered.graph.partial import reconsider_elements_of
-from tiered.graph.schema import Schema, encode_attribute, schema_of
+from tiered.graph.schema import Schema, attributes_of, encode_attribute, schema_of
 from tiered.graph.value import NOT_INFERRED, Value
 
 if TYPE_CHECKING:
@@ -204,9 +204,9 @@ def _check_signature(node: Node, schema: Schema) -> None:
     if outputs > schema.max_output:
         raise ModelError(f"node {node.label!r} cannot be {name}: it has {outputs} outputs")
     for attribute in node.attribute_protos():
-        if attribute not in schema.attributes:
+        if attribute not in attributes_of(schema):
             raise ModelError(f"node {node.label!r} cannot be {name}: it has {attribute!r}")
-    for attribute, declared in schema.attributes.items():
+    for attribute, declared in attributes_of(schema).items():
         if declared.required and not node.has_attr(attribute):
             raise ModelError(f"node {node.label!r} cannot be {name}: it has no {attribute!r}")
 

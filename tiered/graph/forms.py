@@ -16,7 +16,14 @@ import onnx
 from tiered.errors import ModelError
 from tiered.graph.form import Change, Form, NoEquivalentForm, detached, says_the_same
 from tiered.graph.form_table import CHANGES, READ_ANEW
-from tiered.graph.schema import Schema, decode_attribute, default_of, input_names, schema_of
+from tiered.graph.schema import (
+    Schema,
+    attributes_of,
+    decode_attribute,
+    default_of,
+    input_names,
+    schema_of,
+)
 from tiered.graph.types import TensorType
 from tiered.graph.value import Value
 
@@ -187,10 +194,10 @@ def _type_text(dtype: int) -> str:
 def _check_attributes(form: Form, schema: Schema, newest: Schema) -> None:
     written = form.attributes
     for name, value in list(written.items()):
-        if name in schema.attributes and _is_default(value, default_of(schema, name)):
+        if name in attributes_of(schema) and _is_default(value, default_of(schema, name)):
             # What is not written has its default, in fewer bytes.
             del written[name]
-        elif name not in schema.attributes:
+        elif name not in attributes_of(schema):
             if not _is_default(value, default_of(newest, name)):
                 raise form.declines(f"has no attribute {name!r}")
             del written[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -34,9 +35,15 @@ def schema_of(op_type: str, domain: str, version: int = NEWEST) -> Schema | None
 
 
 @lru_cache(maxsize=8192)
+def attributes_of(schema: Schema) -> Mapping[str, Any]:
+    """Return what the schema says of each attribute; onnx makes the whole of it at each look."""
+    return schema.attributes
+
+
+@lru_cache(maxsize=8192)
 def default_of(schema: Schema, name: str) -> Any:
     """Return the default that the schema gives an attribute, None if it has none."""
-    attribute = schema.attributes.get(name)
+    attribute = attributes_of(schema).get(name)
     if attribute is None or attribute.default_value.type == onnx.AttributeProto.UNDEFINED:
         return None
     return decode_attribute(attribute.default_value)
@@ -119,9 +126,8 @@ def encode_attribute(name: str, value: Any, schema: Schema | None) -> onnx.Attri
     if isinstance(value, onnx.AttributeProto):
         return value
     kind = None
-    if schema is not None and name in schema.attributes:
-        declared: Any = schema.attributes[name].type
-        kind = onnx.AttributeProto.AttributeType.Value(declared.name)
+    if schema is not None and name in attributes_of(schema):
+        kind = onnx.AttributeProto.AttributeType.Value(attributes_of(schema)[name].type.name)
     if isinstance(value, Tensor):
         value = value.proto if value.is_sparse else value.embedded("")
     if isinstance(value, AttributeReference):

@@ -22,7 +22,7 @@ import onnx.checker
 import onnx.shape_inference
 
 from tiered.errors import UsageError
-from tiered.graph.schema import schema_of
+from tiered.graph.schema import attributes_of, schema_of
 from tiered.graph.types import DataType, ValueType, read_type, tensor_type, write_type
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _as_standard(op_type: str, node: Node) -> ValueType | None:
     proto.CopyFrom(node.proto)
     proto.op_type, proto.domain = op_type, ""
     del proto.attribute[:]
-    proto.attribute.extend(one for one in node.proto.attribute if one.name in schema.attributes)
+    proto.attribute.extend(one for one in node.proto.attribute if one.name in attributes_of(schema))
     types = {value.name: write_type(value.type) for value in reads}
     try:
         found = onnx.shape_inference.infer_node_outputs(schema, proto, types)

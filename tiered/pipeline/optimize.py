@@ -21,13 +21,13 @@ from tiered.pipeline.base import Pipeline
 from tiered.pipeline.edits import edited, pipeline_for
 from tiered.pipeline.sequential import Sequential
 from tiered.pipeline.text import parse_pipeline
-from tiered.verify.samples import Source
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
     from tiered.edits import PipelineEdit
     from tiered.pipeline.result import OptimizeResult
     from tiered.verify.instrument import How, Verify
+    from tiered.verify.samples import Source
 
 Path = str | os.PathLike[str]
 

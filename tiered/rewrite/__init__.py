@@ -9,7 +9,7 @@ from tiered.rewrite.driver import Rule, apply_rule
 from tiered.rewrite.language import Operator, chain, const, op, opt, rest, var
 from tiered.rewrite.matcher import Match, compile_pattern, find_matches, match_node
 from tiered.rewrite.parallel import combine_branches, only_reader, parallel_branches
-from tiered.rewrite.pattern import COMMUTATIVE, Pattern, PatternError, variables
+from tiered.rewrite.pattern import COMMUTATIVE, Pattern, PatternError
 from tiered.rewrite.scaling import Scale, push_scale_back, push_scale_on, scaling_of, write_rescaled
 from tiered.rewrite.skip import Skip
 
@@ -74,7 +74,6 @@ __all__ = [
     "swish_factor",
     "swish_pattern",
     "var",
-    "variables",
     "write_rescaled",
 ]
 

@@ -16,7 +16,6 @@ from tiered.rewrite.pattern import (
     PatternError,
     Together,
     Var,
-    variables,
 )
 from tiered.rewrite.steps import Linker, Step
 
@@ -43,7 +42,7 @@ class Program:
         self.pattern = pattern
         self.roots: list[int] = []
         self.outputs = tuple(root.output for root in whole if isinstance(root, Op))
-        self._all_names = tuple({**dict.fromkeys(names), **variables(pattern)})
+        self._all_names = tuple({**dict.fromkeys(names), **pattern.bound})
         self._linker = Linker()
         self.layout = self._linker.layout
         first = whole[0]

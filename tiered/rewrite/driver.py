@@ -14,7 +14,7 @@ from tiered.graph.forms import NoEquivalentForm
 from tiered.graph.journal import Edit, Entry, Stamp, dirty_nodes
 from tiered.rewrite.compiler import Program
 from tiered.rewrite.matcher import Match, compile_pattern, match_node
-from tiered.rewrite.pattern import Chain, Pattern, PatternError, Together, depth, variables
+from tiered.rewrite.pattern import Chain, Pattern, PatternError, Together, depth
 from tiered.rewrite.skip import Skip
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Rule:
     @cached_property
     def bound(self) -> frozenset[str]:
         """Return the names that the function may ask for."""
-        return frozenset(variables(self.pattern)) | {"node"}
+        return frozenset(self.pattern.bound) | {"node"}
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:

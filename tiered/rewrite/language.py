@@ -13,11 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import onnx
 from onnx import defs
 
 from tiered.errors import did_you_mean
-from tiered.graph.schema import Schema, input_names, schema_of
+from tiered.graph.schema import Schema, attributes_of, input_names, schema_of
 from tiered.rewrite.pattern import (
     Alternatives,
     Anything,
@@ -29,7 +28,6 @@ from tiered.rewrite.pattern import (
     PatternError,
     Rest,
     Var,
-    variables,
 )
 
 
@@ -168,48 +166,56 @@ def check_op(pattern: Op) -> Op:
     Raises:
         PatternError: it does not.
     """
-    what = str(Operator(pattern.key))
     for operand in pattern.operands[:-1]:
         if isinstance(operand, Rest):
-            raise PatternError(f"{what}: {operand} may only be the last operand")
-    variables(pattern)
+            raise PatternError(f"{Operator(pattern.key)}: {operand} may only be the last operand")
+    _ = pattern.bound  # raises where one name stands for two kinds of things
     schema = schema_of(pattern.op_type, pattern.domain)
     if schema is None:
         return pattern
-    _check_operands(what, pattern, schema)
+    _check_operands(pattern, schema)
     for name, value in pattern.attributes:
-        if name not in schema.attributes:
-            known = ", ".join(sorted(schema.attributes)) or "none"
-            close = did_you_mean(name, schema.attributes)
-            raise PatternError(f"{what} has no attribute {name!r}; it has {known}{close}")
-        _check_attribute(what, name, value, schema)
+        if name not in attributes_of(schema):
+            known = ", ".join(sorted(attributes_of(schema))) or "none"
+            close = did_you_mean(name, attributes_of(schema))
+            raise PatternError(
+                f"{Operator(pattern.key)} has no attribute {name!r}; it has {known}{close}"
+            )
+        _check_attribute(pattern, name, value, schema)
     if pattern.output >= schema.max_output:
-        raise PatternError(f"{what} has {schema.max_output} outputs, so no output {pattern.output}")
+        raise PatternError(
+            f"{Operator(pattern.key)} has {schema.max_output} outputs, "
+            f"so no output {pattern.output}"
+        )
     return pattern
 
 
-def _check_operands(what: str, pattern: Op, schema: Schema) -> None:
+def _check_operands(pattern: Op, schema: Schema) -> None:
     operands = pattern.operands
     is_open = bool(operands) and isinstance(operands[-1], Anything | Rest)
     if len(operands) > schema.max_input or (len(operands) < schema.min_input and not is_open):
         names = ", ".join(input_names(schema))
-        raise PatternError(f"{what} takes {names}; the pattern gives {len(operands)} operands")
+        raise PatternError(
+            f"{Operator(pattern.key)} takes {names}; the pattern gives {len(operands)} operands"
+        )
 
 
-_TYPES: dict[int, tuple[type, ...]] = {
-    onnx.AttributeProto.INT: (int,),
-    onnx.AttributeProto.FLOAT: (int, float),
-    onnx.AttributeProto.STRING: (str, bytes),
-    onnx.AttributeProto.INTS: (tuple,),
-    onnx.AttributeProto.FLOATS: (tuple,),
-    onnx.AttributeProto.STRINGS: (tuple,),
+_TYPES: dict[str, tuple[type, ...]] = {
+    "INT": (int,),
+    "FLOAT": (int, float),
+    "STRING": (str, bytes),
+    "INTS": (tuple,),
+    "FLOATS": (tuple,),
+    "STRINGS": (tuple,),
 }
 
 
-def _check_attribute(what: str, name: str, value: Any, schema: Schema) -> None:
+def _check_attribute(pattern: Op, name: str, value: Any, schema: Schema) -> None:
     if value is ... or value is None or isinstance(value, Var) or callable(value):
         return
-    declared: Any = schema.attributes[name].type
-    kind = onnx.AttributeProto.AttributeType.Value(declared.name)
-    if kind in _TYPES and not isinstance(value, _TYPES[kind]):
-        raise PatternError(f"{what}: attribute {name!r} is {declared.name}, so never {value!r}")
+    declared: str = attributes_of(schema)[name].type.name
+    types = _TYPES.get(declared)
+    if types is not None and not isinstance(value, types):
+        raise PatternError(
+            f"{Operator(pattern.key)}: attribute {name!r} is {declared}, so never {value!r}"
+        )

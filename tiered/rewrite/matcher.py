@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tiered.graph.value import Value
 from tiered.rewrite.compiler import Program
 from tiered.rewrite.layout import UNBOUND, Registers
-from tiered.rewrite.pattern import Chain, Op, Pattern, roots, variables
+from tiered.rewrite.pattern import Chain, Op, Pattern, roots
 from tiered.rewrite.skip import Skip
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def compile_pattern(pattern: Pattern) -> tuple[Program, ...]:
     Raises:
         PatternError: it cannot be searched for.
     """
-    names = variables(pattern)
+    names = pattern.bound
     return tuple(Program(anchor, names) for anchor in roots(pattern))
 
 

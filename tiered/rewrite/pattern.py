@@ -85,6 +85,20 @@ class Pattern:
         for child in self.children():
             yield from child.walk()
 
+    @cached_property
+    def bound(self) -> Mapping[str, str]:
+        """What a match binds: name to kind ("value", "values", "attribute", "node", "nodes").
+
+        Raises:
+            PatternError: one name stands for two kinds of things.
+        """
+        found: dict[str, str] = {}
+        below = (item for child in self.children() for item in child.bound.items())
+        for name, kind in (*_bound_by(self), *below):
+            if found.setdefault(name, kind) != kind:
+                raise PatternError(f"{name!r} cannot be both {found[name]} and {kind} in {self}")
+        return found
+
     def __str__(self) -> str:
         from tiered.rewrite.printer import show
 
@@ -289,20 +303,6 @@ def _op_of(pattern: Pattern) -> Any:
 
 
 # --- what is known of a whole pattern -------------------------------------------------------------
-
-
-def variables(pattern: Pattern) -> Mapping[str, str]:
-    """Return what a pattern binds: name to kind ("value", "values", "attribute", "node", "nodes").
-
-    Raises:
-        PatternError: one name stands for two kinds of things.
-    """
-    found: dict[str, str] = {}
-    for part in pattern.walk():
-        for name, kind in _bound_by(part):
-            if found.setdefault(name, kind) != kind:
-                raise PatternError(f"{name!r} cannot be both {found[name]} and {kind} in {pattern}")
-    return found
 
 
 def _bound_by(part: Pattern) -> Iterator[tuple[str, str]]:

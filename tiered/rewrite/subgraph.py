@@ -24,7 +24,6 @@ from tiered.rewrite.pattern import (
     Pattern,
     Together,
     Var,
-    variables,
 )
 from tiered.rewrite.skip import Skip
 from tiered.rewrite.text import PatternLike, Template, check_agreement, template_of
@@ -128,7 +127,7 @@ def _rule(name: str, before: Template, after: Template) -> Rule:
 
 def _attributes(pattern: Pattern) -> tuple[str, ...]:
     """Return the names of the attributes that a pattern binds."""
-    return tuple(name for name, kind in variables(pattern).items() if kind == "attribute")
+    return tuple(name for name, kind in pattern.bound.items() if kind == "attribute")
 
 
 def nodes_map(match: Match) -> dict[Pattern, Node | Value]:
