@@ -14,7 +14,7 @@ from tiered.graph.forms import NoEquivalentForm
 from tiered.graph.journal import Edit, Entry, Stamp, dirty_nodes
 from tiered.rewrite.compiler import Program
 from tiered.rewrite.matcher import Match, compile_pattern, match_node
-from tiered.rewrite.pattern import Chain, Pattern, PatternError, Together, depth
+from tiered.rewrite.pattern import Chain, Op, Pattern, PatternError, Together, depth, roots
 from tiered.rewrite.skip import Skip
 
 if TYPE_CHECKING:
@@ -70,6 +70,13 @@ class Rule:
         return tuple(names[1:])
 
     @cached_property
+    def keys(self) -> frozenset[tuple[str, str]]:
+        """Return (domain, op type) of the nodes that a match may be anchored at."""
+        choices = roots(self.pattern)
+        anchors = (one.roots[0] if isinstance(one, Together) else one for one in choices)
+        return frozenset(anchor.key for anchor in anchors if isinstance(anchor, Op))
+
+    @cached_property
     def programs(self) -> tuple[Program, ...]:
         """Return the compiled pattern."""
         return compile_pattern(self.pattern)
@@ -121,7 +128,7 @@ def apply_rule(
     Raises:
         PassError: the rule does not come to an end.
     """
-    if model.gate.is_shut():
+    if model.gate.is_shut() or not any(_has_any(graph, rule.keys) for graph in model.graphs()):
         return
     run = _Run(rule, model, options, on_skip, accept, approve, on_rewrite, graphs)
     if once:
@@ -154,6 +161,11 @@ def apply_rule(
                 queue.append(touched)
 
 
+def _has_any(graph: Graph, keys: Iterable[tuple[str, str]]) -> bool:
+    """Tell whether a graph has a node of one of these operators."""
+    return any(graph._by_op.get(key) for key in keys)
+
+
 class _Run:
     def __init__(
         self,
@@ -174,7 +186,7 @@ class _Run:
         self.approve = approve
         self.on_rewrite = on_rewrite
         self.graphs = None if graphs is None else set(graphs)
-        self.keys = {program.key for program in rule.programs}
+        self.keys = rule.keys
 
     # --- where to look ----------------------------------------------------------------------------
 
