@@ -11,7 +11,8 @@ from tiered.layout.permutation import Permutation
 from tiered.layout.placement import Known, place
 from tiered.layout.region import Region, regions
 from tiered.layout.strand import Sizes
-from tiered.layout.wires import Wire, Wiring, open_graphs, transposes
+from tiered.layout.wires import Wire
+from tiered.layout.wiring import Wiring, open_graphs, transposes
 from tiered.layout.writing import Writer, positions
 from tiered.rewrite import Skip
 
@@ -39,9 +40,7 @@ def wiring_of(model: Model, wanted: Wanted | None = None) -> Wiring:
     return wiring
 
 
-def place_transposes(
-    model: Model, sizes: Sizes, say: Say, wanted: Wanted | None = None
-) -> None:
+def place_transposes(model: Model, sizes: Sizes, say: Say, wanted: Wanted | None = None) -> None:
     """Write each region of a model in the orders in which the fewest bytes are moved.
 
     Args:
@@ -65,13 +64,13 @@ def _merge_views(wire: Wire) -> None:
     first: dict[Permutation, Value] = {}
     for view, order in list(wire.views.items()):
         kept = first.setdefault(order, view)
-        if kept is view or view.producer is None or not view.owner.sees(kept):
+        node = view.producer
+        if kept is view or node is None or not view.owner.sees(kept):
             continue
-        graph, node = view.owner, view.producer
+        graph = view.owner
         with graph.rewrite(ONE_VIEW, node):
             graph.replace(node, [kept])
-        if node.graph is None:
-            del wire.views[view]
+        wire.trace()
 
 
 def _write(region: Region, places: dict[Node, int], known: Known, say: Say) -> None:

@@ -10,9 +10,9 @@ from tiered.graph import Model, Node
 from tiered.layout.conversion import place_transposes, wiring_of
 from tiered.layout.permutation import Permutation, is_identity, permutation_of
 from tiered.layout.region import Region, regions
-from tiered.layout.rules import FIXED
 from tiered.layout.strand import Cost, Sizes, total
-from tiered.layout.wires import Operator, Wire, Wiring, open_graphs, transposes
+from tiered.layout.wires import Operator, Wire
+from tiered.layout.wiring import Wiring, open_graphs, transposes
 from tiered.rewrite import Skip
 
 
@@ -107,11 +107,9 @@ def greedy(region: Region) -> dict[Operator, int]:
     for operator in region.operators:
         wires = [port.wire for port in operator.ports]
         best = region.cost(state, wires)
-        for candidate in range(1, len(region.candidates) + 1):
-            kept, target = state[operator], region.target(operator, candidate)
-            if target is None or target == kept:
-                continue
-            state[operator] = target
+        for number in operator.open[1:]:
+            kept = state[operator]
+            state[operator] = number
             cost = region.cost(state, wires)
             if cost < best:
                 best = cost
@@ -130,7 +128,7 @@ def _left(wiring: Wiring, sizes: Sizes) -> Iterator[LeftTranspose]:
     for node, wire in _transposes(wiring):
         perm = permutation_of(node)
         assert perm is not None
-        identity, order = tuple(range(wire.rank)), wire.views[node.output]
+        identity, order = wire.identity, wire.views[node.output]
         producer = wire.root.producer
         above = _interface(wire) if producer is None else _stops(wiring, wire, producer, order)
         reasons = [_stops(wiring, wire, user, identity) for user, _ in node.output.users]
@@ -167,19 +165,18 @@ def _stops(wiring: Wiring, wire: Wire, node: Node, order: Permutation) -> str:
         wire, asked, order = pending.popleft()
         name = f"{asked.op_type} '{asked.label}'"
         via = "" if asked is node else f", which {node.op_type} '{node.label}' leads to"
-        operator = wiring.operators.get(asked)
+        operator = wiring.operator(asked)
         if operator is None:
-            return f"{name}: {wiring.refusals.get(asked, FIXED)}{via}"
-        labels = operator.labels(wire, order)
-        if labels is None:
+            return f"{name}: {wiring.refusals[asked]}{via}"
+        number = operator.find(wire, order)
+        if number is None:
             return f"{name}: it has no such order of its axes{via}"
-        for port in operator.ports:
-            wanted = port.order(labels)
+        for port, wanted in zip(operator.ports, operator.choices[number].orders, strict=True):
             if port.wire is wire or wanted == port.view:
                 continue
             if _interface(port.wire):
                 return f"{_interface(port.wire)}, which {node.op_type} '{node.label}' leads to"
-            around = dict.fromkeys(wiring.users(port.wire))
+            around = dict.fromkeys(port.wire.users)
             pending.extend((port.wire, other, wanted) for other in around if other not in seen)
             seen.update(around)
     return f"{node.op_type} '{node.label}': in that order, more bytes would be moved"

@@ -6,9 +6,10 @@ It is the bytes of the wire for each such order, paid once however many read it 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import cache
+from typing import Final, NamedTuple
 
 from tiered.graph import DataType
 from tiered.graph.symbols import Poly
@@ -24,6 +25,9 @@ class Cost(NamedTuple):
 
     nbytes: int
     transposes: int
+
+
+FREE: Final = Cost(0, 0)
 
 
 def total(costs: Iterable[Cost]) -> Cost:
@@ -45,10 +49,9 @@ class Sizes:
     def nbytes(self, wire: Wire) -> int:
         """Return the bytes of a wire."""
         value = wire.root
-        assert value.shape is not None
         dims = value.owner.model.dims
         width = 4.0 if value.dtype is None else _width(value.dtype)
-        return math.ceil(width * math.prod(self._size(dims.size(dim)) for dim in value.shape))
+        return math.ceil(width * math.prod(self._size(dims.size(dim)) for dim in wire.shape))
 
     def _size(self, size: int | Poly | None) -> int:
         if size is None:
@@ -61,6 +64,7 @@ class Sizes:
         ))  # fmt: skip
 
 
+@cache
 def _width(dtype: int) -> float:
     name = DataType(dtype).name
     if name.endswith("INT4") or name.startswith("FLOAT4"):
@@ -68,14 +72,14 @@ def _width(dtype: int) -> float:
     return 0.25 if name.endswith("INT2") else float(DataType(dtype).numpy.itemsize)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Strand:
-    """One wire of a region: who makes it and reads it there, and which orders others want.
+    """One wire: which free operators make it and read it, and which orders all others want.
 
     Attributes:
         wire: the wire.
         nbytes: what a Transpose of it moves.
-        producer: where it is made; None where its order is not the region's to say.
+        producer: where it is made; None where its order is nobody's to choose.
         readers: where it is read.
         pinned: the orders in which others read it.
     """
@@ -85,17 +89,69 @@ class Strand:
     producer: Place | None = None
     readers: list[Place] = field(default_factory=list)
     pinned: set[Permutation] = field(default_factory=set)
+    _has_ones: bool = False
+
+    def __post_init__(self) -> None:
+        self._has_ones = 1 in self.wire.shape
+
+    @property
+    def places(self) -> Iterator[Place]:
+        """Yield where free operators have it."""
+        if self.producer is not None:
+            yield self.producer
+        yield from self.readers
 
     def moving(self, order: Permutation) -> Permutation:
         """Return what of an order matters to the data: the axes that are not of size 1."""
-        shape = self.wire.root.shape
-        assert shape is not None
-        return tuple(axis for axis in order if shape[axis] != 1)
+        if not self._has_ones:
+            return order
+        shape = self.wire.shape
+        return tuple([axis for axis in order if shape[axis] != 1])
 
     def cost(self, made: Permutation, wanted: Iterable[Permutation]) -> Cost:
         """Return what it costs that orders are wanted where one is made."""
         others = {order for order in wanted if order != made}
         if not others:
-            return Cost(0, 0)
+            return FREE
+        if not self._has_ones:
+            return Cost(self.nbytes * len(others), len(others))
         moves = {self.moving(order) for order in others} - {self.moving(made)}
         return Cost(self.nbytes * len(moves), len(others))
+
+    def fix(self, operator: Operator) -> None:
+        """Take an operator for one of the others: it stays as it is."""
+        if self.producer is not None and self.producer[0] is operator:
+            self.producer = None
+        self.pinned.update(each.ports[at].view for each, at in self.readers if each is operator)
+        self.readers = [place for place in self.readers if place[0] is not operator]
+
+
+def strands_of(operators: Iterable[Operator], sizes: Sizes) -> dict[Wire, Strand]:
+    """Return the strands of all wires that free operators may have in several orders."""
+    strands: dict[Wire, Strand] = {}
+    for operator in operators:
+        for at, port in enumerate(operator.ports):
+            choices = operator.choices
+            if all(choices[number].orders[at] == port.view for number in operator.open):
+                continue
+            strand = strands.get(port.wire)
+            if strand is None:
+                strand = strands[port.wire] = Strand(port.wire, sizes.nbytes(port.wire))
+            if port.is_output:
+                strand.producer = operator, at
+            else:
+                strand.readers.append((operator, at))
+    for strand in strands.values():
+        strand.pinned = _pinned(strand)
+    return strands
+
+
+def _pinned(strand: Strand) -> set[Permutation]:
+    """Return the orders in which a wire is read by others than free operators."""
+    wire = strand.wire
+    free = {(operator.node, operator.ports[at].slot) for operator, at in strand.readers}
+    return {
+        view
+        for value, view in wire.views.items()
+        if value.output_of or value.pins or any(use not in free for use in wire.uses[value])
+    }

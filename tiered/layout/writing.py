@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -61,41 +61,38 @@ class Writer:
         for node in (*nodes, *filter(None, views)):
             if node.graph is not None:
                 node.graph.prune([node])
-        self._note_roots()
+        self._note_views()
         for old, new in named:
             if old.graph is None and names[old] and new is not None and new.op_type == old.op_type:
                 new.owner.rename_node(new, names[old])
 
-    def _note_roots(self) -> None:
-        """Tell the wiring what other regions read now of the wires that were written anew."""
+    def _note_views(self) -> None:
+        """Tell other regions what there is now of the wires that were written anew."""
         for wire in self._rebuilt:
-            identity = tuple(range(wire.rank))
-            value = self._made[wire].get(identity)
-            if value is not None:
-                wire.root, wire.views = value, {value: identity}
-                self.region.wiring.wires[value] = wire
+            wire.views = {value: order for order, value in self._made[wire].items()}
+            wire.root = next(iter(wire.views))
 
     def _wires(self) -> list[Wire]:
         return list(dict.fromkeys(port.wire for each in self.changing for port in each.ports))
 
     def _write(self, operator: Operator) -> Node | None:
-        order = self.region.labels(operator, self.state[operator])
-        inputs = {port.slot: port for port in operator.ports if not port.is_output}
+        labels, orders = operator.choices[self.state[operator]]
+        ported = list(zip(operator.ports, orders, strict=True))
+        inputs = {port.slot: (port.wire, order) for port, order in ported if not port.is_output}
 
         def fetch(slot: int) -> Value:
-            port = inputs.get(slot)
-            if port is not None:
-                return self.fetch(port.wire, port.order(order))
+            if slot in inputs:
+                return self.fetch(*inputs[slot])
             value = operator.node.inputs[slot]
             assert value is not None
             return self._moved(operator.node.owner, value, op.perm(operator.passage.own(slot)))
 
-        op = Permuted(operator.node, operator.passage, order, fetch)
+        op = Permuted(operator.node, operator.passage, labels, fetch)
         made = operator.passage.write(op)
-        for port in operator.ports:
+        for port, order in ported:
             if port.is_output:
-                self._made[port.wire] = {port.order(order): made[port.slot]}
-                self._state_type(port, made[port.slot], order)
+                self._made[port.wire] = {order: made[port.slot]}
+                _state_type(port, made[port.slot], order)
         return made[0].producer
 
     def _moved(self, graph: Graph, value: Value, perm: Permutation) -> Value:
@@ -112,14 +109,6 @@ class Writer:
             known = self._constants[key] = graph.constant(moved, value.name)
         return known
 
-    def _state_type(self, port: Port, value: Value, order: Sequence[int]) -> None:
-        """State a type that no inference would find."""
-        old = port.wire.root
-        node = value.producer
-        if node is not None and node.domain and old.shape is not None and old.dtype is not None:
-            shape = permuted(old.shape, port.order(order))
-            node.owner.set_type(value, TensorType(old.dtype, shape))
-
     # --- orders of wires --------------------------------------------------------------------------
 
     def fetch(self, wire: Wire, order: Permutation) -> Value:
@@ -128,7 +117,9 @@ class Writer:
         if made is None:
             made = self._made[wire] = {}
             for view, perm in wire.views.items():
-                made.setdefault(perm, view)
+                # A view of a body is not for everybody.
+                if view.graph is wire.root.graph:
+                    made.setdefault(perm, view)
         if order not in made:
             have, source = next(iter(made.items()))
             made[order] = self._transposed(source, between(have, order))
@@ -156,3 +147,11 @@ class Writer:
                 value = self.fetch(wire, perm)
                 if value is not view:
                     view.owner.replace_uses(view, value)
+
+
+def _state_type(port: Port, value: Value, order: Permutation) -> None:
+    """State a type that no inference would find."""
+    old = port.wire.root
+    node = value.producer
+    if node is not None and node.domain and old.shape is not None and old.dtype is not None:
+        node.owner.set_type(value, TensorType(old.dtype, permuted(old.shape, order)))

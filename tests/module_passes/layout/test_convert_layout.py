@@ -69,6 +69,33 @@ def test_a_captured_value_is_permuted_for_the_body_too() -> None:
         assert np.array_equal(before, after)
 
 
+def test_what_reads_a_tensor_that_others_make_in_another_order_reads_it_as_before() -> None:
+    assert_rewrites(
+        "convert_layout",
+        """(int64[1,2,2,3] x, float[4,9] data) => (float[4,1,2,2,3] y) {
+            a = Transpose<perm=[0,3,1,2]>(x)  b = Abs(a)  c = Transpose<perm=[0,2,3,1]>(b)
+            d = Transpose(data)  e = Gather(d, c)  y = Transpose<perm=[4,0,1,2,3]>(e)
+        }""",
+        "(int64[1,2,2,3] x, float[4,9] data) => (float[4,1,2,2,3] y) { c = Abs(x)  y = Gather<axis=1>(data, c) }",
+    )
+
+
+def test_a_view_of_a_body_serves_the_body_alone() -> None:
+    proto = parse(
+        "(float[2,3] x, bool c) => (float[3,2] y, float[3,2] z) { r = Relu(x)  s = Neg(r)  "
+        "z = Transpose(s)  y = If(c) <then_branch = g () => (float[3,2] a) { a = Transpose(r) }, "
+        "else_branch = h () => (float[3,2] b) { t = Transpose(r)  b = Neg(t) }> }"
+    )
+    result = get_pass("convert_layout").apply(proto)
+    Model.from_proto(result).check_view()
+    onnx.checker.check_model(result, full_check=True)
+    feeds = make_inputs(proto, seed=3).feeds
+    for taken in (True, False):
+        feeds = {**feeds, "c": np.array(taken)}
+        before, after = (Session(each).run(feeds) for each in (proto, result))
+        assert all(np.array_equal(before[name], after[name]) for name in "yz")
+
+
 def test_it_stands_in_the_default_pipeline() -> None:
     assert "convert_layout" in str(default_pipeline())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from tiered.graph import Node, Value
@@ -35,9 +36,13 @@ def unary(node: Node) -> Passage | Skip:
     others = node.inputs[1:]
     if node.op_type != "CastLike" and any(value and value.rank != 0 for value in others):
         return Skip("an operand beside the first one is no scalar")
+    return _unary(rank, len(others), len(node.outputs))
+
+
+@lru_cache
+def _unary(rank: int, others: int, outputs: int) -> Passage:
     labels = whole(rank)
-    outputs = tuple(None if value is None else labels for value in node.outputs)
-    return Passage((labels, *(None for _ in others)), outputs, _write_unary)
+    return Passage((labels, *(None,) * others), (labels,) * outputs, _write_unary)
 
 
 def _write_unary(op: Permuted) -> Sequence[Value]:
@@ -51,16 +56,19 @@ def broadcasting(node: Node) -> Passage | Skip:
 
 def broadcasting_at(node: Node, slots: Sequence[int]) -> Passage | Skip:
     """Return the passage of an operator of which these operands broadcast, the others stay."""
-    ranks = {slot: rank_of(node, slot) for slot in slots}
-    known = [rank for rank in ranks.values() if rank is not None]
-    if len(known) < len(ranks):
-        return NO_RANK
-    most = max(known)
-    inputs = tuple(
-        whole(most)[most - (ranks[slot] or 0) :] if slot in ranks else None
-        for slot in range(len(node.inputs))
-    )
-    return Passage(inputs, (whole(most),), _write_broadcasting)
+    ranks: list[int | None] = [None] * len(node.inputs)
+    for slot in slots:
+        rank = ranks[slot] = rank_of(node, slot)
+        if rank is None:
+            return NO_RANK
+    return _broadcasting(tuple(ranks))
+
+
+@lru_cache
+def _broadcasting(ranks: tuple[int | None, ...]) -> Passage:
+    labels = whole(max(rank for rank in ranks if rank is not None))
+    inputs = tuple(None if rank is None else labels[len(labels) - rank :] for rank in ranks)
+    return Passage(inputs, (labels,), _write_broadcasting)
 
 
 def _write_broadcasting(op: Permuted) -> Sequence[Value]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -29,23 +29,36 @@ def matmul(node: Node) -> Passage | Skip:
         return NO_RANK
     if min(left, right) < 2:
         return Skip("an operand is a vector")
-    is_constant = [value is not None and value.tensor is not None for value in node.inputs[:2]]
-    most = max(left, right) - 2
-    row, column = (INNER if is_constant[0] else ROW), COLUMN
-    if is_constant[1] and not is_constant[0]:
+    constant = (_is_constant(node, 0), _is_constant(node, 1))
+    can_turn = node.op_type == "MatMul" and not node.domain
+    return _matmul((left, right), constant, len(node.inputs) - 2, can_turn, not _is_float(node))
+
+
+def _is_constant(node: Node, slot: int) -> bool:
+    value = node.inputs[slot]
+    return value is not None and value.tensor is not None
+
+
+@lru_cache
+def _matmul(
+    ranks: tuple[int, int], constant: tuple[bool, bool], others: int, can_turn: bool, is_exact: bool
+) -> Passage:
+    left, right = ranks
+    most = max(ranks) - 2
+    row, column = (INNER if constant[0] else ROW), COLUMN
+    if constant[1] and not constant[0]:
         column = INNER
     batch = whole(most)
     one = (*batch[most + 2 - left :], row, INNER)
     other = (*batch[most + 2 - right :], INNER, column)
     # The axes of a constant are nobody's: it is permuted as the product needs it.
     inputs = (None if row == INNER else one, None if column == INNER else other)
-    can_turn = node.op_type == "MatMul" and not node.domain
     return Passage(
-        (*inputs, *(None for _ in node.inputs[2:])),
+        (*inputs, *(None,) * others),
         ((*batch, row, column),),
         partial(_write_matmul, row, column),
         allows=partial(_allows, batch, row, column, can_turn),
-        is_exact=not _is_float(node),
+        is_exact=is_exact,
         reach=REACH,
     )
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 import numpy as np
 
 from tiered.graph import Node, Value
 from tiered.graph.symbols import Size, divide, multiply
-from tiered.graph.types import Shape
+from tiered.graph.types import Dim, Shape
 from tiered.layout.passage import (
     NO_RANK,
     Labels,
@@ -26,6 +26,9 @@ from tiered.rewrite import Skip
 
 Group = tuple[Labels, Labels]
 """Dims of the operand, and the dims of the result that hold the same elements in the same order."""
+
+SizedShape = tuple[tuple[Dim, Size | None], ...]
+"""Dims, and how many elements each is, with names where that is dynamic."""
 
 UNPROVEN: Final = Skip("which dims it splits and merges is not known")
 
@@ -79,20 +82,29 @@ def reshape(node: Node) -> Passage | Skip:
         return NO_RANK
     if 0 in value.shape or 0 in result.shape:
         return Skip("a dim is 0")
-    groups = _groups(node, value.shape, result.shape)
+    size = node.owner.model.dims.size
+    before, after = (
+        tuple(zip(shape, map(size, shape), strict=True)) for shape in (value.shape, result.shape)
+    )
+    return _reshape(before, after, len(node.inputs) - 1)
+
+
+@lru_cache
+def _reshape(before: SizedShape, after: SizedShape, others: int) -> Passage | Skip:
+    groups = _groups(before, after)
     if groups is None:
         return UNPROVEN
-    source, target = list(whole(len(value.shape))), list(whole(len(result.shape), 100))
-    for before, after in groups:
-        if len(before) == len(after) == 1:
-            target[after[0]] = source[before[0]]
+    source, target = list(whole(len(before))), list(whole(len(after), 100))
+    for one, other in groups:
+        if len(one) == len(other) == 1:
+            target[other[0]] = source[one[0]]
     named = tuple(
-        (tuple(source[at] for at in before), tuple(target[at] for at in after))
-        for before, after in groups
+        (tuple(source[at] for at in one), tuple(target[at] for at in other))
+        for one, other in groups
     )
     ties = tuple(group for group in named if len(group[0]) + len(group[1]) > 2)
-    regrouping = Regrouping(tuple(source), tuple(target), named, result.shape)
-    inputs = (tuple(source), *(None for _ in node.inputs[1:]))
+    regrouping = Regrouping(tuple(source), tuple(target), named, tuple(dim for dim, _ in after))
+    inputs = (tuple(source), *(None,) * others)
     write = partial(_write_reshape, regrouping)
     return Passage(inputs, (tuple(target),), write, allows=regrouping.allows, ties=ties)
 
@@ -104,11 +116,10 @@ def _write_reshape(regrouping: Regrouping, op: Permuted) -> Sequence[Value]:
     return (op.graph.op.Reshape(op.operand(0), target, name=op.node.name),)
 
 
-def _groups(node: Node, before: Shape, after: Shape) -> list[Group] | None:
+def _groups(before: SizedShape, after: SizedShape) -> list[Group] | None:
     """Return which dims become which, without those of size 1."""
-    dims = node.owner.model.dims
-    old = [(at, dims.size(dim)) for at, dim in enumerate(before) if dim != 1]
-    new = [(at, dims.size(dim)) for at, dim in enumerate(after) if dim != 1]
+    old = [(at, size) for at, (dim, size) in enumerate(before) if dim != 1]
+    new = [(at, size) for at, (dim, size) in enumerate(after) if dim != 1]
     groups: list[Group] = []
     while old and new:
         counts = _one_group([size for _, size in old], [size for _, size in new])

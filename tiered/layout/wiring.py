@@ -1,0 +1,170 @@
+"""The wiring of a model: the operators that a change of order would reach.
+
+From the Transposes on, a search follows the orders of their wires through all operators that a
+permutation passes. What has the order already, or cannot have it, ends the search; what it does not
+reach is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Final
+
+from tiered.graph import Function, Graph, Model, Node, Value
+from tiered.layout.channels import DOMAIN, Wanted, channels_last, layout_wanted, offered
+from tiered.layout.passage import Labels, Passage, rank_of
+from tiered.layout.permutation import Permutation, permutation_of
+from tiered.layout.rules import passage_of
+from tiered.layout.wires import Kind, Operator, Port, Wire
+from tiered.rewrite import Skip
+
+MOST_ORDERS: Final = 6
+"""Of one wire: what else an operator hands on is not followed."""
+
+FAR: Final = 1 << 30
+
+Start = tuple[Wire, Permutation]
+
+
+class Wiring:
+    """The wires of a model as far as they were asked for, and the operators found on the way."""
+
+    def __init__(self, model: Model, wanted: Wanted | None = None) -> None:
+        self.model = model
+        self.wanted = wanted or {}
+        self.wires: dict[Value, Wire] = {}
+        self.operators: dict[Node, Operator] = {}
+        self.refusals: dict[Node, Skip] = {}
+        # A kind keeps its passage alive, whose identity is the key.
+        self._kinds: dict[Hashable, Kind] = {}
+
+    # --- wires ------------------------------------------------------------------------------------
+
+    def wire_of(self, value: Value) -> Wire | None:
+        """Return the wire that a value is a view of; None for constants and unknown ranks."""
+        known = self.wires.get(value)
+        if known is not None:
+            return known
+        root = value
+        while True:
+            producer = root.producer
+            if producer is None or permutation_of(producer) is None:
+                break
+            source = producer.input(0)
+            if source is None:
+                break
+            root = source
+        if root.tensor is not None or root.shape is None:
+            return None
+        return self.wires.get(root) or self._new(Wire(root, root.shape))
+
+    def _new(self, wire: Wire) -> Wire:
+        wire.trace()
+        for value in wire.views:
+            self.wires[value] = wire
+        return wire
+
+    # --- operators --------------------------------------------------------------------------------
+
+    def operator(self, node: Node) -> Operator | None:
+        """Return how permutations pass a node; None, with a note of the reason, if none does."""
+        known = self.operators.get(node)
+        if known is not None or node in self.refusals:
+            return known
+        passage = offered(node, passage_of(node), self.wanted)
+        if isinstance(passage, Skip):
+            self.refusals[node] = passage
+            return None
+        ports = [*self._ports(node.inputs, passage.inputs, is_output=False)]
+        ports += self._ports(node.outputs, passage.outputs, is_output=True)
+        operator = self.operators[node] = Operator(node, self._kind(passage, ports), ports)
+        labels = self._wanted_labels(node)
+        if labels is not None and passage.allows(labels):
+            operator.want(labels)
+        return operator
+
+    def _ports(
+        self, values: Sequence[Value | None], labels: Sequence[Labels | None], *, is_output: bool
+    ) -> Iterator[Port]:
+        for slot, (value, own) in enumerate(zip(values, labels, strict=True)):
+            wire = None if value is None or own is None else self.wire_of(value)
+            if wire is not None and value is not None:
+                yield Port(wire, wire.views[value], slot, is_output)
+
+    def _kind(self, passage: Passage, ports: Sequence[Port]) -> Kind:
+        """Return what operators of a passage may choose; those with the same ports share it."""
+        key = (id(passage), *((port.view, port.slot, port.is_output) for port in ports))
+        kind = self._kinds.get(key)
+        if kind is None:
+            labels = (
+                (passage.outputs if port.is_output else passage.inputs)[port.slot] for port in ports
+            )
+            pairs = [(own or (), port.view) for own, port in zip(labels, ports, strict=True)]
+            kind = self._kinds[key] = Kind(passage, pairs)
+        return kind
+
+    def _wanted_labels(self, node: Node) -> Labels | None:
+        """Return the order that the user wants of a node's labels; None where it may choose."""
+        if layout_wanted(node, self.wanted) != "NHWC":
+            return None
+        rank = rank_of(node)
+        return None if rank is None else channels_last(rank)
+
+    # --- search -----------------------------------------------------------------------------------
+
+    def search(self, starts: Iterable[Start]) -> None:
+        """Follow orders of wires from where they begin through all operators that have them."""
+        pending = deque((wire, order, FAR) for wire, order in starts)
+        followed: dict[Start, int] = {}
+        while pending:
+            wire, order, reach = pending.popleft()
+            if followed.get((wire, order), 0) >= reach:
+                continue
+            if order not in wire.orders:
+                if len(wire.orders) == MOST_ORDERS:
+                    continue
+                wire.orders[order] = None
+            followed[wire, order] = reach
+            for node in wire.users_in_other_orders(order):
+                operator = self.operator(node)
+                number = None if operator is None else operator.find(wire, order)
+                if operator is not None and number:
+                    operator.offer(number)
+                    further = _further(operator, reach)
+                    orders = operator.choices[number].orders
+                    pending.extend(
+                        (port.wire, other, further)
+                        for port, other in zip(operator.ports, orders, strict=True)
+                        if other != port.view
+                    )
+
+    def search_wanted(self, nodes: Iterable[Node]) -> None:
+        """Follow the orders that the user wants of nodes."""
+        starts: list[Start] = []
+        for node in nodes:
+            operator = self.operator(node) if layout_wanted(node, self.wanted) == "NHWC" else None
+            if operator is not None and operator.wanted is not None:
+                orders = operator.choices[operator.wanted].orders
+                wires = [port.wire for port in operator.ports]
+                starts += zip(wires, orders, strict=True)
+        self.search(starts)
+
+
+def _further(operator: Operator, reach: int) -> int:
+    """Return how far behind an operator an order is followed that came from so far."""
+    own = operator.passage.reach or FAR
+    return min(reach - 1, own) if reach < FAR else own
+
+
+def open_graphs(model: Model) -> Iterator[Graph]:
+    """Yield the graphs of a model, without those of the functions that stand for operators."""
+    for graph in model.graphs():
+        root = graph.root
+        if not (isinstance(root, Function) and root.domain == DOMAIN):
+            yield graph
+
+
+def transposes(graph: Graph) -> Iterator[Node]:
+    """Yield the Transposes of a graph whose permutation is known."""
+    yield from (node for node in graph.nodes_of("Transpose") if permutation_of(node) is not None)
