@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import onnx
 
@@ -109,12 +109,8 @@ def mark_input(graph: Graph, value: Value, *, index: int | None = None) -> None:
     """
     if value.input_of is graph:
         return
-    at = len(graph._inputs) if index is None else index
-    inputs, infos = list(graph._inputs), list(graph._input_infos)
-    inputs.insert(at, value)
-    if not graph.is_function:
-        infos.insert(at, _declared(graph, value))
-    graph.set_graph_inputs(inputs, infos)
+    shown = _Shown(graph._inputs, graph._input_infos)
+    graph.set_graph_inputs(*shown.with_one(graph, value, index))
 
 
 def remove_input(graph: Graph, value: Value) -> None:
@@ -123,11 +119,8 @@ def remove_input(graph: Graph, value: Value) -> None:
     Raises:
         ModelError: it is read, or is no input of the graph.
     """
-    at = _place(graph._inputs, value, f"input of graph {graph.name!r}")
-    infos = graph._input_infos
-    graph.set_graph_inputs(
-        graph._inputs[:at] + graph._inputs[at + 1 :], infos[:at] + infos[at + 1 :]
-    )
+    shown = _Shown(graph._inputs, graph._input_infos)
+    graph.set_graph_inputs(*shown.without(value, f"input of graph {graph.name!r}"))
 
 
 def order_inputs(graph: Graph, order: Sequence[Value]) -> None:
@@ -136,7 +129,7 @@ def order_inputs(graph: Graph, order: Sequence[Value]) -> None:
     Raises:
         ModelError: the order has other values than the inputs.
     """
-    graph.set_graph_inputs(order, _permuted(graph._inputs, graph._input_infos, order))
+    graph.set_graph_inputs(*_Shown(graph._inputs, graph._input_infos).ordered(order))
 
 
 def add_output(graph: Graph, value: Value, *, index: int | None = None) -> None:
@@ -147,12 +140,8 @@ def add_output(graph: Graph, value: Value, *, index: int | None = None) -> None:
     """
     if graph in value.output_of:
         return
-    at = len(graph._outputs) if index is None else index
-    outputs, infos = list(graph._outputs), list(graph._output_infos)
-    outputs.insert(at, value)
-    if not graph.is_function:
-        infos.insert(at, _declared(graph, value))
-    graph.set_graph_outputs(outputs, infos)
+    shown = _Shown(graph._outputs, graph._output_infos)
+    graph.set_graph_outputs(*shown.with_one(graph, value, index))
 
 
 def remove_output(graph: Graph, value: Value) -> None:
@@ -161,11 +150,8 @@ def remove_output(graph: Graph, value: Value) -> None:
     Raises:
         ModelError: it is no output of the graph.
     """
-    at = _place(graph._outputs, value, f"output of graph {graph.name!r}")
-    infos = graph._output_infos
-    graph.set_graph_outputs(
-        graph._outputs[:at] + graph._outputs[at + 1 :], infos[:at] + infos[at + 1 :]
-    )
+    shown = _Shown(graph._outputs, graph._output_infos)
+    graph.set_graph_outputs(*shown.without(value, f"output of graph {graph.name!r}"))
 
 
 def order_outputs(graph: Graph, order: Sequence[Value]) -> None:
@@ -174,7 +160,7 @@ def order_outputs(graph: Graph, order: Sequence[Value]) -> None:
     Raises:
         ModelError: the order has other values than the outputs.
     """
-    graph.set_graph_outputs(order, _permuted(graph._outputs, graph._output_infos, order))
+    graph.set_graph_outputs(*_Shown(graph._outputs, graph._output_infos).ordered(order))
 
 
 def _declared(graph: Graph, value: Value) -> onnx.ValueInfoProto:
@@ -189,22 +175,40 @@ def _declared(graph: Graph, value: Value) -> onnx.ValueInfoProto:
     return onnx.ValueInfoProto(name=value.name, type=proto)
 
 
-def _place(values: Sequence[Value], value: Value, what: str) -> int:
-    if value not in values:
-        raise ModelError(f"{value.name!r} is no {what}")
-    return values.index(value)
+class _Shown(NamedTuple):
+    """The inputs or the outputs of a graph, each with its declaration; in a function with none."""
 
+    values: list[Value]
+    infos: list[onnx.ValueInfoProto]
 
-def _permuted(
-    values: Sequence[Value], infos: Sequence[onnx.ValueInfoProto], order: Sequence[Value]
-) -> list[onnx.ValueInfoProto]:
-    if Counter(values) != Counter(order):
-        names = [value.name for value in values]
-        raise ModelError(f"an order needs the same values; expected some order of {names}")
-    places: dict[Value, list[int]] = {}
-    for at, value in enumerate(values):
-        places.setdefault(value, []).append(at)
-    return [infos[places[value].pop(0)] for value in order] if infos else []
+    def with_one(self, graph: Graph, value: Value, index: int | None) -> _Shown:
+        """Return them with one more, last or at a place."""
+        at = len(self.values) if index is None else index
+        values, infos = list(self.values), list(self.infos)
+        values.insert(at, value)
+        if not graph.is_function:
+            infos.insert(at, _declared(graph, value))
+        return _Shown(values, infos)
+
+    def without(self, value: Value, what: str) -> _Shown:
+        """Return them without one, which must be there."""
+        if value not in self.values:
+            raise ModelError(f"{value.name!r} is no {what}")
+        values, infos = list(self.values), list(self.infos)
+        at = values.index(value)
+        del values[at], infos[at : at + 1]
+        return _Shown(values, infos)
+
+    def ordered(self, order: Sequence[Value]) -> _Shown:
+        """Return them in another order."""
+        if Counter(self.values) != Counter(order):
+            names = [value.name for value in self.values]
+            raise ModelError(f"an order needs the same values; expected some order of {names}")
+        places: dict[Value, list[int]] = {}
+        for at, value in enumerate(self.values):
+            places.setdefault(value, []).append(at)
+        infos = [self.infos[places[value].pop(0)] for value in order] if self.infos else []
+        return _Shown(list(order), infos)
 
 
 def set_declarations(
