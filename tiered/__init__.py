@@ -47,7 +47,13 @@ if TYPE_CHECKING:
         register_type_rule,
         same_axes,
     )
-    from tiered.layout import LayoutReport, LayoutSizes, layout_report, place_transposes
+    from tiered.layout import (
+        IMAGE_OPERATORS,
+        LayoutReport,
+        LayoutSizes,
+        layout_report,
+        place_transposes,
+    )
     from tiered.options import Size, size_in_bytes
     from tiered.passes import (
         NodeMapPass,
@@ -117,6 +123,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "COMMUTATIVE",
+    "IMAGE_OPERATORS",
     "Backend",
     "BatchNorm",
     "DataType",
@@ -252,7 +259,13 @@ _HOME = {
         "register_type_rule",
         "same_axes",
     ),
-    "layout": ("LayoutReport", "LayoutSizes", "layout_report", "place_transposes"),
+    "layout": (
+        "IMAGE_OPERATORS",
+        "LayoutReport",
+        "LayoutSizes",
+        "layout_report",
+        "place_transposes",
+    ),
     "options": ("Size", "size_in_bytes"),
     "passes": (
         "NodeMapPass",

@@ -26,12 +26,10 @@ KEEP: Final = "tiered.keep"
 KERNEL_SLOT: Final = {"Conv": 1, "ConvTranspose": 1}
 """Which operand is a kernel: its last dims are spatial too."""
 
-OPERATORS: Final = frozenset(
-    {
-        "AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace",
-        "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GroupNormalization",
-        "InstanceNormalization", "LRN", "LpPool", "MaxPool", "SpaceToDepth",
-    }
+IMAGE_OPERATORS: Final = (
+    "AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace",
+    "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GroupNormalization",
+    "InstanceNormalization", "LRN", "LpPool", "MaxPool", "SpaceToDepth",
 )  # fmt: skip
 """Operators whose channels are axis 1."""
 
@@ -61,7 +59,7 @@ def offered(node: Node, passage: Passage | Skip, wanted: Wanted) -> Passage | Sk
     Where the user wants some operators channels last, all others may follow, unless he wants them
     channels first.
     """
-    if node.domain or node.op_type not in OPERATORS or "NHWC" not in wanted.values():
+    if node.domain or node.op_type not in IMAGE_OPERATORS or "NHWC" not in wanted.values():
         return passage
     rank = rank_of(node)
     if layout_wanted(node, wanted) == "NCHW" or rank is None or rank < 3:

@@ -1,12 +1,14 @@
 """Operators  =>  the same operators in the layout that the backend runs best"""
 
-from tiered import LayoutSizes, Model, PassContext, Skip, module_pass, place_transposes
-
-IMAGE_OPERATORS = (
-    "AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace",
-    "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GroupNormalization",
-    "InstanceNormalization", "LRN", "LpPool", "MaxPool", "SpaceToDepth",
-)  # fmt: skip
+from tiered import (
+    IMAGE_OPERATORS,
+    LayoutSizes,
+    Model,
+    PassContext,
+    Skip,
+    module_pass,
+    place_transposes,
+)
 
 
 @module_pass(opt_level=3, numerics="reassociating")
