@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, get_args
 
@@ -21,6 +20,7 @@ from tiered.backends.rules import ANY, AttributeRule, Bounds, OperatorRule
 from tiered.edits import PipelineEdit
 from tiered.errors import BackendError, TieredError, did_you_mean
 from tiered.graph.types import DataType
+from tiered.toml_files import read_toml
 
 _DTYPES: Final = {dtype.name.lower(): int(dtype) for dtype in DataType}
 _OTHER_NAMES: Final = {"float32": "float", "fp32": "float", "float64": "double", "fp16": "float16"}
@@ -48,13 +48,7 @@ def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises:
         BackendError: it cannot be read, or is no TOML.
     """
-    try:
-        with open(path, "rb") as file:
-            return tomllib.load(file)
-    except OSError as error:
-        raise BackendError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BackendError(f"{os.fspath(path)} is not TOML: {error}") from error
+    return read_toml(path, BackendError)
 
 
 def backend_of(table: Mapping[str, Any], where: str, parent: Parent) -> Backend:

@@ -12,13 +12,13 @@ What is typed goes before what the file says.
 
 from __future__ import annotations
 
-import tomllib
 from typing import Any
 
 from cyclopts import App, ArgumentCollection
 from cyclopts.config import Dict
 
 from tiered.errors import ConfigError, did_you_mean
+from tiered.toml_files import read_toml
 from tiered.values import format_value
 
 OPTION = "--config"
@@ -35,7 +35,7 @@ def apply_config_file(app: App, commands: tuple[str, ...], arguments: ArgumentCo
     path = next((a.tokens[0].value for a in arguments if OPTION in a.names and a.tokens), None)
     if path is None:
         return
-    values = _read(path)
+    values = read_toml(path, ConfigError)
     known = sorted(_key(name) for a in arguments for name in a.names if name.startswith("--"))
     known.remove(TABLE)
     given: dict[str, Any] = {}
@@ -54,16 +54,6 @@ def apply_config_file(app: App, commands: tuple[str, ...], arguments: ArgumentCo
 
 def _key(name: str) -> str:
     return name.removeprefix("--").replace("-", "_")
-
-
-def _read(path: str) -> dict[str, Any]:
-    try:
-        with open(path, "rb") as file:
-            return tomllib.load(file)
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not TOML: {error}") from error
 
 
 def _config_entries(table: dict[str, Any], path: str) -> list[str]:

@@ -1,0 +1,25 @@
+"""Files of TOML: profiles of backends, and what the command line may say."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from typing import Any
+
+from tiered.errors import TieredError
+
+
+def read_toml(path: str | os.PathLike[str], error: type[TieredError]) -> dict[str, Any]:
+    """Return what a TOML file says.
+
+    Args:
+        path: the file.
+        error: what to raise where it cannot be read, or is no TOML.
+    """
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except OSError as found:
+        raise error(f"cannot read {os.fspath(path)}: {found.strerror or found}") from found
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as found:
+        raise error(f"{os.fspath(path)} is not TOML: {found}") from found
