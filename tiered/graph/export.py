@@ -37,13 +37,7 @@ def export_model(
     """
     proto = onnx.ModelProto()
     proto.CopyFrom(model.skeleton)
-    del proto.opset_import[:]
-    for domain, version in model.opset_imports.items():
-        entry = proto.opset_import.add(version=version)
-        # Unset and "" mean the same, yet are different bytes; "ai.onnx" is "" in other words.
-        spelling = model.spellings.get(domain, domain)
-        if spelling is not None:
-            entry.domain = spelling
+    _write_opsets(model, proto)
     writer = _Writer(max_elements, annotate, for_inference, is_bare)
     writer.write_graph(model.main, proto.graph)
     for function in model.functions:
@@ -56,6 +50,16 @@ def export_node(node: Node, *, max_elements: int | None = None) -> onnx.NodeProt
     proto = onnx.NodeProto()
     _Writer(max_elements, annotate=False)._write_node(node, proto)
     return proto
+
+
+def _write_opsets(owner: Model | Function, proto: onnx.ModelProto | onnx.FunctionProto) -> None:
+    del proto.opset_import[:]
+    for domain, version in owner.opset_imports.items():
+        entry = proto.opset_import.add(version=version)
+        # Unset and "" mean the same, yet are different bytes; "ai.onnx" is "" in other words.
+        spelling = owner.spellings.get(domain, domain)
+        if spelling is not None:
+            entry.domain = spelling
 
 
 class _Writer:
@@ -94,12 +98,7 @@ class _Writer:
     def write_function(self, function: Function, proto: onnx.FunctionProto) -> None:
         assert isinstance(function.skeleton, onnx.FunctionProto)
         proto.MergeFrom(function.skeleton)
-        del proto.opset_import[:]
-        for domain, version in function.opset_imports.items():
-            entry = proto.opset_import.add(version=version)
-            spelling = function.spellings.get(domain, domain)
-            if spelling is not None:
-                entry.domain = spelling
+        _write_opsets(function, proto)
         proto.input.extend(value.name for value in function.inputs)
         proto.output.extend(value.name for value in function.outputs)
         for node in function.topological_order():

@@ -19,14 +19,13 @@ from tiered.errors import ModelError
 from tiered.graph.export import export_model
 from tiered.graph.node import domain_of
 from tiered.graph.schema import schema_of
-from tiered.graph.stored import location_of
+from tiered.graph.stored import blocks_of_file, location_of
 from tiered.graph.tensor import Tensor
 from tiered.graph.wire import Span, size_of, splice
 
 if TYPE_CHECKING:
     from tiered.graph.model import Model
 
-_CHUNK: Final = 1 << 24
 _ALIGNMENT: Final = 4096
 _PROTO_LIMIT: Final = (1 << 31) - (1 << 20)
 """A protobuf message cannot be larger than 2 GiB; some room for what is not weights."""
@@ -233,14 +232,9 @@ def _copy(span: Span, target: BinaryIO) -> None:
             if not copied:
                 break
             offset, remaining = offset + copied, remaining - copied
-        target.seek(0, os.SEEK_END)
-        source.seek(offset)
-        while remaining:
-            chunk = source.read(min(remaining, _CHUNK))
-            if not chunk:
-                raise ModelError(f"{span.path} became shorter while it was copied")
-            target.write(chunk)
-            remaining -= len(chunk)
+    target.seek(0, os.SEEK_END)
+    for block in blocks_of_file(span.path, offset, remaining):
+        target.write(block)
 
 
 def _data_names(path: str) -> tuple[str, str | None]:

@@ -23,6 +23,8 @@ from tiered.errors import ModelError
 SPILLED: Final = 1 << 24
 """Results of so many bytes go to disk."""
 
+_BLOCK: Final = 1 << 20
+
 _SECRET: Final = f"stored:{secrets.token_hex(16)}:"
 """Different in each process, so that a model cannot make us read a file into its output."""
 
@@ -34,6 +36,22 @@ def stored_prefix() -> bytes:
 def location_of(path: str, status: os.stat_result) -> str:
     """Return the location that stands for the present content of a file."""
     return f"{_SECRET}{status.st_mtime_ns}:{status.st_size}:{os.path.abspath(path)}"
+
+
+def blocks_of_file(path: str, offset: int, length: int) -> Iterator[bytes]:
+    """Yield bytes of a file, a few at a time.
+
+    Raises:
+        ModelError: the file is shorter.
+    """
+    with open(path, "rb", buffering=0) as file:
+        file.seek(offset)
+        while length:
+            block = file.read(min(length, _BLOCK))
+            if not block:
+                raise ModelError(f"{path} became shorter while it was read")
+            yield block
+            length -= len(block)
 
 
 def is_stored(proto: onnx.TensorProto) -> bool:

@@ -12,13 +12,12 @@ import onnx
 from onnx import numpy_helper
 
 from tiered.errors import ModelError
-from tiered.graph.stored import SPILLED, is_stored, span_of_stored, spill
+from tiered.graph.stored import SPILLED, blocks_of_file, is_stored, span_of_stored, spill
 
 # Decoded arrays up to this many bytes are kept: shapes, axes and scalars are read again and again.
 _KEEP_BYTES = 1 << 14
 
 # What is hashed at a time.
-_BLOCK = 1 << 20
 
 _BITS: dict[int, int] = {
     onnx.TensorProto.FLOAT: 32,
@@ -212,16 +211,9 @@ class Tensor:
 
     def _hash_of_file(self) -> bytes:
         """Return the hash of bytes on disk, which pass through memory a few at a time."""
-        path, offset, length = self.external_span()
         digest = hashlib.blake2b()
-        with open(path, "rb", buffering=0) as file:
-            file.seek(offset)
-            while length:
-                block = file.read(min(length, _BLOCK))
-                if not block:
-                    raise ModelError(f"{path} became shorter while it was read")
-                digest.update(block)
-                length -= len(block)
+        for block in blocks_of_file(*self.external_span()):
+            digest.update(block)
         return digest.digest()
 
     def embedded(self, name: str) -> onnx.TensorProto:
