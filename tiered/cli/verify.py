@@ -78,7 +78,7 @@ def run_verify(first: str, second: str, options: CompareOptions, *, as_json: boo
             first,
             second,
             inputs=options.inputs,
-        seed=options.seed,
+            seed=options.seed,
             numerics=options.numerics,
             rtol=options.rtol,
             atol=options.atol,

@@ -96,11 +96,7 @@ def function_pass(
     """
 
     def decorate(function: Callable[..., Any]) -> FunctionPass:
-        info = info_of(function, "function", opt_level, declared)
-        body = _body(function, "transform_graph", info.name)
-        conditions = conditions_of(declared, info.name)
-        options = defaults_of(info)
-        return FunctionPass(info=info, _options=options, function=body, conditions=conditions)
+        return FunctionPass(**_made(function, "function", "transform_graph", opt_level, declared))
 
     return decorate
 
@@ -121,13 +117,26 @@ def module_pass(
     """
 
     def decorate(function: Callable[..., Any]) -> ModulePass:
-        info = info_of(function, "module", opt_level, declared)
-        body = _body(function, "transform_module", info.name)
-        conditions = conditions_of(declared, info.name)
-        options = defaults_of(info)
-        return ModulePass(info=info, _options=options, function=body, conditions=conditions)
+        return ModulePass(**_made(function, "module", "transform_module", opt_level, declared))
 
     return decorate
+
+
+def _made(
+    function: Callable[..., Any],
+    kind: str,
+    method: str,
+    opt_level: int | None,
+    declared: Declared,
+) -> dict[str, Any]:
+    """Return the fields of a pass that calls a function, or this method of a class."""
+    info = info_of(function, kind, opt_level, declared)
+    return {
+        "info": info,
+        "_options": defaults_of(info),
+        "function": _body(function, method, info.name),
+        "conditions": conditions_of(declared, info.name),
+    }
 
 
 # --- what is known of a pass ----------------------------------------------------------------------

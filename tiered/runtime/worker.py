@@ -21,7 +21,6 @@ import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Self, cast
 
 from tiered.errors import Crashed, OutOfMemory, RuntimeFailure, TimedOut
@@ -62,12 +61,7 @@ class Worker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @property
@@ -169,12 +163,7 @@ class WorkerSession:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
