@@ -160,7 +160,7 @@ class Editor:
             self.move_constant, self.set_type, self.set_metadata, self.set_ir_version,
             self.dissolve, self.copy_nodes, self.add_with_body, self.set_opset, self.add_function,
             self.remove_function, self.declare, self.forget_types, self.splice_in,
-            self.set_operator,
+            self.set_operator, self.settle,
         ]  # fmt: skip
         edit = self.choose(edits, "edit")
         edit(graph)
@@ -179,6 +179,12 @@ class Editor:
         node = self.node(graph)
         if node is not None:
             graph.remove_node(node)
+
+    def settle(self, graph: Graph) -> None:
+        node = self.node(graph)
+        if node is not None and node.outputs:
+            index = self.number(len(node.outputs), "output")
+            graph.settle(node, index, Tensor.of(np.arange(3, dtype=np.float32)))
 
     def set_input(self, graph: Graph) -> None:
         node = self.node(graph)

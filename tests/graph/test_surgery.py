@@ -9,7 +9,7 @@ from tests.graph.editor import fresh, serialized
 from tests.small import model as small
 from tiered.compat.ppq import BaseGraph, Variable
 from tiered.errors import ModelError
-from tiered.graph import Graph, Model, TensorType
+from tiered.graph import Graph, Model, Tensor, TensorType
 
 CHAIN = """g (float[2,3] x) => (float[2,3] y, float[2,3] z) <float[3] w = {1, 2, 3}>
 { a = Relu(x)  b = Add(a, w)  c = Clip(b, , )  y = Abs(b)  z = Neg(c) }"""
@@ -364,3 +364,42 @@ def test_ppq_copies_stand_alone(graph: Graph) -> None:
     main = fresh().main
     with pytest.raises(ModelError, match="is copied by copy_nodes"):
         main.clone(main.nodes_of("If")[0])
+
+
+# --- settled --------------------------------------------------------------------------------------
+
+
+def test_a_settled_output_is_an_initializer_that_everything_goes_on_reading() -> None:
+    model = fresh()
+    value = model.main.values["a"]
+    node, users, dag = value.producer, value.users, model.main.dag
+    assert node is not None
+    before = model.snapshot()
+    model.main.settle(node, 0, Tensor.of(np.ones((2, 3), np.float32)))
+    assert (value.is_initializer, value.producer, value.users) == (True, None, users)
+    assert value.static_shape == (2, 3)
+    assert node not in dag
+    model.check_view()
+    before.restore()
+    assert value.producer is node
+    assert value.is_initializer is False
+    assert set(dag.successors(node)) == set(node.successors)
+
+
+def test_what_is_read_of_a_node_beside_what_settles_keeps_it() -> None:
+    main = small(
+        """g (float[4] x) => (float[2] y)
+        { a, b = Split<axis=0, num_outputs=2>(x)  y = Sub(a, b) }"""
+    ).main
+    node = main.values["a"].producer
+    assert node is not None
+    with pytest.raises(ModelError, match="'b' is used"):
+        main.settle(node, 0, Tensor.of(np.ones(3, np.float32)))
+
+
+def test_a_graph_output_does_not_settle() -> None:
+    main = fresh().main
+    node = main.outputs[0].producer
+    assert node is not None
+    with pytest.raises(ModelError, match="cannot be an initializer"):
+        main.settle(node, 0, Tensor.of(np.ones(3, np.float32)))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.small import failing, fuse_relu, look, model, registered
-from tiered import Graph, Model, PassContext, Sequential, function_pass, module_pass
+from tiered import Graph, Model, PassContext, Sequential, Tensor, function_pass, module_pass
 from tiered.errors import PassError
 from tiered.instruments import Diff
 
@@ -52,6 +52,16 @@ def test_attributes_names_and_weights_are_shown() -> None:
         "+[other] y = Abs (c)",
         "+<float[2,3] zeros>",
     ]
+
+
+def test_a_node_whose_output_settles_goes_and_its_numbers_come() -> None:
+    @function_pass(opt_level=0)
+    def settle(graph: Graph, ctx: PassContext) -> None:
+        graph.settle(graph.nodes[0], 0, Tensor.of(np.zeros(2, np.float32)))
+
+    lines = diff_of(settle).splitlines()
+    assert "-[node_a] a = Relu (x)" in lines
+    assert any(line.startswith("+<") and line.endswith(" a>") for line in lines)
 
 
 def test_what_is_changed_and_changed_back_is_no_change() -> None:

@@ -12,11 +12,13 @@ from tiered.graph import links
 from tiered.graph.journal import Edit
 from tiered.graph.names import check_free
 from tiered.graph.node import Node, domain_of
+from tiered.graph.partial import forget_guesses_below
 from tiered.graph.schema import encode_attribute, schema_of
 from tiered.graph.value import NOT_INFERRED, Value
 
 if TYPE_CHECKING:
     from tiered.graph.graph import Graph
+    from tiered.graph.tensor import Tensor
 
 
 def add_node(
@@ -148,8 +150,45 @@ def remove_node(graph: Graph, node: Node) -> None:
     graph._detach(node)
 
 
-def attach(graph: Graph, node: Node) -> None:
-    """Enter a node into everything that knows the nodes of the graph."""
+def settle(graph: Graph, node: Node, index: int, tensor: Tensor) -> None:
+    """Make an output an initializer of the same name, with these contents; the node goes.
+
+    Who reads it goes on reading it: this is what folding comes to, at the cost of one edit.
+
+    Raises:
+        ModelError: another output is used, the output is one of a graph, or the graph can have no
+            initializers.
+    """
+    value, root = node._outputs[index], graph.root
+    if value is None or value.is_graph_output or root.is_function or root.model.ir_version < 4:
+        raise ModelError(f"output {index} of node {node.label!r} cannot be an initializer")
+    for output in node._outputs:
+        if output is not None and output is not value and output.is_used:
+            raise ModelError(f"node {node.label!r} cannot go: {output.name!r} is used")
+    graph._log(Edit.SETTLE, node, graph, value, index, value._type)
+    graph._detach(node, value)
+    forget_guesses_below(value)
+    value.producer, value.index = None, 0
+    value._type = value._elements = NOT_INFERRED
+    value._tensor = tensor
+    graph._constants[value.id] = value
+
+
+def unsettle(graph: Graph, node: Node, value: Value, index: int) -> None:
+    del graph._constants[value.id]
+    value._tensor, value._elements = None, NOT_INFERRED
+    value.producer, value.index = node, index
+    graph._attach(node, value)
+    if graph._dag is not None:
+        for user, slot in value.users:
+            if user.graph is graph:
+                links.add_slot(graph._dag, node, user, links.slot_of(index, slot))
+        for owner in value._captures or ():
+            links.add_slot(graph._dag, node, owner, links.slot_of(index, None))
+
+
+def attach(graph: Graph, node: Node, kept: Value | None = None) -> None:
+    """Enter a node into everything that knows the nodes of the graph; `kept` is there already."""
     node.graph = graph
     graph._nodes[node.id] = node
     graph._by_op.setdefault((node.domain, node.op_type), {})[node.id] = node
@@ -158,7 +197,7 @@ def attach(graph: Graph, node: Node) -> None:
     if node.proto.name:
         graph.model.node_names.take(node.proto.name)
     for value in node._outputs:
-        if value is not None:
+        if value is not None and value is not kept:
             graph._enter(value)
     graph._order = None
     if graph._dag is not None:
@@ -167,14 +206,15 @@ def attach(graph: Graph, node: Node) -> None:
     links.link_bodies(node)
 
 
-def detach(graph: Graph, node: Node) -> None:
+def detach(graph: Graph, node: Node, kept: Value | None = None) -> None:
+    """Undo `attach`; `kept` stays in the graph."""
     links.unlink_bodies(node)
     links.unlink_inputs(node)
     if graph._dag is not None:
         graph._dag.remove_node(node)
     graph._order = None
     for value in node._outputs:
-        if value is not None:
+        if value is not None and value is not kept:
             graph._leave(value)
     if node.proto.name:
         graph.model.node_names.release(node.proto.name)

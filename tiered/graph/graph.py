@@ -223,6 +223,8 @@ class Graph:
     add_node = edit_nodes.add_node
     append_node = edit_nodes.append_node
     remove_node = edit_nodes.remove_node
+    settle = edit_nodes.settle
+    _unsettle = edit_nodes.unsettle
     set_input = edit_operands.set_input
     set_inputs = edit_operands.set_inputs
     drop_outputs = edit_operands.drop_outputs

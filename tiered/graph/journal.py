@@ -50,6 +50,7 @@ class Edit(IntEnum):
     FORGET_TYPES = 21  # model, what was known before
     EXCHANGE_OUTPUTS = 22  # node, index, other node, other index
     EXCHANGE_CONTENT = 23  # model, what it held before
+    SETTLE = 24  # node, graph, the output that is an initializer now, its index, its type before
 
 
 NODE_EDITS = frozenset(
@@ -63,6 +64,7 @@ NODE_EDITS = frozenset(
         Edit.RENAME_NODE,
         Edit.MOVE_NODE,
         Edit.EXCHANGE_OUTPUTS,
+        Edit.SETTLE,
     }
 )
 """The edits whose subject is a node."""
@@ -173,6 +175,8 @@ def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
                 found[entry[3]] = None
             elif edit is Edit.SET_INPUTS:
                 values.update(dict.fromkeys(entry[2]))
+            elif edit is Edit.SETTLE:
+                found.update(dict.fromkeys(entry[3]._users.values()))
         elif edit is Edit.EXCHANGE_CONTENT:
             found.update((node, None) for graph in subject.graphs() for node in graph.nodes)
         elif edit is Edit.SET_GRAPH_INPUTS:

@@ -67,6 +67,13 @@ def forget_elements_below(value: Value) -> None:
         _forget(reader._outputs)
 
 
+def forget_guesses_below(value: Value) -> None:
+    """Forget what was computed from a value while not all of its numbers were known."""
+    elements = value._elements
+    if not isinstance(elements, NotInferred) and not _are_numbers(elements):
+        forget_elements_below(value)
+
+
 def forget_elements_of(node: Node) -> None:
     """Forget the elements that a node and those below it gave: it reads something else now."""
     _forget(node._outputs)

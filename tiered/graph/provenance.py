@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 ORIGINS: Final = "tiered.origins"
 """The metadata key that `write_origins` writes."""
 
+_REMOVALS: Final = (Edit.REMOVE_NODE, Edit.SETTLE)
+
 _MOST: Final = 16
 """How many different texts of one key, or names of origins, are written down."""
 
@@ -36,7 +38,7 @@ def note_sources(edits: Sequence[Entry], sources: Sequence[Node]) -> None:
         return
     if not sources:
         new = set(made)
-        removed = (entry[1] for entry in edits if entry[0] is Edit.REMOVE_NODE)
+        removed = (entry[1] for entry in edits if entry[0] in _REMOVALS)
         sources = tuple(node for node in removed if node not in new)
     described = [node for node in sources if node.proto.metadata_props]
     for node in made:

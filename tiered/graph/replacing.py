@@ -84,16 +84,33 @@ def become_constant(graph: Graph, value: Value, tensor: Tensor) -> Value:
 
     A graph output keeps its name as `replace_uses` says.
     """
+    node = value.producer
+    if node is not None and _can_settle(node, value, tensor):
+        reads = _reads(node)
+        graph.settle(node, value.index, tensor)
+        graph.prune(_unread(reads))
+        return value
     name = value.name
-    if value.is_graph_output:
-        constant = graph.constant(tensor, name)
-    else:
+    if not value.is_graph_output:
         graph.rename_value(value, graph.model.names.fresh(name))
-        constant = graph.constant(tensor, name)
+    constant = graph.constant(tensor, name)
     graph.replace_uses(value, constant)
-    if value.producer is not None:
-        graph.prune([value.producer])
+    if node is not None:
+        graph.prune([node])
     return constant
+
+
+def _can_settle(node: Node, value: Value, tensor: Tensor) -> bool:
+    """Tell whether a value can stay as it is, but for its source."""
+    graph = node.owner
+    # What is declared of it, or pinned to it, is about what a node computes.
+    if value.is_graph_output or value.pins or value.declared is not None:
+        return False
+    if graph.root.is_function or graph.model.ir_version < 4:
+        return False
+    if tensor.shape and any(map(_is_range, value._users.values())):
+        return False
+    return not any(one.is_used for one in node._outputs if one is not None and one is not value)
 
 
 def replace(
@@ -149,12 +166,25 @@ def prune(graph: Graph, nodes: Iterable[Node]) -> None:
         node = pending.pop()
         if node.graph is None or node.is_used:
             continue
-        reads = [value for value in (*node._inputs, *node.captured) if value is not None]
+        reads = _reads(node)
         node.graph.remove_node(node)
-        for value in dict.fromkeys(reads):
-            if value.graph is None or value.is_used:
-                continue
-            if value.producer is not None:
-                pending.append(value.producer)
-            elif value.is_initializer and not value.is_graph_input:
-                value.graph.remove_constant(value)
+        pending += _unread(reads)
+
+
+def _reads(node: Node) -> list[Value]:
+    """Return what a node and its bodies read, each value once."""
+    reads = dict.fromkeys((*node._inputs, *node.captured))
+    return [value for value in reads if value is not None]
+
+
+def _unread(values: Iterable[Value]) -> list[Node]:
+    """Return the nodes of values that nobody reads any more; initializers go at once."""
+    producers: list[Node] = []
+    for value in values:
+        if value.graph is None or value.is_used:
+            continue
+        if value.producer is not None:
+            producers.append(value.producer)
+        elif value.is_initializer and not value.is_graph_input:
+            value.graph.remove_constant(value)
+    return producers

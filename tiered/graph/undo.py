@@ -30,6 +30,10 @@ def undo_table(model: Model) -> dict[Edit, Callable[..., None]]:
     def remove_node(node: Node, graph: Graph) -> None:
         graph._attach(node)
 
+    def settle(node: Node, graph: Graph, value: Value, index: int, before: Any) -> None:
+        graph._unsettle(node, value, index)
+        value._type = before
+
     def set_input(node: Node, index: int, before: Value | None, _after: Value | None) -> None:
         node.owner._write_input(node, index, before)
         forget_elements_of(node)
@@ -110,6 +114,7 @@ def undo_table(model: Model) -> dict[Edit, Callable[..., None]]:
     return {
         Edit.ADD_NODE: add_node,
         Edit.REMOVE_NODE: remove_node,
+        Edit.SETTLE: settle,
         Edit.SET_INPUT: set_input,
         Edit.SET_INPUTS: set_inputs,
         Edit.SET_OUTPUTS: set_outputs,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # A look-up of a member costs more than the comparison with it.
 _ADD_NODE, _REMOVE_NODE, _SET_INPUT = Edit.ADD_NODE, Edit.REMOVE_NODE, Edit.SET_INPUT
 _ADD_CONSTANT, _REMOVE_CONSTANT = Edit.ADD_CONSTANT, Edit.REMOVE_CONSTANT
-_RENAME_VALUE = Edit.RENAME_VALUE
+_RENAME_VALUE, _SETTLE = Edit.RENAME_VALUE, Edit.SETTLE
 
 
 class NodeState(NamedTuple):
@@ -99,6 +99,9 @@ class Rewind:
                     self._past(subject.producer)
                 for user in subject._users.values():
                     self._past(user)
+            elif edit is _SETTLE:
+                self._past(subject).is_there = True
+                self.added.append(entry[3].name)
             elif edit is _ADD_CONSTANT:
                 self.added.append(subject.name)
             elif edit is _REMOVE_CONSTANT:

@@ -117,6 +117,8 @@ def _touched(entry: Entry) -> Iterator[Piece]:
         yield _node(subject)
         if edit is Edit.EXCHANGE_OUTPUTS:
             yield _node(rest[1])
+        elif edit is Edit.SETTLE:
+            yield _value(rest[1])
     elif edit is Edit.RENAME_VALUE:
         yield _value(subject)
         if subject.producer is not None:
