@@ -9,17 +9,18 @@ A context may cost 5 % and a Trace 20 %: `--check` makes more than that an error
 
 from __future__ import annotations
 
-import argparse
 import gc
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
+import cyclopts
 import onnx
 
 from tiered import Model, Pass, PassContext, Sequential, default_pipeline
 from tiered.instruments import Statistics, Timing, Trace
+from tiered.loading import paused_collector
 
 LIMITS = {"context": 1.05, "Trace": 1.20}
 """What each kind may cost, relative to `apply`."""
@@ -76,13 +77,10 @@ def executed(proto: onnx.ModelProto, folder: str) -> Sequential:
 def measured(run: Run, pipeline: Sequential, model: Model) -> float:
     """Return the CPU seconds of one run, without the garbage collector's."""
     gc.collect()
-    gc.disable()
-    try:
+    with paused_collector():
         started = time.thread_time()
         run(pipeline, model)
         return time.thread_time() - started
-    finally:
-        gc.enable()
 
 
 def _ratios(seconds: dict[str, list[float]]) -> dict[str, float]:
@@ -90,19 +88,22 @@ def _ratios(seconds: dict[str, list[float]]) -> dict[str, float]:
     return {kind: taken / fastest["apply"] for kind, taken in fastest.items()}
 
 
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    plain = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=plain)
-    parser.add_argument("--models", type=Path, default=Path("examples/models"))
-    parser.add_argument("--runs", type=int, default=9)
-    parser.add_argument("--check", action="store_true")
-    return parser.parse_args(arguments)
+def command(
+    *, models: Path = Path("examples/models"), runs: int = 9, check: bool = False
+) -> None:
+    """Measure what watching passes costs.
+
+    Args:
+        models: the folder of the models.
+        runs: how often each is run.
+        check: fail where a limit is exceeded.
+    """
+    found = main(models, runs)
+    worst = {kind: max(r for (_, k), r in found.items() if k == kind) for kind in LIMITS}
+    over = [kind for kind, limit in LIMITS.items() if worst[kind] > limit]
+    if check and over:
+        sys.exit(f"over the limit: {', '.join(over)}")
 
 
 if __name__ == "__main__":
-    asked = _parse(None)
-    found = main(asked.models, asked.runs)
-    worst = {kind: max(r for (_, k), r in found.items() if k == kind) for kind in LIMITS}
-    over = [kind for kind, limit in LIMITS.items() if worst[kind] > limit]
-    if asked.check and over:
-        sys.exit(f"over the limit: {', '.join(over)}")
+    cyclopts.run(command)

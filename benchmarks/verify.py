@@ -9,7 +9,6 @@ counts. `--check` makes it an error if (1 + changing passes) plain runs and 30 %
 
 from __future__ import annotations
 
-import argparse
 import gc
 import sys
 import time
@@ -17,9 +16,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import cyclopts
 import onnx
 
 from tiered import OptimizeResult, optimize_model
+from tiered.loading import paused_collector
 from tiered.runtime import shared_worker
 from tiered.verify.samples import Sample
 
@@ -83,27 +84,26 @@ def _plain_run(proto: onnx.ModelProto, samples: Sequence[Sample]) -> None:
 
 def _timed(work: Callable[[], OptimizeResult | None]) -> float:
     gc.collect()
-    gc.disable()
-    try:
+    with paused_collector():
         started = time.perf_counter()
         work()
         return time.perf_counter() - started
-    finally:
-        gc.enable()
 
 
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    plain = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=plain)
-    parser.add_argument("--models", type=Path, default=Path("examples/models"))
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--check", action="store_true")
-    return parser.parse_args(arguments)
+def command(
+    *, models: Path = Path("examples/models"), runs: int = 3, check: bool = False
+) -> None:
+    """Measure what verifying each pass costs.
+
+    Args:
+        models: the folder of the models.
+        runs: how often each is optimised with verification and without.
+        check: fail where the limit is exceeded.
+    """
+    over = [name for name, cost in main(models, runs).items() if cost.ratio > LIMIT]
+    if check and over:
+        sys.exit(f"over the limit of {LIMIT}: {', '.join(over)}")
 
 
 if __name__ == "__main__":
-    asked = _parse(None)
-    found = main(asked.models, asked.runs)
-    over = [name for name, cost in found.items() if cost.ratio > LIMIT]
-    if asked.check and over:
-        sys.exit(f"over the limit of {LIMIT}: {', '.join(over)}")
+    cyclopts.run(command)

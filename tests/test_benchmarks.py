@@ -12,6 +12,16 @@ from benchmarks.peers import Measurement, Row, _summary, main, summarise
 from tiered import Model
 
 
+def save_small(
+    folder: Path,
+    text: str = "(float[2] x) => (float[2] y) { h = Identity(x)  y = Relu(h) }",
+    name: str = "small",
+) -> Path:
+    header = '<ir_version: 8, opset_import: ["" : 17]> agraph'
+    onnx.save(onnx.parser.parse_model(f"{header} {text}"), folder / f"{name}.onnx")
+    return folder / f"{name}.onnx"
+
+
 def test_a_ratio_compares_the_two_measurements_of_one_turn() -> None:
     reference = [Measurement(1.0, 2.0, 50.0), Measurement(10.0, 20.0, 50.0)]
     slower = [Measurement(3.0, 2.0, 70.0), Measurement(30.0, 20.0, 70.0)]
@@ -23,9 +33,7 @@ def test_a_ratio_compares_the_two_measurements_of_one_turn() -> None:
 def test_tiered_alone_is_measured_where_no_peer_is_wanted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = "agraph (float[2] x) => (float[2] y) { h = Identity(x)  y = Relu(h) }"
-    header = '<ir_version: 8, opset_import: ["" : 17]>'
-    onnx.save(onnx.parser.parse_model(f"{header} {text}"), tmp_path / "small.onnx")
+    save_small(tmp_path)
     json_out, svg = tmp_path / "rows.json", tmp_path / "picture.svg"
     main(models=tmp_path, peers="", runs=1, latency=0.0, json_out=json_out, svg=svg)
     written = json.loads((tmp_path / "rows.json").read_text())
@@ -54,10 +62,10 @@ def test_a_summary_takes_geometric_means_over_the_models_of_a_tool() -> None:
 def test_a_result_that_differs_is_wrong_and_one_that_does_not_load_is_invalid(
     tmp_path: Path,
 ) -> None:
-    header = '<ir_version: 8, opset_import: ["" : 17]> agraph (float[2] x) => (float[2] y) '
-    for name, code in (("a", "y = Relu(x)"), ("b", "y = Neg(x)"), ("c", "y = Nothing(x)")):
-        onnx.save(onnx.parser.parse_model(f"{header} {{ {code} }}"), tmp_path / f"{name}.onnx")
-    a, b, c = (tmp_path / f"{name}.onnx" for name in "abc")
+    a, b, c = (
+        save_small(tmp_path, f"(float[2] x) => (float[2] y) {{ y = {op_type}(x) }}", op_type)
+        for op_type in ("Relu", "Neg", "Nothing")
+    )
     verdicts = judge(a, [a, b, c], 0.0)
     assert [said.status for said in verdicts.values()] == ["exact", "wrong", "invalid"]
 
@@ -82,9 +90,7 @@ def test_an_edit_does_not_depend_on_the_number_of_users() -> None:
 def test_what_watching_costs_is_measured_for_each_kind(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = "agraph (float[2] x) => (float[2] y) { h = Identity(x)  y = Relu(h) }"
-    header = '<ir_version: 8, opset_import: ["" : 17]>'
-    onnx.save(onnx.parser.parse_model(f"{header} {text}"), tmp_path / "small.onnx")
+    save_small(tmp_path)
     ratios = context.main(tmp_path, runs=1)
     assert {kind for _, kind in ratios} == set(context.KINDS)
     assert ratios["small", "apply"] == 1.0
@@ -94,9 +100,9 @@ def test_what_watching_costs_is_measured_for_each_kind(
 def test_every_fusion_is_matched_and_chains_collapse(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = "agraph (float[2,3] x) => (float[2,3] y) { h = Transpose(x)  y = Transpose(h) }"
-    header = '<ir_version: 8, opset_import: ["" : 17]>'
-    onnx.save(onnx.parser.parse_model(f"{header} {text}"), tmp_path / "small.onnx")
+    save_small(
+        tmp_path, "(float[2,3] x) => (float[2,3] y) { h = Transpose(x)  y = Transpose(h) }"
+    )
     rewrite.main(models=tmp_path, nodes=40, rounds=1)
     printed = capsys.readouterr().out
     assert "fuse_consecutive_transpose" in printed
@@ -114,9 +120,7 @@ def test_a_chain_twice_as_long_takes_about_twice_the_time() -> None:
 def test_what_verifying_costs_is_measured_in_plain_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = "agraph (float[2] x) => (float[2] y) { h = Identity(x)  y = Relu(h) }"
-    header = '<ir_version: 8, opset_import: ["" : 17]>'
-    onnx.save(onnx.parser.parse_model(f"{header} {text}"), tmp_path / "small.onnx")
+    save_small(tmp_path)
     cost = verify.main(tmp_path, runs=1)["small"]
     assert cost.runs == 1
     assert cost.plain > 0
@@ -143,9 +147,7 @@ def test_growth_is_measured_on_a_valid_model(capsys: pytest.CaptureFixture[str])
 def test_latency_is_measured_in_turns_with_optimisations_off_and_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = "agraph (float[2] x) => (float[2] y) { h = Identity(x)  y = Relu(h) }"
-    header = '<ir_version: 8, opset_import: ["" : 17]>'
-    onnx.save(onnx.parser.parse_model(f"{header} {text}"), tmp_path / "small.onnx")
+    save_small(tmp_path)
     latency.main(models=tmp_path, tools="tiered", runs=4, json_out=tmp_path / "rows.json")
     off, on = json.loads((tmp_path / "rows.json").read_text())
     assert (off["optimisations"], on["optimisations"]) == (False, True)
