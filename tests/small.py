@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import parser
+from onnx import numpy_helper, parser
 
 from tiered import (
     Graph,
@@ -37,6 +38,16 @@ def proto(text: str = RELUS) -> onnx.ModelProto:
 
 def model(text: str = RELUS) -> Model:
     return Model.from_proto(proto(text))
+
+
+def loaded_apart(of: onnx.ModelProto, folder: Path) -> Model:
+    """Return the view of a model whose weights are external data in a folder."""
+    for tensor in of.graph.initializer:
+        # Only raw data becomes external.
+        tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor), tensor.name))
+    path = folder / "model.onnx"
+    onnx.save(of, path, save_as_external_data=True, size_threshold=0, location="weights")
+    return Model.load(path)
 
 
 def ops(of: Model | onnx.ModelProto) -> list[str]:

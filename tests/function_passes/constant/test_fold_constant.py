@@ -7,6 +7,7 @@ import onnx
 import pytest
 from onnx import TensorAnnotation, numpy_helper
 
+from tests.small import loaded_apart
 from tiered import Model, PassContext, Value, get_pass
 from tiered.runtime import Session, evaluate
 from tiered.runtime.fold import OnFailure
@@ -236,13 +237,7 @@ def test_external_weights_are_read(tmp_path: Path) -> None:
         "(float[2] x) => (float[2] y) <float[2] a = {1,2}, float[2] b = {3,4}>"
         " { c = Add(a, b) y = Mul(x, c) }"
     )
-    for tensor in model.graph.initializer:
-        tensor.CopyFrom(
-            onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor), tensor.name)
-        )
-    path = tmp_path / "model.onnx"
-    onnx.save(model, path, save_as_external_data=True, size_threshold=0, location="weights")
-    view = Model.load(path)
+    view = loaded_apart(model, tmp_path)
     get_pass(PASS).apply(view)
     result = Session(view.to_proto()).run({"x": np.ones(2, np.float32)})
     assert result["y"].tolist() == [4.0, 6.0]
