@@ -1,5 +1,6 @@
 """The names of onnx-passes: its kinds of passes, register, collect, verify."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -58,6 +59,26 @@ def test_a_rule_is_a_pattern_a_check_and_a_rewrite() -> None:
     first = given.main.topological_order()[0]
     assert first.inputs == (given.main.inputs[0],) * 2
     assert "the check says no" in str(ctx.remarks)
+
+
+def test_what_a_kind_of_pass_is_made_of_must_be_there() -> None:
+    class Half(RewriteRulePass):
+        def rewrite(self, op: Any, x: Any) -> Any:
+            return x
+
+    class Whole(RewriteRuleSetPass):
+        def pattern(self) -> Sequence[Any]:
+            return [lambda op, x: op.Neg(x)]
+
+    class Empty(Transformation):
+        pass
+
+    for kind, method in ((Half, "pattern(op, *variables)"), (Whole, "rewrite()")):
+        lacking = re.escape(f"{kind.__name__} has no {method}")
+        with pytest.raises(NotImplementedError, match=lacking):
+            pass_of(kind)
+    with pytest.raises(PassError, match=re.escape("Empty has no call(model)")):
+        Empty()(model())
 
 
 def test_a_set_of_rules_runs_each() -> None:

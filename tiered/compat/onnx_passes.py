@@ -72,6 +72,9 @@ class _Base:
         name = type(self).__name__
         return {"opt_level": None, "name": name, "numerics": self.numerics, **conditions, **more}
 
+    def _lacks(self, method: str) -> NotImplementedError:
+        return NotImplementedError(f"{type(self).__name__} has no {method}")
+
     def _made(self) -> Pass:
         raise UsageError(f"{type(self).__name__} is no kind of pass")
 
@@ -81,7 +84,7 @@ class Transformation(_Base):
 
     def call(self, model: Any) -> object:
         """Edit the model in place."""
-        raise NotImplementedError
+        raise self._lacks("call(model)")
 
     def _made(self) -> Pass:
         declared = self._declared(followed_by=["eliminate_deadend"])
@@ -114,7 +117,7 @@ class RewriteRulePass(_Base):
 
     def pattern(self, op: Any, *variables: Any) -> Any:
         """Return the pattern, in which the other parameters are variables."""
-        raise NotImplementedError
+        raise self._lacks("pattern(op, *variables)")
 
     def check(self, op: Any, *values: Any) -> object:
         """Return False where the rule must not fire."""
@@ -122,7 +125,7 @@ class RewriteRulePass(_Base):
 
     def rewrite(self, op: Any, *values: Any) -> Any:
         """Return what stands in the place of the match."""
-        raise NotImplementedError
+        raise self._lacks("rewrite(op, *values)")
 
     def _made(self) -> Pass:
         return _rule(self._declared(), self.pattern, self.check, self.rewrite)
@@ -133,7 +136,7 @@ class RewriteRuleSetPass(_Base):
 
     def pattern(self) -> Sequence[Callable[..., Any]]:
         """Return the patterns."""
-        raise NotImplementedError
+        raise self._lacks("pattern()")
 
     def check(self) -> Sequence[Callable[..., object] | None]:
         """Return a check for each, or nothing."""
@@ -141,7 +144,7 @@ class RewriteRuleSetPass(_Base):
 
     def rewrite(self) -> Sequence[Callable[..., Any]]:
         """Return what stands in the place of each."""
-        raise NotImplementedError
+        raise self._lacks("rewrite()")
 
     def _made(self) -> Pass:
         patterns = self.pattern()
