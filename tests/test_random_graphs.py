@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.conformance.fuzz_passes import NotRunnable, faults_of
-from tests.conformance.random_graphs import random_model
+from tests.conformance.random_graphs import random_feeds, random_model
 
 
 @settings(
@@ -27,12 +27,32 @@ def test_a_number_names_a_model() -> None:
         assert random_model(random.Random(seed)) == random_model(random.Random(seed))
 
 
-def test_random_models_have_bodies_functions_and_all_kinds_of_numbers() -> None:
-    operators, dtypes = set(), set()
-    for seed in range(150):
+def test_random_models_have_all_kinds_of_operators_numbers_and_dims() -> None:
+    operators, dtypes, opsets, dims = set(), set(), set(), set()
+    for seed in range(400):
         model = random_model(random.Random(seed), 20)
         operators |= {(node.domain, node.op_type) for node in model.graph.node}
         dtypes |= {info.type.tensor_type.elem_type for info in model.graph.input}
-    assert {("", "If"), ("", "Loop"), ("local", "F"), ("", "Conv"), ("", "Split")} <= operators
-    assert len(operators) > 50
-    assert len(dtypes) > 10
+        opsets.add(model.opset_import[0].version)
+        dims |= {
+            dim.WhichOneof("value")
+            for info in model.graph.input
+            for dim in info.type.tensor_type.shape.dim
+        }
+    assert {("", "If"), ("", "Loop"), ("", "Scan"), ("local", "F"), ("local", "G")} <= operators
+    assert len(operators) > 60
+    rare = ("BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E5M2", "FLOAT4E2M1", "INT4", "UINT4", "STRING")
+    assert {getattr(onnx.TensorProto, name) for name in rare} <= dtypes
+    assert min(opsets) == 7
+    assert dims == {"dim_value", "dim_param", None}
+
+
+def test_a_default_is_fed_sometimes() -> None:
+    seen = set()
+    for seed in range(200):
+        source = random.Random(seed)
+        model = random_model(source, 4)
+        defaults = {tensor.name for tensor in model.graph.initializer}
+        overridable = defaults & {info.name for info in model.graph.input}
+        seen |= {bool(overridable & random_feeds(source, model).keys()) for _ in overridable}
+    assert seen == {False, True}
