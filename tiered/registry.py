@@ -35,8 +35,9 @@ class PassInfo:
     `opt_level` None is opt-in; `kind` is one of rewrite, function, module, proto and pipeline;
     `law` is the first line of the pass's file, `source` where the pass is written; `needs` are the
     operators beyond the standard that it makes, as "com.microsoft::BiasGelu", `offers`
-    those that it makes where the opset lacks a standard one; `limits` are those that it sets
-    beside its numeric class, if any.
+    those that it makes where the opset lacks a standard one; `quantization` is the form of
+    quantised models that it makes, if only backends that want it are to have it; `limits` are those
+    that it sets beside its numeric class, if any.
     """
 
     name: str
@@ -47,6 +48,7 @@ class PassInfo:
     conflicts: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     offers: tuple[str, ...] = ()
+    quantization: str = ""
     numerics: Numerics = Numerics.EXACT
     changes_interface: bool = False
     analysis: bool = False
@@ -60,6 +62,11 @@ class PassInfo:
     def promise(self) -> Promise:
         """What the pass promises about the outputs, with the limits that it sets itself."""
         return Promise(self.numerics) if self.limits is None else self.limits
+
+    @property
+    def asks_target(self) -> bool:
+        """Whether it depends on the target what the pass may make."""
+        return bool(self.needs or self.offers or self.quantization)
 
     @property
     def is_node_wise(self) -> bool:

@@ -154,7 +154,8 @@ def _assert_same_interface(tried: Pass, before: onnx.ModelProto, after: onnx.Mod
 def _assert_same_outputs(
     tried: Pass, before: onnx.ModelProto, after: onnx.ModelProto, runtime: Runtime
 ) -> None:
-    numerics = tried.info.numerics
+    promise = tried.info.promise
+    numerics = promise.numerics
     first, second = _run(before, runtime), _run(after, runtime)
     for at, feeds in enumerate(_feeds(before, has_specials=numerics == "exact")):
         try:
@@ -168,7 +169,7 @@ def _assert_same_outputs(
             actual = second(feeds)
         except RuntimeFailure as error:
             raise AssertionError(f"{tried.name} made a model that fails: {error}") from error
-        comparison = compare(expected, actual, numerics)
+        comparison = compare(expected, actual, promise)
         assert comparison.ok, f"{tried.name} changed the outputs: {comparison}"
 
 

@@ -33,12 +33,18 @@ def square(graph: Graph, x: Value) -> Value:
 PASS = fuse_silu_for_a_target.name
 
 
+@rewrite(op.Sub(var.x, var.x), opt_level=3, quantization="operators", numerics="reassociating")
+def integers_for_a_target(graph: Graph, x: Value) -> Value:
+    """Sub(x, x)  =>  Mul(x, x)"""
+    return graph.op.Mul(x, x)
+
+
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    for pass_ in (fuse_silu_for_a_target, square):
+    for pass_ in (fuse_silu_for_a_target, square, integers_for_a_target):
         register(pass_)
     yield
-    for pass_ in (fuse_silu_for_a_target, square):
+    for pass_ in (fuse_silu_for_a_target, square, integers_for_a_target):
         registry.unregister(pass_.name)
 
 
@@ -82,3 +88,22 @@ def test_no_standard_operator_comes_in_that_the_target_lacks() -> None:
     with PassContext(opt_level=3, backend=without):
         square(model)
     assert [node.op_type for node in model.main.nodes] == ["Pow"]
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        (
+            "portable",
+            "makes quantised operators; the backend portable does not want quantised models",
+        ),
+        ("tensorrt", "makes quantised operators; the backend tensorrt wants qdq"),
+        ("onnxruntime_cpu", "opt_level 3 includes level 3"),
+    ],
+)
+def test_operators_of_integers_are_made_for_those_who_want_them(target: str, reason: str) -> None:
+    model = Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Sub(x, x) }"))
+    with PassContext(opt_level=3, backend=target) as ctx:
+        Sequential([integers_for_a_target.name])(model)
+    (result,) = [r for r in ctx.report.results if r.info.name == integers_for_a_target.name]
+    assert result.reason == reason

@@ -141,6 +141,31 @@ def test_fused_operators_have_the_types_of_the_operators_in_them(call: str, expe
     assert types(model)["a"] == expected
 
 
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("QLinearAdd(x, s, z, q, s, z, s, z)", "uint8[N,2,5,5]"),
+        ("QLinearMul(q, s, z, x, s, z, s, z)", "uint8[N,2,5,5]"),
+        ("QLinearSigmoid(x, s, z, s, z)", "uint8[N,2,5,5]"),
+        ("QLinearWhere(c, q, s, z, q, s, z, s, z)", "uint8[N,1,5,5]"),
+        ("QLinearGlobalAveragePool<channels_last=0>(x, s, z, s, z)", "uint8[N,2,1,1]"),
+        ("QLinearAveragePool<kernel_shape=[2,2]>(x, s, z, s, z)", "uint8[N,2,4,4]"),
+        ("QLinearConcat<axis=1>(s, z, x, s, z, x, s, z)", "uint8[N,4,5,5]"),
+        ("QGemm<transB=1>(m, s, z, m, s, z, , s, z)", "uint8[4,4]"),
+        ("QGemm<transB=1>(m, s, z, m, s, z)", "float[4,4]"),
+        ("MatMulIntegerToFloat(x, q, s, s)", "float[N,2,5,5]"),
+        ("DynamicQuantizeMatMul(f, q, s)", "float[7,5]"),
+    ],
+)
+def test_operators_of_integers_have_types(call: str, expected: str) -> None:
+    model = parsed(
+        "(uint8[N,2,5,5] x, uint8[5,5] q, uint8[4,6] m, float[7,5] f, bool[N,1,1,1] c, float s,"
+        " uint8 z) => (float[A,B,C,D] y)"
+        f" {{ a = com.microsoft.{call} b = Cast<to=1>(a) y = Relu(b) }}"
+    )
+    assert types(model)["a"] == expected
+
+
 def test_the_sum_of_a_skip_layer_norm_has_its_type() -> None:
     model = parsed(
         "(float[N,2,8] x, float[8] s) => (float[N,2,8] y) {"

@@ -12,6 +12,7 @@ import pytest
 from tiered.errors import UsageError
 from tiered.runtime.compare import Comparison, Numerics, compare
 from tiered.runtime.elements import OutputDifference
+from tiered.runtime.numerics import QUANTISED, Promise
 
 f32 = partial(np.array, dtype=np.float32)
 f64 = partial(np.array, dtype=np.float64)
@@ -35,7 +36,9 @@ INTEGERS = [
 ]
 
 
-def one(expected: Any, actual: Any, numerics: str = "exact", **limits: float) -> OutputDifference:
+def one(
+    expected: Any, actual: Any, numerics: Promise | str = "exact", **limits: float
+) -> OutputDifference:
     (output,) = compare({"y": expected}, {"y": actual}, numerics, **limits).outputs
     return output
 
@@ -248,6 +251,21 @@ def test_exact_takes_no_tolerance() -> None:
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, bool])
 def test_integers_and_booleans_stay_exact(numerics: Numerics, dtype: Any) -> None:
     assert not one(np.array([0, 1], dtype), np.array([1, 1], dtype), numerics).ok
+
+
+def test_a_promise_may_allow_steps_of_a_quantised_integer() -> None:
+    two = Promise(Numerics.REASSOCIATING, steps=2)
+    assert one(u8([7, 9]), u8([9, 9]), two).ok
+    assert not one(u8([7, 9]), u8([10, 9]), two).ok
+    assert not one(i32([7]), i32([8]), two).ok
+    assert str(two) == "reassociating (integers within 2)"
+
+
+def test_operators_of_integers_are_judged_by_the_mean_difference() -> None:
+    x = f32([100, -50, 3, 0])
+    assert one(x, x + f32([3, 0, 0, 0]), QUANTISED).ok
+    assert not one(x, x + f32([9, 0, 0, 0]), QUANTISED).ok
+    assert not one(x, f32([100, np.nan, 3, 0]), QUANTISED).ok
 
 
 def test_lossy_allows_one_step_of_a_quantised_integer() -> None:

@@ -56,6 +56,7 @@ def describe(info: PassInfo) -> dict[str, Any]:
         "followed_by": list(info.followed_by),
         "conflicts": list(info.conflicts),
         "needs": list(info.needs),
+        "quantization": info.quantization,
         "aliases": _aliases(info),
         "source": info.source,
     }
@@ -102,6 +103,7 @@ def _print_one(console: Console, info: PassInfo) -> None:
         "followed by": ", ".join(info.followed_by),
         "conflicts": ", ".join(info.conflicts),
         "needs": " or ".join(info.needs),
+        "quantization": info.quantization,
         "aliases": ", ".join(_aliases(info)),
         "file": info.source,
     }

@@ -98,6 +98,8 @@ def decide(chain: Sequence[PassContext], pass_: Pass, place: Place) -> Decision:
     decision = _combined(scoped, final)
     if decision and pass_.info.needs:
         decision = _with_operators(chain[-1].backend, pass_, decision)
+    if decision and pass_.info.quantization:
+        decision = _with_form(chain[-1].backend, pass_, decision)
     return _with_dependencies(chain, pass_, place, decision) if decision else decision
 
 
@@ -156,6 +158,15 @@ def _with_operators(backend: Backend, pass_: Pass, decision: Decision) -> Decisi
             return decision
     needed = " or ".join(pass_.info.needs)
     return Decision(False, f"needs {needed}, which the backend {backend} does not have")
+
+
+def _with_form(backend: Backend, pass_: Pass, decision: Decision) -> Decision:
+    """Return the decision, or that the target wants quantised models in another form."""
+    made, wanted = pass_.info.quantization, backend.quantization.form
+    if made == wanted:
+        return decision
+    wish = f"wants {wanted}" if wanted != "none" else "does not want quantised models"
+    return Decision(False, f"makes quantised {made}; the backend {backend} {wish}")
 
 
 def _with_dependencies(

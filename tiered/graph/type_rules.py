@@ -22,11 +22,20 @@ import onnx.checker
 import onnx.shape_inference
 
 from tiered.errors import UsageError
+from tiered.graph.operator_types import broadcast
 from tiered.graph.schema import attributes_of, schema_of
-from tiered.graph.types import DataType, ValueType, read_type, tensor_type, write_type
+from tiered.graph.types import (
+    DataType,
+    TensorType,
+    ValueType,
+    read_type,
+    tensor_type,
+    write_type,
+)
 
 if TYPE_CHECKING:
     from tiered.graph.node import Node
+    from tiered.graph.value import Value
 
 TypeRule = Callable[["Node"], "ValueType | Sequence[ValueType | None] | None"]
 
@@ -96,20 +105,31 @@ def _with_sum(node: Node) -> Sequence[ValueType | None]:
     return (data, None, None, data)
 
 
-def _as_standard(op_type: str, node: Node) -> ValueType | None:
-    """Return what onnx says of a standard operator with the same operands, and its attributes."""
+def _as_standard(
+    op_type: str, node: Node, types: Mapping[str, ValueType | None] | None = None
+) -> ValueType | None:
+    """Return what onnx says of a standard operator with the same attributes.
+
+    Args:
+        op_type: the operator.
+        node: whose attributes, and first output.
+        types: the operands by name, if they are not the node's own.
+    """
     schema = schema_of(op_type, "", node.owner.opset())
-    reads = [value for value in node.inputs if value is not None]
     if schema is None or node.has_references:
         return None
+    reads = {value.name: value.type for value in node.inputs if value is not None}
     proto = onnx.NodeProto()
     proto.CopyFrom(node.proto)
     proto.op_type, proto.domain = op_type, ""
+    if types is not None:
+        reads = dict(types)
+        proto.input[:] = [name for name in node.proto.input if name in types]
     del proto.attribute[:]
     proto.attribute.extend(one for one in node.proto.attribute if one.name in attributes_of(schema))
-    types = {value.name: write_type(value.type) for value in reads}
+    written = {name: write_type(kind) for name, kind in reads.items()}
     try:
-        found = onnx.shape_inference.infer_node_outputs(schema, proto, types)
+        found = onnx.shape_inference.infer_node_outputs(schema, proto, written)
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError):
         return None
     name = node.proto.output[0]
@@ -117,8 +137,14 @@ def _as_standard(op_type: str, node: Node) -> ValueType | None:
 
 
 def _product(node: Node) -> ValueType | None:
+    data = node.input(0)
+    return None if data is None else _matrix(node, list(node.inputs[:2]), data.dtype)
+
+
+def _matrix(node: Node, values: Sequence[Value | None], dtype: int | None) -> ValueType | None:
+    """Return the type of a product of matrices, whose last dims the node may change round."""
     factors = []
-    for value, name in zip(node.inputs[:2], ("transA", "transB"), strict=True):
+    for value, name in zip(values, ("transA", "transB"), strict=True):
         shape = None if value is None else value.shape
         if value is None or shape is None or len(shape) < 2:
             return None
@@ -130,14 +156,68 @@ def _product(node: Node) -> ValueType | None:
     outer = max(first[:-2], second[:-2], key=len)
     if first[:-2] != second[:-2] and first[:-2] and second[:-2]:
         outer = (None,) * len(outer)
+    return None if dtype is None else tensor_type(dtype, (*outer, first[-2], second[-1]))
+
+
+def _quantised_pair(node: Node) -> ValueType | None:
+    """QLinearAdd and QLinearMul: A, its scale and zero point, B and its own, those of C."""
+    return _broadcast(node, 0, 3)
+
+
+def _quantised_where(node: Node) -> ValueType | None:
+    """QLinearWhere: the condition, X, its scale and zero point, Y and its own, those of Z."""
+    return _broadcast(node, 1, 4, 0)
+
+
+def _broadcast(node: Node, *slots: int) -> ValueType | None:
+    values = [node.input(slot) for slot in slots]
+    shapes = [None if value is None else value.shape for value in values]
+    dtype = None if values[0] is None else values[0].dtype
+    return None if dtype is None else tensor_type(dtype, broadcast(shapes))
+
+
+def _quantised_global_pool(node: Node) -> ValueType | None:
     data = node.input(0)
-    if data is None or data.dtype is None:
+    if data is None or data.dtype is None or data.shape is None or node.attributes["channels_last"]:
         return None
-    return tensor_type(data.dtype, (*outer, first[-2], second[-1]))
+    return tensor_type(data.dtype, (*data.shape[:2], *[1] * (len(data.shape) - 2)))
+
+
+def _quantised_pool(node: Node) -> ValueType | None:
+    """QLinearAveragePool: as a pool of numbers, in integers."""
+    data = node.input(0)
+    if data is None or data.dtype is None or node.attributes.get("channels_last"):
+        return None
+    numbers = tensor_type(DataType.FLOAT, data.shape)
+    pooled = _as_standard("AveragePool", node, {data.name: numbers})
+    return tensor_type(data.dtype, pooled.shape) if isinstance(pooled, TensorType) else None
+
+
+def _quantised_concat(node: Node) -> ValueType | None:
+    """QLinearConcat: scale and zero point of Y, then the same of each part, after it."""
+    parts, zero = node.inputs[2::3], node.input(1)
+    types = {value.name: value.type for value in parts if value is not None}
+    joined = _as_standard("Concat", node, types)
+    if zero is None or zero.dtype is None or not isinstance(joined, TensorType):
+        return None
+    return tensor_type(zero.dtype, joined.shape)
+
+
+def _quantised_gemm(node: Node) -> ValueType | None:
+    """QGemm: of numbers if no zero point is given for them."""
+    zero = node.input(8)
+    factors = [node.input(0), node.input(3)]
+    return _matrix(node, factors, DataType.FLOAT if zero is None else zero.dtype)
+
+
+def _dynamic_product(node: Node) -> ValueType | None:
+    """DynamicQuantizeMatMul and MatMulIntegerToFloat."""
+    return _matrix(node, list(node.inputs[:2]), DataType.FLOAT)
 
 
 for _name in (
-    "BiasGelu", "FastGelu", "Gelu", "QuickGelu", "RotaryEmbedding",
+    "BiasGelu", "FastGelu", "Gelu", "QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax",
+    "QuickGelu", "RotaryEmbedding",
 ):  # fmt: skip
     _RULES["com.microsoft", _name] = _as_first
 for _name in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"):
@@ -145,5 +225,14 @@ for _name in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"):
 _RULES["com.microsoft", "FusedConv"] = partial(_as_standard, "Conv")
 _RULES["com.microsoft", "FusedGemm"] = partial(_as_standard, "Gemm")
 _RULES["com.microsoft", "FusedMatMul"] = _product
+for _name in ("QLinearAdd", "QLinearMul"):
+    _RULES["com.microsoft", _name] = _quantised_pair
+_RULES["com.microsoft", "QLinearWhere"] = _quantised_where
+_RULES["com.microsoft", "QLinearGlobalAveragePool"] = _quantised_global_pool
+_RULES["com.microsoft", "QLinearAveragePool"] = _quantised_pool
+_RULES["com.microsoft", "QLinearConcat"] = _quantised_concat
+_RULES["com.microsoft", "QGemm"] = _quantised_gemm
+for _name in ("DynamicQuantizeMatMul", "MatMulIntegerToFloat"):
+    _RULES["com.microsoft", _name] = _dynamic_product
 _RULES["com.microsoft", "QuantizeLinear"] = _quantized
 _RULES["com.microsoft", "DequantizeLinear"] = _dequantized

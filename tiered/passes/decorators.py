@@ -39,6 +39,9 @@ class Declared(TypedDict, total=False):
     offers: Iterable[str]
     """Operators beyond ONNX's own that a rule makes where the model's opset has none that does: it
     runs for every backend, and is undone where the backend does not take one."""
+    quantization: str
+    """The form of quantised models that it makes, "operators" or "qdq": it runs only for a backend
+    that wants that form, and a rule's rewrite is undone where the backend lacks the operator."""
     numerics: Promise | Numerics | str
     """What it promises about the outputs; `exact` by default. `tiered.verify` makes promises."""
     changes_interface: bool
@@ -175,6 +178,7 @@ def info_of(
         conflicts=_names(declared, "conflicts", name),
         needs=_names(declared, "needs", name),
         offers=_names(declared, "offers", name),
+        quantization=declared.get("quantization", ""),
         numerics=limits.numerics if limits else _numerics(promised, name),
         changes_interface=declared.get("changes_interface", False),
         analysis=declared.get("analysis", False),

@@ -248,7 +248,7 @@ class Execution:
         # Function passes and conditions see the context, so what it says may matter to them; and
         # what needs operators of a target asks the context for it.
         info, conditions = pass_.info, getattr(pass_, "conditions", None)
-        sees = info.kind == "function" or info.needs or info.offers or conditions
+        sees = info.kind == "function" or info.asks_target or conditions
         settings = self._settings if sees else None
         return pass_.text, hash(pass_.scope), decision.nodes, settings
 

@@ -46,7 +46,7 @@ class RewritePass(Pass):
             self.conditions.hold_after(graph, execution.ctx, self.name)
 
     def _has_target(self, ctx: PassContext) -> bool:
-        return bool(self.info.needs or self.info.offers) or ctx.sets_backend
+        return self.info.asks_target or ctx.sets_backend
 
     def _graphs(self, model: Model, execution: Execution, run: PassRun) -> list[Graph]:
         """Return the graphs that are as the pass requires them."""

@@ -66,7 +66,7 @@ DEFAULT: tuple[str, ...] = (
     # Exact algebra, when its constants are known.
     "eliminate_nop_arithmetic,eliminate_idempotent,replace_pow{cubes=false},replace_div_with_mul,"
     "fuse_consecutive_clip,fuse_expand_into_binary,fuse_cast_into_onehot,"
-    "eliminate_zero_bias,eliminate_q_dq_pair,"
+    "eliminate_zero_bias,eliminate_q_dq_pair,fuse_clip_into_quantize,"
     # After folding, when equal operands are one value; before fusion, which it makes match more.
     "move_subgraph_initializer,eliminate_duplicate_initializer,eliminate_common_subexpr,"
     # What became an alias, types that are known better now, and with them axes, for the next round.
@@ -90,7 +90,7 @@ DEFAULT: tuple[str, ...] = (
     ")",
     # After fusion, which leaves fewer operators to pass; what it permutes is constant by now.
     "fix(convert_layout,eliminate_nop_reshape,fuse_consecutive_reshape,eliminate_nop_transpose,"
-    "fuse_consecutive_transpose)",
+    "fuse_consecutive_transpose,eliminate_q_dq_pair)",
     # Scales go into weights once the fusions have had their patterns; backward first, as what it
     # leaves may still go forward.
     "backward_fold_scale_axis",
@@ -107,6 +107,21 @@ DEFAULT: tuple[str, ...] = (
     "replace_gelu_with_tanh",
     "replace_pow_with_roots",
     "replace_div_with_reciprocal",
+    # Operators of integers for targets that want them: what moves integers first, so that others
+    # stand next to what they read; of a product whose result is not quantised last.
+    "fuse_qdq_into_move",
+    "fuse_qdq_into_conv",
+    "fuse_qdq_into_matmul",
+    "fuse_qdq_into_gemm",
+    "fuse_qdq_into_binary",
+    "fuse_qdq_into_unary",
+    "fuse_qdq_into_pool",
+    "fuse_qdq_into_concat",
+    # Parked: their kernels for integers take longer than those for floats.
+    "fuse_qdq_into_softmax",
+    "fuse_qdq_into_where",
+    "fuse_dequantize_into_matmul",
+    "fuse_dynamic_quantize_matmul",
     # What only some targets have, when nothing is left that looks for the parts: residual and norm,
     # bias and activation, operator and activation, transpose and scale
     # and product. A layer norm with its sum is opt-in: it is slower than its parts.

@@ -25,6 +25,15 @@ if TYPE_CHECKING:
         swish_factor,
         swish_pattern,
     )
+    from tiered.rewrite.quantized import (
+        Quantized,
+        bias_in_steps,
+        dequantized,
+        kernel_unit,
+        quantized_by,
+        quantized_unit,
+        weight_unit,
+    )
     from tiered.rewrite.search import opset_matching, path_matching, pattern_matching
     from tiered.rewrite.subgraph import (
         ReplacedPattern,
@@ -40,6 +49,7 @@ __all__ = [
     "Operator",
     "Pattern",
     "PatternError",
+    "Quantized",
     "ReplacedPattern",
     "Rule",
     "Scale",
@@ -49,11 +59,14 @@ __all__ = [
     "apply_rule",
     "batch_norm_of",
     "batch_norm_pattern",
+    "bias_in_steps",
     "chain",
     "combine_branches",
     "compile_pattern",
     "const",
+    "dequantized",
     "find_matches",
+    "kernel_unit",
     "layer_norm_pattern",
     "match_node",
     "norm_epsilon",
@@ -67,6 +80,8 @@ __all__ = [
     "pattern_matching",
     "push_scale_back",
     "push_scale_on",
+    "quantized_by",
+    "quantized_unit",
     "replace_pattern",
     "rest",
     "rms_norm_pattern",
@@ -74,6 +89,7 @@ __all__ = [
     "swish_factor",
     "swish_pattern",
     "var",
+    "weight_unit",
     "write_rescaled",
 ]
 
@@ -88,6 +104,15 @@ _HOME = {
         "rms_norm_pattern",
         "swish_factor",
         "swish_pattern",
+    ),
+    "quantized": (
+        "Quantized",
+        "bias_in_steps",
+        "dequantized",
+        "kernel_unit",
+        "quantized_by",
+        "quantized_unit",
+        "weight_unit",
     ),
     "search": ("opset_matching", "path_matching", "pattern_matching"),
     "subgraph": ("ReplacedPattern", "SubgraphMatch", "SubgraphMatcher", "replace_pattern"),

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from tiered.runtime.elements import OutputDifference
     from tiered.runtime.fold import ancestors, divides_safely, evaluate, freed_bytes
     from tiered.runtime.inputs import Inputs, feasible_inputs, make_inputs
-    from tiered.runtime.numerics import Numerics
+    from tiered.runtime.numerics import QUANTISED, Numerics
     from tiered.runtime.session import Reference, Runner, Session, run, run_reference
     from tiered.runtime.work import is_fragile, work_of
     from tiered.runtime.worker import Worker, WorkerSession, shared_worker
 
 __all__ = [
+    "QUANTISED",
     "Comparison",
     "Inputs",
     "Numerics",
@@ -48,7 +49,7 @@ _HOME = {
     "elements": ("OutputDifference",),
     "fold": ("ancestors", "divides_safely", "evaluate", "freed_bytes"),
     "inputs": ("Inputs", "feasible_inputs", "make_inputs"),
-    "numerics": ("Numerics",),
+    "numerics": ("QUANTISED", "Numerics"),
     "session": ("Reference", "Runner", "Session", "run", "run_reference"),
     "work": ("is_fragile", "work_of"),
     "worker": ("Worker", "WorkerSession", "shared_worker"),

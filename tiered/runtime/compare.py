@@ -76,6 +76,7 @@ def compare(
         promise.atol if atol is None else atol,
         min_cosine,
         promise.metric,
+        promise.steps,
     )
     outputs = []
     for name, value in expected.items():

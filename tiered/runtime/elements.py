@@ -6,8 +6,8 @@ Tolerances. A float element agrees when
 
 where M is the largest finite |expected| of that output; NaNs and infinities must stand at the same
 places, infinities with the same sign, in every class. Integers, booleans and strings must be equal
-in every class, but that an integer of 8 bits or fewer may be one step off in `LOSSY`, where it is
-the result of a quantisation. Defaults (rtol, atol), by dtype:
+in every class, but that an integer of 8 bits or fewer may be a step off in `LOSSY`, or as many as
+are promised, where it is the result of a quantisation. Defaults (rtol, atol), by dtype:
 
     class           float64        float32       float16       bfloat16      8 bits and narrower
     REASSOCIATING   1e-9, 1e-10    1e-4, 1e-5    1e-2, 1e-3    5e-2, 5e-3    2 eps, eps / 8
@@ -99,6 +99,7 @@ class Limits:
     atol: float | None
     min_cosine: float | None
     metric: Metric | None = None
+    steps: int = 0
 
     def tolerance(self, dtype: np.dtype[Any]) -> tuple[float, float]:
         """Return (rtol, atol) for a float dtype."""
@@ -157,8 +158,9 @@ def _compare_integers(name: str, a: Array, b: Array, limits: Limits) -> OutputDi
     nonzero = magnitude > 0
     max_rel = float((gap[nonzero] / magnitude[nonzero]).max(initial=0.0))
     found = OutputDifference(name, True, max_abs, max_rel)
-    if limits.numerics is Numerics.LOSSY and a.dtype != bool and _bits(a.dtype) <= 8:
-        wrong = gap > 1
+    steps = max(limits.steps, int(limits.numerics is Numerics.LOSSY))
+    if steps and a.dtype != bool and _bits(a.dtype) <= 8:
+        wrong = gap > steps
         if not wrong.any():
             return found
     return replace(found, ok=False, reason=_element_reason(wrong, gap))

@@ -51,12 +51,14 @@ class Promise:
         numerics: the class, which judges whatever the others do not.
         rtol, atol: instead of the tolerances of the class, for every float output.
         metric: judges the float outputs instead of any tolerance.
+        steps: how far integers of 8 bits or fewer may be off, as results of a quantisation.
     """
 
     numerics: Numerics = Numerics.EXACT
     rtol: float | None = None
     atol: float | None = None
     metric: Metric | None = None
+    steps: int = 0
 
     def __call__(self, pass_: P) -> P:
         """Return the pass with this promise."""
@@ -66,10 +68,32 @@ class Promise:
         limits = (("rtol", self.rtol), ("atol", self.atol))
         said = [f"{name} {limit:g}" for name, limit in limits if limit is not None]
         said += [str(self.metric)] if self.metric is not None else []
+        said += [f"integers within {self.steps}"] if self.steps else []
         return f"{self.numerics} ({', '.join(said)})" if said else f"{self.numerics}"
 
 
 EXACT = Promise()
+
+
+def _mean_difference(expected: Any, actual: Any) -> float:
+    import numpy as np
+
+    a, b = (np.asarray(x, np.float64) for x in (expected, actual))
+    numbers = np.isfinite(a) & np.isfinite(b)
+    gap = np.abs(a - b)[numbers]
+    return float(gap.mean()) / float(np.abs(a)[numbers].max()) if gap.any() else 0.0
+
+
+QUANTISED = Promise(
+    Numerics.REASSOCIATING,
+    metric=Metric("mean difference by largest number", _mean_difference, 0.0, 1 / 64),
+    steps=8,
+)
+"""The promise of an operator of integers: sums in another order before a rounding.
+
+What lies between two integers may become either, so each operator is one step off here and there.
+Through a deep network that spreads to several steps of 255 at the outputs.
+"""
 
 
 def loosest(promises: Sequence[Promise]) -> Promise:
@@ -86,4 +110,5 @@ def loosest(promises: Sequence[Promise]) -> Promise:
         rtol=max(rtols, default=None) if len(rtols) == len(same) else None,
         atol=max(atols, default=None) if len(atols) == len(same) else None,
         metric=metrics[0] if len(set(metrics)) == 1 else None,
+        steps=max((each.steps for each in same), default=0),
     )

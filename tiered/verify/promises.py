@@ -101,6 +101,7 @@ def held_to(promise: Promise, limits: Verification) -> Promise:
         rtol=promise.rtol if limits.rtol is None else limits.rtol,
         atol=promise.atol if limits.atol is None else limits.atol,
         metric=metric,
+        steps=promise.steps,
     )
 
 

@@ -1,0 +1,90 @@
+import pytest
+
+from tests.constants import spoken_of
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "fuse_clip_into_quantize"
+CONSTANTS = (
+    "float s = {0.5}",
+    "uint8 z = {0}",
+    "uint8 m = {128}",
+    "float l = {0}",
+    "float h = {6}",
+)
+
+
+def graph(nodes: str, *others: str, result: str = "uint8") -> str:
+    given = spoken_of(nodes, *CONSTANTS, *others)
+    return f"(float[N,4] x) => ({result}[N,4] y) {given} {{ {nodes} }}"
+
+
+@pytest.mark.parametrize("call", ["s, z", "s"])
+def test_the_zero_point_is_the_least_number_that_a_relu_leaves(call: str) -> None:
+    assert_rewrites(
+        PASS,
+        graph(f"r = Relu(x) y = QuantizeLinear(r, {call})"),
+        graph(f"y = QuantizeLinear(x, {call})"),
+    )
+
+
+def test_a_clip_beyond_the_range_goes() -> None:
+    narrow = ("float s = {0.02}", "int8 z = {-128}")
+    assert_rewrites(
+        PASS,
+        graph("c = Clip(x, l, h) y = QuantizeLinear(c, s, z)", *narrow, result="int8"),
+        graph("y = QuantizeLinear(x, s, z)", *narrow, result="int8"),
+    )
+
+
+def test_a_limit_on_one_side_goes() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[N,2] x) => (uint8[N,2] y) <float[2] s = {0.5, 2}, uint8[2] z = {0, 0},"
+        " float l = {-1}> { c = Clip(x, l) y = QuantizeLinear<axis=1>(c, s, z) }",
+        "(float[N,2] x) => (uint8[N,2] y) <float[2] s = {0.5, 2}, uint8[2] z = {0, 0}>"
+        " { y = QuantizeLinear<axis=1>(x, s, z) }",
+    )
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    ["r = Relu(x) y = QuantizeLinear(r, s, m)", "c = Clip(x, l, h) y = QuantizeLinear(c, s, z)"],
+)
+def test_integers_beyond_a_limit_need_it(nodes: str) -> None:
+    assert_unchanged(PASS, graph(nodes), because="integers of the dtype reach beyond a limit")
+
+
+def test_a_limit_that_is_computed_stays() -> None:
+    text = graph("c = Clip(x, q) y = QuantizeLinear(c, s, z)").replace("x) =>", "x, float q) =>")
+    assert_unchanged(PASS, text, because="a limit is not constant")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "constants"),
+    [
+        ("float[N,4] x, float s", "<uint8 z = {0}>"),
+        ("float[N,4] x", "<float s = {-0.5}, uint8 z = {0}>"),
+        ("float[N,4] x", "<float s = {0.0}, uint8 z = {0}>"),
+    ],
+)
+def test_a_scale_that_is_not_known_to_be_positive_keeps_it(inputs: str, constants: str) -> None:
+    text = f"({inputs}) => (uint8[N,4] y) {constants} {{ r = Relu(x) y = QuantizeLinear(r, s, z) }}"
+    assert_unchanged(
+        PASS, text, because="a scale or zero point is not constant, or no ordinary number"
+    )
+
+
+def test_an_axis_that_a_call_decides_stays() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
+      g (float[2,1] x, float[1] s, uint8[1] z) => (uint8[2,1] y) { y = local.f<axis=1>(x, s, z) }
+      <domain: "local", opset_import: ["": 21]>
+      f <axis> (x, s, z) => (y) {
+        r = Relu(x) y = QuantizeLinear<axis: int = @axis>(r, s, z) }"""
+    assert_unchanged(PASS, text, because="the call of the function decides")
+
+
+def test_what_others_read_stays() -> None:
+    text = graph("r = Relu(x) y = QuantizeLinear(r, s, z)").replace(
+        "(uint8[N,4] y)", "(uint8[N,4] y, float[N,4] r)"
+    )
+    assert_unchanged(PASS, text)

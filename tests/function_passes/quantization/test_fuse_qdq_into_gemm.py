@@ -1,0 +1,73 @@
+import pytest
+
+from tests.constants import spoken_of
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "fuse_qdq_into_gemm"
+ORT = "onnxruntime_cpu"
+CONSTANTS = (
+    *("int8[3,2] w = {1,-2,3,-4,5,-6}", "float[3] r = {0.25,0.5,1.0}", "int8[3] v = {0,0,0}"),
+    *("float s = {0.5}", "float t = {2.0}", "uint8 z = {3}"),
+    *("int32[3] b = {8,4,-2}", "float[3] p = {0.125,0.25,0.5}", "int32[3] n = {0,0,0}"),
+)
+X = "d = DequantizeLinear(x, s, z)"
+W = "e = DequantizeLinear<axis=0>(w, r, v)"
+B = "f = DequantizeLinear<axis=0>(b, p, n)"
+GEMM = "m = Gemm<transB=1>(d, e, f)"
+Q = "y = QuantizeLinear(m, t, z)"
+
+
+def graph(nodes: str, *others: str, y: str = "uint8[N,3]") -> str:
+    return f"(uint8[N,2] x) => ({y} y) {spoken_of(nodes, *CONSTANTS, *others)} {{ {nodes} }}"
+
+
+def test_a_gemm_of_integers_with_a_scale_for_each_column() -> None:
+    assert_rewrites(
+        PASS,
+        graph(f"{X} {W} {B} {GEMM} {Q}"),
+        graph("y = com.microsoft.QGemm<transA=0, transB=1>(x, s, z, w, r, v, b, t, z)"),
+        backend=ORT,
+    )
+
+
+def test_no_bias_and_one_scale() -> None:
+    one = ("float r = {0.25}", "int8 v = {0}", "int8[2,3] w = {1,-2,3,-4,5,-6}")
+    assert_rewrites(
+        PASS,
+        graph(f"{X} e = DequantizeLinear(w, r, v) m = Gemm(d, e) {Q}", *one),
+        graph("y = com.microsoft.QGemm<transA=0, transB=0>(x, s, z, w, r, v, , t, z)", *one),
+        backend=ORT,
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "because"),
+    [
+        ("<transB=1>", "<transB=1, alpha=0.5>", "the product or what is added is scaled"),
+        ("DequantizeLinear(x, s, z)", "Cast<to=1>(x)", "an operand is not dequantised"),
+        ("int32[3] n = {0,0,0}", "int32[3] n = {0,0,1}", "the bias has a zero point"),
+    ],
+)
+def test_what_the_kernel_does_not_compute_stays(old: str, new: str, because: str) -> None:
+    text = graph(f"{X} {W} {B} {GEMM} {Q}")
+    assert old in text
+    assert_unchanged(PASS, text.replace(old, new), backend=ORT, because=because)
+
+
+def test_a_bias_that_is_computed_stays() -> None:
+    text = graph(f"{X} {W} {GEMM} {Q}").replace("x) =>", "x, float[3] f) =>")
+    assert_unchanged(PASS, text, backend=ORT, because="the bias is not constant")
+
+
+def test_a_side_that_a_call_decides_stays() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
+      g (uint8[2,2] x) => (uint8[2,2] y) { y = local.f<side=1>(x) }
+      <domain: "local", opset_import: ["": 21]>
+      f <side> (x) => (y) {
+        s = Constant<value = float {0.5}>() d = DequantizeLinear(x, s)
+        m = Gemm<transB: int = @side>(d, d) y = QuantizeLinear(m, s) }"""
+    assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")
+
+
+def test_other_targets_keep_the_unit() -> None:
+    assert_unchanged(PASS, graph(f"{X} {W} {B} {GEMM} {Q}"))

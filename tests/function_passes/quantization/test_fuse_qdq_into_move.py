@@ -1,0 +1,84 @@
+import pytest
+
+from tests.constants import spoken_of
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "fuse_qdq_into_move"
+ORT = "onnxruntime_cpu"
+CONSTANTS = (
+    *("float s = {0.5}", "float other = {0.25}", "uint8 z = {3}"),
+    *("int64[1] o = {1}", "int64[1] i = {0}", "int64[2] shape = {2,12}"),
+)
+DQ = "d = DequantizeLinear(x, s, z)"
+Q = "y = QuantizeLinear(m, s, z)"
+
+
+def graph(nodes: str, out: str, x: str = "uint8[1,2,3,4] x") -> str:
+    return f"({x}) => ({out} y) {spoken_of(nodes, *CONSTANTS)} {{ {nodes} }}"
+
+
+@pytest.mark.parametrize(
+    ("move", "out"),
+    [
+        ("Transpose<perm=[0,2,3,1]>({})", "uint8[1,3,4,2]"),
+        ("Flatten<axis=2>({})", "uint8[2,12]"),
+        ("Reshape({}, shape)", "uint8[2,12]"),
+        ("Squeeze({}, i)", "uint8[2,3,4]"),
+        ("Slice({}, i, o, o)", "uint8[1,1,3,4]"),
+        ("Gather<axis=1>({}, o)", "uint8[1,1,3,4]"),
+    ],
+)
+@pytest.mark.parametrize("opset", [12, 21])
+def test_integers_are_moved(move: str, out: str, opset: int) -> None:
+    if opset == 12 and move.startswith("Squeeze"):
+        move = "Squeeze<axes=[0]>({})"
+    assert_rewrites(
+        PASS,
+        graph(f"{DQ} m = {move.format('d')} {Q}", out),
+        graph(f"y = {move.format('x')}", out),
+        backend=ORT,
+        opset=opset,
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "because"),
+    [
+        ("d = Cast<to=1>(x) m = Identity(d) " + Q, "an operand is not dequantised"),
+        (f"{DQ} m = Identity(d) y = QuantizeLinear(m, other, z)", "stand for other numbers"),
+    ],
+)
+def test_what_is_not_the_same_integers_stays(nodes: str, because: str) -> None:
+    assert_unchanged(PASS, graph(nodes, "uint8[1,2,3,4]"), backend=ORT, because=because)
+
+
+def test_a_scale_for_each_channel_stays() -> None:
+    text = (
+        "(uint8[2,2] x) => (uint8[2,2] y) <float[2] s = {0.5,1}, uint8[2] z = {0,0}>"
+        " { d = DequantizeLinear<axis=1>(x, s, z) m = Transpose(d)"
+        " y = QuantizeLinear<axis=1>(m, s, z) }"
+    )
+    assert_unchanged(PASS, text, backend=ORT, because="there is a scale for each index of an axis")
+
+
+def test_the_largest_of_integers_are_those_of_numbers() -> None:
+    pool, out = "MaxPool<kernel_shape=[2,2], pads=[1,1,1,1]>", "uint8[1,2,4,5]"
+    before = graph(f"{DQ} m = {pool}(d) {Q}", out)
+    assert_rewrites(PASS, before, graph(f"y = {pool}(x)", out), backend=ORT, pools=True)
+    assert_unchanged(PASS, before, backend=ORT, because="the largest of floats are found faster")
+
+
+def test_places_of_the_largest_stay() -> None:
+    text = graph(f"{DQ} m, at = MaxPool<kernel_shape=[1,1]>(d) {Q}", "uint8[1,2,3,4]")
+    text = text.replace("uint8[1,2,3,4] y", "uint8[1,2,3,4] y, int64[1,2,3,4] at")
+    assert_unchanged(PASS, text, backend=ORT, because="an inner value")
+
+
+def test_an_axis_that_a_call_decides_stays() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
+      g (uint8[2,2] x) => (uint8[2,2] y) { y = local.f<axis=1>(x) }
+      <domain: "local", opset_import: ["": 21]>
+      f <axis> (x) => (y) {
+        s = Constant<value = float {0.5}>() d = DequantizeLinear(x, s)
+        m = Flatten<axis: int = @axis>(d) y = QuantizeLinear(m, s) }"""
+    assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")

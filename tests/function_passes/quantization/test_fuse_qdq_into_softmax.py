@@ -1,0 +1,48 @@
+import pytest
+
+from tests.constants import spoken_of
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "fuse_qdq_into_softmax"
+ORT = "onnxruntime_cpu"
+CONSTANTS = ("float s = {0.05}", "float t = {0.004}", "uint8 z = {120}", "uint8 u = {1}")
+X = "d = DequantizeLinear(x, s, z)"
+Q = "y = QuantizeLinear(m, t, u)"
+
+
+def graph(nodes: str, rows: str = "2") -> str:
+    given = spoken_of(nodes, *CONSTANTS)
+    return f"(uint8[{rows},8] x) => (uint8[{rows},8] y) {given} {{ {nodes} }}"
+
+
+@pytest.mark.parametrize(
+    ("call", "axis"), [("Softmax<axis=1>(d)", 1), ("Softmax(d)", -1), ("Softmax<axis=0>(d)", 0)]
+)
+def test_exponentials_are_looked_up(call: str, axis: int) -> None:
+    assert_rewrites(
+        PASS,
+        graph(f"{X} m = {call} {Q}"),
+        graph(f"y = com.microsoft.QLinearSoftmax<axis={axis}, opset=13>(x, s, z, t, u)"),
+        backend=ORT,
+    )
+
+
+def test_what_may_be_empty_stays() -> None:
+    text = graph(f"{X} m = Softmax(d) {Q}", "N")
+    assert_unchanged(PASS, text, backend=ORT, because="it may be empty, of which the kernel makes")
+
+
+def test_a_softmax_over_several_axes_stays() -> None:
+    text = graph(f"{X} m = Softmax<axis=1>(d) {Q}")
+    assert_unchanged(
+        PASS, text, backend=ORT, opset=11, because="before opset 13 a Softmax is over several axes"
+    )
+
+
+def test_what_is_not_dequantised_stays() -> None:
+    text = graph(f"d = Cast<to=1>(x) m = Softmax(d) {Q}")
+    assert_unchanged(PASS, text, backend=ORT, because="an operand is not dequantised")
+
+
+def test_other_targets_keep_the_unit() -> None:
+    assert_unchanged(PASS, graph(f"{X} m = Softmax(d) {Q}"))

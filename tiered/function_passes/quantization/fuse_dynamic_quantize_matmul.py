@@ -1,0 +1,51 @@
+"""Cast(MatMulInteger(DynamicQuantizeLinear(x), w)) * scales  =>  DynamicQuantizeMatMul(x, w)"""
+
+from tiered import DataType, Graph, Skip, Value, op, opt, rewrite, var
+
+_data = op.DynamicQuantizeLinear(var.x)
+_scaled = op.Mul(
+    op.Cast(
+        op.MatMulInteger(
+            _data.shared(), var.weight, _data.shared().out(2), opt.weight_zero
+        ),
+        to=DataType.FLOAT,
+        attrs=...,
+    ),
+    op.Mul(_data.shared().out(1), var.weight_scale),
+)
+_biased = op.Add(
+    op("com.microsoft").DynamicQuantizeMatMul(
+        var.x, var.weight, var.weight_scale, opt.weight_zero
+    ),
+    var.bias,
+)
+
+
+@rewrite(
+    _scaled | _biased,
+    opt_level=3,
+    required=("infer_shapes",),
+    needs=["com.microsoft::DynamicQuantizeMatMul"],
+    quantization="operators",
+    numerics="reassociating",
+)
+def fuse_dynamic_quantize_matmul(
+    graph: Graph,
+    x: Value,
+    weight: Value,
+    weight_zero: Value | None,
+    weight_scale: Value,
+    bias: Value | None,
+) -> Value | Skip:
+    """Quantise, multiply integers and scale at once; then what is added to it."""
+    if weight.rank != 2 or x.rank is None or x.rank < 2:
+        return Skip("it is not data of known rank times a matrix")
+    columns = weight.dim(1)
+    for what in (weight_scale, weight_zero):
+        if what is not None and what.shape not in ((), (1,), (columns,)):
+            return Skip("scale or zero point is not one number, nor one for each column")
+    if bias is not None and bias.shape != (columns,):
+        return Skip("the bias is not one number for each column")
+    return graph.op("com.microsoft").DynamicQuantizeMatMul(
+        x, weight, weight_scale, weight_zero, bias
+    )

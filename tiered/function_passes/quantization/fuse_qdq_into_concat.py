@@ -1,0 +1,29 @@
+"""QuantizeLinear(Concat(DequantizeLinear(a), DequantizeLinear(b)))  =>  QLinearConcat(a, b)"""
+
+from collections.abc import Sequence
+
+from tiered import QUANTISED, Graph, Node, Skip, Value, op, quantized_unit, rest, rewrite, var
+
+
+@rewrite(
+    op.QuantizeLinear(op.Concat(rest.parts, axis=var.axis), ..., attrs=...),
+    opt_level=3,
+    required=("infer_shapes",),
+    needs=["com.microsoft::QLinearConcat"],
+    quantization="operators",
+    numerics=QUANTISED,
+)
+def fuse_qdq_into_concat(
+    graph: Graph, node: Node, parts: Sequence[Value], axis: int
+) -> Value | Skip:
+    """Put integers side by side; those that stand for other numbers are rescaled on the way."""
+    units = quantized_unit(node, *parts)
+    if isinstance(units, Skip):
+        return units
+    *sources, result = units
+    if all(source.stands_for_the_same(result) for source in sources):
+        return graph.op.Concat(*(source.q for source in sources), axis=axis)
+    operands = [operand for source in sources for operand in source.operands(graph)]
+    return graph.op("com.microsoft").QLinearConcat(
+        *result.parameters(graph), *operands, axis=axis
+    )

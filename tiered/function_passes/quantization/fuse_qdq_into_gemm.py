@@ -1,0 +1,52 @@
+"""QuantizeLinear(Gemm(DequantizeLinear(a), DequantizeLinear(b), c))  =>  QGemm(a, b, c)"""
+
+from tiered import (
+    QUANTISED,
+    Graph,
+    Node,
+    Skip,
+    Value,
+    bias_in_steps,
+    kernel_unit,
+    op,
+    opt,
+    rewrite,
+    var,
+)
+
+
+@rewrite(
+    op.QuantizeLinear(op.Gemm(var.a, var.b, opt.c, attrs=...).bind("gemm"), ..., attrs=...),
+    opt_level=3,
+    required=("infer_shapes",),
+    needs=["com.microsoft::QGemm"],
+    quantization="operators",
+    numerics=QUANTISED,
+)
+def fuse_qdq_into_gemm(
+    graph: Graph, node: Node, gemm: Node, a: Value, b: Value, c: Value | None
+) -> Value | Skip:
+    """Multiply and add integers, and round once."""
+    if gemm.has_references:
+        return Skip("the call of the function decides an attribute")
+    if gemm.attr("alpha") != 1 or gemm.attr("beta") != 1:
+        return Skip("the product or what is added is scaled")
+    units = kernel_unit(node, a, b, axis=0 if gemm.attr("transB") else 1)
+    if isinstance(units, Skip):
+        return units
+    data, kernel, result = units
+    steps: Value | Skip | None = c
+    if c is not None:
+        steps = bias_in_steps(graph, c, data, kernel, float(result.scales.item()))
+        if isinstance(steps, Skip):
+            return steps
+    assert not isinstance(steps, Skip)
+    settings = {name: gemm.attr(name) for name in ("transA", "transB")}
+    product: Value = graph.op("com.microsoft").QGemm(
+        *data.operands(graph),
+        *kernel.operands(graph),
+        steps,
+        *result.parameters(graph),
+        **settings,
+    )
+    return product

@@ -1,0 +1,25 @@
+"""QuantizeLinear(MatMul(DequantizeLinear(a), DequantizeLinear(b)))  =>  QLinearMatMul(a, b)"""
+
+from tiered import QUANTISED, Graph, Node, Skip, Value, kernel_unit, op, rewrite, var
+
+
+@rewrite(
+    op.QuantizeLinear(op.MatMul(var.a, var.b), ..., attrs=...),
+    opt_level=3,
+    required=("infer_shapes",),
+    quantization="operators",
+    numerics=QUANTISED,
+)
+def fuse_qdq_into_matmul(graph: Graph, node: Node, a: Value, b: Value) -> Value | Skip:
+    """Multiply and add integers, and round once."""
+    if b.rank is None or b.rank < 2:
+        return Skip("the second factor is not known to be a matrix, or several")
+    units = kernel_unit(node, a, b, axis=b.rank - 1)
+    if isinstance(units, Skip):
+        return units
+    data, kernel, result = units
+    if kernel.axis is not None and b.rank != 2:
+        return Skip("a scale for each column is taken of one matrix only")
+    return graph.op.QLinearMatMul(
+        *data.operands(graph), *kernel.operands(graph), *result.parameters(graph)
+    )

@@ -1,0 +1,28 @@
+"""QuantizeLinear(Sigmoid(DequantizeLinear(x)))  =>  QLinearSigmoid(x), LeakyRelu too"""
+
+from tiered import QUANTISED, Graph, Node, Skip, Value, op, quantized_unit, rewrite, var
+
+
+@rewrite(
+    op.QuantizeLinear(
+        (op.LeakyRelu | op.Sigmoid)(var.x, attrs=...).bind("unary"), ..., attrs=...
+    ),
+    opt_level=3,
+    required=("infer_shapes",),
+    needs=["com.microsoft::QLinearLeakyRelu", "com.microsoft::QLinearSigmoid"],
+    quantization="operators",
+    numerics=QUANTISED,
+)
+def fuse_qdq_into_unary(graph: Graph, node: Node, unary: Node, x: Value) -> Value | Skip:
+    """Look each of 256 integers up in a table, which is computed once."""
+    if unary.has_references:
+        return Skip("the call of the function decides an attribute")
+    units = quantized_unit(node, x)
+    if isinstance(units, Skip):
+        return units
+    data, result = units
+    contrib = graph.op("com.microsoft")
+    operands = (*data.operands(graph), *result.parameters(graph))
+    if unary.op_type == "Sigmoid":
+        return contrib.QLinearSigmoid(*operands)
+    return contrib.QLinearLeakyRelu(*operands, alpha=float(unary.attr("alpha")))
