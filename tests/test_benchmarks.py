@@ -1,12 +1,14 @@
 """The benchmark measures what it says, on a model that takes no time."""
 
 import json
+import sys
 from pathlib import Path
+from typing import Literal
 
 import onnx
 import pytest
 
-from benchmarks import context, growth, latency, profile, rewrite, verify, view
+from benchmarks import context, growth, large, latency, llama, profile, rewrite, verify, view
 from benchmarks.judge import judge
 from benchmarks.peers import Measurement, Row, _summary, main, summarise
 from tiered import Model
@@ -166,3 +168,31 @@ def test_the_interval_of_a_median_is_of_its_sample() -> None:
 def test_a_tool_that_nobody_knows_is_an_error() -> None:
     with pytest.raises(SystemExit, match="no tool named onnxfast"):
         latency.main(tools="onnxfast")
+
+
+@pytest.mark.parametrize(("shape", "sizes"), [("deep", "214 nodes (143 without"), ("external", "")])
+def test_a_large_model_is_one_that_runs_and_what_it_takes_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    shape: Literal["deep", "external"], sizes: str,
+) -> None:
+    monkeypatch.setattr(llama, "LARGE", llama.LITTLE)
+    large.main(shape=shape, folder=tmp_path / "made", layers=(1,), keep=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert sizes in lines[0]
+    assert [line.split()[0] for line in lines] == ["1", "copy", "tiered"]
+    assert not lines[-1].endswith("1")
+    model = tmp_path / "made" / "llama.onnx"
+    onnx.checker.check_model(str(model), full_check=True)
+    result = onnx.load(tmp_path / "made" / "out" / "llama.onnx")
+    assert len(result.graph.node) < len(onnx.load(model).graph.node)
+
+
+def test_a_tool_that_takes_too_long_or_too_much_is_stopped() -> None:
+    asleep = large.measured(
+        [sys.executable, "-c", "import time; time.sleep(60)"], memory=1 << 32, seconds=0.5
+    )
+    assert (asleep.failed, asleep.peak > 1 << 20) == ("more than 0 s", True)
+    greedy = large.measured(
+        [sys.executable, "-c", "bytearray(1 << 33)"], memory=1 << 32, seconds=60
+    )
+    assert greedy.failed == "exit code 1"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.backends.kernels import MARK, OPSET, PROFILE, allowed_dtypes, table
 from tests.backends.tiny import TINY, WHOLE, model_text
-from tiered import Model, get_backend
+from tiered import Model, ModelError, get_backend
 from tiered.backends.rules import dtype_name
 from tiered.errors import RuntimeFailure
 from tiered.runtime import Session, make_inputs
@@ -99,7 +99,11 @@ def test_what_runs_at_an_older_opset_is_claimed_there_too(opset: int) -> None:
     for key in TINY:
         types = next(bindings(key))
         model = parse(model_text(key, types, OLD.get(key, opset)))
-        (node,) = Model.from_proto(model).main.nodes
+        try:
+            (node,) = Model.from_proto(model).main.nodes
+        except ModelError:  # its form is a newer one
+            assert not runs(model, only_opens=True)
+            continue
         if not node.domain and node.schema is None:
             continue  # onnxruntime has LayerNormalization before ONNX does
         if TARGET.takes(node) < runs(model, only_opens=True):

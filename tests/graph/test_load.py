@@ -84,6 +84,55 @@ def test_an_attribute_of_another_kind_than_its_content_is_no_body() -> None:
                         else_branch = b () => (float[2] v) { v = Abs(x) }> }"""
     )
     made.graph.node[0].attribute[1].type = onnx.AttributeProto.INT
+    with pytest.raises(ModelError, match="'else_branch' as INT; its operator takes GRAPH"):
+        Model.from_proto(made)
+    made.opset_import.add(domain="vendor", version=1)
+    made.graph.node[0].domain = "vendor"
+    model = Model.from_proto(made)
+    assert len(model.main.nodes[0].bodies) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("y = Add(x)", r"\(Add-14\) has 1 inputs; its operator takes 2"),
+        ("y = Clip(x, x, x, x)", "has 4 inputs; its operator takes 1 to 3"),
+        ("y, z = Relu(x)", "has 2 outputs; its operator takes 1"),
+        ("y = Add(, x)", "lacks its input 0"),
+        ("y = Concat(x, x)", "lacks the attribute 'axis'"),
+        ("y = Concat<axis=1.0>(x, x)", "has the attribute 'axis' as FLOAT; its operator takes INT"),
+        ("y = Concat<axis=0, axis=1>(x, x)", "has the attribute 'axis' twice"),
+    ],
+)
+def test_a_node_that_its_operator_does_not_take_is_an_error(text: str, reason: str) -> None:
+    made = proto(f"g (float[2] x) => (float[2] y) {{ {text} }}")
+    with pytest.raises(ModelError, match=reason):
+        Model.from_proto(made)
+
+
+@pytest.mark.parametrize("text", ["y = Relu<odd=1>(x)", "y = Clip(x, , x)", "y, = Dropout(x)"])
+def test_what_can_be_left_out_and_what_nobody_knows_are_no_errors(text: str) -> None:
+    model = Model.from_proto(proto(f"g (float[2] x) => (float[2] y) {{ {text} }}"))
+    assert len(model.main.nodes) == 1
+
+
+def test_a_local_function_decides_what_its_calls_look_like() -> None:
+    made = proto("g (float[2] x) => (float[2] y) { y = Relu(x, x) }")
+    with pytest.raises(ModelError, match="2 inputs"):
+        Model.from_proto(made)
+    imports = [onnx.helper.make_opsetid("", 21)]
+    sums = [onnx.helper.make_node("Add", ["a", "b"], ["c"])]
+    made.functions.append(onnx.helper.make_function("", "Relu", ["a", "b"], ["c"], sums, imports))
+    assert len(Model.from_proto(made).main.nodes) == 1
+
+
+def test_a_body_that_the_call_of_a_function_gives_is_no_body_here() -> None:
+    made = proto("g (bool c, float[2] x) => (float[2] y) { y = vendor.f(c, x) }")
+    made.opset_import.add(domain="vendor", version=1)
+    for name in ("then_branch", "else_branch"):
+        made.graph.node[0].attribute.add(name=name, type=onnx.AttributeProto.GRAPH)
+    made.graph.node[0].attribute[0].ref_attr_name = "body"
+    made.graph.node[0].attribute[1].g.name = "empty"
     model = Model.from_proto(made)
     assert model.main.outputs[0].shape == (2,)
     assert len(model.main.nodes[0].bodies) == 1

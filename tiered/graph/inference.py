@@ -296,6 +296,8 @@ def _take_types(graph: Graph, proto: onnx.GraphProto) -> None:
     for node, exported in zip(graph.topological_order(), proto.node, strict=True):
         bodies = iter(node.bodies)
         for attribute in exported.attribute if node.bodies else ():
+            if attribute.ref_attr_name:
+                continue
             if attribute.type == onnx.AttributeProto.GRAPH:
                 _take_types(next(bodies), attribute.g)
             elif attribute.type == onnx.AttributeProto.GRAPHS:

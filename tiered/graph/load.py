@@ -287,6 +287,8 @@ class _Loader:
         graph._nodes[node.id] = node
         graph._by_op.setdefault((node.domain, op_type), {})[node.id] = node
         if name := proto.name:
+            if not isinstance(name, str):
+                raise ModelError(f"node {name!r} ({op_type}) has a name that is not UTF-8")
             model.node_names.take(name)
         return node
 
@@ -315,9 +317,7 @@ class _Loader:
                 links.add_use(value, node, index)
         return is_after
 
-    def _fill_bodies(
-        self, node: Node, attribute: onnx.AttributeProto, scopes: list[Scope]
-    ) -> None:
+    def _fill_bodies(self, node: Node, attribute: onnx.AttributeProto, scopes: list[Scope]) -> None:
         if attribute.ref_attr_name:
             return
         single = attribute.type == onnx.AttributeProto.GRAPH
@@ -377,9 +377,7 @@ def _own_copies(
     sources = list(protos)
     bodies = [_body_attributes(source) for source in sources]
     holder = onnx.GraphProto()
-    holder.node.extend(
-        source for source, found in zip(sources, bodies, strict=True) if not found
-    )
+    holder.node.extend(source for source, found in zip(sources, bodies, strict=True) if not found)
     copies = iter(holder.node[:])
     for source, found in zip(sources, bodies, strict=True):
         yield _without_bodies(source) if found else next(copies), found

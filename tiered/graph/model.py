@@ -22,6 +22,7 @@ from tiered.graph.knowledge import Knowledge
 from tiered.graph.links import leave_function
 from tiered.graph.load import check_calls, load_function, load_model
 from tiered.graph.names import Names
+from tiered.graph.signature import check_operators
 from tiered.graph.stored import is_stored, note_size
 from tiered.graph.symbols import Dims
 from tiered.graph.undo import undo_table
@@ -90,12 +91,14 @@ class Model:
             source: the name for messages.
 
         Raises:
-            ModelError: names are undefined or defined twice, or the graph has a cycle.
+            ModelError: names are undefined or defined twice, the graph has a cycle, or a node is
+                not what its operator takes.
         """
         model = cls(folder, source)
         try:
             with paused_collector():
                 load_model(model, proto)
+                check_operators(model)
         except UnicodeDecodeError as error:
             raise ModelError(f"{model.label} has a text that is not UTF-8") from error
         model.origin = proto

@@ -21,6 +21,7 @@ NEWEST = 1 << 30
 @lru_cache(maxsize=8192)
 def schema_of(op_type: str, domain: str, version: int = NEWEST) -> Schema | None:
     """Return the schema in force at an opset version; None for an operator onnx does not know."""
+    version = max(version, 0)
     try:
         return defs.get_schema(op_type, min(version, defs.onnx_opset_version()), domain)
     except defs.SchemaError:

@@ -20,6 +20,6 @@ def eliminate_squeeze_unsqueeze(
     rank = x.rank
     if rank is not None and node.op_type == "Squeeze":
         rank += inner.const.size
-    if not same_axes(inner.const, outer.const, rank):
+    if not same_axes(inner.const.ravel(), outer.const.ravel(), rank):
         return Skip("the axes differ, or are not known to be the same")
     return x
