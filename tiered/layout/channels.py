@@ -29,9 +29,12 @@ KERNEL_SLOT: Final = {"Conv": 1, "ConvTranspose": 1}
 IMAGE_OPERATORS: Final = (
     "AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace",
     "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GroupNormalization",
-    "InstanceNormalization", "LRN", "LpPool", "MaxPool", "SpaceToDepth",
+    "InstanceNormalization", "LRN", "LpPool", "MaxPool", "Resize", "SpaceToDepth",
 )  # fmt: skip
-"""Operators whose channels are axis 1."""
+"""Operators whose channels are axis 1, or which runtimes have for such images alone."""
+
+VECTOR_SLOTS: Final = {"Resize": (2, 3)}
+"""Which operands have a number for each axis: scales and sizes, of which a call gives one."""
 
 Wanted = Mapping[str, str]
 """By operator, or `Operator@glob of node names`: NHWC or NCHW."""
@@ -66,6 +69,8 @@ def offered(node: Node, passage: Passage | Skip, wanted: Wanted) -> Passage | Sk
         return passage
     if node.has_references or node.is_pinned or len(node.outputs) > 1:
         return passage
+    if node.op_type == "Resize" and not _is_plain_resize(node):
+        return passage
     labels, last = whole(rank), permuted(whole(rank), channels_last(rank))
     others = tuple(None for _ in node.inputs[1:])
     standard = None if isinstance(passage, Skip) else passage
@@ -75,6 +80,27 @@ def offered(node: Node, passage: Passage | Skip, wanted: Wanted) -> Passage | Sk
 
     write = partial(_write, last, standard)
     return Passage((labels, *others), (labels,), write, allows=allows)
+
+
+def _is_plain_resize(node: Node) -> bool:
+    """Tell whether a Resize interpolates, and says it with scales or sizes of all axes.
+
+    In any order of its axes goes what takes the nearest pixel.
+    """
+    mode, crop = node.attr("mode"), node.attr("coordinate_transformation_mode", b"")
+    return (
+        node.owner.opset() >= 11
+        and mode not in ("nearest", b"nearest")
+        and crop not in ("tf_crop_and_resize", b"tf_crop_and_resize")
+        and not node.attr("axes", None)
+        and len(_vectors(node)) == 1
+    )
+
+
+def _vectors(node: Node) -> list[int]:
+    """Return which operands with a number for each axis a node has; an empty one is none."""
+    operands = {slot: node.input(slot) for slot in VECTOR_SLOTS.get(node.op_type, ())}
+    return [slot for slot, value in operands.items() if value is not None and value.dim(0) != 0]
 
 
 def _write(last: Labels, standard: Passage | None, op: Permuted) -> Sequence[Value]:
@@ -87,6 +113,8 @@ def _write(last: Labels, standard: Passage | None, op: Permuted) -> Sequence[Val
     slot = KERNEL_SLOT.get(node.op_type)
     if slot is not None:
         inputs[slot] = _kernel(graph, node.inputs[slot], perm)
+    if node.op_type in VECTOR_SLOTS:
+        inputs[1:] = [op.vector(slot, whole(len(last))) for slot in _vectors(node)]
     build = getattr(graph.op(DOMAIN), declare(graph, node, len(last)))
     return (build(*inputs, name=node.name, **node.attributes),)
 
@@ -106,6 +134,8 @@ def declare(graph: Graph, node: Node, rank: int) -> str:
     """Return the name of the function that is an operator channels last; add it if it is new."""
     model, root = graph.model, graph.root
     name = node.op_type if rank == 4 else f"{node.op_type}{rank - 2}D"
+    if node.op_type == "Resize" and _vectors(node) != [2]:
+        name += "To"
     if model.function(DOMAIN, name) is None:
         function = _function(node, name, rank)
         if model.ir_version >= 10:
@@ -123,12 +153,18 @@ def _function(node: Node, name: str, rank: int) -> onnx.FunctionProto:
     inputs = [formal.name for formal in schema.inputs]
     names = list(inputs)
     nodes = []
-    for slot in (0, KERNEL_SLOT.get(node.op_type, 0)):
-        if names[slot] == inputs[slot]:
+    for slot in (0, *filter(None, [KERNEL_SLOT.get(node.op_type)])):
+        names[slot] = f"{inputs[slot]}_first"
+        nodes.append(onnx.helper.make_node("Transpose", [inputs[slot]], [names[slot]], perm=first))
+    if node.op_type in VECTOR_SLOTS:
+        given = _vectors(node)
+        for slot in given:
             names[slot] = f"{inputs[slot]}_first"
-            nodes.append(
-                onnx.helper.make_node("Transpose", [inputs[slot]], [names[slot]], perm=first)
-            )
+            index = onnx.helper.make_node("Constant", [], ["first_axes"], value_ints=first)
+            sort = onnx.helper.make_node("Gather", [inputs[slot], "first_axes"], [names[slot]])
+            nodes += [index, sort]
+        names = [name if slot in (0, *given) else "" for slot, name in enumerate(names)]
+        inputs = [inputs[slot] for slot in (0, *given)]
     standard = onnx.helper.make_node(node.op_type, names, ["first"])
     for attribute in schema.attributes.values():
         declared: Any = attribute.type

@@ -87,12 +87,17 @@ class Writer:
             assert value is not None
             return self._moved(operator.node.owner, value, op.perm(operator.passage.own(slot)))
 
-        op = Permuted(operator.node, operator.passage, labels, fetch)
-        made = operator.passage.write(op)
+        passage = operator.passage
+        op = Permuted(operator.node, passage, labels, fetch)
+        made = passage.write(op)
         for port, order in ported:
             if port.is_output:
                 self._made[port.wire] = {order: made[port.slot]}
                 _state_type(port, made[port.slot], order)
+        for value, own, new in zip(operator.node.outputs, passage.outputs, made, strict=True):
+            if value is not None and own is None:
+                # Sizes and the like are the same in every order.
+                value.owner.replace_uses(value, new)
         return made[0].producer
 
     def _moved(self, graph: Graph, value: Value, perm: Permutation) -> Value:

@@ -80,6 +80,18 @@ def test_what_reads_a_tensor_that_others_make_in_another_order_reads_it_as_befor
     )
 
 
+def test_what_reads_the_sizes_of_a_tensor_reads_those_of_the_new_one() -> None:
+    assert_rewrites(
+        "convert_layout",
+        """(float[2,3,4] x) => (float[2,3,4] y, float[4,3,2] z) {
+            a = Transpose(x)  b = Relu(a)  s = Shape(b)  z = ConstantOfShape(s)  y = Transpose(b)
+        }""",
+        """(float[2,3,4] x) => (float[2,3,4] y, float[4,3,2] z) <int64[3] i = {2,1,0}> {
+            y = Relu(x)  t = Shape(y)  s = Gather(t, i)  z = ConstantOfShape(s)
+        }""",
+    )
+
+
 def test_a_view_of_a_body_serves_the_body_alone() -> None:
     proto = parse(
         "(float[2,3] x, bool c) => (float[3,2] y, float[3,2] z) { r = Relu(x)  s = Neg(r)  "
@@ -173,13 +185,16 @@ def test_single_nodes_are_excepted_by_name() -> None:
         ("LRN", "y = LRN<size=3>(x)"),
         ("LpPool", "y = LpPool<kernel_shape=[2,2]>(x)"),
         ("MaxPool", "y = MaxPool<kernel_shape=[2,2]>(x)"),
+        ("Resize", 'y = Resize<mode="linear">(x, , scales)'),
+        ("Resize", 'y = Resize<mode="cubic", cubic_coeff_a=-0.5>(x, , scales)'),
         ("SpaceToDepth", "y = SpaceToDepth<blocksize=2>(x)"),
     ],
 )
 def test_each_operator_with_channels_last(op_type: str, text: str) -> None:
     proto = parse(
         "(float[1,4,4,4] x) => (float[a,b,c,d] y) "
-        f"<float[4] s = {{1,2,3,4}}, float[4,1,1,1] k = {{1,2,3,4}}> {{ {text} }}"
+        f"<float[4] s = {{1,2,3,4}}, float[4,1,1,1] k = {{1,2,3,4}}, "
+        f"float[4] scales = {{1,1,2,1.5}}> {{ {text} }}"
     )
     result = get_pass("convert_layout", desired_layouts={op_type: "NHWC"}).apply(proto)
     before, made, after = operators(result)
@@ -187,6 +202,32 @@ def test_each_operator_with_channels_last(op_type: str, text: str) -> None:
     # Of one channel, or one pixel, there is nothing to move.
     assert after in ("Transpose", "Reshape")
     assert_same_outputs(proto, result)
+
+
+def test_what_resizes_to_sizes_is_a_function_of_its_own() -> None:
+    proto = parse(
+        "(float[1,2,4,4] x) => (float[1,2,6,7] y) <int64[4] sizes = {1,2,6,7}> "
+        '{ y = Resize<mode="linear">(x, , , sizes) }'
+    )
+    result = get_pass("convert_layout", desired_layouts={"Resize": "NHWC"}).apply(proto)
+    assert "tiered.nhwc::ResizeTo" in operators(result)
+    assert_same_outputs(proto, result)
+
+
+@pytest.mark.parametrize(
+    "resize",
+    [
+        'Resize<mode="linear", axes=[2,3]>(x, , two)',
+        'Resize<mode="linear", coordinate_transformation_mode="tf_crop_and_resize">(x, roi, scales)',
+    ],
+)
+def test_a_resize_of_other_forms_stays(resize: str) -> None:
+    proto = parse(
+        "(float[1,2,4,4] x) => (float[1,2,8,8] y) <float[2] two = {2,2}, float[4] scales = "
+        f"{{1,1,2,2}}, float[8] roi = {{0,0,0,0,1,1,1,1}}> {{ y = {resize} }}"
+    )
+    result = get_pass("convert_layout", desired_layouts={"Resize": "NHWC"}).apply(proto)
+    assert operators(result) == ["Resize"]
 
 
 def test_functions_are_named_after_the_spatial_dims() -> None:
