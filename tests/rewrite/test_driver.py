@@ -239,3 +239,10 @@ def test_the_same_model_comes_out_bit_for_bit() -> None:
     once.apply(first)
     once.apply(second)
     assert content(first) == content(second)
+
+
+def test_a_rule_is_not_compiled_for_a_model_without_one_of_its_operators() -> None:
+    rule = Rule("halve", op.Mul(op.Erf(var.x) | op.Neg(op.Erf(var.x)), 0.5), lambda graph, x: x)
+    assert rule.operators == (frozenset({("", "Mul"), ("", "Erf")}),)
+    apply_rule(rule, model("g (float[2] x) => (float[2] y) { y = Mul(x, x) }"), {})
+    assert "programs" not in vars(rule)

@@ -14,7 +14,16 @@ from tiered.graph.forms import NoEquivalentForm
 from tiered.graph.journal import Edit, Entry, Stamp, dirty_nodes
 from tiered.rewrite.compiler import Program
 from tiered.rewrite.matcher import Match, compile_pattern, match_node
-from tiered.rewrite.pattern import Chain, Op, Pattern, PatternError, Together, depth, roots
+from tiered.rewrite.pattern import (
+    Chain,
+    Op,
+    Pattern,
+    PatternError,
+    Together,
+    depth,
+    operators,
+    roots,
+)
 from tiered.rewrite.skip import Skip
 
 if TYPE_CHECKING:
@@ -77,6 +86,11 @@ class Rule:
         return frozenset(anchor.key for anchor in anchors if isinstance(anchor, Op))
 
     @cached_property
+    def operators(self) -> tuple[frozenset[tuple[str, str]], ...]:
+        """Return, for each choice of the root, the operators without which it matches nothing."""
+        return tuple(map(operators, roots(self.pattern)))
+
+    @cached_property
     def programs(self) -> tuple[Program, ...]:
         """Return the compiled pattern."""
         return compile_pattern(self.pattern)
@@ -128,7 +142,7 @@ def apply_rule(
     Raises:
         PassError: the rule does not come to an end.
     """
-    if model.gate.is_shut() or not any(_has_any(graph, rule.keys) for graph in model.graphs()):
+    if model.gate.is_shut() or not any(_has_all(model, each) for each in rule.operators):
         return
     run = _Run(rule, model, options, on_skip, accept, approve, on_rewrite, graphs)
     if once:
@@ -161,9 +175,10 @@ def apply_rule(
                 queue.append(touched)
 
 
-def _has_any(graph: Graph, keys: Iterable[tuple[str, str]]) -> bool:
-    """Tell whether a graph has a node of one of these operators."""
-    return any(graph._by_op.get(key) for key in keys)
+def _has_all(model: Model, keys: Iterable[tuple[str, str]]) -> bool:
+    """Tell whether a model has a node of each of these operators."""
+    graphs = tuple(model.graphs())
+    return all(any(graph._by_op.get(key) for graph in graphs) for key in keys)
 
 
 class _Run:

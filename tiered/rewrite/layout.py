@@ -34,6 +34,7 @@ class Layout:
         self.conditions: list[tuple[int, int | None, Condition]] = []
         self._register_of: dict[Any, int] = {}
         self._kinds: dict[Pattern, int] = {}
+        self._kind_of: dict[int, int] = {}
         # Kept alive, so that no other pattern gets their ids.
         self._seen: dict[int, Pattern] = {}
 
@@ -67,5 +68,10 @@ class Layout:
 
     def kind(self, pattern: Op) -> int:
         """Return a number that patterns which are written alike have in common."""
-        same = replace(pattern.identity, conditions=())
-        return self._kinds.setdefault(same, len(self._kinds))
+        identity = pattern.identity
+        known = self._kind_of.get(id(identity))
+        if known is None:
+            # `of_node` keeps the object alive, and with it its id.
+            same = replace(identity, conditions=())
+            known = self._kind_of[id(identity)] = self._kinds.setdefault(same, len(self._kinds))
+        return known

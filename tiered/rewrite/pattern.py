@@ -329,6 +329,14 @@ def depth(pattern: Pattern) -> int:
     return below + isinstance(pattern, Op | Chain)
 
 
+def operators(pattern: Pattern) -> frozenset[tuple[str, str]]:
+    """Return (domain, op type) of the operators without which a pattern matches nothing."""
+    if isinstance(pattern, Alternatives):
+        return frozenset.intersection(*map(operators, pattern.choices))
+    found = frozenset().union(*map(operators, pattern.children()))
+    return found | {pattern.key} if isinstance(pattern, Op) else found
+
+
 def roots(pattern: Pattern) -> tuple[Op | Together, ...]:
     """Return the choices that a match may be anchored at.
 
