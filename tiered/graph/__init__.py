@@ -2,13 +2,13 @@
 
 from tiered.graph.coverage import TypeCoverage
 from tiered.graph.determinism import is_deterministic
+from tiered.graph.elements import Elements
 from tiered.graph.gate import Gate, RewriteRecord
 from tiered.graph.graph import Function, Graph
 from tiered.graph.journal import Edit, Journal, Mark, Snapshot, Stamp
 from tiered.graph.links import Slot
 from tiered.graph.model import Model
 from tiered.graph.node import Node
-from tiered.graph.partial import Elements
 from tiered.graph.tensor import Tensor
 from tiered.graph.type_rules import TypeRule, register_type_rule, unregister_type_rule
 from tiered.graph.types import (

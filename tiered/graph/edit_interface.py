@@ -10,9 +10,9 @@ import onnx
 
 from tiered.errors import ModelError
 from tiered.graph import links
+from tiered.graph.elements import forget_elements_below
 from tiered.graph.journal import Edit
 from tiered.graph.names import check_free
-from tiered.graph.partial import forget_elements_below
 from tiered.graph.symbols import COMPOSED, INVENTED
 from tiered.graph.types import TensorType, ValueType, read_type, tensor_type, write_type
 from tiered.graph.value import NOT_INFERRED, Value

@@ -9,10 +9,10 @@ import onnx
 
 from tiered.errors import ModelError
 from tiered.graph import links
+from tiered.graph.elements import forget_guesses_below
 from tiered.graph.journal import Edit
 from tiered.graph.names import check_free
 from tiered.graph.node import Node, domain_of
-from tiered.graph.partial import forget_guesses_below
 from tiered.graph.schema import encode_attribute, schema_of
 from tiered.graph.value import NOT_INFERRED, Value
 

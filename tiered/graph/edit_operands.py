@@ -10,10 +10,10 @@ import onnx
 from tiered.errors import ModelError
 from tiered.graph import links
 from tiered.graph.edit_nodes import check_detached
+from tiered.graph.elements import reconsider_elements_of
 from tiered.graph.journal import Edit
 from tiered.graph.names import check_free
 from tiered.graph.node import domain_of
-from tiered.graph.partial import reconsider_elements_of
 from tiered.graph.schema import Schema, attributes_of, encode_attribute, schema_of
 from tiered.graph.value import NOT_INFERRED, Value
 

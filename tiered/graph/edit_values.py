@@ -9,9 +9,9 @@ import numpy as np
 from tiered.errors import ModelError
 from tiered.graph import links
 from tiered.graph.edit_nodes import check_move
+from tiered.graph.elements import forget_elements_below
 from tiered.graph.journal import Edit
 from tiered.graph.names import check_free
-from tiered.graph.partial import forget_elements_below
 from tiered.graph.tensor import Tensor
 from tiered.graph.types import ValueType
 from tiered.graph.value import NOT_INFERRED, NotInferred, Value

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tiered.graph.partial import forget_elements
+from tiered.graph.elements import forget_elements
 from tiered.graph.symbols import INVENTED
 from tiered.graph.types import Dim, Shape, TensorType, ValueType, tensor_type
 from tiered.graph.value import NOT_INFERRED, Value

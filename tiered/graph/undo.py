@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tiered.graph.elements import forget_elements_of
 from tiered.graph.exchange import write_content
 from tiered.graph.journal import Edit
 from tiered.graph.links import enter_function, leave_function
-from tiered.graph.partial import forget_elements_of
 
 if TYPE_CHECKING:
     import onnx
