@@ -34,6 +34,14 @@ def test_other_names_find_the_pass(cli: Cli, name: str) -> None:
     assert json.loads(cli("passes", name, "--json").out)["name"] == "fold_constant"
 
 
+def test_operators_beyond_onnx_are_named(cli: Cli) -> None:
+    needs = cli("passes", "fuse_quick_gelu").out
+    assert "needs:       com.microsoft::QuickGelu" in needs
+    offers = cli("passes", "fuse_gelu").out
+    assert "offers:      com.microsoft::Gelu" in offers
+    assert "needs:" not in offers
+
+
 def test_an_unknown_pass_is_a_usage_error_with_a_suggestion(cli: Cli) -> None:
     ended = cli("passes", "fold_constnat")
     assert (ended.code, ended.out) == (2, "")
@@ -44,7 +52,7 @@ def test_json_describes_all_passes_alike(cli: Cli) -> None:
     described = json.loads(cli("passes", "--json").out)
     assert [entry["name"] for entry in described] == list(pass_names())
     fields = "name kind opt_level numerics changes_interface analysis law doc options required"
-    fields += " followed_by conflicts needs quantization aliases source"
+    fields += " followed_by conflicts needs offers quantization aliases source"
     expected = {*fields.split()}
     assert all(entry.keys() == expected for entry in described)
     one = next(entry for entry in described if entry["name"] == "fold_constant")

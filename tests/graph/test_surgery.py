@@ -267,6 +267,21 @@ def test_ppq_walks_a_graph(graph: Graph) -> None:
     assert clip.inputs[1:] == (None,)
 
 
+def test_ppq_says_what_is_a_parameter(graph: Graph) -> None:
+    weight = named(graph, "w")
+    weight.is_parameter = False
+    assert [value.name for value in graph.inputs] == ["x", "w"]
+    assert not weight.is_parameter
+    weight.is_parameter = True
+    assert [value.name for value in graph.inputs] == ["x"]
+    assert weight.is_parameter
+    weight.is_parameter = True
+    x = named(graph, "x")
+    x.is_parameter = False
+    with pytest.raises(ModelError, match="has no contents, it cannot be a parameter"):
+        x.is_parameter = True
+
+
 def test_ppq_edits_a_graph(graph: Graph) -> None:
     ppq = BaseGraph(graph)
     relu = named(graph, "a").source_op

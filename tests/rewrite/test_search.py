@@ -199,6 +199,10 @@ def test_ppq_names_search_alike() -> None:
         exclusive=True,
     )
     assert [operation.type for operation in found] == MISH_NODES
+    pattern = ppq.PatternTree(["Softplus", ppq.TypeExpr("Tanh")], [[0, 1]])
+    assert pattern.match(searchable) == [found[1:3]]
+    with pytest.raises(UsageError, match="go round in a circle"):
+        ppq.GraphPattern(["Softplus", "Tanh"], [[0, 1], [1, 0]])
     (path,) = searchable.path_matching(
         "Softplus", lambda x, y: True, lambda op: op.type == "Mul", "down"
     )

@@ -2,7 +2,8 @@
 
 `--json` prints an array of objects, for NAME one object (an array where NAME stands for several):
 name, kind, opt_level (null is opt-in), numerics, changes_interface, analysis, law, doc, options
-[{name, takes, default, doc}], required, followed_by, conflicts, aliases, source.
+[{name, takes, default, doc}], required, followed_by, conflicts, needs, offers, quantization,
+aliases, source.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ def describe(info: PassInfo) -> dict[str, Any]:
         "followed_by": list(info.followed_by),
         "conflicts": list(info.conflicts),
         "needs": list(info.needs),
+        "offers": list(info.offers),
         "quantization": info.quantization,
         "aliases": _aliases(info),
         "source": info.source,
@@ -103,6 +105,7 @@ def _print_one(console: Console, info: PassInfo) -> None:
         "followed by": ", ".join(info.followed_by),
         "conflicts": ", ".join(info.conflicts),
         "needs": " or ".join(info.needs),
+        "offers": " or ".join(info.offers),
         "quantization": info.quantization,
         "aliases": ", ".join(_aliases(info)),
         "file": info.source,

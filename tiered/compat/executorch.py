@@ -20,8 +20,9 @@ from typing import Any
 from tiered.context import PassContext
 from tiered.control.report import PassResult
 from tiered.graph import Model, Node, Value
-from tiered.passes import NodeMapPass, PassBase, PassLike, module_pass
+from tiered.passes import NodeMapPass, Pass, PassBase, PassLike, module_pass
 from tiered.pipeline import Sequential
+from tiered.pipeline.constraints import Constraint
 from tiered.rewrite import (
     Match,
     ReplacedPattern,
@@ -42,6 +43,7 @@ __all__ = [
     "SubgraphMatcher",
     "replace_pattern",
     "replace_pattern_with_filters",
+    "this_before_that_pass_constraint",
 ]
 
 InternalMatch = SubgraphMatch
@@ -83,8 +85,10 @@ class PassManager:
         passes: Iterable[Any] = (),
         run_checks_after_each_pass: bool = False,
         suppress_check_failures: bool = False,
+        constraints: Iterable[Constraint] = (),
     ) -> None:
         self.passes: list[PassLike] = []
+        self.constraints = list(constraints)
         self.checks: list[Callable[[Model], object]] = []
         self.run_checks_after_each_pass = run_checks_after_each_pass
         self.suppress_check_failures = suppress_check_failures
@@ -103,6 +107,10 @@ class PassManager:
         else:
             self.passes.append(item)
 
+    def add_constraint(self, constraint: Constraint) -> None:
+        """Keep to one more constraint on the order of the passes."""
+        self.constraints.append(constraint)
+
     def add_checks(self, check: Callable[[Model], object]) -> None:
         """Ask one more check."""
         self.checks.append(check)
@@ -119,10 +127,22 @@ class PassManager:
             checks=self.checks,
             check_after_each=self.run_checks_after_each_pass,
             suppress_check_failures=self.suppress_check_failures,
+            constraints=self.constraints,
         )
 
     def __call__(self, graph_module: Any) -> Any:
         return self.pipeline(graph_module)
+
+
+def this_before_that_pass_constraint(this: Any, that: Any) -> Constraint:
+    """Return the constraint that one pass stands before another, wherever both are there."""
+    return _name(this), _name(that)
+
+
+def _name(item: Any) -> str:
+    if isinstance(item, str):
+        return item
+    return item.name if isinstance(item, Pass) else getattr(item, "__name__", type(item).__name__)
 
 
 def _edit(function: FunctionType, model: Model) -> None:

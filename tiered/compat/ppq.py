@@ -41,6 +41,10 @@ class Variable:
     def is_parameter(self) -> bool:
         return self._value.is_initializer and not self._value.is_overridable
 
+    @is_parameter.setter
+    def is_parameter(self, is_parameter: bool) -> None:
+        surgery.mark_parameter(self._value, is_parameter)
+
     @property
     def value(self) -> np.ndarray[Any, Any] | None:
         return self._value.const
@@ -342,19 +346,50 @@ class SearchableGraph(BaseGraph):
         exclusive: bool = True,
         max_candidates: int = search.MOST_CANDIDATES,
         *,
-        slots: Mapping[tuple[int, int], tuple[int | None, int | None]] | None = None,
+        slots: Slots | None = None,
+    ) -> list[list[Operation]]:
+        return GraphPattern(patterns, edges, slots).match(self, exclusive, max_candidates)
+
+
+class GraphPattern:
+    """Patterns and edges for `pattern_matching`, which may be used again and again.
+
+    Raises:
+        UsageError: the edges make no acyclic, connected graph of the patterns.
+    """
+
+    def __init__(
+        self,
+        node_patterns: Sequence[OperationTest],
+        edges: Iterable[Sequence[int]],
+        slots: Slots | None = None,
+    ) -> None:
+        self.node_patterns = list(node_patterns)
+        self.edges = [(tail, head) for tail, head in edges]
+        self.slots = dict(slots or {})
+        search.search_order(len(self.node_patterns), self.edges, self.slots)
+
+    def match(
+        self,
+        graph: BaseGraph,
+        exclusive: bool = True,
+        max_candidates: int = search.MOST_CANDIDATES,
     ) -> list[list[Operation]]:
         found = search.pattern_matching(
-            self.graph,
-            [_test(pattern) for pattern in patterns],
-            [(tail, head) for tail, head in edges],
+            graph.graph,
+            [_test(pattern) for pattern in self.node_patterns],
+            self.edges,
             exclusive,
-            slots=slots,
+            slots=self.slots,
             max_candidates=max_candidates,
         )
         return [[Operation(node) for node in match] for match in found]
 
 
+PatternTree = GraphPattern
+TypeExpr = str
+
+Slots: TypeAlias = "Mapping[tuple[int, int], tuple[int | None, int | None]]"
 OperationTest: TypeAlias = "str | Callable[[Operation], bool]"
 Relay: TypeAlias = "Callable[[Operation, Operation], bool]"
 

@@ -180,6 +180,20 @@ def assign(
     graph.set_constant(value, tensor)
 
 
+def mark_parameter(value: Value, is_parameter: bool) -> None:
+    """Make an input with a default a constant, or an initializer an input with a default.
+
+    Raises:
+        ModelError: a parameter without contents is asked for.
+    """
+    if value.default is None and is_parameter:
+        raise ModelError(f"{value!r} has no contents, it cannot be a parameter")
+    if value.is_overridable and is_parameter:
+        value.owner.remove_input(value)
+    elif value.is_initializer and not is_parameter:
+        value.owner.mark_input(value)
+
+
 def join(graph: Graph, value: Value, other: Value) -> None:
     """Make everything that reads `other` read `value`; `other`, which nothing computes, goes.
 

@@ -129,7 +129,7 @@ class Pipeline(Pass):
                 forced=place.forced,
                 checks=place.checks,
             )
-            for inner in _names(pass_) if isinstance(pass_, Pipeline) else (name,):
+            for inner in names_in(pass_) if isinstance(pass_, Pipeline) else (name,):
                 earlier[inner] = earlier.get(inner, 0) + 1
 
     def plan(self, ctx: PassContext | None = None, place: Place | None = None) -> list[Step]:
@@ -251,11 +251,11 @@ def _checked_name(name: str | None) -> str:
     raise UsageError(f"a group cannot be called {name!r}")
 
 
-def _names(pass_: Pass) -> list[str]:
+def names_in(pass_: Pass) -> list[str]:
     """Return the names that a pass puts into a pipeline: its own and those inside."""
     if not isinstance(pass_, Pipeline):
         return [pass_.name]
-    return [pass_.name, *(name for inner in pass_.passes for name in _names(inner))]
+    return [pass_.name, *(name for inner in pass_.passes for name in names_in(inner))]
 
 
 def _target_names(name: str) -> tuple[str, ...]:

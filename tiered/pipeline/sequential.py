@@ -12,7 +12,8 @@ from tiered.errors import PostconditionError, PreconditionError
 from tiered.graph import Model
 from tiered.options import Option
 from tiered.passes import Pass, PassLike
-from tiered.pipeline.base import Pipeline
+from tiered.pipeline.base import Pipeline, passes_of
+from tiered.pipeline.constraints import Constraint, ordered
 
 if TYPE_CHECKING:
     from tiered.passes.execution import Execution
@@ -36,10 +37,13 @@ class Sequential(Pipeline):
             and after the last: they fail by raising or by returning False.
         check_after_each: ask them after each pass that changed something; that pass then fails.
         suppress_check_failures: only say, in a remark and the log, that a check failed.
+        constraints: pairs of names; of the passes given, the first stands before the second. The
+            order stays as given where no pair speaks.
 
     Raises:
         PassNotFoundError: an unknown name.
-        UsageError: something is neither a pass nor text, or the name is none, or a check is none.
+        UsageError: something is neither a pass nor text, the name or a check is none, or the
+            constraints contradict each other.
     """
 
     OPTIONS = (
@@ -60,6 +64,7 @@ class Sequential(Pipeline):
         checks: Iterable[Callable[[Model], object] | Pass | str] = (),
         check_after_each: bool = False,
         suppress_check_failures: bool = False,
+        constraints: Iterable[Constraint] = (),
     ) -> None:
         given = {
             "opt_level": opt_level,
@@ -68,7 +73,7 @@ class Sequential(Pipeline):
             "check_after_each": check_after_each,
             "suppress_check_failures": suppress_check_failures,
         }
-        self._fill(passes, name, "sequential", self.OPTIONS, given)
+        self._fill(ordered(passes_of(passes), constraints), name, "sequential", self.OPTIONS, given)
 
     def _made_of(self, passes: Iterable[PassLike], **options: Any) -> Self:
         return type(self)(passes, name=self.group, **options)

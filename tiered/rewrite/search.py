@@ -137,7 +137,7 @@ def pattern_matching(
     """
     pairs = [(int(tail), int(head)) for tail, head in edges]
     wanted = dict(slots or {})
-    order = _search_order(len(patterns), pairs, wanted)
+    order = search_order(len(patterns), pairs, wanted)
     tests = [_test(pattern) for pattern in patterns]
     found: list[tuple[Node, ...]] = []
     bound: dict[int, Node] = {}
@@ -240,7 +240,7 @@ def _ways(
     }
 
 
-def _search_order(
+def search_order(
     count: int, edges: Sequence[tuple[int, int]], slots: Mapping[tuple[int, int], object]
 ) -> list[int]:
     """Return the places so that each has an edge to or from one before it.

@@ -1,0 +1,56 @@
+"""The order of passes by constraints: which pass stands before which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tiered.errors import UsageError
+from tiered.passes import Pass
+from tiered.pipeline.base import names_in
+from tiered.registry import registry
+
+Constraint = tuple[str, str]
+"""Two names of passes: wherever both are there, the first stands before the second."""
+
+
+def ordered(passes: Sequence[Pass], constraints: Iterable[Constraint]) -> tuple[Pass, ...]:
+    """Return passes in an order that keeps to constraints, and to theirs where none speaks.
+
+    A group stands where all that is in it may stand; the order inside of it is its own.
+
+    Raises:
+        PassNotFoundError: a constraint names a pass that is neither here nor registered.
+        UsageError: the constraints contradict each other.
+    """
+    pairs = [_checked(pair) for pair in constraints]
+    if not pairs:
+        return tuple(passes)
+    import networkx as nx
+
+    held = [set(names_in(pass_)) for pass_ in passes]
+    order = nx.DiGraph()
+    order.add_nodes_from(range(len(passes)))
+    for pair in pairs:
+        before, after = (_places(name, held) for name in pair)
+        order.add_edges_from(
+            (one, other) for one in before for other in after if one != other
+        )
+    try:
+        places = list(nx.lexicographical_topological_sort(order))
+    except nx.NetworkXUnfeasible:
+        cycle = [passes[edge[0]].name for edge in nx.find_cycle(order)]
+        said = " before ".join((*cycle, cycle[0]))
+        raise UsageError(f"no order of the passes keeps to the constraints: {said}") from None
+    return tuple(passes[place] for place in places)
+
+
+def _checked(pair: Sequence[str]) -> Constraint:
+    if isinstance(pair, str) or len(pair) != 2:
+        raise UsageError(f"a constraint is two names, (first, second), not {pair!r}")
+    return pair[0], pair[1]
+
+
+def _places(name: str, held: Sequence[set[str]]) -> list[int]:
+    known = any(name in names for names in held)
+    wanted = {name} if known else set(registry.resolve(name))
+    return [place for place, names in enumerate(held) if not names.isdisjoint(wanted)]
