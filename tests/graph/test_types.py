@@ -199,3 +199,23 @@ def test_a_new_node_knows_a_shape_that_comes_from_a_partially_known_value() -> N
     rows = graph.op.Concat(size, np.array([7], np.int64), axis=0)
     assert str(graph.op.ConstantOfShape(rows).type) == "float[N,7]"
     assert str(graph.op.Expand(np.zeros(1, np.float32), rows).type) == "float[N,7]"
+
+
+@pytest.mark.parametrize(
+    ("result", "known"),
+    [("Neg(x)", "float[2,N]"), ("Neg(s)", "float[2,?]"), ("Unsqueeze(s, zero)", "float")],
+)
+def test_a_loop_gives_what_its_initial_value_and_its_body_have_in_common(
+    result: str, known: str
+) -> None:
+    model = parsed(
+        "(float[2,N] x, int64 n, bool c) => (int64[R] u, int64[S] v) <int64[1] zero = {0}> {"
+        " y, z = Loop(n, c, x) <body = b (int64 i, bool k, float[2,N] s) => (bool o, float r,"
+        f" float q) {{ o = Identity(k) r = {result} q = Neg(x) }}> u = Shape(y) v = Shape(z) }}"
+    )
+    y, z = model.main.nodes_of("Loop")[0].outputs
+    assert y is not None
+    assert z is not None
+    assert str(y.type) == known
+    assert z.shape is not None
+    assert z.shape[1:] == (2, "N")

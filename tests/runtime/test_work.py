@@ -26,3 +26,24 @@ def test_shapes_tell_how_much_there_is_to_do(nodes: str, work: int | None) -> No
     view = model(text)
     view.main.outputs[0].declared = None
     assert work_of(view.main.nodes[-1]) == work
+
+
+@pytest.mark.parametrize(
+    ("call", "work"),
+    [
+        ("y = Loop(three, , a) <body = b (int64 i, bool c, float[2] p) => (bool o, float[2] r)"
+         " { o = Identity(c) r = Neg(p) }>", 3 * (1 + 2 + 2 * 1024)),
+        ("y = Loop(n, , a) <body = b (int64 i, bool c, float[2] p) => (bool o, float[2] r)"
+         " { o = Identity(c) r = Neg(p) }>", None),
+        ("y, z = Scan<num_scan_inputs=1, body = b (float[2] p, float[2] q) => (float[2] r,"
+         " float[2] t) { r = Add(p, q) t = Neg(q) }>(a, w)", 5 * (2 + 2 + 2 * 1024)),
+        ("y = If(c) <then_branch = t () => (float[2] p) { p = Neg(a) },"
+         " else_branch = e () => (float[2] q) { q = Abs(a) }>", 2 + 2 + 2 * 1024),
+    ],
+)  # fmt: skip
+def test_a_body_is_to_be_done_as_often_as_it_runs(call: str, work: int | None) -> None:
+    view = model(
+        "g (float[2] a, float[5,2] w, int64 n, bool c) => (float[2] y)"
+        f" <int64 three = {{3}}> {{ {call} }}"
+    )
+    assert work_of(view.main.nodes[-1]) == work

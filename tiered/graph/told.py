@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tiered.graph import operator_types, shape_rules, window_types
+from tiered.graph import body_types, operator_types, shape_rules, window_types
 from tiered.graph.operator_types import OLDEST
 from tiered.graph.types import DataType, TensorType, tensor_type
 
 if TYPE_CHECKING:
     from tiered.graph.node import Node
 
-_RULES: Final = operator_types.RULES | window_types.RULES
+_RULES: Final = operator_types.RULES | window_types.RULES | body_types.RULES
 
 # What a rule does not foresee: it says nothing then, and onnx may.
 _UNFORESEEN = (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError)

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 
 from tiered.errors import RuntimeFailure
+from tiered.graph.export import export_node
 from tiered.graph.types import write_type
 from tiered.runtime.session import run
 from tiered.runtime.work import is_fragile
@@ -39,7 +40,8 @@ def evaluate(wanted: Sequence[Value], on_failure: OnFailure) -> dict[Value, Arra
 
     All are computed in one session, by onnxruntime with its optimisations off and by the model's
     own opset. Where that fails the batch is halved, until what cannot be computed is left alone.
-    What needs an operator whose kernel trusts its operands is computed in a process of its own.
+    What needs a body, or an operator whose kernel trusts its operands, is computed in a process of
+    its own.
 
     Args:
         wanted: values of one graph, each produced by a node whose every ancestor is constant.
@@ -91,7 +93,7 @@ def _model_of(wanted: Sequence[Value]) -> tuple[onnx.ModelProto, dict[str, Array
         proto.opset_import.add(domain=domain, version=min(version, latest))
     proto.graph.name = "constants"
     for node in nodes:
-        proto.graph.node.add().CopyFrom(node.proto)
+        proto.graph.node.add().CopyFrom(export_node(node) if node.bodies else node.proto)
         # Names serve nobody here, and files exist where two nodes share one.
         proto.graph.node[-1].ClearField("name")
     feeds: dict[str, Array] = {}
@@ -126,7 +128,7 @@ def ancestors(wanted: Iterable[Value]) -> tuple[list[Node], list[Value]]:
             nodes[node] = None
             continue
         stack.append((node, True))
-        for value in reversed(node.inputs):
+        for value in reversed((*node.inputs, *node.captured)):
             if value is None:
                 continue
             if value.tensor is not None:

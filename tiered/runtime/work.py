@@ -23,16 +23,28 @@ _FRAGILE: Final = frozenset(
 """Operators whose kernels trust attributes and operands: a group of 0 ends the program."""
 
 
+# To start a node takes about as long as so many multiplications.
+_START: Final = 1 << 10
+
+
 def is_fragile(node: Node) -> bool:
-    """Tell whether the kernel of a standard operator may end the program on odd operands."""
-    return node.op_type in _FRAGILE and not node.domain
+    """Tell whether a node may end, block or fill the program that computes it.
+
+    Kernels of some standard operators do on odd operands, and so may whatever is in a body.
+    """
+    return bool(node.bodies) or (node.op_type in _FRAGILE and not node.domain)
 
 
 def work_of(node: Node) -> int | None:
     """Return about how many multiplications a node takes; None where a shape is not known.
 
-    Where not even the order of magnitude follows from the operator, it is an upper bound.
+    What is in a body counts as often as it runs; None where that is not known. Where not even the
+    order of magnitude follows from the operator, it is an upper bound.
     """
+    if node.bodies:
+        turns = _turns(node)
+        inner = [work_of(each) or 0 for body in node.bodies for each in body.nodes]
+        return None if turns is None else turns * sum(size + _START for size in inner)
     reads = [_size(value) for value in node.inputs if value is not None]
     makes = [_size(value) for value in node.outputs if value is not None]
     sizes = [*reads, *makes]
@@ -51,6 +63,20 @@ def work_of(node: Node) -> int | None:
     if node.op_type == "Det":
         return largest**2
     return largest
+
+
+def _turns(node: Node) -> int | None:
+    """Return how often a body runs at most; None where that is not known."""
+    if node.op_type == "If":
+        return 1
+    if node.op_type == "Loop":
+        most = node.input(0)
+        known = None if most is None else most.const
+        return None if known is None or known.size != 1 else max(int(known.item()), 1)
+    scanned = node.inputs[-node.attr("num_scan_inputs", 1) :] if node.op_type == "Scan" else ()
+    axes = node.attr("scan_input_axes", None) or [0] * len(scanned)
+    lengths = [value and value.dim(axis) for value, axis in zip(scanned, axes, strict=False)]
+    return lengths[0] if lengths and isinstance(lengths[0], int) else None
 
 
 def _size(value: Value) -> int | None:

@@ -307,20 +307,93 @@ def test_other_peoples_operators_and_functions_are_left_alone() -> None:
     )
 
 
+# --- control flow ---------------------------------------------------------------------------------
+
+BODY = "b (int64 i, bool ci, float[2] p) => (bool co, float[2] r{more}) {{ co = Identity(ci) {r} }}"
+
+
+def _loop(r: str, more: str = "") -> str:
+    return f"Loop(n, c, a) <body = {BODY.format(r=r, more=more)}>"
+
+
 @pytest.mark.parametrize(
-    "call",
+    ("call", "numbers"),
     [
-        "Loop(n, c, a) <body = b (int64 i, bool ci, float[2] p) => (bool co, float[2] r)"
-        " { co = Identity(ci) r = Identity(p) }>",
-        "If(c) <then_branch = t () => (float[2] p) { p = Identity(a) },"
-        " else_branch = e () => (float[2] q) { q = Identity(a) }>",
+        (_loop("r = Add(p, a)"), "4,8"),
+        (_loop("r = Mul(p, k)"), "8,16"),
+        (
+            "If(c) <then_branch = t () => (float[2] p) { p = Mul(a, k) },"
+            " else_branch = e () => (float[2] q) { q = Identity(a) }>",
+            "2,4",
+        ),
     ],
 )
-def test_control_flow_is_left_alone(call: str) -> None:
+def test_control_flow_over_constants_is_computed(call: str, numbers: str) -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] x) => (float[2] y) <float[2] a = {1,2}, float k = {2}, int64 n = {3},"
+        f" bool c = {{1}}> {{ b = {call} y = Add(x, b) }}",
+        f"(float[2] x) => (float[2] y) <float[2] b = {{{numbers}}}> {{ y = Add(x, b) }}",
+    )
+
+
+def test_what_a_loop_gives_decides_what_is_computed_next() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] x) => (float[2] y) <float[2] a = {1,2}, int64 n = {3}, bool c = {1}>"
+        f" {{ d = Neg(a) b = {_loop('r = Add(p, d)')} e = Neg(b) y = Add(x, e) }}",
+        "(float[2] x) => (float[2] y) <float[2] e = {2,4}> { y = Add(x, e) }",
+    )
+
+
+def test_a_scan_over_constants_is_computed() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] x) => (float[2] y, float[3,2] z) <float[2] a = {0,0}, float[3,2] w ="
+        " {1,2,3,4,5,6}> { b, d = Scan <num_scan_inputs = 1, body = s (float[2] p, float[2] q) =>"
+        " (float[2] r, float[2] t) { r = Add(p, q) t = Identity(r) }> (a, w)"
+        " y = Add(x, b) z = Mul(x, d) }",
+        "(float[2] x) => (float[2] y, float[3,2] z) <float[2] b = {9,12},"
+        " float[3,2] d = {1,2,4,6,9,12}> { y = Add(x, b) z = Mul(x, d) }",
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "because"),
+    [
+        (_loop("r = Add(p, a)").replace("n,", "m,"), "computing it takes too long"),
+        (_loop("r = Add(p, a)").replace("n,", ","), "how often it runs is not known beforehand"),
+        (_loop("r = RandomUniformLike(p)"), "it is random"),
+        (_loop("r = vendor.Mystery(p)"), "it is random, or nothing is known of it"),
+        (
+            "Loop(n, c, a) <body = b (int64 i, bool ci, float[N] p) => (bool co, float[M] r)"
+            " { co = Identity(ci) r = Concat<axis=0>(p, p) }>",
+            "the size of the result is not known beforehand",
+        ),
+        (
+            "Loop(n, c, a) <body = b (int64 i, bool ci, float[2] p) => (bool co, float[2] r)"
+            " { co = Identity(ci) l = Add(far, i) s = Concat<axis=0>(l, two) e = Expand(p, s)"
+            " r = ReduceSum<keepdims=0>(e, zero) }>",
+            "memory",
+        ),
+    ],
+)
+def test_control_flow_that_might_not_end_or_fit_stays(call: str, because: str) -> None:
     assert_unchanged(
         PASS,
-        "(float[2] x) => (float[2] y) <float[2] a = {1,2}, int64 n = {9223372036854775807},"
-        f" bool c = {{1}}> {{ b = {call} y = Add(x, b) }}",
+        '<ir_version: 10, opset_import: ["" : 21, "vendor" : 1]> g (float[2] x) => (float[N] y)'
+        " <float[2] a = {1,2}, int64 n = {3}, int64 m = {9223372036854775807}, bool c = {1},"
+        " int64[1] far = {1000000000000}, int64[1] two = {2}, int64[1] zero = {0}>"
+        f" {{ b = {call} y = Add(x, b) }}",
+        because=because,
+    )
+
+
+def test_a_body_that_reads_what_is_no_constant_stays() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2] x) => (float[2] y) <float[2] a = {1,2}, int64 n = {3}, bool c = {1}>"
+        f" {{ b = {_loop('r = Add(p, x)')} y = Add(x, b) }}",
     )
 
 

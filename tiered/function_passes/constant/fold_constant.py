@@ -104,7 +104,7 @@ def _take(
             taken.add(node)
             sizes.update(needs)
             held += sum(_held(value, size) for value, size in needs.items())
-            pending.extend(use.node for value in node.outputs if value for use in value.users)
+            pending.extend(reader for value in node.outputs if value for reader in value.readers)
     return taken
 
 
@@ -116,7 +116,9 @@ def _is_known(node: Node, taken: Set[Node]) -> bool:
             tensor = value.tensor
             if tensor is None or tensor.is_sparse:
                 return False
-    if node.domain or node.op_type in _KEPT or node.bodies or not any(inputs):
+    if node.domain or node.op_type in _KEPT or not any(inputs):
+        return False
+    if node.bodies and not all(value.is_constant for value in node.captured):
         return False
     bears_output = any(value and value.output_of for value in node.outputs)
     # An Identity that bears the name of an output is all that is left to do.
@@ -134,7 +136,7 @@ def _needs(node: Node, sizes: Sizes, most: int) -> Sizes | Skip | None:
         return Skip("it is random, or nothing is known of it")
     if node.is_pinned:
         return Skip("training info or an annotation names the result")
-    inputs = [value for value in node.inputs if value is not None]
+    inputs = [value for value in (*node.inputs, *node.captured) if value is not None]
     outputs = [value for value in node.outputs if value is not None]
     dtypes = {value.dtype for value in (*inputs, *outputs)}
     if not dtypes <= _EVALUATED:
@@ -142,7 +144,8 @@ def _needs(node: Node, sizes: Sizes, most: int) -> Sizes | Skip | None:
     is_ready = all(value.tensor is not None for value in inputs)
     divides = node.op_type in ("Div", "Mod") and dtypes.isdisjoint(_FLOATS)
     # onnxruntime computes 16 bits in 32 and rounds where it likes; between sessions it must.
-    if not is_ready and (divides or not dtypes.isdisjoint(_FLOATS16)):
+    # What has a body is computed alone, in a process of its own.
+    if not is_ready and (divides or node.bodies or not dtypes.isdisjoint(_FLOATS16)):
         return None
     if divides and not divides_safely(node):
         return Skip("an integer division by zero, or one that overflows")
@@ -159,6 +162,8 @@ def _needs(node: Node, sizes: Sizes, most: int) -> Sizes | Skip | None:
     if sum(_held(value, size) for value, size in needs.items()) > most:
         return Skip("computing it takes too much memory")
     work = work_of(node)
+    if work is None and node.bodies:
+        return Skip("how often it runs is not known beforehand")
     if work is not None:
         if node.owner.model.folded_work + work > _MOST_WORK:
             return Skip("computing it takes too long")
@@ -219,7 +224,7 @@ def _fold(
         node, mark = value.producer, model.mark()
         if node is None or node.graph is None or not _is_as_declared(value, array):
             continue
-        users = [use.node for use in value.users]
+        users = value.readers
         with graph.rewrite("a node that reads only constants => what it computes", node):
             graph.become_constant(value, Tensor.of(array))
         if model.changed_since(mark):
