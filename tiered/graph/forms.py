@@ -23,6 +23,7 @@ from tiered.graph.schema import (
     default_of,
     input_names,
     schema_of,
+    types_of,
 )
 from tiered.graph.types import TensorType
 from tiered.graph.value import Value
@@ -183,7 +184,7 @@ def _refused_types(schema: Schema, newest: Schema, place: int) -> frozenset[str]
         return frozenset()
     formal = schema.inputs[min(place, len(schema.inputs) - 1)]
     now = newest.inputs[min(place, len(newest.inputs) - 1)]
-    return _COMMON_TYPES & (now.types - formal.types)
+    return _COMMON_TYPES & (types_of(newest, now) - types_of(schema, formal))
 
 
 @lru_cache(maxsize=64)
