@@ -8,14 +8,15 @@ named after their spatial dims: `Conv1D`, `Conv3D`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, Final
 
 import onnx
 
-from tiered.graph import Graph, Node, Value
+from tiered.errors import UsageError
+from tiered.graph import Graph, Model, Node, Value
 from tiered.layout.passage import Labels, Passage, Permuted, rank_of, whole
 from tiered.layout.permutation import Permutation, inverse, permuted
 from tiered.rewrite import Skip
@@ -38,6 +39,29 @@ VECTOR_SLOTS: Final = {"Resize": (2, 3)}
 
 Wanted = Mapping[str, str]
 """By operator, or `Operator@glob of node names`: NHWC or NCHW."""
+
+Say = Callable[[Node | None, Skip], None]
+"""Is told why something is left alone."""
+
+
+def checked_layouts(model: Model, desired_layouts: Wanted, say: Say) -> Wanted:
+    """Return the layouts that a user asks for, as far as the model can have them.
+
+    Args:
+        model: what will be converted.
+        desired_layouts: NHWC or NCHW by operator, or by `Operator@glob of node names`.
+        say: is told if the model cannot.
+
+    Raises:
+        UsageError: there is no such layout.
+    """
+    unknown = sorted(set(desired_layouts.values()) - {"NCHW", "NHWC"})
+    if unknown:
+        raise UsageError(f"desired_layouts: {unknown[0]!r} is no layout; NCHW and NHWC are")
+    if "NHWC" in desired_layouts.values() and model.ir_version < 8:
+        say(None, Skip("before IR 8 there are no local functions for NHWC operators"))
+        return {}
+    return desired_layouts
 
 
 def channels_last(rank: int) -> Permutation:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from tiered.graph import Model, Node, Value
 from tiered.graph.form import NoEquivalentForm
-from tiered.layout.channels import Wanted
+from tiered.layout.channels import Say, Wanted, checked_layouts, layout_wanted
+from tiered.layout.interface import convert_interface
 from tiered.layout.permutation import Permutation
 from tiered.layout.placement import Known, place
 from tiered.layout.region import Region, regions
@@ -20,8 +21,6 @@ LAW = "operators in the order of axes in which the fewest bytes are moved"
 
 ONE_VIEW = "a Transpose of what is there in this order  =>  what is there"
 
-Say = Callable[[Node | None, Skip], None]
-
 
 def wiring_of(model: Model, wanted: Wanted | None = None) -> Wiring:
     """Return the wires around all Transposes of a model, and the operators that these may pass.
@@ -33,22 +32,39 @@ def wiring_of(model: Model, wanted: Wanted | None = None) -> Wiring:
     wiring = Wiring(model, wanted)
     graphs = list(open_graphs(model))
     if wanted and "NHWC" in wanted.values():
-        wiring.search_wanted(node for graph in graphs for node in graph.nodes)
+        nodes = [node for graph in graphs for node in graph.nodes]
+        named = [node for node in nodes if layout_wanted(node, wanted) == "NHWC"]
+        wiring.search([start for node in named for start in wiring.wanted_starts(node)])
     found = [wiring.wire_of(node.output) for graph in graphs for node in transposes(graph)]
     wires = [wire for wire in dict.fromkeys(found) if wire is not None]
     wiring.search((wire, view) for wire in wires for view in wire.views.values())
     return wiring
 
 
-def place_transposes(model: Model, sizes: Sizes, say: Say, wanted: Wanted | None = None) -> None:
+def place_transposes(
+    model: Model,
+    sizes: Sizes,
+    say: Say,
+    desired_layouts: Wanted | None = None,
+    *,
+    tell: Callable[[str], None] | None = None,
+) -> None:
     """Write each region of a model in the orders in which the fewest bytes are moved.
 
     Args:
         model: edited in place.
         sizes: what dynamic dims count.
-        say: is told of operators that the model's opset cannot say in another order.
-        wanted: operators that the user wants in another layout.
+        say: is told of operators that the model cannot have in another order.
+        desired_layouts: NHWC or NCHW by operator, or by `Operator@glob of node names`.
+        tell: is told of inputs and outputs that get another layout; without it, all keep theirs.
+
+    Raises:
+        UsageError: there is no such layout.
     """
+    wanted = checked_layouts(model, desired_layouts or {}, say)
+    if tell is not None:
+        for said in convert_interface(model, wanted):
+            tell(said)
     wiring = wiring_of(model, wanted)
     if not wiring.wires:
         return

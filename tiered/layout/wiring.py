@@ -36,6 +36,8 @@ class Wiring:
         self.wires: dict[Value, Wire] = {}
         self.operators: dict[Node, Operator] = {}
         self.refusals: dict[Node, Skip] = {}
+        # Which orders of wires a search met, and how much further it might have gone.
+        self.followed: dict[Start, int] = {}
         # A kind keeps its passage alive, whose identity is the key.
         self._kinds: dict[Hashable, Kind] = {}
 
@@ -116,7 +118,7 @@ class Wiring:
     def search(self, starts: Iterable[Start]) -> None:
         """Follow orders of wires from where they begin through all operators that have them."""
         pending = deque((wire, order, FAR) for wire, order in starts)
-        followed: dict[Start, int] = {}
+        followed = self.followed
         while pending:
             wire, order, reach = pending.popleft()
             if followed.get((wire, order), 0) >= reach:
@@ -139,16 +141,12 @@ class Wiring:
                         if other != port.view
                     )
 
-    def search_wanted(self, nodes: Iterable[Node]) -> None:
-        """Follow the orders that the user wants of nodes."""
-        starts: list[Start] = []
-        for node in nodes:
-            operator = self.operator(node) if layout_wanted(node, self.wanted) == "NHWC" else None
-            if operator is not None and operator.wanted is not None:
-                orders = operator.choices[operator.wanted].orders
-                wires = [port.wire for port in operator.ports]
-                starts += zip(wires, orders, strict=True)
-        self.search(starts)
+    def wanted_starts(self, node: Node) -> Iterator[Start]:
+        """Yield the orders of its wires in which the user wants a node."""
+        operator = self.operator(node)
+        if operator is not None and operator.wanted is not None:
+            orders = operator.choices[operator.wanted].orders
+            yield from zip((port.wire for port in operator.ports), orders, strict=True)
 
 
 def _further(operator: Operator, reach: int) -> int:

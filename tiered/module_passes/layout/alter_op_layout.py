@@ -24,6 +24,4 @@ def alter_op_layout(model: Model, ctx: PassContext, *, default_dim: int = 16) ->
     wanted = {name: layout for name, layout in preferred.items() if layout in ("NCHW", "NHWC")}
     if "NHWC" not in wanted.values():
         return ctx.skip(None, Skip("the backend prefers no operator channels last"))
-    if model.ir_version < 8:
-        return ctx.skip(None, Skip("before IR 8 there are no local functions for NHWC operators"))
     return place_transposes(model, LayoutSizes(default=default_dim), ctx.skip, wanted)

@@ -1,6 +1,6 @@
 """Operators and Transposes  =>  the same operators in orders of axes that move the fewest bytes"""
 
-from tiered import LayoutSizes, Model, PassContext, Skip, UsageError, module_pass, place_transposes
+from tiered import LayoutSizes, Model, PassContext, module_pass, place_transposes
 
 
 @module_pass(opt_level=3, numerics="reassociating")
@@ -17,18 +17,15 @@ def convert_layout(
     saves more than it costs; constants are permuted once, here. The result is never worse, but
     where the layout that is asked for has its price. Operators that are asked for in NHWC become
     calls of local functions, `tiered.nhwc::Conv` and the like, which every runtime can run; the
-    pools and normalizations around them follow where that is cheaper.
+    pools and normalizations around them follow where that is cheaper. Inputs and outputs keep their
+    layout: `convert_io_layout` changes that too.
 
     Args:
         desired_layouts: NHWC or NCHW by operator, or by `Operator@glob of node names`. NCHW is what
             ONNX has.
         default_dim: what a dynamic dim counts in bytes that are moved.
+
+    Raises:
+        UsageError: there is no such layout.
     """
-    unknown = sorted(set(desired_layouts.values()) - {"NCHW", "NHWC"})
-    if unknown:
-        raise UsageError(f"convert_layout: {unknown[0]!r} is no layout; NCHW and NHWC are")
-    wanted = desired_layouts
-    if "NHWC" in wanted.values() and model.ir_version < 8:
-        ctx.skip(None, Skip("before IR 8 there are no local functions for NHWC operators"))
-        wanted = {}
-    place_transposes(model, LayoutSizes(default=default_dim), ctx.skip, wanted)
+    place_transposes(model, LayoutSizes(default=default_dim), ctx.skip, desired_layouts)
