@@ -166,6 +166,17 @@ def test_operators_of_integers_have_types(call: str, expected: str) -> None:
     assert types(model)["a"] == expected
 
 
+@pytest.mark.parametrize(
+    ("v", "expected"), [("float[N,5,6]", "float[N,3,6]"), ("float[N,2,5,4]", "float[N,3,8]")]
+)
+def test_heads_are_side_by_side_again(v: str, expected: str) -> None:
+    model = parsed(
+        f"(float[N,3,8] q, {v} v) => (float[A,B,C] y) {{"
+        " a = com.microsoft.MultiHeadAttention<num_heads=2>(q, v, v) y = Relu(a) }"
+    )
+    assert types(model)["a"] == expected
+
+
 def test_the_sum_of_a_skip_layer_norm_has_its_type() -> None:
     model = parsed(
         "(float[N,2,8] x, float[8] s) => (float[N,2,8] y) {"

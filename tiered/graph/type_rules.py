@@ -210,6 +210,17 @@ def _quantised_gemm(node: Node) -> ValueType | None:
     return _matrix(node, factors, DataType.FLOAT if zero is None else zero.dtype)
 
 
+def _heads(node: Node) -> ValueType | None:
+    """MultiHeadAttention of queries, keys and values, the latter two in heads or not."""
+    q, v = node.input(0), node.input(2)
+    if q is None or v is None or q.dtype is None or q.rank != 3 or v.rank not in (3, 4):
+        return None
+    width, heads = v.dim(-1), node.attributes["num_heads"]
+    if v.rank == 4:
+        width = width * heads if isinstance(width, int) else None
+    return tensor_type(q.dtype, (q.dim(0), q.dim(1), width))
+
+
 def _dynamic_product(node: Node) -> ValueType | None:
     """DynamicQuantizeMatMul and MatMulIntegerToFloat."""
     return _matrix(node, list(node.inputs[:2]), DataType.FLOAT)
@@ -232,6 +243,7 @@ _RULES["com.microsoft", "QLinearGlobalAveragePool"] = _quantised_global_pool
 _RULES["com.microsoft", "QLinearAveragePool"] = _quantised_pool
 _RULES["com.microsoft", "QLinearConcat"] = _quantised_concat
 _RULES["com.microsoft", "QGemm"] = _quantised_gemm
+_RULES["com.microsoft", "MultiHeadAttention"] = _heads
 for _name in ("DynamicQuantizeMatMul", "MatMulIntegerToFloat"):
     _RULES["com.microsoft", _name] = _dynamic_product
 _RULES["com.microsoft", "QuantizeLinear"] = _quantized

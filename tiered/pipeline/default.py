@@ -76,7 +76,7 @@ DEFAULT: tuple[str, ...] = (
     # What exporters spell out, into the operator of that name, before anything moves its scales.
     # Pictures first: of their two last dims a layer norm could be too.
     "fuse_instancenorm,fuse_layernorm,fuse_rmsnorm,fuse_softmax,fuse_log_softmax,"
-    "fuse_attention,"
+    "fuse_attention,fuse_rotary_embedding,"
     # Activations, and what runtimes fuse with the operator before it. A swish is opt-in: it is
     # slower than its parts.
     "fuse_gelu,fuse_silu,fuse_hardswish,fuse_mish,fuse_minmax_into_clip,"
@@ -125,13 +125,17 @@ DEFAULT: tuple[str, ...] = (
     "fuse_dequantize_into_matmul",
     "fuse_dynamic_quantize_matmul",
     # What only some targets have, when nothing is left that looks for the parts: residual and norm,
-    # bias and activation, operator and activation, transpose and scale
-    # and product. A layer norm with its sum is opt-in: it is slower than its parts.
+    # bias and activation, operator and activation, heads with what splits them, and what is left of
+    # transpose and scale and product. A norm or a convolution with its sum is opt-in: they are
+    # slower than their parts.
     "fuse_skip_layernorm",
     "fuse_skip_rmsnorm",
     "fuse_bias_gelu",
     "fuse_quick_gelu",
+    "fuse_residual_into_conv",
     "fuse_conv_activation",
+    "fuse_gemm_activation",
+    "fuse_multi_head_attention",
     "fuse_matmul_scale",
     # Parked: they pay only on targets that have no Erf, or that fuse attention with an added mask.
     "replace_erf_with_erfv2",

@@ -1,0 +1,152 @@
+"""x * cos + Concat(-x[h:], x[:h]) * sin  =>  RotaryEmbedding(x, cos[:h], sin[:h])"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tiered import DataType, Graph, Node, Skip, Value, const, op, opt, rewrite, var
+
+_FIRST_OPSET: Final = 23
+_ELEMENTWISE: Final = frozenset({"Cast", "Cos", "Identity", "Neg", "Sin"})
+
+
+def _slice(of: str) -> Any:
+    names = (const(name=f"{of}_{what}") for what in ("start", "end", "axis"))
+    return op.Slice(var.x, *names, opt.steps).bind(of)
+
+
+_split = op.Split(var.x, opt.sizes, axis=var.axis, attrs=...).bind("split")
+_turned = op.Concat(op.Neg(_slice("second")), _slice("first"), axis=...) | op.Concat(
+    op.Neg(_split.out(1)), _split, axis=...
+)
+_of_halves = op.Concat(
+    op.Sub(op.Mul(_split, var.half_cos), op.Mul(_split.out(1), var.half_sin)),
+    op.Add(op.Mul(_split.out(1), var.half_cos), op.Mul(_split, var.half_sin)),
+    axis=...,
+)
+
+
+@rewrite(
+    op.Add(op.Mul(var.x, var.cos), op.Mul(_turned.bind("joined"), var.sin))
+    | _of_halves.bind("joined"),
+    opt_level=3,
+    required=("infer_shapes",),
+    offers=["com.microsoft::RotaryEmbedding"],
+    numerics="reassociating",
+)
+def fuse_rotary_embedding(
+    graph: Graph,
+    joined: Node,
+    x: Value,
+    first: Node | None,
+    second: Node | None,
+    split: Node | None,
+    cos: Value | None,
+    sin: Value | None,
+    half_cos: Value | None,
+    half_sin: Value | None,
+) -> Value | Skip:
+    """Rotate the halves of each head at once.
+
+    Cosines and sines stand there twice, once for each half; the operator takes one of the two.
+    """
+    size = x.dim(3) if x.rank == 4 else None
+    if not isinstance(size, int) or size % 2 or x.dtype not in (DataType.FLOAT, DataType.FLOAT16):
+        return Skip("it is not of heads of a known even size: batch, heads, sequence, size")
+    if joined.attr("axis") not in (-1, 3) or not _are_halves(size, first, second, split):
+        return Skip("what is turned round is not the halves of the last dim")
+    angles = []
+    for whole, half in ((cos, half_cos), (sin, half_sin)):
+        value = half if whole is None else _half(graph, whole, size)
+        if value is None or value.rank is None or value.rank < 2:
+            return Skip("the halves of cosines and sines are not known to be the same")
+        if value.shape is None or value.shape[-2:] != (x.dim(2), size // 2):
+            return Skip("there is not one cosine for each place and pair")
+        angles.append(value)
+    return _rotated(graph, x, angles)
+
+
+def _rotated(graph: Graph, x: Value, angles: Sequence[Value]) -> Value | Skip:
+    outer = {(1,) * (4 - len(angle.shape or ())) + (angle.shape or ())[:-2] for angle in angles}
+    batches = {dims[0] for dims in outer}
+    if any(dims[1] != 1 for dims in outer) or len(batches) > 1:
+        return Skip("heads have cosines of their own")
+    batch = batches.pop()
+    if graph.opset() >= _FIRST_OPSET and batch == x.dim(0):
+        return graph.op.RotaryEmbedding(x, *(_of_rank(graph, angle, 3) for angle in angles))
+    if batch != 1:
+        return Skip("entries of a batch have cosines of their own")
+    start = graph.constant(np.zeros(1, np.int64), "start")
+    caches = (_of_rank(graph, angle, 2) for angle in angles)
+    rotated: Value = graph.op("com.microsoft").RotaryEmbedding(x, start, *caches)
+    return rotated
+
+
+def _of_rank(graph: Graph, angle: Value, rank: int) -> Value:
+    """Return angles without the dims of size 1 in front of them, or with more of those."""
+    surplus = len(angle.shape or ()) - rank
+    if surplus < 0:
+        return graph.op.Unsqueeze(angle, np.arange(-surplus))
+    # Of 4 dims the second is that of the heads; of 3, the first.
+    first = 1 if (rank, surplus) == (3, 1) else 0
+    return graph.op.Squeeze(angle, np.arange(first, first + surplus)) if surplus else angle
+
+
+def _are_halves(size: int, first: Node | None, second: Node | None, split: Node | None) -> bool:
+    if split is not None:
+        sizes = split.operand("split")
+        parts = None if sizes is None else sizes.const
+        is_even = parts is None or parts.tolist() == [size // 2] * 2
+        return len(split.outputs) == 2 and is_even and split.attr("axis") in (-1, 3)
+    assert first is not None
+    assert second is not None
+    wanted = ((first, 0, size // 2), (second, size // 2, size))
+    return all(_span(node, size) == (start, end) for node, start, end in wanted)
+
+
+def _span(node: Node, size: int) -> tuple[int, int] | None:
+    """Return the part of the last dim that a Slice takes, None if it takes something else."""
+    operands = node.operands[1:]
+    found = [None if value is None or value.const is None else value.const for value in operands]
+    if any(array is None or array.size != 1 for array in found[:3]):
+        return None
+    starts, ends, axes = (int(array.item()) for array in found[:3] if array is not None)
+    step = found[3] if len(found) > 3 else None
+    if axes not in (-1, 3) or (step is not None and step.tolist() != [1]):
+        return None
+    start, end = (at + size if at < 0 else min(at, size) for at in (starts, ends))
+    return start, end
+
+
+def _half(graph: Graph, value: Value, size: int) -> Value | None:
+    """Return the first half of the last dim of what holds the same numbers twice, or None."""
+    array = value.const
+    if array is not None:
+        if not array.ndim or array.shape[-1] != size:
+            return None
+        one, other = array[..., : size // 2], array[..., size // 2 :]
+        is_double = np.array_equal(one, other)
+        return graph.constant(np.ascontiguousarray(one), value.name) if is_double else None
+    node = value.producer
+    if node is None or node.domain or node.has_references or value.dim(-1) != size:
+        return None
+    x = node.input(0)
+    if node.op_type == "Concat":
+        twice = len(node.inputs) == 2 and node.inputs[0] is node.inputs[1]
+        is_last = value.rank is not None and node.attr("axis") in (-1, value.rank - 1)
+        return x if twice and is_last else None
+    if x is None:
+        return None
+    if node.op_type in _ELEMENTWISE:
+        half = _half(graph, x, size)
+        make = getattr(graph.op, node.op_type)
+        return None if half is None else make(half, **node.attributes)
+    if node.op_type == "Unsqueeze":
+        axes = node.operand("axes")
+        half = None if axes is None or axes.const is None else _half(graph, x, size)
+        return None if half is None else graph.op.Unsqueeze(half, axes)
+    if node.op_type == "Gather" and node.attr("axis") == 0 and x.rank is not None and x.rank > 1:
+        half = _half(graph, x, size)
+        return None if half is None else graph.op.Gather(half, node.input(1))
+    return None

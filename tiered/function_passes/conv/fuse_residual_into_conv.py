@@ -1,0 +1,36 @@
+"""Add(Conv(x, weight, bias), z)  =>  FusedConv(x, weight, bias, z), with a Relu behind it too"""
+
+from tiered import Graph, Node, Skip, Value, op, opt, rewrite, var
+
+_conv = op.Conv(var.x, var.weight, opt.bias, attrs=...).bind("conv")
+_fused = op("com.microsoft").FusedConv(var.x, var.weight, opt.bias, opt.z, attrs=...).bind("conv")
+
+
+@rewrite(
+    op.Add(_conv, var.z) | op.Relu(_fused),
+    opt_level=None,
+    required=("infer_shapes",),
+    needs=["com.microsoft::FusedConv"],
+    numerics="reassociating",
+)
+def fuse_residual_into_conv(
+    graph: Graph, node: Node, conv: Node, x: Value, weight: Value, bias: Value | None, z: Value
+) -> Value | Skip:
+    """Add what is added where the convolution writes its result; then apply the activation.
+
+    Opt-in: onnxruntime's own optimiser keeps such a convolution out of its blocked layout, which
+    costs more than the sum.
+    """
+    if conv.has_references:
+        return Skip("the call of the function decides an attribute")
+    settings = conv.attributes
+    if node.op_type == "Relu":
+        if settings.get("activation"):
+            return Skip("the convolution has an activation already")
+        settings["activation"] = "Relu"
+    elif weight.rank not in (3, 4, 5):
+        return Skip("it is not known to have 1 to 3 spatial dims")
+    elif z.shape is None or None in z.shape or z.shape != conv.output.shape:
+        return Skip("what is added may be broadcast")
+    result: Value = graph.op("com.microsoft").FusedConv(x, weight, bias, z, **settings)
+    return result
