@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tiered.graph.save import Storage
     from tiered.pipeline.result import OptimizeResult
     from tiered.registry import PassInfo
-    from tiered.verify.instrument import How
+    from tiered.verify.ways import How
 
 
 def run_optimize(
@@ -236,7 +236,7 @@ def _how(given: str | None) -> How:
     """Return the way to verify; what only it needs is not loaded without it."""
     if given is None:
         return "off"
-    from tiered.verify.instrument import how_of
+    from tiered.verify.ways import how_of
 
     return how_of(given)
 

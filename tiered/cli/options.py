@@ -53,7 +53,8 @@ class OptimizeOptions:
     expect: Names = ()
     """Fail unless the result has these operators: Gelu>=12, LayerNormalization. Repeatable."""
     verify: Annotated[str | None, Parameter(show_default=False)] = None
-    """Run the model after each pass; or =final, =structure, =off. Exit code 3 if one fails."""
+    """Run the model after each pass (of a large one, only what changed: =region); or =final,
+    =structure, =off. Exit code 3 if one fails."""
     inputs: Names = ()
     """What to verify on: x.npy, feeds.npz or a folder; what is missing is made. Repeatable."""
     reproducer: str | None = None

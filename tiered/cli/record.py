@@ -13,6 +13,9 @@ One object:
         dims, rules}: how the outputs compared after the last pass that changed something; numerics
         is what it promised, max_rel null where it is not finite, dims the size of each symbolic
         dim, rules what chose each input ("given", or how it was made).
+    ways: how each pass that changed something was verified, [{pass, by, nodes, inputs}]: by is
+        "model", "region" (only what changed ran), "sameness" (nothing that is computed changed) or
+        "nothing"; inputs are "given", "made", or "recorded" in a run of the model.
     overridable: initializers that are also graph inputs, and so not constant.
     remarks: [{kind, pass, reason, count, op_type, nodes}], like remarks counted together; nodes
         are examples.
@@ -55,6 +58,10 @@ def record_of(outcome: Outcome) -> dict[str, Any]:
         "seconds": result.seconds,
         "verified": result.verified is not None,
         "verification": _verification(result),
+        "ways": [
+            {"pass": way.pass_name, "by": way.by, "nodes": way.nodes, "inputs": way.inputs}
+            for way in (result.verify.ways if result.verify is not None else ())
+        ],
         "overridable": [value.name for value in result.model.overridable],
         "remarks": [_remark(remark) for remark in result.remarks],
         "versions": _versions(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -28,6 +29,12 @@ FEW_DIMS = 2
 
 ALWAYS_TOLD = frozenset({"failed", "unmet", "hook", "check", "verify"})
 """Kinds of remarks that are said without -v, on stderr."""
+_BY = {
+    "model": "by runs of the model",
+    "region": "by runs of what they changed",
+    "sameness": "that changed nothing that is computed",
+    "nothing": "not verified",
+}
 
 
 def print_summary(console: Console, outcome: Outcome) -> None:
@@ -51,6 +58,8 @@ def print_summary(console: Console, outcome: Outcome) -> None:
         for sample in result.verify.samples if result.verify is not None else ():
             for line in str(sample).splitlines():
                 console.print(printable(line), soft_wrap=True)
+        for way in result.verify.ways if result.verify is not None else ():
+            console.print(printable(f"verified {way}"), soft_wrap=True)
         for remark in result.remarks:
             if remark.kind not in ALWAYS_TOLD:
                 console.print(printable(remark), soft_wrap=True)
@@ -135,13 +144,24 @@ def _times(result: OptimizeResult) -> Iterator[_Time]:
 
 
 def _verified(result: OptimizeResult) -> str:
-    if result.verified is None:
-        if result.verify is not None:
-            return "verified: structure only (--verify runs the model after each pass)"
+    verify = result.verify
+    if verify is None:
         return "verified: no (--verify runs model and result on onnxruntime)"
+    if result.verified is None:
+        return "verified: structure only (--verify runs the model after each pass)"
+    if not verify.ways:
+        return "verified: yes (no pass changed anything, so nothing ran)"
     promised = loosest([info.promise for info in result.report.changing()]).numerics
-    assert result.verify is not None
-    return (
-        f"verified: yes ({promised}; {len(result.verified)} sets of inputs, "
-        f"largest difference {result.verify.largest:.1e})"
+    counts = Counter(way.by for way in verify.ways)
+    each = verify.how != "final"
+    said = "; ".join(
+        f"{_passes(count) if each else 'all passes'} {_BY[by]}" for by, count in counts.items()
     )
+    return (
+        f"verified: {'in part' if counts['nothing'] else 'yes'} ({promised}; {said}; "
+        f"{len(result.verified)} sets of inputs, largest difference {verify.largest:.1e})"
+    )
+
+
+def _passes(count: int) -> str:
+    return f"{count:,} pass{'es' if count != 1 else ''}"

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tiered.debug.cut import Part, tapped
 from tiered.debug.models import OutputRow, describe_output
 from tiered.debug.runs import ModelLike, opened, samples_of, skeleton_of
 from tiered.errors import RuntimeFailure
@@ -24,6 +23,7 @@ from tiered.graph.provenance import ORIGINS
 from tiered.runtime.compare import OutputDifference, compare
 from tiered.runtime.dtypes import is_float
 from tiered.runtime.numerics import Numerics
+from tiered.verify.cut import Part, tapped
 from tiered.verify.samples import Source
 
 SLICE = 8
@@ -192,7 +192,7 @@ def _folder(model: ModelLike) -> str:
 
 def _pairs(first: onnx.ModelProto, second: onnx.ModelProto) -> list[_Pair]:
     """Return the tensors that answer to each other, in the order of the second model."""
-    made = Part(first).maker
+    made = Part.of(first).maker
     nodes = {node.name or next(iter(node.output), ""): node for node in first.graph.node}
     found = []
     for place, node in enumerate(second.graph.node):

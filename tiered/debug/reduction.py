@@ -13,10 +13,10 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from tiered.debug.cut import Part, Types, cut
 from tiered.debug.search import fewest
 from tiered.errors import UsageError
 from tiered.graph import Model
+from tiered.verify.cut import Part, Types, cut
 
 IsFailing = Callable[[onnx.ModelProto], bool]
 Say = Callable[[str], object]
@@ -76,7 +76,7 @@ class _Reduction:
 
     def nodes(self) -> None:
         """Leave out nodes."""
-        part = Part(self.model)
+        part = Part.of(self.model)
         kept = fewest(
             range(len(part.reads)),
             lambda some: bool(some) and self._accepts(_cut(part, some)),
@@ -104,7 +104,7 @@ def _typed(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def _with_outputs(model: onnx.ModelProto, names: Collection[str]) -> onnx.ModelProto:
     """Return the part of a model that some of its outputs need."""
-    part = Part(model)
+    part = Part.of(model)
     return cut(part, part.needed(names), NO_TYPES, names)
 
 

@@ -15,13 +15,15 @@ import onnx
 
 from tiered.debug.blame import Blame, FirstFailure, bisect
 from tiered.debug.bundle import Bundle, Failure, symptom_of, versions
-from tiered.debug.cut import Part, Types, cut, tapped
 from tiered.debug.judges import OutputJudge
 from tiered.debug.runs import ModelLike, Subject, opened
 from tiered.errors import TieredError
 from tiered.passes import Pass
 from tiered.pipeline.optimize import pipeline_of
+from tiered.runtime.files import take_in
+from tiered.verify.cut import Part, cut
 from tiered.verify.samples import Source
+from tiered.verify.slices import bare_types
 
 STEPS = (0, 1, 2, 4, 8, 16)
 """How far from the rewrite, in nodes, the parts that are tried reach."""
@@ -41,7 +43,7 @@ def reproduce(subject: Subject, blame: Blame, feeds: Mapping[str, Any]) -> Bundl
     before, folder = _before(subject, blame)
     pass_ = subject.pass_of(blame.pass_text) or pipeline_of(blame.pass_text)
     failure = _failure(subject, blame, before)
-    part = Part(before)
+    part = Part.of(before)
     smallest = None
     for nodes in _parts(part, blame.places):
         smallest = _tried(part, nodes, pass_, failure, (feeds, folder))
@@ -114,8 +116,8 @@ def _tried(
     feeds, folder = recorded
     wanted = part.border(nodes)
     try:
-        values = _recorded(part.proto, wanted, feeds, folder)
-        made = _with_weights(cut(part, nodes, _types(values)), folder)
+        values = _recorded(part, wanted, feeds, folder)
+        made = take_in(cut(part, nodes, bare_types(values)), folder)
         shown, after = symptom_of(pass_, made, values, failure)
     except TieredError:
         return None  # what the part lacks, a larger one may have
@@ -129,7 +131,7 @@ def _whole(
     failure: Failure,
     feeds: Mapping[str, Any],
 ) -> Bundle:
-    made = _with_weights(before, folder)
+    made = take_in(before, folder)
     try:
         shown, after = symptom_of(pass_, made, feeds, failure)
     except TieredError as error:
@@ -149,7 +151,7 @@ def _bundle(
 
 
 def _recorded(
-    proto: onnx.ModelProto, names: list[str], feeds: Mapping[str, Any], folder: str
+    part: Part, names: Sequence[str], feeds: Mapping[str, Any], folder: str
 ) -> dict[str, Any]:
     """Return what values are when the whole model runs.
 
@@ -159,29 +161,10 @@ def _recorded(
     missing = [name for name in names if name not in feeds]
     found = {name: feeds[name] for name in names if name in feeds}
     if missing:
-        with opened(tapped(proto, missing, {}), folder) as session:
+        probe = cut(part, part.needed(missing), {}, missing)
+        with opened(probe, folder) as session:
             found |= session.run({name: feeds[name] for name in session.inputs if name in feeds})
     return found
-
-
-def _types(values: Mapping[str, Any]) -> Types:
-    """Return the dtypes of recorded values, for those whose type is not known."""
-    types = {}
-    for name, value in values.items():
-        if hasattr(value, "dtype"):
-            dtype = onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
-            types[name] = onnx.helper.make_tensor_type_proto(dtype, None)
-    return types
-
-
-def _with_weights(proto: onnx.ModelProto, folder: str) -> onnx.ModelProto:
-    """Return the model with its external weights inside."""
-    for tensor in proto.graph.initializer:
-        if tensor.data_location == tensor.EXTERNAL:
-            onnx.external_data_helper.load_external_data_for_tensor(tensor, folder)
-            tensor.ClearField("data_location")
-            del tensor.external_data[:]
-    return proto
 
 
 def sample_of(judge: object, source: ModelLike, seed: int = 0) -> Mapping[str, Any]:

@@ -6,9 +6,7 @@ The same number is the same rewrite in every run, so a run can be repeated and c
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,12 +17,14 @@ from tiered.context import PassContext
 from tiered.control.decision import Place
 from tiered.errors import TieredError
 from tiered.graph import Model
+from tiered.graph.save import tensors_of
 from tiered.loading import paused_collector
 from tiered.passes import Pass
 from tiered.passes.execution import execute
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.optimize import pipeline_of
 from tiered.registry import PassInfo
+from tiered.runtime.files import with_files
 from tiered.runtime.inputs import Inputs
 from tiered.runtime.session import Runner
 from tiered.runtime.worker import WorkerSession, shared_worker
@@ -128,27 +128,22 @@ class Subject:
         return None
 
 
-@contextmanager
-def opened(source: ModelLike, folder: str = "") -> Iterator[WorkerSession]:
+def opened(source: ModelLike, folder: str = "") -> WorkerSession:
     """Open a model in the worker, where it can do no harm.
 
     Args:
         source: a file, or a proto.
-        folder: where the external data of a proto is; it is copied, as onnxruntime reads no other.
+        folder: where the external data of a proto is.
 
     Raises:
         RuntimeFailure: onnxruntime refuses the model.
+        ModelError: a file of weights is not as it should be.
     """
-    worker = shared_worker()
-    if not isinstance(source, onnx.ModelProto) or not _is_external(source):
-        with worker.open(source) as session:
-            yield session
-        return
-    with tempfile.TemporaryDirectory(prefix="tiered-debug-") as copies:
-        path = os.path.join(copies, "model.onnx")
-        Model.from_proto(source, folder=folder).save(path)
-        with worker.open(path) as session:
-            yield session
+    if isinstance(source, onnx.ModelProto) and _is_on_disk(source):
+        own = onnx.ModelProto()
+        own.CopyFrom(source)
+        return shared_worker().open(own, folder=with_files(own, folder))
+    return shared_worker().open(source)
 
 
 def skeleton_of(source: ModelLike) -> onnx.ModelProto:
@@ -172,5 +167,5 @@ def samples_of(
     return [sample.inputs for sample in found]
 
 
-def _is_external(proto: onnx.ModelProto) -> bool:
-    return any(tensor.data_location == tensor.EXTERNAL for tensor in proto.graph.initializer)
+def _is_on_disk(proto: onnx.ModelProto) -> bool:
+    return any(tensor.data_location == tensor.EXTERNAL for tensor in tensors_of(proto))

@@ -62,6 +62,13 @@ def _write_opsets(owner: Model | Function, proto: onnx.ModelProto | onnx.Functio
             entry.domain = spelling
 
 
+def export_function(function: Function) -> onnx.FunctionProto:
+    """Return a local function as a new FunctionProto."""
+    proto = onnx.FunctionProto()
+    _Writer(None, annotate=False).write_function(function, proto)
+    return proto
+
+
 class _Writer:
     def __init__(
         self,

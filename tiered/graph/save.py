@@ -80,7 +80,7 @@ def save_model(
     storage = storage or Storage()
     proto = export_model(model, annotate=annotate, is_bare=True)
     folder = os.path.dirname(path) or "."
-    tensors = [*_tensors(proto)]
+    tensors = [*tensors_of(proto)]
     has_external = any(_is_external(tensor) for tensor in tensors)
     outside = [
         tensor
@@ -303,7 +303,7 @@ def _is_external(tensor: onnx.TensorProto) -> bool:
     return Tensor(tensor).is_external
 
 
-def _tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+def tensors_of(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     """Yield the tensors of a model at any depth."""
     pending: list[onnx.GraphProto | onnx.FunctionProto] = [proto.graph, *proto.functions]
     while pending:

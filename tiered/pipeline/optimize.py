@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from tiered.backends import Backend
     from tiered.edits import PipelineEdit
     from tiered.pipeline.result import OptimizeResult
-    from tiered.verify.instrument import How, Verify
+    from tiered.verify.instrument import Verify
     from tiered.verify.samples import Source
+    from tiered.verify.ways import How
 
 Path = str | os.PathLike[str]
 
@@ -52,8 +53,8 @@ class Settings(TypedDict, total=False):
     input_shapes: Mapping[str, Sequence[int | str]] | None
     """Dims by name of the input: sizes, names, -1 to keep one. This changes the interface."""
     verify: bool | How
-    """Prove each pass (or "final", "structure") by running the model; raise before anything is
-    written if one breaks its promise. See `tiered.verify.Verify`."""
+    """Prove each pass (or "region", "final", "structure") by running the model; raise before
+    anything is written if one breaks its promise. See `tiered.verify.Verify`."""
     inputs: Iterable[Source]
     """What to verify on: files, folders, dicts of arrays; what is missing is made."""
 

@@ -172,7 +172,8 @@ def _integer_gap(a: Array, b: Array) -> Array:
         a, b = a.astype(np.int16), b.astype(np.int16)
     low, high = np.minimum(a, b), np.maximum(a, b)
     # Two's complement: the difference modulo 2^64 is the true one, as it is below 2^64.
-    return np.asarray(high.astype(np.uint64) - low.astype(np.uint64))
+    with np.errstate(over="ignore"):  # which numpy says of scalars, and not of arrays
+        return np.asarray(high.astype(np.uint64) - low.astype(np.uint64))
 
 
 def _bits(dtype: np.dtype[Any]) -> int:

@@ -3,7 +3,8 @@
 It reads requests from its standard input and answers each on its standard output, in the frames of
 `tiered.runtime.wire`. It ends when its input does. What native code prints goes to standard error.
 
-    {"do": "open", "id": 1, "model": path, or null for blob 0, "label": text, "reference": bool}
+    {"do": "open", "id": 1, "model": path, or null for blob 0, "label": text, "reference": bool,
+     "folder": that of the external data of blob 0, or ""}
     {"do": "run", "id": 1, "feeds": {name: value}, "outputs": [name, ...] or null}
     {"do": "close", "id": 1}
 
@@ -51,8 +52,12 @@ class Server:
         match request["do"]:
             case "open":
                 model = request["model"] if request["model"] is not None else bytes(blobs[0])
-                kind = Reference if request["reference"] else Session
-                self._open[number] = session = kind(model, label=request["label"])
+                session: Session | Reference
+                if request["reference"]:
+                    session = Reference(model, label=request["label"])
+                else:
+                    session = Session(model, label=request["label"], folder=request["folder"])
+                self._open[number] = session
                 return {"inputs": session.inputs, "outputs": session.outputs}
             case "run":
                 feeds = {name: unpack(value, blobs) for name, value in request["feeds"].items()}

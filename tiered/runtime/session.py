@@ -47,6 +47,7 @@ _RAW_TYPES = {
         ("int2", 26, ml_dtypes.int2, 2),
     )
 }
+_FOLDER = "session.model_external_initializers_file_folder_path"
 _LONGEST_WORDS = 600  # characters of a runtime's message that ours repeats
 _RAW_BY_DTYPE = {raw.dtype: raw for raw in _RAW_TYPES.values()}
 
@@ -72,12 +73,15 @@ class Session:
         model: a ModelProto, its bytes, or the path of a file (the way to open external data).
         threads: onnxruntime's intra-op threads; more than one may change the order of sums.
         label: what messages call the model.
+        folder: where the external data is of a model that is no file.
 
     Raises:
         RuntimeFailure: onnxruntime cannot load the model.
     """
 
-    def __init__(self, model: ModelLike, *, threads: int = 1, label: str = "") -> None:
+    def __init__(
+        self, model: ModelLike, *, threads: int = 1, label: str = "", folder: str = ""
+    ) -> None:
         ort = _onnxruntime()
         self._label = label or label_of(model)
         options = ort.SessionOptions()
@@ -87,6 +91,8 @@ class Session:
         options.inter_op_num_threads = 1
         options.use_deterministic_compute = True
         options.log_severity_level = 4
+        if folder:
+            options.add_session_config_entry(_FOLDER, folder)
         source = loadable(model, self._label)
         try:
             self._session: Any = ort.InferenceSession(

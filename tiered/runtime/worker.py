@@ -81,19 +81,29 @@ class Worker:
         with self._lock:
             self._end()
 
-    def open(self, model: ModelLike, *, reference: bool = False) -> WorkerSession:
+    def open(
+        self,
+        model: ModelLike,
+        *,
+        reference: bool = False,
+        folder: str = "",
+        label: str = "",
+    ) -> WorkerSession:
         """Open a model; the result is used like a `Session`.
 
         Args:
             model: a ModelProto, its bytes, or the path of a file (the way to open external data).
                 It must stay as it is: it is opened again if the process has ended meanwhile.
             reference: open it in onnx.reference instead of onnxruntime.
+            folder: where onnxruntime finds the external data of a model that is no file.
+            label: what messages call the model.
 
         Raises:
             RuntimeFailure: the runtime cannot load it; `Crashed`, `TimedOut` and `OutOfMemory` are
                 kinds of that.
         """
-        return WorkerSession(self, model, reference=reference)
+        label = label or label_of(model)
+        return WorkerSession(self, model, label, reference=reference, folder=folder)
 
     def run(
         self, model: ModelLike, feeds: Mapping[str, Any], *, reference: bool = False
@@ -149,10 +159,13 @@ class Worker:
 class WorkerSession:
     """A model that is open in a worker; `inputs`, `outputs` and `run` are those of `Session`."""
 
-    def __init__(self, worker: Worker, model: ModelLike, *, reference: bool) -> None:
+    def __init__(
+        self, worker: Worker, model: ModelLike, label: str, *, reference: bool, folder: str
+    ) -> None:
         self._worker = worker
         self._reference = reference
-        self._label = label_of(model)
+        self._folder = os.path.abspath(folder) if folder else ""
+        self._label = label
         self._model = os.path.abspath(model) if isinstance(model, str | os.PathLike) else model
         self._number = worker.next_number()
         self._opened_in: object = None
@@ -201,6 +214,7 @@ class WorkerSession:
             "model": source if isinstance(source, str) else None,
             "label": self._label,
             "reference": self._reference,
+            "folder": self._folder,
         }
         blobs = [] if isinstance(source, str) else [source]
         answer = self._worker.ask(request, blobs, f"opening {self._label}")

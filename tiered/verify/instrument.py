@@ -4,44 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal
 from weakref import WeakKeyDictionary
 
 from tiered.context import PassContext
 from tiered.control.report import Remark
-from tiered.errors import UsageError, VerificationError, did_you_mean
+from tiered.errors import VerificationError
 from tiered.graph import Model, Stamp
 from tiered.options import size_in_bytes
-from tiered.runtime.compare import Comparison, compare
+from tiered.runtime.compare import Comparison
 from tiered.runtime.limits import physical_memory
 from tiered.runtime.worker import Worker, shared_worker
+from tiered.verify.local import LocalTrial
+from tiered.verify.recording import LocalState, first_local_state, weights_of
 from tiered.verify.samples import Sample, Source, Wanted, read_samples
-from tiered.verify.states import State, first_state
+from tiered.verify.states import State
 from tiered.verify.structure import acyclic
+from tiered.verify.tracking import is_harmless
 from tiered.verify.trial import Subject, Trial
+from tiered.verify.ways import How, Way, how_of
 
 if TYPE_CHECKING:
     from tiered.graph import RewriteRecord
     from tiered.registry import PassInfo
 
-How = Literal["each", "final", "structure", "off"]
+LARGE: Final = 1 << 30
+"""Bytes of weights above which a model is not run as a whole after each pass."""
+_RUNNING: Final = ("each", "region", "final")
 Interface = tuple[tuple[bytes, ...], ...]
-
-
-def how_of(given: bool | str | None) -> How:
-    """Return the way to verify that was asked for; true stands for each pass.
-
-    Raises:
-        UsageError: there is no such way.
-    """
-    if given is None or isinstance(given, bool):
-        return "each" if given else "off"
-    if given not in get_args(How):
-        raise UsageError(
-            f"verify takes {', '.join(get_args(How))}, not {given!r}"
-            f"{did_you_mean(given, get_args(How))}"
-        )
-    return given  # type: ignore[return-value]  # one of the names, as was just checked
 
 
 @dataclass
@@ -57,7 +47,7 @@ class _Watched:
 
     open: list[Stamp] = field(default_factory=list)
     interface: list[Interface] = field(default_factory=list)
-    state: State | None = None
+    state: State | LocalState | None = None
     changed_by: list[PassInfo] = field(default_factory=list)
     rewrites: list[RewriteRecord] = field(default_factory=list)
 
@@ -69,13 +59,15 @@ class Verify:
 
     Args:
         how: "each" runs the model after each pass that changed something and compares its outputs
-            with those before, as the pass promises; "final" does so once, at the end, with what
-            all passes promise together; "structure" runs nothing, and only checks that the view is
+            with those before, as the pass promises, or, of a model whose weights are larger than
+            `LARGE` or a quarter of the memory that is allowed, does as "region": that runs only
+            what the pass changed, before and after; "final" does so once, at the end, with what all
+            passes promise together; "structure" runs nothing, and only checks that the view is
             whole and acyclic; "off" does nothing. All but the last check the interface.
         inputs: what to run on: files, folders, dicts of arrays (`tiered.verify.samples`); what is
             missing is made.
         worker: where to run; by default a process that all share, with the limits of the config
-            options `verify.seconds` and `verify.memory`.
+            options `verify.seconds`, `verify.memory` and `memory.max`.
 
     Raises:
         UsageError: an unknown way, or inputs of an unknown kind.
@@ -99,6 +91,8 @@ class Verify:
         """What the model was run on, and which rule chose each input."""
         self.runs = 0
         """How many passes were verified by a run."""
+        self.ways: list[Way] = []
+        """How each pass that changed something was verified, in order."""
         self._given = read_samples(inputs)
         self._worker = worker
         self._watched: WeakKeyDictionary[Model, _Watched] = WeakKeyDictionary()
@@ -106,7 +100,7 @@ class Verify:
     # --- hooks ------------------------------------------------------------------------------------
 
     def enter_pass_ctx(self) -> None:
-        if self.how in ("each", "final"):
+        if self.how in _RUNNING:
             self._process().start()
 
     def exit_pass_ctx(self) -> None:
@@ -120,7 +114,8 @@ class Verify:
             return
         watched = self._watched.setdefault(model, _Watched())
         is_outermost = not watched.open
-        if self.how == "each" if info.kind != "pipeline" else self.how == "final" and is_outermost:
+        is_due = self.how in ("each", "region")
+        if is_due if info.kind != "pipeline" else self.how == "final" and is_outermost:
             self._take(model, watched)
         if is_outermost and self.how == "final":
             watched.changed_by.clear()
@@ -144,7 +139,7 @@ class Verify:
             _check_interface(model, info, interface)
             if self.how == "structure":
                 _check_structure(model, info)
-            if self.how == "each":
+            if self.how in ("each", "region"):
                 self._verify(model, watched, (info,), tuple(watched.rewrites))
         if self.how == "final" and not watched.open:
             infos = {each.name: each for each in watched.changed_by}
@@ -160,20 +155,32 @@ class Verify:
     def _process(self) -> Worker:
         if self._worker is None:
             config = PassContext.current().config
-            memory, most = config["verify.memory"], physical_memory() or 0
-            nbytes = None if memory is None else size_in_bytes(memory, most)
-            self._worker = shared_worker(config["verify.seconds"], nbytes)
+            self._worker = shared_worker(config["verify.seconds"], _stated_memory())
         return self._worker
 
     def _take(self, model: Model, watched: _Watched) -> None:
-        """Run the model as it is now, unless that is known."""
+        """Keep the model as it is now, unless that is known."""
         state = watched.state
         if state is not None and not model.journal.moved_since(state.stamp):
             return
-        self._set(watched, first_state(model, self._process(), self._wanted()))
-        assert watched.state is not None
-        self.samples = watched.state.samples
-        self.comparisons = [compare(outputs, outputs) for outputs in watched.state.outputs]
+        self._set(watched, self._local(model) if self._is_local(model) else State.of(model))
+
+    def _is_local(self, model: Model) -> bool:
+        """Tell whether only what changes is to run."""
+        if self.how == "region":
+            return True
+        stated = _stated_memory()
+        return weights_of(model) > min(LARGE, LARGE if stated is None else stated // 4)
+
+    def _local(self, model: Model) -> LocalState:
+        budget = _budget()
+        state, why = first_local_state(model, self._process(), self._wanted(), budget)
+        if why:
+            self._remark(
+                "", f"{model.label} does not run within {budget / 2**30:.1f} GiB ({why}): what "
+                "passes change runs on values that are made for it"
+            )  # fmt: skip
+        return state
 
     def _wanted(self) -> Wanted:
         config = PassContext.current().config
@@ -184,10 +191,14 @@ class Verify:
             config["verify.edge_values"],
         )
 
-    def _set(self, watched: _Watched, state: State) -> None:
-        if watched.state is not None:
+    def _set(self, watched: _Watched, state: State | LocalState) -> None:
+        if watched.state is not None and watched.state is not state:
             watched.state.close()
         watched.state = state
+
+    def _remark(self, name: str, text: str) -> None:
+        for context in PassContext.current().chain:
+            context.report.notes.append(Remark("verify", name, text))
 
     def _verify(
         self,
@@ -196,23 +207,85 @@ class Verify:
         infos: tuple[PassInfo, ...],
         rewrites: tuple[RewriteRecord, ...],
     ) -> None:
-        """Run the model as it is now, and hold it against how it was before these passes.
+        """Hold the model as it is now against how it was before these passes.
 
         Raises:
             VerificationError: the outputs differ by more than was promised.
         """
-        assert watched.state is not None
-        self.runs += 1
+        state = watched.state
+        assert state is not None
         subject = Subject(infos, rewrites, PassContext.current().backend.verification)
-        trial = Trial(model, watched.state, subject, self._wanted(), self._process())
-        after = trial.run()
-        self.comparisons, self.samples = trial.comparisons, after.samples
+        if is_harmless(model.journal.since(state.stamp.length)):
+            state.stamp = model.journal.stamp()
+            self.ways.append(Way(subject.name, "sameness"))
+        elif isinstance(state, State):
+            self._verify_whole(model, watched, state, subject)
+        else:
+            self._verify_region(model, watched, state, subject)
+
+    def _verify_whole(
+        self, model: Model, watched: _Watched, state: State, subject: Subject
+    ) -> None:
+        trial = Trial(model, state, subject, self._wanted(), self._process())
+        try:
+            after = trial.run()
+        finally:
+            self.runs += trial.has_run
+        if not trial.has_run:
+            self.ways.append(Way(subject.name, "sameness"))
+            return
+        self.ways.append(Way(subject.name, "model", inputs="given" if self._given else "made"))
+        self._note(trial, after.samples)
+        self._say(trial, subject)
+        self._set(watched, after)
+
+    def _verify_region(
+        self, model: Model, watched: _Watched, state: LocalState, subject: Subject
+    ) -> None:
+        if subject.changes_interface:
+            self._remark(subject.name, "it changes the interface, so no region was compared")
+            self.ways.append(Way(subject.name, "nothing"))
+            self._set(watched, self._local(model))
+            return
+        wanted, budget = self._wanted(), _budget()
+        trial = LocalTrial(model, state, subject, wanted, self._process(), budget)
+        try:
+            after = trial.run()
+        finally:
+            self.runs += trial.has_run
+        if trial.nodes:
+            values: Literal["recorded", "made"] = "recorded" if state.values else "made"
+            self.ways.append(Way(subject.name, "region", trial.nodes, values))
+            self._note(trial, trial.samples)
+        elif not trial.unproven:
+            self.ways.append(Way(subject.name, "sameness"))
+        if trial.unproven:
+            self.ways.append(Way(subject.name, "nothing"))
+        self._say(trial, subject)
+        self._set(watched, after)
+
+    def _note(self, trial: Trial | LocalTrial, samples: list[Sample]) -> None:
+        self.comparisons, self.samples = trial.comparisons, samples
         differences = [o.max_abs for each in self.comparisons for o in each.outputs]
         self.largest = max([self.largest, *differences])
+
+    def _say(self, trial: Trial | LocalTrial, subject: Subject) -> None:
         for text in trial.remarks:
-            for context in PassContext.current().chain:
-                context.report.notes.append(Remark("verify", subject.name, text))
-        self._set(watched, after)
+            self._remark(subject.name, text)
+
+
+def _stated_memory() -> int | None:
+    """Return the bytes that verification may take, None if nobody said so."""
+    context = PassContext.current()
+    memory, most = context.config["verify.memory"], context.max_memory
+    own = None if memory is None else size_in_bytes(memory, physical_memory() or 0)
+    return min((limit for limit in (own, most) if limit is not None), default=None)
+
+
+def _budget() -> int:
+    """Return the bytes of weights that may be in memory at once."""
+    stated = _stated_memory()
+    return (physical_memory() or LARGE) // 2 if stated is None else stated
 
 
 def _interface(model: Model) -> Interface:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from tiered.errors import RuntimeFailure
+import onnx
+
+from tiered.errors import ModelError, RuntimeFailure
+from tiered.graph.tensor import Tensor
 from tiered.runtime.compare import Comparison, compare
 from tiered.runtime.deviations import explaining
+from tiered.runtime.files import take_in
 from tiered.runtime.numerics import Numerics, Promise
-from tiered.verify.region import Region, changed_region, with_outputs, with_types
+from tiered.verify.region import PREFIX, changed_region, with_outputs, with_types
+from tiered.verify.states import Runnable
 
 if TYPE_CHECKING:
-    import onnx
-
     from tiered.runtime import Worker
 
+_MOST_READ: Final = 1 << 28
+"""Bytes of weights on disk up to which onnx.reference is asked: it reads all of them."""
 Outputs = dict[str, Any]
 
 
@@ -34,8 +40,8 @@ class Opinion:
 
 def second_opinion(
     worker: Worker,
-    before: onnx.ModelProto,
-    after: onnx.ModelProto,
+    before: Runnable,
+    after: Runnable,
     feeds: Outputs,
     promise: Promise,
     found: Comparison,
@@ -49,29 +55,49 @@ def second_opinion(
         promise: what was promised.
         found: the comparison that failed.
     """
-    region = changed_region(before, after)
+    region = changed_region(before.proto, after.proto)
     if region is None:
         return Opinion(False, "onnxruntime alone: the changed nodes cannot be cut out")
     try:
-        borders = _borders(worker, before, feeds, region)
-        cuts = with_types(region.before, borders), with_types(region.after, borders)
-        said = [_run(worker, cut, borders, reference=True) for cut in cuts]
+        borders = _borders(worker, before, feeds, region.reads)
+        cuts = [with_types(model, borders) for model in region.cuts({})]
     except (RuntimeFailure, TypeError) as error:
+        return Opinion(False, f"onnxruntime alone, as the second instance failed: {error}")
+    runnable = Runnable(cuts[0], before.folder), Runnable(cuts[1], after.folder)
+    return judged(worker, runnable, borders, promise, found, (before.proto, after.proto))
+
+
+def judged(
+    worker: Worker,
+    cuts: tuple[Runnable, Runnable],
+    borders: Outputs,
+    promise: Promise,
+    found: Comparison,
+    models: tuple[onnx.ModelProto, onnx.ModelProto] | None = None,
+) -> Opinion:
+    """Judge a difference on a region before and after; of a whole model, `models` are these."""
+    if any(_bytes_on_disk(cut) > _MOST_READ for cut in cuts):
+        return Opinion(False, "onnxruntime alone: the weights are too large for onnx.reference")
+    try:
+        said = [_run_reference(worker, cut, borders) for cut in cuts]
+    except (RuntimeFailure, ModelError) as error:
         return Opinion(False, f"onnxruntime alone, as the second instance failed: {error}")
     by_reference = compare(said[0], said[1], promise)
     try:
-        ran = [_run(worker, cut, borders, reference=False) for cut in cuts]
+        ran = [_run(worker, cut, borders) for cut in cuts]
     except RuntimeFailure as error:
         return Opinion(False, f"onnxruntime does not run the changed nodes alone: {error}")
     unchanged = compare(said[0], ran[0], Numerics.REASSOCIATING)
     if not by_reference.ok:
         return Opinion(False, _wrong(by_reference, unchanged))
-    return _excuse((before, after), region, compare(ran[0], ran[1], promise), found, unchanged)
+    by_onnxruntime = compare(ran[0], ran[1], promise)
+    small = cuts[0].proto, cuts[1].proto
+    return _excuse(models or small, small, by_onnxruntime, found, unchanged)
 
 
 def _excuse(
     models: tuple[onnx.ModelProto, onnx.ModelProto],
-    region: Region,
+    cuts: tuple[onnx.ModelProto, onnx.ModelProto],
     by_onnxruntime: Comparison,
     found: Comparison,
     unchanged: Comparison,
@@ -81,7 +107,7 @@ def _excuse(
         # It shows only together with nodes around, which onnxruntime runs in another precision.
         failing, where = found.outputs, models
     else:
-        failing, where = by_onnxruntime.outputs, (region.before, region.after)
+        failing, where = by_onnxruntime.outputs, cuts
     known = explaining(where, [output for output in failing if not output.ok])
     if known:
         reasons = "; ".join(f"{each.name}: {each.what}" for each in known)
@@ -105,18 +131,33 @@ def _disagreement(unchanged: Comparison) -> str:
 
 
 def _borders(
-    worker: Worker, before: onnx.ModelProto, feeds: Outputs, region: Region
+    worker: Worker, before: Runnable, feeds: Outputs, reads: Sequence[str]
 ) -> Outputs:
     """Return what the changed nodes read, as the model before computes it."""
-    inner = [name for name in region.reads if name not in feeds]
+    inner = [name for name in reads if name not in feeds]
     if not inner:
-        return {name: feeds[name] for name in region.reads}
-    with worker.open(with_outputs(before, inner)) as session:
+        return {name: feeds[name] for name in reads}
+    with worker.open(with_outputs(before.proto, inner), folder=before.folder) as session:
         found = session.run(feeds, inner)
-    return {name: feeds[name] if name in feeds else found[name] for name in region.reads}
+    return {name: feeds[name] if name in feeds else found[name] for name in reads}
 
 
-def _run(worker: Worker, cut: onnx.ModelProto, borders: Outputs, *, reference: bool) -> Outputs:
-    with worker.open(cut, reference=reference) as session:
-        results = session.run({name: borders[name] for name in session.inputs})
-    return {name.removeprefix("border "): value for name, value in results.items()}
+def _run(worker: Worker, cut: Runnable, borders: Outputs) -> Outputs:
+    with worker.open(cut.proto, folder=cut.folder) as session:
+        return _named(session.run({name: borders[name] for name in session.inputs}))
+
+
+def _run_reference(worker: Worker, cut: Runnable, borders: Outputs) -> Outputs:
+    whole = onnx.ModelProto()
+    whole.CopyFrom(cut.proto)
+    with worker.open(take_in(whole, cut.folder), reference=True) as session:
+        return _named(session.run({name: borders[name] for name in session.inputs}))
+
+
+def _named(results: Outputs) -> Outputs:
+    return {name.removeprefix(PREFIX): value for name, value in results.items()}
+
+
+def _bytes_on_disk(cut: Runnable) -> int:
+    tensors = cut.proto.graph.initializer
+    return sum(Tensor(t).nbytes for t in tensors if t.data_location == t.EXTERNAL)

@@ -6,12 +6,20 @@ is a value that nodes inside read and nodes outside compute, or the other way ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import onnx
 
-from tiered.runtime.deviations import nodes_of
+from tiered.graph.tensor import Tensor
+from tiered.verify.cut import Part, Types, Weight, Word, calls, cut
+
+Inside = tuple[frozenset[int], frozenset[int]]
+"""The numbers of nodes before and after."""
+
+_SMALL = 1 << 14
+"""Bytes of a weight that are looked at; larger ones are the same if they are one object."""
+PREFIX = "border "
 
 
 @dataclass(frozen=True)
@@ -19,37 +27,148 @@ class Region:
     """The changed nodes before and after.
 
     Attributes:
-        before, after: models of the changed nodes alone, whose inputs are the borders that they
-            read, without types: what is fed says.
+        inside: the nodes.
         reads: the borders that either reads.
         writes: the borders that both compute, in order.
     """
 
-    before: onnx.ModelProto
-    after: onnx.ModelProto
+    sides: tuple[Part, Part]
+    inside: Inside
     reads: tuple[str, ...]
     writes: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """How many nodes it has, before or after."""
+        return max(map(len, self.inside))
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the weights that it reads, before or after."""
+        return max(
+            bytes_read(part, nodes) for part, nodes in zip(self.sides, self.inside, strict=True)
+        )
+
+    def cuts(self, types: Types) -> tuple[onnx.ModelProto, onnx.ModelProto]:
+        """Return models of the nodes before and after, whose outputs begin with `PREFIX`.
+
+        Args:
+            types: of the borders that they read.
+        """
+        before, after = (
+            _framed(cut(part, nodes, types, self.writes, self.reads))
+            for part, nodes in zip(self.sides, self.inside, strict=True)
+        )
+        return before, after
 
 
 def changed_region(before: onnx.ModelProto, after: onnx.ModelProto) -> Region | None:
     """Return what differs between two models of one interface, None if nothing can be cut out."""
-    sides = _Side(before), _Side(after)
-    stale = _changed_constants(*sides) | _changed_functions(before, after)
-    kept = {_key(node) for node in before.graph.node} & {_key(node) for node in after.graph.node}
-    inside = [
-        [n for n in side.nodes if _key(n) not in kept or stale & {*_reads(n), *_calls(n)}]
-        for side in sides
+    sides = Part.of(before), Part.of(after)
+    return region_of(sides, changed_nodes(sides))
+
+
+def changed_nodes(
+    sides: tuple[Part, Part], touched: Collection[int] | None = None
+) -> Inside:
+    """Return the nodes that are not on both sides, or compute something else there.
+
+    Args:
+        sides: before and after.
+        touched: the only numbers that may differ; None stands for all.
+    """
+    before, after = sides
+    versions = [{(each.domain, each.version) for each in part.frame.opset_import} for part in sides]
+    if versions[0] != versions[1]:
+        return frozenset(before.nodes), frozenset(after.nodes)
+    looked = [
+        {*part.nodes} if touched is None else part.nodes.keys() & touched for part in sides
     ]
-    writes = _crossing(sides, inside)
+    said = [
+        {at: _key(part.nodes[at]) for at in some} for part, some in zip(sides, looked, strict=True)
+    ]
+    kept = {*said[0].values()} & {*said[1].values()}
+    constants, functions = _changed_constants(*sides), _changed_functions(*sides)
+    inside = []
+    for part, keys in zip(sides, said, strict=True):
+        nodes = {at for at, key in keys.items() if key not in kept}
+        nodes.update(at for name in constants for at in part.readers.get(name, ()))
+        if functions:
+            nodes.update(at for at in part.nodes if functions & {*calls(part.nodes[at])})
+        inside.append(frozenset(nodes))
+    return inside[0], inside[1]
+
+
+def region_of(sides: tuple[Part, Part], inside: Inside) -> Region | None:
+    """Return nodes with their borders; None if nothing that they compute is read elsewhere."""
+    made: dict[str, None] = {}
+    for part, nodes in zip(sides, inside, strict=True):
+        made.update((n, None) for at in sorted(nodes) for n in part.nodes[at].output if n)
+    made.update((name, None) for name in _changed_constants(*sides))
+    writes = [
+        name
+        for name in made
+        if any(part.is_read_outside(name, nodes) for part, nodes in zip(sides, inside, strict=True))
+        and all(part.has(name) for part in sides)
+    ]
     if not writes:
         return None
     reads: dict[str, None] = {}
-    models = []
-    for side, nodes in zip(sides, inside, strict=True):
-        needed = side.borders(nodes, writes)
-        reads.update(dict.fromkeys(needed))
-        models.append(side.cut(nodes, needed, writes))
-    return Region(models[0], models[1], tuple(reads), tuple(writes))
+    for part, nodes in zip(sides, inside, strict=True):
+        reads.update(dict.fromkeys(part.border(nodes, writes)))
+    return Region(sides, inside, tuple(reads), tuple(writes))
+
+
+def grown(sides: tuple[Part, Part], inside: Inside, steps: int) -> Inside:
+    """Return the nodes with the unchanged ones up to some steps around them."""
+    around = [
+        part.grown(nodes, steps) - nodes for part, nodes in zip(sides, inside, strict=True)
+    ]
+    return with_unchanged(sides, inside, around[0] | around[1])
+
+
+def with_unchanged(sides: tuple[Part, Part], inside: Inside, more: Collection[int]) -> Inside:
+    """Return the nodes with others, which are the same before and after."""
+    moved = [at for at in more if any(at not in part.nodes for part in sides)]
+    # A node that was taken out and put back has another number, and says the same.
+    said = {_key(part.nodes[at]) for part in sides for at in moved if at in part.nodes}
+    before, after = (
+        nodes
+        | {at for at in more if at in part.nodes}
+        | ({at for at, node in part.nodes.items() if _key(node) in said} if said else set())
+        for part, nodes in zip(sides, inside, strict=True)
+    )
+    return before, after
+
+
+def pieces(sides: tuple[Part, Part], inside: Inside) -> Iterator[Inside]:
+    """Yield the nodes in groups that have no value in common, but for what is outside of all."""
+    leader: dict[str, str] = {}
+
+    def find(name: str) -> str:
+        while leader.setdefault(name, name) != name:
+            leader[name] = name = leader[leader[name]]
+        return name
+
+    inner = {
+        name
+        for part, nodes in zip(sides, inside, strict=True)
+        for at in nodes
+        for name in part.nodes[at].output
+        if name
+    }
+    linked: list[dict[int, str]] = [{}, {}]
+    for part, nodes, first in zip(sides, inside, linked, strict=True):
+        for at in sorted(nodes):
+            names = [name for name in (*part.nodes[at].output, *part.reads[at]) if name in inner]
+            first[at] = names[0] if names else ""
+            for name in names:
+                leader[find(name)] = find(names[0])
+    groups: dict[str, tuple[set[int], set[int]]] = {}
+    for side, first in enumerate(linked):
+        for at, name in first.items():
+            groups.setdefault(find(name), (set(), set()))[side].add(at)
+    yield from ((frozenset(before), frozenset(after)) for before, after in groups.values())
 
 
 def with_types(model: onnx.ModelProto, feeds: dict[str, object]) -> onnx.ModelProto:
@@ -77,63 +196,21 @@ def with_outputs(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProt
     return probe
 
 
-class _Side:
-    """One of the two models."""
-
-    def __init__(self, model: onnx.ModelProto) -> None:
-        self.model = model
-        self.nodes = list(model.graph.node)
-        self.constants = {tensor.name: tensor for tensor in model.graph.initializer}
-        self.inputs = [info.name for info in model.graph.input]
-        self.outputs = [info.name for info in model.graph.output]
-
-    def borders(self, nodes: Sequence[onnx.NodeProto], writes: Iterable[str]) -> list[str]:
-        """Return what nodes, and the borders themselves, take from outside, but for constants."""
-        made = {name for node in nodes for name in node.output}
-        read = [*(name for node in nodes for name in _reads(node)), *writes]
-        outside = (name for name in dict.fromkeys(read) if name and name not in made)
-        return [name for name in outside if name not in self.constants or name in self.inputs]
-
-    def cut(
-        self, nodes: Sequence[onnx.NodeProto], needed: Sequence[str], writes: Sequence[str]
-    ) -> onnx.ModelProto:
-        """Return a model of the nodes."""
-        cut = onnx.ModelProto(ir_version=self.model.ir_version)
-        cut.opset_import.extend(self.model.opset_import)
-        cut.functions.extend(_callees_first(self.model))
-        cut.graph.name = "region"
-        cut.graph.node.extend(nodes)
-        for name in needed:
-            cut.graph.input.add(name=name)
-        used = dict.fromkeys([*(name for node in nodes for name in _reads(node)), *writes])
-        kept = (name for name in used if name in self.constants and name not in needed)
-        cut.graph.initializer.extend(self.constants[name] for name in kept)
-        for name in writes:
-            # What is no node's output is passed on, so that any runtime takes it for an output.
-            cut.graph.output.add(name=f"border {name}")
-            cut.graph.node.add(op_type="Identity", input=[name], output=[f"border {name}"])
-        return cut
+def bytes_read(part: Part, nodes: Collection[int]) -> int:
+    """Return the bytes of the weights that nodes read."""
+    names = {name for at in nodes for name in part.reads[at] if name in part.weights}
+    weights = (part.weights[name] for name in names)
+    return sum((w if isinstance(w, Tensor) else Tensor(w)).nbytes for w in weights)
 
 
-def _crossing(
-    sides: Sequence[_Side], inside: Sequence[Sequence[onnx.NodeProto]]
-) -> list[str]:
-    """Return what changed nodes compute on either side and the rest reads on both."""
-    made: dict[str, None] = {}
-    for nodes in inside:
-        made.update((name, None) for node in nodes for name in node.output if name)
-    outside: set[str] = set()
-    for side, nodes in zip(sides, inside, strict=True):
-        changed = {id(node) for node in nodes}
-        outside.update(side.outputs)
-        outside.update(
-            name for node in side.nodes if id(node) not in changed for name in _reads(node)
-        )
-    known = [
-        {*side.inputs, *side.constants, *(n for node in side.nodes for n in node.output)}
-        for side in sides
-    ]
-    return [name for name in made if name in outside and name in known[0] and name in known[1]]
+def _framed(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Let a cut pass its outputs on, so that a runtime takes inputs and weights for outputs too."""
+    names = [info.name for info in model.graph.output]
+    del model.graph.output[:]
+    for name in names:
+        model.graph.output.add(name=PREFIX + name)
+        model.graph.node.add(op_type="Identity", input=[name], output=[PREFIX + name])
+    return model
 
 
 def _key(node: onnx.NodeProto) -> bytes:
@@ -145,62 +222,28 @@ def _key(node: onnx.NodeProto) -> bytes:
     return bytes(bare.SerializeToString(deterministic=True))
 
 
-def _reads(node: onnx.NodeProto) -> Iterator[str]:
-    """Yield the names that a node reads, in its bodies too."""
-    yield from filter(None, node.input)
-    for attribute in node.attribute:
-        bodies = [*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])]
-        for body in bodies:
-            own = {info.name for info in body.input}
-            own.update(tensor.name for tensor in body.initializer)
-            own.update(name for inner in body.node for name in inner.output)
-            yield from (n for inner in body.node for n in _reads(inner) if n not in own)
-            yield from (info.name for info in body.output if info.name not in own)
-
-
-def _calls(node: onnx.NodeProto) -> Iterator[str]:
-    """Yield a word for each function that a node may call, in its bodies too."""
-    holder = onnx.ModelProto()
-    holder.graph.node.append(node)
-    for inner in nodes_of(holder):
-        if inner.domain:
-            yield f"{inner.domain}:{inner.op_type}:{inner.overload}"
-
-
-def _callees_first(model: onnx.ModelProto) -> list[onnx.FunctionProto]:
-    """Return the functions so that each stands after those it calls: onnx.reference needs that."""
-    functions = {_word(function): function for function in model.functions}
-    ordered: dict[str, onnx.FunctionProto] = {}
-    pending, seen = [(word, False) for word in reversed(functions)], set[str]()
-    while pending:
-        word, is_ready = pending.pop()
-        if is_ready:
-            ordered[word] = functions[word]
-        if is_ready or word in seen or word not in functions:
-            continue
-        seen.add(word)
-        pending.append((word, True))
-        calls = {call for node in functions[word].node for call in _calls(node)}
-        pending += [(call, False) for call in sorted(calls - {word})]
-    return list(ordered.values())
-
-
-def _word(function: onnx.FunctionProto) -> str:
-    return f"{function.domain}:{function.name}:{function.overload}"
-
-
-def _changed_constants(before: _Side, after: _Side) -> set[str]:
+def _changed_constants(before: Part, after: Part) -> set[str]:
     """Return the constants that are there on both sides, with other contents."""
     return {
         name
-        for name, tensor in before.constants.items()
-        if name in after.constants and tensor != after.constants[name]
+        for name, weight in before.weights.items()
+        if name in after.weights and not _are_same(weight, after.weights[name])
     }
 
 
-def _changed_functions(before: onnx.ModelProto, after: onnx.ModelProto) -> set[str]:
-    """Return the functions that differ, and those that call them, as words."""
-    sides = [{_word(f): f for f in model.functions} for model in (before, after)]
+def _are_same(one: Weight, two: Weight) -> bool:
+    if one is two:
+        return True
+    if isinstance(one, Tensor) and isinstance(two, Tensor):
+        return max(one.nbytes, two.nbytes) <= _SMALL and one.key() == two.key()
+    return one == two
+
+
+def _changed_functions(before: Part, after: Part) -> set[Word]:
+    """Return the functions that differ, and those that call them."""
+    if before.frame is after.frame:
+        return set()
+    sides = [part.callees for part in (before, after)]
     changed = {word for word in sides[0].keys() | sides[1].keys()
                if sides[0].get(word) != sides[1].get(word)}  # fmt: skip
     grew = bool(changed)
@@ -210,7 +253,7 @@ def _changed_functions(before: onnx.ModelProto, after: onnx.ModelProto) -> set[s
             changed.update(
                 word
                 for word, function in side.items()
-                if any(changed.intersection(_calls(node)) for node in function.node)
+                if any(changed.intersection(calls(node)) for node in function.node)
             )
         grew = len(changed) > size
     return changed

@@ -1,129 +1,142 @@
-"""A model at one moment, open in the worker, with its outputs for each sample."""
+"""A model at one moment, with its outputs for each sample: of the whole of it, in the worker."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 
+from tiered.errors import RuntimeFailure
 from tiered.graph import Model, Stamp
+from tiered.graph.export import export_model
 from tiered.runtime.compare import compare
+from tiered.runtime.deviations import nodes_of
+from tiered.runtime.files import with_files
+from tiered.runtime.session import label_of
 from tiered.verify.samples import Sample, Wanted, samples_for
 
 if TYPE_CHECKING:
     from tiered.runtime import Worker, WorkerSession
+    from tiered.runtime.session import Runner
 
 Outputs = dict[str, Any]
 
-MAX_READ = 1 << 30
-"""Bytes of weights in other files up to which they are handed over to the worker."""
-FILE = "model.onnx"
-
-_RANDOM: Final = (
-    "Bernoulli",
-    "Dropout",
-    "Multinomial",
-    "RandomNormal",
-    "RandomNormalLike",
-    "RandomUniform",
-    "RandomUniformLike",
+RANDOM: Final = frozenset(
+    (
+        "Bernoulli",
+        "Dropout",
+        "Multinomial",
+        "RandomNormal",
+        "RandomNormalLike",
+        "RandomUniform",
+        "RandomUniformLike",
+    )
 )
+
+
+@dataclass(frozen=True)
+class Runnable:
+    """A model as a runtime can open it; weights that are on disk stay there.
+
+    Attributes:
+        proto: the model.
+        folder: where onnxruntime finds the weights that are not in it, "" if all are.
+    """
+
+    proto: onnx.ModelProto
+    folder: str = ""
+
+    @classmethod
+    def of(cls, model: Model) -> Runnable:
+        """Return what runs of a model as it is now.
+
+        Raises:
+            ModelError: it cannot be written, or a file of weights is not as it was.
+        """
+        proto = export_model(model, is_bare=True)
+        return cls(proto, with_files(proto, model.folder))
+
+    def content(self) -> bytes:
+        """Return the model as bytes, which are handed over.
+
+        Raises:
+            RuntimeFailure: it is larger than a protobuf message can be.
+        """
+        try:
+            return bytes(self.proto.SerializeToString(deterministic=True))
+        except Exception as error:  # protobuf's EncodeError, or ValueError beyond 2 GiB
+            raise RuntimeFailure(f"the model is too large to be handed over: {error}") from error
 
 
 @dataclass
 class State:
-    """A model at one moment.
+    """A model at one moment; it runs when its outputs are first asked for.
 
     Attributes:
         stamp: the moment.
-        runnable: the model.
-        session: the model as it is open.
-        samples: what it was run on.
+        runnable: the model; `content` are its bytes.
+        samples: what it runs on.
         outputs: what it gave, for each sample.
         unstable: outputs that differ from run to run, and so say nothing.
     """
 
     stamp: Stamp
     runnable: Runnable
-    session: WorkerSession
-    samples: list[Sample]
-    outputs: list[Outputs]
+    content: bytes
+    session: WorkerSession | None = None
+    samples: list[Sample] = field(default_factory=list)
+    outputs: list[Outputs] = field(default_factory=list)
     unstable: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, model: Model) -> State:
+        """Return a model as it is now, which has not run."""
+        runnable = Runnable.of(model)
+        return cls(model.journal.stamp(), runnable, runnable.content())
+
+    def run(self, worker: Worker, wanted: Wanted) -> None:
+        """Open the model and run it on samples that are found for it, unless that was done.
+
+        Raises:
+            RuntimeFailure: onnxruntime does not run it.
+            UsageError: the user's inputs do not fit it.
+        """
+        if self.session is not None:
+            return
+        self.session = self.opened(worker)
+        memory = Remembering(self.session)
+        self.samples = samples_for(self.runnable.proto, memory, wanted)
+        self.outputs = [memory.outputs_for(sample.inputs.feeds) for sample in self.samples]
+        if is_random(self.runnable.proto):
+            again = [self.session.run(sample.inputs.feeds) for sample in self.samples]
+            self.unstable = unstable_names(self.outputs, again)
+
+    def opened(self, worker: Worker) -> WorkerSession:
+        """Return the model as it is open in a worker.
+
+        Raises:
+            RuntimeFailure: onnxruntime does not open it.
+        """
+        label = label_of(self.runnable.proto)
+        return worker.open(self.content, folder=self.runnable.folder, label=label)
 
     def close(self) -> None:
         """Free what the worker holds."""
-        self.session.close()
-        self.runnable.close()
+        if self.session is not None:
+            self.session.close()
 
 
-def first_state(model: Model, worker: Worker, wanted: Wanted) -> State:
-    """Open and run a model as it is, on samples that are found for it.
-
-    Raises:
-        RuntimeFailure: onnxruntime does not run it.
-        UsageError: the user's inputs do not fit it.
-    """
-    runnable = Runnable.of(model)
-    session = worker.open(runnable.source)
-    memory = _Remembering(session)
-    samples = samples_for(runnable.proto, memory, wanted)
-    outputs = [memory.outputs_for(sample.inputs.feeds) for sample in samples]
-    state = State(model.journal.stamp(), runnable, session, samples, outputs)
-    if is_random(model):
-        again = [session.run(sample.inputs.feeds) for sample in samples]
-        differs = (compare(one, two) for one, two in zip(outputs, again, strict=True))
-        state.unstable = frozenset(o.name for each in differs for o in each.outputs if not o.ok)
-    return state
-
-
-@dataclass
-class Runnable:
-    """A model as a runtime can open it.
-
-    Attributes:
-        proto: the model; without the weights of other files if it stands in a file itself.
-        folder: where that file is, if the model is too large to be handed over.
-    """
-
-    proto: onnx.ModelProto
-    folder: tempfile.TemporaryDirectory[str] | None = None
-
-    @classmethod
-    def of(cls, model: Model) -> Runnable:
-        """Return what runs of a model as it is now; weights of other files are read or copied."""
-        tensors = {v.name: v.default for v in model.main.initializers if v.default is not None}
-        external = {name: tensor for name, tensor in tensors.items() if tensor.is_external}
-        proto = model.to_proto()
-        if sum(tensor.nbytes for tensor in external.values()) > MAX_READ:
-            folder = tempfile.TemporaryDirectory(prefix="tiered-verify-")
-            model.save(os.path.join(folder.name, FILE))
-            return cls(proto, folder)
-        if external:
-            for stored in proto.graph.initializer:
-                if stored.name in external:
-                    array = external[stored.name].numpy()
-                    stored.CopyFrom(onnx.numpy_helper.from_array(array, stored.name))
-            onnx.external_data_helper.load_external_data_for_model(proto, model.folder)
-        return cls(proto)
-
-    @property
-    def source(self) -> onnx.ModelProto | str:
-        """What a worker opens."""
-        return self.proto if self.folder is None else os.path.join(self.folder.name, FILE)
-
-    def close(self) -> None:
-        """Remove the file, if there is one."""
-        if self.folder is not None:
-            self.folder.cleanup()
-
-
-def is_random(model: Model) -> bool:
+def is_random(proto: onnx.ModelProto) -> bool:
     """Tell whether a model, at any depth, draws random numbers."""
-    return any(graph.nodes_of(op_type) for graph in model.graphs() for op_type in _RANDOM)
+    return any(node.op_type in RANDOM for node in nodes_of(proto))
+
+
+def unstable_names(outputs: Sequence[Outputs], again: Sequence[Outputs]) -> frozenset[str]:
+    """Return the outputs that differ between two runs of the same."""
+    differs = (compare(one, two) for one, two in zip(outputs, again, strict=True))
+    return frozenset(o.name for each in differs for o in each.outputs if not o.ok)
 
 
 def without(outputs: Mapping[str, Any], names: frozenset[str]) -> Outputs:
@@ -131,10 +144,10 @@ def without(outputs: Mapping[str, Any], names: frozenset[str]) -> Outputs:
     return {name: value for name, value in outputs.items() if name not in names}
 
 
-class _Remembering:
+class Remembering:
     """A session that keeps its results: finding inputs has run the model on them already."""
 
-    def __init__(self, session: WorkerSession) -> None:
+    def __init__(self, session: Runner) -> None:
         self.inputs = session.inputs
         self.outputs = session.outputs
         self._session = session

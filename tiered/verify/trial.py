@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,7 @@ class Trial:
     Attributes:
         comparisons: of the outputs, for each sample.
         remarks: what is worth knowing although nothing is wrong.
+        has_run: whether anything ran; nothing did if the passes left the same bytes.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Trial:
     ) -> None:
         self.comparisons: list[Comparison] = []
         self.remarks: list[str] = []
+        self.has_run = False
         self._model = model
         self._before = before
         self._subject = subject
@@ -76,34 +79,41 @@ class Trial:
 
         Raises:
             VerificationError: the promise is broken, or the model does not run any more.
+            RuntimeFailure: the model before does not run.
         """
-        runnable = Runnable.of(self._model)
+        after = State.of(self._model)
+        before = self._before
+        if after.content == before.content and after.runnable.folder == before.runnable.folder:
+            before.stamp = after.stamp
+            return before
+        self.has_run = True
+        before.run(self._worker, self._wanted)
         try:
-            session = self._worker.open(runnable.source)
+            after.session = after.opened(self._worker)
         except RuntimeFailure as error:
             said = f"onnxruntime opens the model before, but not the result: {error}"
             raise self._failure(said) from error
         try:
-            return self._compared(runnable, session)
+            self._compare_all(after, after.session)
         except BaseException:
-            session.close()
+            after.close()
             raise
+        return after
 
-    def _compared(self, runnable: Runnable, session: WorkerSession) -> State:
-        before, stamp = self._before, self._model.journal.stamp()
-        samples, expected = before.samples, before.outputs
+    def _compare_all(self, after: State, session: WorkerSession) -> None:
+        """Run the model on all samples."""
+        before = self._before
+        after.samples, after.unstable, expected = before.samples, before.unstable, before.outputs
         if self._subject.changes_interface:
-            samples, expected = self._refitted(runnable.proto, session)
-        outputs: list[Outputs] = []
-        for sample, known in zip(samples, expected, strict=True):
+            after.samples, expected = self._refitted(after.runnable.proto, session)
+        for sample, known in zip(after.samples, expected, strict=True):
             try:
                 actual = session.run(sample.inputs.feeds)
             except RuntimeFailure as error:
                 said = f"the model before runs, but not the result: {error}"
                 raise self._failure(said, sample) from error
-            outputs.append(actual)
-            self._compare(known, actual, sample, runnable)
-        return State(stamp, runnable, session, samples, outputs, before.unstable)
+            after.outputs.append(actual)
+            self._compare(known, actual, sample, after.runnable)
 
     def _refitted(
         self, proto: onnx.ModelProto, session: WorkerSession
@@ -111,6 +121,7 @@ class Trial:
         """Return samples for the new interface, and what the model before gives for them."""
         samples = samples_for(proto, session, self._wanted)
         before, expected = self._before.session, list[Outputs]()
+        assert before is not None
         try:
             for sample in samples:
                 feeds = sample.inputs.feeds
@@ -141,12 +152,9 @@ class Trial:
         self.remarks.append(opinion.text)
 
     def _opinion(self, runnable: Runnable, sample: Sample, comparison: Comparison) -> Opinion:
-        before = self._before.runnable
-        if before.folder is not None or runnable.folder is not None:
-            return Opinion(False, "onnxruntime alone: the model is too large for onnx.reference")
         feeds, promise = sample.inputs.feeds, self._subject.promise
-        protos = before.proto, runnable.proto
-        return second_opinion(self._worker, *protos, feeds, promise, comparison)
+        before = self._before.runnable
+        return second_opinion(self._worker, before, runnable, feeds, promise, comparison)
 
     def _failure(
         self,
@@ -155,43 +163,63 @@ class Trial:
         comparison: Comparison | None = None,
         judged: str = "",
     ) -> VerificationError:
-        """Return the error: what differs, for which inputs, and who did it."""
-        rows: list[tuple[str, str]] = []
-        if comparison is not None:
-            said = self._headline(comparison)
-            rows.append(("outputs", str(comparison)))
-            rows.append(("judged", judged))
-        elif self._subject.name:
-            said = f"{self._subject.name}: {said}"
-        if sample is not None:
-            rows.append(("inputs", sample.label))
-            rows.append(("sizes", sample.sizes or "no symbolic dims"))
-        if self._subject.rewrites:
-            rows.append(("rewrites", self._rewrites()))
-        if not self._subject.name:
-            rows.append(("changed by", ", ".join(info.name for info in self._subject.infos)))
-        return VerificationError("\n".join([said, *(_row(*row) for row in rows)]))
+        return failure_of(self._subject, self._model.label, said, sample, comparison, judged)
 
-    def _headline(self, comparison: Comparison) -> str:
-        label, promise = self._model.label, self._subject.promise
-        if not self._subject.name:
-            return f"the passes changed what {label} computes (promised: {promise})"
-        worst = comparison.worst
-        assert worst is not None
-        return (
-            f"{self._subject.name} changed output {worst.name!r} of {label} "
-            f"(max abs {worst.max_abs:.1e}, promised: {promise})"
-        )
 
-    def _rewrites(self) -> str:
-        records = self._subject.rewrites
-        first, last = records[0].number, records[-1].number
-        numbers = f"#{first}" if first == last else f"#{first} to #{last}"
-        nodes = list(dict.fromkeys(record.node_name for record in records if record.node_name))
-        more = ", ..." if len(nodes) > _FEW else ""
-        return f"{numbers} of the run" + (
-            f", at {', '.join(map(repr, nodes[:_FEW]))}{more}" if nodes else ""
-        )
+def failure_of(
+    subject: Subject,
+    label: str,
+    said: str,
+    sample: Sample | None = None,
+    comparison: Comparison | None = None,
+    judged: str = "",
+) -> VerificationError:
+    """Return the error: what differs, for which inputs, and who did it.
+
+    Args:
+        subject: the passes.
+        label: of the model.
+        said: what is wrong, where that is no comparison.
+        sample: the inputs.
+        comparison: what differs.
+        judged: what the second instance says.
+    """
+    rows: list[tuple[str, str]] = []
+    if comparison is not None:
+        said = _headline(subject, label, comparison)
+        rows.append(("outputs", str(comparison)))
+        rows.append(("judged", judged))
+    elif subject.name:
+        said = f"{subject.name}: {said}"
+    if sample is not None:
+        rows.append(("inputs", sample.label))
+        rows.append(("sizes", sample.sizes or "no symbolic dims"))
+    if subject.rewrites:
+        rows.append(("rewrites", _rewrites(subject.rewrites)))
+    if not subject.name:
+        rows.append(("changed by", ", ".join(info.name for info in subject.infos)))
+    return VerificationError("\n".join([said, *(_row(*row) for row in rows)]))
+
+
+def _headline(subject: Subject, label: str, comparison: Comparison) -> str:
+    if not subject.name:
+        return f"the passes changed what {label} computes (promised: {subject.promise})"
+    worst = comparison.worst
+    assert worst is not None
+    return (
+        f"{subject.name} changed output {worst.name!r} of {label} "
+        f"(max abs {worst.max_abs:.1e}, promised: {subject.promise})"
+    )
+
+
+def _rewrites(records: Sequence[RewriteRecord]) -> str:
+    first, last = records[0].number, records[-1].number
+    numbers = f"#{first}" if first == last else f"#{first} to #{last}"
+    nodes = list(dict.fromkeys(record.node_name for record in records if record.node_name))
+    more = ", ..." if len(nodes) > _FEW else ""
+    return f"{numbers} of the run" + (
+        f", at {', '.join(map(repr, nodes[:_FEW]))}{more}" if nodes else ""
+    )
 
 
 def _row(name: str, text: str) -> str:
