@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         non_negative_axes,
         register_type_rule,
         same_axes,
+        spatial_pads,
     )
     from tiered.layout import (
         IMAGE_OPERATORS,
@@ -231,6 +232,7 @@ __all__ = [
     "same_axes",
     "scaling_of",
     "size_in_bytes",
+    "spatial_pads",
     "swish_factor",
     "swish_pattern",
     "var",
@@ -274,6 +276,7 @@ _HOME = {
         "non_negative_axes",
         "register_type_rule",
         "same_axes",
+        "spatial_pads",
     ),
     "layout": (
         "IMAGE_OPERATORS",

@@ -13,7 +13,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "DeadCodeElimination": ("eliminate_deadend",),
     "DynamicToStatic": ("trace_folding",),
     "EliminateCommonSubexpression": ("eliminate_common_subexpr",),
-    "FoldExplicitPadding": ("fuse_pad_into_conv",),
+    "FoldExplicitPadding": ("fuse_pad_into_conv", "fuse_pad_into_pool"),
     "FastMath": (
         "replace_gelu_with_tanh",
         "replace_erf_with_erfv2",

@@ -47,8 +47,8 @@ class NotRunnable(Exception):
 def faults_of(source: random.Random, levels: Sequence[int] = LEVELS) -> tuple[Any, list[Failure]]:
     """Make a model, and return it with all that is wrong with what passes make of it.
 
-    It runs on onnxruntime, or on onnx.reference if it has dtypes that onnxruntime lacks kernels
-    for; with the sizes that it was made for, and with others if it takes them.
+    It runs on onnxruntime with the sizes that it was made for, and with others if it takes them;
+    or on onnx.reference if it has dtypes that onnxruntime lacks kernels for.
 
     Raises:
         NotRunnable: there is nothing to compare with.
@@ -90,7 +90,8 @@ def _on_reference(model: onnx.ModelProto) -> Callable[[Feeds], Outputs]:
 def _trials(source: random.Random, model: onnx.ModelProto, opener: OpenModel) -> tuple[Trial, ...]:
     run = opener(model)
     trials = []
-    for turn in range(4):
+    # onnx.reference does not mind a Split whose parts are not all there is: only the first sizes.
+    for turn in range(4 if opener is open_on_onnxruntime else 2):
         try:
             feeds = random_feeds(source, model, other_sizes(source) if turn > 1 else SIZES)
             trials.append(_trial(f"inputs {turn}", model, feeds, run(feeds)))

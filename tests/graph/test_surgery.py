@@ -418,3 +418,14 @@ def test_a_graph_output_does_not_settle() -> None:
     assert node is not None
     with pytest.raises(ModelError, match="cannot be an initializer"):
         main.settle(node, 0, Tensor.of(np.ones(3, np.float32)))
+
+
+def test_a_constant_of_one_element_is_a_number() -> None:
+    model = small(
+        "g (float[1] x, float d = {1}) => (float[2] y)"
+        " <float f = {0.5}, int64[1,1] i = {3}, float[2] v = {1,2}> { y = Add(x, v) }"
+    )
+    values = model.main.values
+    assert {name: value.number for name, value in values.items()} == {
+        "x": None, "d": None, "f": 0.5, "i": 3, "v": None, "y": None
+    }  # fmt: skip

@@ -9,6 +9,7 @@ from tiered.graph.journal import Edit, Journal, Mark, Snapshot, Stamp
 from tiered.graph.links import Slot
 from tiered.graph.model import Model
 from tiered.graph.node import Node
+from tiered.graph.padding import spatial_pads
 from tiered.graph.tensor import Tensor
 from tiered.graph.type_rules import TypeRule, register_type_rule, unregister_type_rule
 from tiered.graph.types import (
@@ -50,5 +51,6 @@ __all__ = [
     "non_negative_axes",
     "register_type_rule",
     "same_axes",
+    "spatial_pads",
     "unregister_type_rule",
 ]

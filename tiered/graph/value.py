@@ -195,6 +195,12 @@ class Value:
         tensor = self.tensor
         return None if tensor is None or tensor.is_sparse else tensor.numpy()
 
+    @property
+    def number(self) -> float | None:
+        """Return the one number that a constant holds, None for anything else."""
+        array = self.const
+        return array.item() if array is not None and array.size == 1 else None
+
     # --- type -------------------------------------------------------------------------------------
 
     @property

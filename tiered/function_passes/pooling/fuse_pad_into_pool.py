@@ -1,0 +1,73 @@
+"""MaxPool(Pad(x, pads, -Inf))  =>  MaxPool(x, pads=pads'), also for averages of zeros"""
+
+from typing import Final
+
+import numpy as np
+
+from tiered import Graph, Node, Skip, Value, op, opt, rewrite, spatial_pads, var
+
+_padded = op.Pad(var.x, var.pads, opt.value, opt.axes).bind("pad")
+_NEVER_NEGATIVE: Final = frozenset({"Abs", "Relu", "Sigmoid", "Softmax", "Softplus"})
+
+
+@rewrite(
+    op.AveragePool(_padded, attrs=...) | op.MaxPool(_padded, attrs=...),
+    opt_level=3,
+    required=("infer_shapes",),
+    numerics="reassociating",
+)
+def fuse_pad_into_pool(
+    graph: Graph,
+    node: Node,
+    pad: Node,
+    x: Value,
+    pads: Value,
+    value: Value | None,
+    axes: Value | None,
+) -> Value | Skip:
+    """Let the operator pad by itself.
+
+    Averages pad with zeros, and a maximum with what is never the largest: -Inf, or 0 where x is
+    never below it. A window of -0.0 alone gives a zero of another sign.
+    """
+    if node.has_references:
+        return Skip("the call of the function decides an attribute")
+    if node.attr("auto_pad") not in ("NOTSET", "VALID"):
+        return Skip("auto_pad depends on the size of x")
+    added = spatial_pads(x, pads, axes)
+    if added is None:
+        return Skip("the pads are not constant, crop, or are not of spatial axes alone")
+    settings = {name: setting for name, setting in node.attributes.items() if name != "auto_pad"}
+    own = list(settings.get("pads", [0] * len(added)))
+    nothing = 0.0 if value is None else value.number
+    if node.op_type == "MaxPool":
+        if nothing is None or not (nothing == -np.inf or (nothing == 0 and _is_positive(x))):
+            return Skip("the largest may be what it pads with")
+    elif nothing != 0:
+        return Skip("it pads with something else than zeros")
+    if settings.get("ceil_mode", 0):
+        return Skip("a window may reach beyond the padding")
+    if any(size != 1 for size in settings.get("dilations", ())):
+        return Skip("a window with holes may see nothing but padding")
+    sizes = [*settings["kernel_shape"]] * 2
+    if any(a + b >= size for a, b, size in zip(own, added, sizes, strict=True)):
+        return Skip("a window may see nothing but padding")
+    if node.op_type == "AveragePool":
+        if any(own) and not settings.get("count_include_pad", 0):
+            return Skip("it counts what was padded, but not its own padding")
+        settings["count_include_pad"] = 1
+    if len(node.outputs) > 1 and node.outputs[1] is not None:
+        return Skip("the places of the largest would count from elsewhere")
+    settings["pads"] = [a + b for a, b in zip(own, added, strict=True)]
+    result: Value = getattr(graph.op, node.op_type)(x, **settings)
+    return result
+
+
+def _is_positive(x: Value) -> bool:
+    """Tell whether no element is below 0."""
+    node = x.producer
+    if node is None or node.domain:
+        return False
+    low = node.operand("min") if node.op_type == "Clip" else None
+    least = None if low is None else low.number
+    return node.op_type in _NEVER_NEGATIVE or (least is not None and least >= 0)
