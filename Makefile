@@ -11,7 +11,7 @@ PYTEST_ARGS ?= -q -n 2
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # two pips in one .venv would trip over each other
 .PHONY: help demo test test-long check lint types conformance blame bench bench-growth bench-view \
-  bench-context bench-rewrite bench-verify profile kernels clean
+  bench-context bench-looks bench-rewrite bench-startup bench-verify profile kernels clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,12 @@ profile: $(VENV)/.installed-test  ## Show by pass where the time goes that MODEL
 
 bench-latency: $(VENV)/.installed-bench  ## Measure how fast MODELS=DIR run before and after tiered and its peers
 	@$(BIN)/python -m benchmarks.latency --models $(MODELS) $(BENCH_ARGS)
+
+bench-looks: $(VENV)/.installed-test  ## Count how often rules look at nodes again on MODELS=DIR, and without need
+	@$(BIN)/python -m benchmarks.looks --models $(MODELS) $(BENCH_ARGS)
+
+bench-startup: $(VENV)/.installed-test  ## Measure `tiered --help` beside the smallest program of its kind
+	@$(BIN)/python -m benchmarks.startup $(BENCH_ARGS)
 
 bench-view: $(VENV)/.installed-bench  ## Measure the view beside networkx, onnx-ir and a plain dict
 	@$(BIN)/python -m benchmarks.view $(BENCH_ARGS)

@@ -1,5 +1,7 @@
 """The driver: where it looks, in which order, when it ends, and what it costs."""
 
+import contextlib
+import random
 import time
 from collections.abc import Callable
 from typing import Any
@@ -8,9 +10,10 @@ import onnx
 import pytest
 from onnx import helper
 
+from tests.graph.editor import Editor, fresh
 from tests.small import content, model, ops
 from tiered import Graph, Model, Node, Pass, PassContext, Skip, Value, chain, op, rewrite, var
-from tiered.errors import PassError
+from tiered.errors import ModelError, PassError
 from tiered.rewrite import PatternError, Rule, apply_rule, driver, matcher
 
 
@@ -246,3 +249,45 @@ def test_a_rule_is_not_compiled_for_a_model_without_one_of_its_operators() -> No
     assert rule.operators == (frozenset({("", "Mul"), ("", "Erf")}),)
     apply_rule(rule, model("g (float[2] x) => (float[2] y) { y = Mul(x, x) }"), {})
     assert "programs" not in vars(rule)
+
+
+LAWS = [
+    op.Add(var.x, var.w),
+    op.Mul(op.Add(var.x, ...), ...),
+    op.Add(op.Mul(op.Mul(var.x, ...), ...), ...),
+    op.Neg(chain(op.Identity | op.Add, op.Mul(var.x, ...))),
+]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_both_ways_to_find_what_edits_concern_find_the_same(seed: int) -> None:
+    choose, edited = random.Random(seed), fresh()
+    editor = Editor(edited, lambda things, _: choose.choice(things))
+    begin = edited.journal.stamp()
+    for _ in range(12):
+        with contextlib.suppress(ModelError), edited.transaction():
+            editor.step()
+    touched = edited.journal.note_touched()
+    for pattern in LAWS:
+        rule = Rule("law", pattern, lambda graph: None)
+        run = driver._Run(rule, edited, {}, None, None, None, None, None)
+        near = driver._Near(touched, begin.length, rule)
+        dirty = [node for node, at in touched.items() if at > begin.length and node.is_live]
+        assert [node for node in run.everything() if near.holds(node)] == [
+            node for node in run.everything() if node in set(run.near(dirty))
+        ]
+
+
+def test_what_was_undone_was_touched_when_it_was_brought_back() -> None:
+    edited = fresh()
+    first, second = edited.main.values["a"].producer, edited.main.values["y"].producer
+    assert first is not None
+    assert second is not None
+    edited.main.set_attribute(first, "axis", 1)
+    edited.journal.note_touched()
+    mark = edited.mark()
+    edited.main.set_attribute(second, "axis", 1)
+    assert edited.journal.note_touched()[second] == mark + 1
+    edited.undo_to(mark)
+    assert edited.journal.note_touched()[second] == mark
+    assert edited.journal.note_touched()[first] == mark

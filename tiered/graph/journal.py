@@ -76,6 +76,9 @@ _VALUE_EDITS: Final = frozenset(
 
 _SET_INPUT: Final = Edit.SET_INPUT
 
+RENAMES: Final = frozenset({Edit.RENAME_NODE, Edit.RENAME_VALUE})
+"""The edits that no pattern can notice."""
+
 
 class Stamp(NamedTuple):
     """A moment in the life of a journal, which stays meaningful when edits are undone later."""
@@ -87,7 +90,7 @@ class Stamp(NamedTuple):
 class Journal:
     """An append-only list of edits that can be cut back to any mark."""
 
-    __slots__ = ("_lows", "entries", "frozen", "undo_table", "undos")
+    __slots__ = ("_lows", "_noted", "_touched", "entries", "frozen", "undo_table", "undos")
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -96,6 +99,9 @@ class Journal:
         # (undo number, length it went back to), lengths ascending: enough to tell how far back the
         # journal has been cut since any stamp.
         self._lows: list[tuple[int, int]] = []
+        # How long the journal was when each node was last touched, ascending, as of `_noted`.
+        self._touched: dict[Node, int] = {}
+        self._noted = 0
         # Why nobody may edit just now (a trace hook is looking), or None.
         self.frozen: str | None = None
 
@@ -130,9 +136,29 @@ class Journal:
         while self._lows and self._lows[-1][1] >= mark:
             self._lows.pop()
         self._lows.append((self.undos, mark))
+        self._noted = min(self._noted, mark)
+        for node in reversed(self._touched):
+            if self._touched[node] <= mark:
+                break
+            self._touched[node] = mark
         while len(entries) > mark:
             edit, *rest = entries.pop()
             table[edit](*rest)
+
+
+    def note_touched(self) -> dict[Node, int]:
+        """Return how long the journal was when each node was last touched, the latest ones last.
+
+        What was edited since the last call counts as touched now.
+        """
+        now, touched = len(self.entries), self._touched
+        if self._noted < now:
+            edits = (entry for entry in self.entries[self._noted :] if entry[0] not in RENAMES)
+            for node in dirty_nodes(edits):
+                touched.pop(node, None)
+                touched[node] = now
+            self._noted = now
+        return touched
 
 
 class Snapshot:

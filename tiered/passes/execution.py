@@ -236,6 +236,7 @@ class Execution:
                 raise PassError(f"{info.name} is an analysis, but it edited the model")
             if self._checks_view:
                 self.model.check_view(types=True)
+        journal.note_touched()
         # A rule leaves nothing to do for itself; a function may find more in what it made.
         is_done = info.kind == "rewrite" or not journal.moved_since(before)
         if is_done and gate.refused == refused and gate.is_open:

@@ -7,11 +7,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from tiered.errors import PassError
 from tiered.graph.forms import NoEquivalentForm
-from tiered.graph.journal import Edit, Entry, Stamp, dirty_nodes
+from tiered.graph.journal import Entry, Stamp, dirty_nodes
 from tiered.rewrite.compiler import Program
 from tiered.rewrite.matcher import Match, compile_pattern, match_node
 from tiered.rewrite.pattern import (
@@ -43,9 +44,6 @@ _REWRITES_PER_NODE: Final = 16
 
 
 _NOT_CHOSEN: Final = Skip("not among the rewrites that are tried")
-
-_RENAMES: Final = frozenset({Edit.RENAME_NODE, Edit.RENAME_VALUE})
-"""The edits that no pattern can notice."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +167,7 @@ def apply_rule(
         budget -= 1
         if budget == 0:
             raise PassError(f"{rule.name} does not come to an end: it undoes its own rewrites")
-        for touched in run.touched(model.journal.since(mark)):
+        for touched in run.near(dirty_nodes(model.journal.since(mark))):
             if touched.id not in queued:
                 queued.add(touched.id)
                 queue.append(touched)
@@ -227,24 +225,27 @@ class _Run:
         ]
 
     def concerned(self, since: Stamp) -> list[Node]:
+        """Return the possible anchors that edits since then concern."""
         journal = self.model.journal
         if journal.kept_since(since) < since.length:
             # Edits that the last run saw were undone since: nothing can be said about the rest.
             return self.everything()
-        edits = len(journal) - since.length
-        if self.candidates() <= edits:
-            # Fewer nodes than edits: to look at them all is less work than to find out which.
-            return self.everything()
-        return self.touched(journal.since(since.length))
+        touched = journal.note_touched()
+        latest = takewhile(lambda node: touched[node] > since.length, reversed(touched))
+        dirty = [node for node in latest if node.is_live]
+        if not dirty or self.rule.has_several_roots or len(dirty) < self.candidates():
+            return self.near(dirty)
+        near = _Near(touched, since.length, self.rule)
+        return [node for node in self.everything() if near.holds(node)]
 
     def candidates(self) -> int:
         """Return how many nodes the rule could be anchored at."""
         graphs = self.model.graphs() if self.graphs is None else self.graphs
         return sum(len(graph._by_op.get(key, ())) for graph in graphs for key in self.keys)
 
-    def touched(self, entries: Iterable[Entry]) -> list[Node]:
-        """Return the possible anchors that edits concern: what they touched, and what reads it."""
-        seen = dict.fromkeys(dirty_nodes(entry for entry in entries if entry[0] not in _RENAMES))
+    def near(self, dirty: Iterable[Node]) -> list[Node]:
+        """Return the possible anchors that nodes concern which were edited: these, and readers."""
+        seen = dict.fromkeys(dirty)
         if self.rule.has_several_roots:
             # From one root up to what it shares with another, and down to that.
             seen.update(self._spread(seen, _producers))
@@ -331,6 +332,43 @@ class _Run:
     def _declined(self, node: Node, reason: Skip) -> bool:
         if self.on_skip is not None:
             self.on_skip(node, reason)
+        return False
+
+
+class _Near:
+    """Whether a node was touched after some moment, or lies within a pattern's reach below one.
+
+    The same as `_Run.near` says, asked of one node: where most were touched, that is soon told.
+    """
+
+    def __init__(self, touched: Mapping[Node, int], since: int, rule: Rule) -> None:
+        self.touched = touched
+        self.since = since
+        self.rule = rule
+
+    def holds(self, anchor: Node) -> bool:
+        touched, since, links = self.touched, self.since, self.rule.links
+        if touched.get(anchor, 0) > since:
+            return True
+        seen, frontier = {anchor}, [anchor]
+        for left in range(self.rule.reach, -1, -1):
+            beyond: list[Node] = []
+            while frontier:
+                node = frontier.pop()
+                is_link = (node.domain, node.op_type) in links
+                if not is_link and not left:
+                    continue
+                # What a link reads is no step further.
+                further = frontier if is_link else beyond
+                for value in node._inputs:
+                    above = None if value is None else value.producer
+                    if above is None or above in seen:
+                        continue
+                    if touched.get(above, 0) > since:
+                        return True
+                    seen.add(above)
+                    further.append(above)
+            frontier = beyond
         return False
 
 
