@@ -16,9 +16,8 @@ STANDARD: Final[Mapping[str, Rule]] = {
     **dict.fromkeys(elementwise.BROADCASTING, elementwise.broadcasting),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), elementwise.quantization),
     **dict.fromkeys(("Concat", "GatherElements", "ScatterElements", "Scatter"), axes.along()),
-    **dict.fromkeys(
-        ("Hardmax", "LogSoftmax", "LpNormalization", "Softmax", "Split", "TopK"), axes.along(0)
-    ),
+    **dict.fromkeys(("LpNormalization", "Split", "TopK"), axes.along(0)),
+    **dict.fromkeys(("Hardmax", "LogSoftmax", "Softmax"), axes.softmax),
     **dict.fromkeys(("CumProd", "CumSum"), axes.cumulative),
     **dict.fromkeys(
         (

@@ -65,6 +65,36 @@ def _write_along(op: Permuted) -> Sequence[Value]:
     return op.emit(followed_operands(op), axis=axis)
 
 
+def softmax(node: Node) -> Passage | Skip:
+    """Softmax, LogSoftmax and Hardmax: along an axis; before opset 13, of all dims from it on."""
+    rank = rank_of(node)
+    if rank is None:
+        return NO_RANK
+    if node.owner.opset() >= 13:
+        return along(0)(node)
+    axis = node.attr("axis", 1)
+    if not -rank <= axis <= rank:
+        return Skip("its axis is none of the tensor's")
+    labels, start = whole(rank), axis % rank if axis < 0 else axis
+    # Of several that are equal, Hardmax takes the first.
+    is_ordered = node.op_type == "Hardmax"
+
+    def allows(order: Labels) -> bool:
+        last = order[start:]
+        return last == labels[start:] if is_ordered else set(last) == set(labels[start:])
+
+    exact = is_ordered or rank - start < 2
+    return Passage((labels,), (labels,), _write_flattening, allows=allows, is_exact=exact)
+
+
+def _write_flattening(op: Permuted) -> Sequence[Value]:
+    node = op.node
+    made = op.graph.add_node(
+        node.op_type, (op.operand(0),), 1, dict(node.attributes), name=node.name
+    )
+    return (made.output,)
+
+
 def cumulative(node: Node) -> Passage | Skip:
     """CumSum and its like: the axis is an operand."""
     rank, axis = rank_of(node), constant_operand(node, 1)
