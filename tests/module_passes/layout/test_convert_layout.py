@@ -251,3 +251,15 @@ def test_old_files_have_no_functions() -> None:
 def test_a_layout_is_nhwc_or_nchw() -> None:
     with pytest.raises(UsageError, match="'NCHWc' is no layout"):
         get_pass("convert_layout", desired_layouts={"Conv": "NCHWc"}).apply(parse(CONVS))
+
+
+def test_who_reads_a_shape_reads_that_of_the_operator_in_its_new_order() -> None:
+    assert_rewrites(
+        "convert_layout",
+        """(float[2,3,4] x, float[24] z) => (float[2,3,4] y, float[3,2,4] w) {
+            t = Transpose<perm=[1,0,2]>(x)  r = Exp(t)  y = Transpose<perm=[1,0,2]>(r)
+            s = Shape(r)  w = Reshape(z, s) }""",
+        """(float[2,3,4] x, float[24] z) => (float[2,3,4] y, float[3,2,4] w)
+            <int64[3] places = {1,0,2}> {
+            y = Exp(x)  a = Shape(y)  b = Gather(a, places)  w = Reshape(z, b) }""",
+    )
