@@ -25,8 +25,9 @@ demo: $(VENV)/.installed-test  ## Optimise examples/models at -O3, verified; res
 test: $(VENV)/.installed-test  ## Run the tests
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-test-long: $(VENV)/.installed-test  ## Run 100 histories of 300 random edits each
-	@TIERED_LONG=100 $(BIN)/python -m pytest $(PYTEST_ARGS) tests/graph/test_edits.py
+test-long: $(VENV)/.installed-test  ## Run 100 histories of 300 random edits each; kill 200 runs
+	@TIERED_LONG=100 $(BIN)/python -m pytest $(PYTEST_ARGS) tests/graph/test_edits.py \
+	  tests/cli/test_large.py
 
 .PHONY: fuzz fuzz-passes
 fuzz: $(VENV)/.installed-test  ## Spoil random models and optimise them, for FUZZ_ARGS='--minutes 30'
@@ -68,6 +69,10 @@ bench-looks: $(VENV)/.installed-test  ## Count how often rules look at nodes aga
 
 bench-startup: $(VENV)/.installed-test  ## Measure `tiered --help` beside the smallest program of its kind
 	@$(BIN)/python -m benchmarks.startup $(BENCH_ARGS)
+
+.PHONY: bench-large
+bench-large: $(VENV)/.installed-bench  ## Measure models of 4.4 GB and of 200 layers (BENCH_ARGS='--shape deep')
+	@$(BIN)/python -m benchmarks.large $(BENCH_ARGS)
 
 bench-view: $(VENV)/.installed-bench  ## Measure the view beside networkx, onnx-ir and a plain dict
 	@$(BIN)/python -m benchmarks.view $(BENCH_ARGS)

@@ -3,7 +3,7 @@
     python -m benchmarks.large                     # 32 layers, 4.4 GB of weights beside the model
     python -m benchmarks.large --shape embedded    # 7 layers, 1 GB of weights in the model
     python -m benchmarks.large --shape deep        # 100 and 200 layers, next to no weights
-    python -m benchmarks.large --peers onnxsim onnxslim --python /where/the/peers/are/bin/python
+    python -m benchmarks.large --peers onnxsim,onnxslim --python /where/the/peers/are/bin/python
 
 Every tool is a process of its own, from file to file, with a bound on its memory and its time.
 """
@@ -95,8 +95,8 @@ def main(
     *,
     shape: Literal["external", "embedded", "deep"] = "external",
     folder: Path = Path("build/large"),
-    layers: tuple[int, ...] = (),
-    peers: tuple[str, ...] = (),
+    layers: int = 0,
+    peers: str = "",
     python: Path = Path(sys.executable),
     memory: float = 14.0,
     seconds: float = 240.0,
@@ -107,21 +107,22 @@ def main(
     Args:
         shape: what is large about them: weights in a file of their own or in the model, or depth.
         folder: where they go; room for three copies is needed.
-        layers: other numbers of layers than the usual ones.
-        peers: onnxsim, onnxslim, onnxscript, rewriter, onnxoptimizer.
+        layers: another number of layers than the usual one.
+        peers: the tools to measure beside tiered, separated by commas: onnxsim, onnxslim,
+            onnxscript, rewriter, onnxoptimizer.
         python: the Python that has the peers.
         memory: GB of address space that a tool may have.
         seconds: how long a tool may take.
         keep: leave the files there.
     """
-    for count in layers or LAYERS[shape]:
+    for count in (layers,) if layers else LAYERS[shape]:
         folder.mkdir(parents=True, exist_ok=True)
         source, target = folder / "llama.onnx", folder / "out" / "llama.onnx"
         make_model(source, layers=count, is_external=shape == "external", is_deep=shape == "deep")
         _print_size(source, count)
         target.parent.mkdir(exist_ok=True)
         print(f"{'copy':14} {_copied(folder, target.parent):8.1f} s", flush=True)
-        for name in ("tiered", *peers):
+        for name in ("tiered", *filter(None, peers.split(","))):
             shutil.rmtree(target.parent)
             target.parent.mkdir()
             command = _command(name, str(source), str(target))

@@ -188,7 +188,7 @@ def test_a_large_model_is_one_that_runs_and_what_it_takes_is_told(
     shape: Literal["deep", "external"], sizes: str,
 ) -> None:
     monkeypatch.setattr(llama, "LARGE", llama.LITTLE)
-    large.main(shape=shape, folder=tmp_path / "made", layers=(1,), keep=True)
+    large.main(shape=shape, folder=tmp_path / "made", layers=1, keep=True)
     lines = capsys.readouterr().out.splitlines()
     assert sizes in lines[0]
     assert [line.split()[0] for line in lines] == ["1", "copy", "tiered"]

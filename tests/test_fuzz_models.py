@@ -7,6 +7,9 @@ import pytest
 
 from tests.conformance.fuzz_models import fault_of, mutated
 from tests.small import proto
+from tiered import Graph, Model, ModelError, PassContext, function_pass
+from tiered.errors import PassError, PreconditionError
+from tiered.graph.validity import complaint_about
 
 
 @pytest.mark.parametrize("seed", range(40, 60))
@@ -18,6 +21,47 @@ def test_a_dtype_that_nobody_knows_is_no_dtype() -> None:
     made = proto()
     made.graph.input[0].type.tensor_type.elem_type = 999
     assert fault_of(made.SerializeToString()) == ""
+
+
+def test_what_a_pass_cannot_do_with_a_model_that_is_not_valid_is_no_bug_of_the_pass() -> None:
+    @function_pass(opt_level=0)
+    def counts(graph: Graph, ctx: PassContext) -> None:
+        raise IndexError("list index out of range")
+
+    made = proto()
+    with pytest.raises(PassError, match=r"counts failed at rewrite #1 .*: IndexError") as caught:
+        counts.apply(Model.from_proto(made))
+    assert caught.value.exit_code == 5
+    made.graph.node[0].attribute.add(name="odd", type=onnx.AttributeProto.INT)
+    model = Model.from_proto(made)
+    with pytest.raises(PreconditionError, match=r"counts cannot work on it: .*: odd") as refused:
+        counts.apply(model)
+    assert refused.value.exit_code == 1
+    assert model.to_proto() == made
+
+
+def test_types_that_contradict_each_other_make_a_model_that_is_not_valid() -> None:
+    made = proto()
+    assert complaint_about(Model.from_proto(made)) is None
+    made.graph.output[0].type.tensor_type.shape.dim.add(dim_value=7)
+    assert "rank" in (complaint_about(Model.from_proto(made)) or "")
+
+
+@pytest.mark.parametrize("version", [0, -1, -(2**63)])
+def test_an_opset_before_the_first_is_an_error(version: int) -> None:
+    made = proto()
+    made.opset_import[0].version = version
+    with pytest.raises(ModelError, match=f"imports opset {version}; the first one is 1"):
+        Model.from_proto(made)
+
+
+def test_a_place_of_external_data_that_is_not_utf_8_is_an_error() -> None:
+    made = proto("g (float[2] x) => (float[2] y) { y = Add(x, w) }")
+    tensor = made.graph.initializer.add(name="w", data_type=1, dims=[2])
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="place")
+    content = made.SerializeToString()
+    assert fault_of(content.replace(b"place", b"\xff\xfece")) == ""
 
 
 @pytest.mark.parametrize("field", [b"Relu", b"node_a"])

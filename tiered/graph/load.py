@@ -63,6 +63,10 @@ def load_model(model: Model, proto: onnx.ModelProto) -> None:
     _Loader(model).fill_main(main, proto.graph)
     if "" not in model.opset_imports and any(domain == "" for domain, _ in main._by_op):
         raise ModelError(f"{model.label} imports no opset of the default domain, but uses it")
+    for roots in ((proto,), proto.functions):
+        for entry in (entry for root in roots for entry in root.opset_import):
+            if entry.version < 1 and domain_of(entry.domain) == "":
+                raise ModelError(f"{model.label} imports opset {entry.version}; the first one is 1")
     for source in proto.functions:
         model.functions.append(load_function(model, source))
     _pin_training_names(model)

@@ -56,11 +56,10 @@ def blocks_of_file(path: str, offset: int, length: int) -> Iterator[bytes]:
 
 def is_stored(proto: onnx.TensorProto) -> bool:
     """Tell whether a tensor's bytes are the model's own, and on disk."""
-    return (
-        proto.data_location == onnx.TensorProto.EXTERNAL
-        and len(proto.external_data) > 0
-        and proto.external_data[0].value.startswith(_SECRET)
-    )
+    if proto.data_location != onnx.TensorProto.EXTERNAL or not proto.external_data:
+        return False
+    location: str | bytes = proto.external_data[0].value  # bytes where it is no UTF-8
+    return isinstance(location, str) and location.startswith(_SECRET)
 
 
 def span_of_stored(proto: onnx.TensorProto) -> tuple[str, int, int] | None:

@@ -35,6 +35,21 @@ def check_model(model: Model) -> None:
     raise ModelError(f"onnx.checker rejects the result: {complaint}")
 
 
+def complaint_about(model: Model) -> str | None:
+    """Return what onnx has against a model as it was loaded; None if it has nothing."""
+    if model.origin is None:
+        return None
+    loaded = type(model).from_proto(model.origin, folder=model.folder)
+    proto = export_model(loaded, max_elements=_SMALL)
+    complaint = _complaint(proto)
+    if complaint is None:
+        try:
+            onnx.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True)
+        except onnx.shape_inference.InferenceError as error:
+            complaint = " ".join(str(error).split())
+    return complaint
+
+
 def _complaint(proto: onnx.ModelProto) -> str | None:
     try:
         checker.check_model(proto)

@@ -17,9 +17,10 @@ from tiered.control.checks import Check
 from tiered.control.decision import Decision, Place
 from tiered.control.hooks import Watch
 from tiered.control.report import PassResult, Remark
-from tiered.errors import PassError, PostconditionError, TieredError
+from tiered.errors import PassError, PostconditionError, PreconditionError, TieredError
 from tiered.graph import Model, Node, RewriteRecord
 from tiered.graph.provenance import write_origins
+from tiered.graph.validity import complaint_about
 from tiered.passes.interrupts import interrupted_between_edits
 from tiered.passes.memory import memory_of
 from tiered.passes.recording import PassRun
@@ -283,6 +284,13 @@ class Execution:
             raise
         except Exception as error:
             gate = self.model.gate
+            if not isinstance(error, MemoryError | RecursionError):
+                complaint = complaint_about(self.model)
+                if complaint is not None:
+                    raise PreconditionError(
+                        f"{self.model.label} is not a valid model, and {run.pass_} cannot work on "
+                        f"it: {complaint}"
+                    ) from error
             where = f"rewrite #{gate.count + 1}" + (f", node {gate.at!r}," if gate.at else "")
             raise PassError(
                 f"{run.pass_} failed at {where} of {self.model.label}: "

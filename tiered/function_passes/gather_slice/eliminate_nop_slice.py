@@ -20,10 +20,10 @@ def eliminate_nop_slice(
         return Skip("axes or steps is not a constant")
     if steps is not None and steps.const is not None and (steps.const != 1).any():
         return Skip("a step is not 1")
-    places = range(starts.const.size) if axes is None or axes.const is None else axes.const
+    places = range(starts.const.size) if axes is None or axes.const is None else axes.const.ravel()
     if not starts.const.size == ends.const.size == len(places):
         return Skip("starts, ends and axes differ in number")
-    for start, end, axis in zip(starts.const, ends.const, places, strict=True):
+    for start, end, axis in zip(starts.const.ravel(), ends.const.ravel(), places, strict=True):
         dim = x.dim(int(axis))
         size = dim if isinstance(dim, int) else None
         if start != 0 and (size is None or start > -size):
