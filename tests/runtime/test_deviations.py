@@ -54,22 +54,6 @@ def test_onnxruntime_deviates(name: str) -> None:
     assert name in [deviation.name for deviation in explaining([model(text)], found.outputs)]
 
 
-def test_a_conv_as_wide_as_its_rows_sums_in_another_order() -> None:
-    source = np.random.default_rng(0)
-    x, w = source.standard_normal((1, 8, 3)), source.standard_normal((8, 1, 5))
-    feeds = {"x": x.astype("f"), "w": w.astype("f")}
-    header = "g (float[1,8,3] x, float[8,1,5] w) => (float[N,C,L] y)"
-    inside = model(f"{header} {{ y = Conv<group=8, pads=[1,1]>(x, w) }}")
-    before = model(
-        f"{header} <int64[6] p = {{0,0,1,0,0,1}}> {{ q = Pad(x, p) y = Conv<group=8>(q, w) }}"
-    )
-    found = compare(run(before, feeds), run(inside, feeds))
-    assert [deviation.name for deviation in explaining([before, inside], found.outputs)] == [
-        "conv_of_whole_rows"
-    ]
-    assert compare(run_reference(before, feeds), run_reference(inside, feeds)).ok
-
-
 def test_pow_rounds_by_the_shape_of_its_input() -> None:
     text = "g (float[N,M] x) => (float[N,M] y) <float e = {3.1}> { y = Pow(x, e) }"
     x = np.linspace(0.1, 5, 1000, dtype="f")
@@ -81,7 +65,7 @@ def test_pow_rounds_by_the_shape_of_its_input() -> None:
 
 
 def test_every_deviation_is_shown() -> None:
-    assert {each.name for each in DEVIATIONS} == {*SHOWN, "conv_of_whole_rows", "pow_of_columns"}
+    assert {each.name for each in DEVIATIONS} == {*SHOWN, "pow_of_columns"}
 
 
 def test_what_no_deviation_explains_is_not_explained() -> None:

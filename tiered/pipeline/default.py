@@ -65,7 +65,7 @@ DEFAULT: tuple[str, ...] = (
     "eliminate_nop_if,partial_evaluate,eliminate_where,fuse_not_into_where,"
     # Exact algebra, when its constants are known.
     "eliminate_nop_arithmetic,eliminate_idempotent,replace_pow{cubes=false},replace_div_with_mul,"
-    "fuse_consecutive_clip,fuse_expand_into_binary,fuse_cast_into_onehot,fuse_pad_into_conv,"
+    "fuse_consecutive_clip,fuse_expand_into_binary,fuse_cast_into_onehot,"
     "eliminate_zero_bias,eliminate_q_dq_pair,fuse_clip_into_quantize,"
     # After folding, when equal operands are one value; before fusion, which it makes match more.
     "move_subgraph_initializer,eliminate_duplicate_initializer,eliminate_common_subexpr,"
@@ -82,7 +82,7 @@ DEFAULT: tuple[str, ...] = (
     "fuse_gelu,fuse_silu,fuse_hardswish,fuse_mish,fuse_minmax_into_clip,"
     # A bias has its place in the operator; so what scales and shifts it finds one to change.
     "fuse_bias_add,fuse_gemm,"
-    "fuse_bn_into_conv,fuse_bn_into_gemm,fuse_pad_into_pool,"
+    "fuse_bn_into_conv,fuse_bn_into_gemm,fuse_pad_into_conv,fuse_pad_into_pool,"
     # Parked: two operators for one, for those who move scales on.
     "replace_bn_with_mul_add,"
     # What is repeated is computed before.

@@ -134,13 +134,6 @@ DEVIATIONS = (
         _is_rounding,
     ),
     Deviation(
-        "conv_of_whole_rows",
-        "a Conv that pads nothing and is as wide as its rows sums in another order than one that"
-        " pads them",
-        _has("Conv"),
-        _is_rounding,
-    ),
-    Deviation(
         "reduce_of_nothing",
         "a Reduce of an empty tensor by negative axes gives a tensor of another shape",
         _has_prefix("Reduce"),

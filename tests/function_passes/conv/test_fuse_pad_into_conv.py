@@ -1,5 +1,7 @@
 import pytest
 
+from tiered import get_pass
+from tiered.runtime.numerics import Numerics
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "fuse_pad_into_conv"
@@ -134,3 +136,9 @@ def test_a_result_that_others_see_stays() -> None:
         " { t = Pad(x, p) y = Conv(t, w) }",
         because="an inner value is a graph output",
     )
+
+
+def test_it_is_no_exact_pass() -> None:
+    """onnxruntime sums rows that are as wide as the kernel in an order of its own."""
+    info = get_pass(PASS).info
+    assert (info.opt_level, info.numerics) == (3, Numerics.REASSOCIATING)

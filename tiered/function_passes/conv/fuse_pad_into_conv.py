@@ -9,8 +9,9 @@ _padded = op.Pad(var.x, var.pads, opt.value, opt.axes).bind("pad")
 
 @rewrite(
     op.Conv(_padded, rest.others, attrs=...) | op.ConvInteger(_padded, rest.others, attrs=...),
-    opt_level=2,
+    opt_level=3,
     required=("infer_shapes",),
+    numerics="reassociating",
 )
 def fuse_pad_into_conv(
     graph: Graph,
@@ -24,8 +25,8 @@ def fuse_pad_into_conv(
 ) -> Value | Skip:
     """Let the convolution pad by itself: with zeros, and one of integers with the zero point of x.
 
-    onnxruntime sums rows that are as wide as the kernel in an order of its own; by definition the
-    two are the same.
+    By definition the two are the same, but runtimes choose how to sum by what there is to pad:
+    onnxruntime has an order of its own where the kernel is as wide as the rows.
     """
     if node.has_references:
         return Skip("the call of the function decides an attribute")
