@@ -63,7 +63,10 @@ def batch_norm_of(node: Node) -> BatchNorm | Skip:
     scale, shift, mean, variance = vectors
     if len({vector.shape for vector in vectors}) > 1 or scale.ndim != 1:
         return Skip("the parameters of the batch norm are not one number a channel")
-    spread = variance + float(node.attr("epsilon"))
+    epsilon = node.attr("epsilon")
+    if not isinstance(epsilon, float):
+        return Skip("epsilon is no number in this opset")
+    spread = variance + epsilon
     if not (spread > 0).all():
         return Skip("var + epsilon is not positive")
     return BatchNorm(scale / np.sqrt(spread), mean, shift)

@@ -21,6 +21,18 @@ def test_channels_are_scaled_and_shifted(dims: str, ones: str) -> None:
     )
 
 
+def test_epsilon_has_the_default_of_the_operator() -> None:
+    interface = "(float[N,2] x) => (float[N,2] y)"
+    vectors = VECTORS.replace("{4,1}", "{0.99999,0.99999}").replace("{0.5,0.25}", "{0.25,0.25}")
+    assert_rewrites(
+        PASS,
+        f"{interface} <{vectors}>"
+        " { y = BatchNormalization(x, s, b, m, v) }",
+        f"{interface} <float[2] a = {{2,0.5}}, float[2] c = {{0.5,-1.125}}>"
+        " { t = Mul(x, a) y = Add(t, c) }",
+    )
+
+
 def test_what_is_multiplied_decides_the_dtype() -> None:
     assert_rewrites(
         PASS,
