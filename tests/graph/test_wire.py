@@ -8,9 +8,10 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from tiered import Model, ModelError, Tensor
+from tiered import Model, ModelError, Tensor, optimize
 from tiered.graph import wire
 from tiered.graph.save import Storage
+from tiered.graph.validity import check_model, complaint_about
 
 BODY = (
     '<ir_version: 10, opset_import: ["" : 21]> g (float[300,300] x, bool c) => (float[300,300] y)'
@@ -42,6 +43,23 @@ def proto() -> onnx.ModelProto:
     return made
 
 
+def with_constants() -> onnx.ModelProto:
+    """Return a model with large Constants in the main graph, in a body and in a local function."""
+    made = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21, "local" : 1]>'
+        " g (float[300,300] x, bool c) => (float[300,300] y) { t = If(c) <"
+        " then_branch = a () => (float[300,300] p) { k = Constant<value = float {1}>() p = Add(x, k) },"
+        " else_branch = b () => (float[300,300] q) { q = Neg(x) }>"
+        " m = Constant<value = float {1}>()  s = Add(t, m)  y = local.f(s) }"
+        ' <domain: "local", opset_import: ["" : 21]> f (a) => (b) {'
+        " n = Constant<value = float {1}>()  b = Mul(a, n) }"
+    )
+    body, function = made.graph.node[0].attribute[0].g, made.functions[0]
+    for seed, node in enumerate((made.graph.node[1], body.node[0], function.node[0])):
+        node.attribute[0].t.CopyFrom(large(seed, ""))
+    return made
+
+
 def saved(folder: Path, model: onnx.ModelProto) -> Path:
     path = folder / "model.onnx"
     path.write_bytes(model.SerializeToString(deterministic=True))
@@ -67,6 +85,36 @@ def test_the_same_bytes_are_written_however_the_file_was_read(tmp_path: Path) ->
         model.main.remove_constant(model.main.values["unused"])
         model.save(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_weights_of_constants_are_left_on_disk_too(tmp_path: Path) -> None:
+    path = saved(tmp_path, with_constants())
+    skeleton = wire.read_skeleton(str(path))
+    assert skeleton is not None
+    assert len(skeleton) < 3000
+    model = Model.load(path)
+    tensors = [node.constant_tensor() for graph in model.graphs() for node in graph.nodes_of("Constant")]
+    assert [tensor is not None and tensor.is_stored for tensor in tensors] == [True] * 3
+    assert model.to_proto() == onnx.load(path)
+    assert abs(model.skeleton_size() + 3 * 360_000 - path.stat().st_size) < 300
+    assert model.main.outputs[0].shape == (300, 300)
+    check_model(model)
+    assert complaint_about(model) is None
+    model.save(tmp_path / "out.onnx")
+    assert (tmp_path / "out.onnx").read_bytes() == path.read_bytes()
+    model.save(tmp_path / "apart.onnx", storage=Storage(external=1024))
+    assert (tmp_path / "apart.onnx.data").stat().st_size > 3 * 360_000
+    onnx.checker.check_model(str(tmp_path / "apart.onnx"))
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_a_run_on_weights_of_constants_makes_what_it_makes_of_them_in_memory(
+    tmp_path: Path, level: int
+) -> None:
+    path = saved(tmp_path, with_constants())
+    optimize(path, tmp_path / "a.onnx", opt_level=level, verify=True)
+    made = optimize(onnx.load(path), opt_level=level)
+    assert onnx.load(tmp_path / "a.onnx") == made
 
 
 def test_stored_numbers_hashes_and_sizes_are_those_of_the_file(tmp_path: Path) -> None:

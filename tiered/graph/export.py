@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import onnx
 
+from tiered.graph.stored import is_stored
+from tiered.graph.tensor import Tensor
 from tiered.graph.types import TensorType, write_type
 from tiered.graph.value import Value
 
@@ -81,6 +83,7 @@ class _Writer:
         self.annotate = annotate
         self.for_inference = for_inference
         self.is_bare = is_bare
+        self.is_whole = max_elements is None and not is_bare
 
     def write_graph(self, graph: Graph, proto: onnx.GraphProto) -> None:
         assert isinstance(graph.skeleton, onnx.GraphProto)
@@ -91,6 +94,8 @@ class _Writer:
         else:
             # One call copies them all in half the time.
             proto.node.extend(node.proto for node in graph.topological_order())
+            for made in proto.node if self.is_whole else ():
+                _embed_constant(made)
         self._write_infos(graph._inputs, graph._input_infos, proto.input)
         self._write_infos(graph._outputs, graph._output_infos, proto.output)
         if self.for_inference:
@@ -114,6 +119,8 @@ class _Writer:
 
     def _write_node(self, node: Node, proto: onnx.NodeProto) -> None:
         proto.CopyFrom(node.proto)
+        if self.is_whole:
+            _embed_constant(proto)
         if not node.bodies:
             return
         bodies = iter(node.bodies)
@@ -169,6 +176,14 @@ class _Writer:
         target.extend(  # type: ignore[attr-defined]  # a repeated field
             _named(info, value.name) for value, info in zip(values, infos, strict=True)
         )
+
+
+def _embed_constant(proto: onnx.NodeProto) -> None:
+    """Read what a Constant holds, if it was left on disk."""
+    if proto.op_type == "Constant":
+        for attribute in proto.attribute:
+            if is_stored(attribute.t):
+                attribute.t.CopyFrom(Tensor(attribute.t).embedded(attribute.t.name))
 
 
 def _is_inferable(value: Value) -> bool:

@@ -285,7 +285,9 @@ class _Loader:
         if op_type in _OF_TENSORS:
             for attribute in proto.attribute:
                 if attribute.type == onnx.AttributeProto.TENSOR:
-                    Tensor(attribute.t).check(node.label)
+                    tensor = Tensor(attribute.t)
+                    tensor.check(node.label)
+                    model.has_stored_constants |= tensor.is_stored
         if op_type == "Split" and has_too_many_parts(node):
             raise ModelError(f"node {node.label!r} (Split) has more outputs than its num_outputs")
         graph._nodes[node.id] = node

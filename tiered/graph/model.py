@@ -51,6 +51,8 @@ class Model:
         self.origin: onnx.ModelProto | None = None
         # Bytes of the file that it was loaded from.
         self.file_size: int | None = None
+        # Whether Constant nodes hold weights that are on disk.
+        self.has_stored_constants = False
         self.main: Graph
         self.functions: list[Function] = []
         self.opset_imports: dict[str, int] = {}
@@ -176,8 +178,11 @@ class Model:
 
     def skeleton_size(self) -> int:
         """Return the bytes of the model as a file, without the weights that are on disk now."""
+        from tiered.graph.save import tensors_of
+
         proto = export_model(self, is_bare=True)
-        notes = sum(note_size(tensor) for tensor in proto.graph.initializer if is_stored(tensor))
+        tensors = tensors_of(proto) if self.has_stored_constants else proto.graph.initializer
+        notes = sum(note_size(tensor) for tensor in tensors if is_stored(tensor))
         return proto.ByteSize() - notes
 
     @property

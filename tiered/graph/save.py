@@ -57,6 +57,9 @@ def check_storage(model: Model, storage: Storage) -> None:
         ModelError: the model file would be larger than protobuf allows.
     """
     tensors = [value.default for graph in model.graphs() for value in graph.initializers]
+    if storage.single or model.has_stored_constants:
+        constants = (node for graph in model.graphs() for node in graph.nodes_of("Constant"))
+        tensors += [node.constant_tensor() for node in constants]
     kept = [tensor for tensor in tensors if tensor is not None and not tensor.is_sparse]
     inline = sum(t.nbytes for t in kept if not _goes_out(t, storage, has_external=False))
     if inline > _PROTO_LIMIT:

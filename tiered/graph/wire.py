@@ -30,8 +30,8 @@ _RAW_DATA: Final = 9
 _EXTERNAL: Final = (13, 14)
 _STRING: Final = onnx.TensorProto.STRING
 
-# Where initializers are: for each message the numbers of the fields that may hold one, and their
-# kind. What Constant nodes hold stays in them: onnx.checker looks for it there.
+# Where weights are: for each message the numbers of the fields that may hold one, and their kind.
+# Of tensors in attributes those of Constants: others may mean anything.
 _FIELDS: Final[dict[str, dict[int, str]]] = {
     "model": {7: "graph", 20: "training", 25: "function"},
     "training": {1: "graph", 2: "graph"},
@@ -39,7 +39,10 @@ _FIELDS: Final[dict[str, dict[int, str]]] = {
     "graph": {1: "node", 5: "tensor"},
     "node": {5: "attribute"},
     "attribute": {6: "graph", 11: "graph"},
+    "constant": {5: "value"},
+    "value": {5: "tensor"},
 }
+_OP_TYPE: Final = 4
 
 Buffer = bytes | mmap.mmap
 
@@ -85,6 +88,8 @@ class _Reader:
             return self._tensor(start, end)
         inner, made, done = _FIELDS[kind], list[bytes](), start
         for number, begin, content, stop in _fields(self.data, start, end):
+            if kind == "node" and number == _OP_TYPE and self.data[content:stop] == b"Constant":
+                inner = _FIELDS["constant"]
             if stop - content < _LARGE or number not in inner:
                 continue
             if kind == "model" and number == 7 and begin < done:
@@ -129,11 +134,12 @@ def _spliced(data: bytes, start: int, end: int, kind: str) -> tuple[list[bytes |
     """Return the pieces of a message with its weights, and how many bytes they are."""
     if kind == "tensor":
         return _spliced_tensor(data[start:end])
+    kinds = _FIELDS[kind] | (_FIELDS["value"] if kind == "attribute" else {})
     pieces, total, done, prefix = list[bytes | Span](), 0, start, stored_prefix()
     for number, begin, content, stop in _fields(data, start, end):
-        if number not in _FIELDS[kind] or data.find(prefix, content, stop) < 0:
+        if number not in kinds or data.find(prefix, content, stop) < 0:
             continue
-        inner, size = _spliced(data, content, stop, _FIELDS[kind][number])
+        inner, size = _spliced(data, content, stop, kinds[number])
         before = data[done:begin] + _header(number, size)
         pieces += (before, *inner)
         total += len(before) + size
