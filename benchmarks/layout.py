@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.worker import TOOLS
 from tiered import LayoutSizes, Model
 from tiered.layout.conversion import wiring_of
-from tiered.layout.report import transposing
+from tiered.layout.counting import transposing
 from tiered.layout.strand import Cost
 
 PEERS = ("ort-basic", "onnxslim", "onnxsim")

@@ -6,10 +6,13 @@ from collections.abc import Callable
 
 from tiered.graph import Model, Node, Value
 from tiered.graph.form import NoEquivalentForm
+from tiered.layout.borders import Turning
 from tiered.layout.channels import Say, Wanted, checked_layouts, layout_wanted
+from tiered.layout.counting import transposing
 from tiered.layout.interface import convert_interface
 from tiered.layout.permutation import Permutation
-from tiered.layout.placement import Known, place
+from tiered.layout.placement import Known
+from tiered.layout.placement import place as placed
 from tiered.layout.region import Region, regions
 from tiered.layout.strand import Sizes
 from tiered.layout.wires import Wire
@@ -65,12 +68,27 @@ def place_transposes(
     if tell is not None:
         for said in convert_interface(model, wanted):
             tell(said)
-    wiring = wiring_of(model, wanted)
+
+    def wire() -> Wiring:
+        return wiring_of(model, wanted)
+
+    def place(wiring: Wiring) -> None:
+        _place(wiring, sizes, say)
+
+    wiring = wire()
+    place(wiring)
+    bodies = any(node.bodies for graph in open_graphs(model) for node in graph.nodes)
+    if wiring.wires and bodies:
+        Turning(model, wire, place, lambda wiring: transposing(wiring, sizes)).run()
+
+
+def _place(wiring: Wiring, sizes: Sizes, say: Say) -> None:
+    """Write each region of a wiring as its placement says."""
     if not wiring.wires:
         return
     for wire in dict.fromkeys(wiring.wires.values()):
         _merge_views(wire)
-    places, known = positions(model), Known()
+    places, known = positions(wiring.model), Known()
     for region in regions(wiring, sizes):
         _write(region, places, known, say)
 
@@ -90,7 +108,7 @@ def _merge_views(wire: Wire) -> None:
 
 
 def _write(region: Region, places: dict[Node, int], known: Known, say: Say) -> None:
-    state = place(region, known)
+    state = placed(region, known)
     if not any(state.values()):
         return
     model, anchor = region.wiring.model, region.operators[0].node

@@ -38,7 +38,7 @@ def convert_interface(model: Model, wanted: Wanted) -> list[str]:
         perm = last if to_last else inverse(last)
         if (wire, compose(wire.views[value], perm)) in wiring.followed:
             kind = "input" if value.is_graph_input else "output"
-            turn = _turn_input if value.is_graph_input else _turn_output
+            turn = turn_input if value.is_graph_input else turn_output
             with graph.rewrite(LAW, value):
                 turned = turn(graph, value, perm)
             dims = ",".join("?" if dim is None else str(dim) for dim in turned.shape or ())
@@ -61,7 +61,7 @@ def _starts(wiring: Wiring, wanted: Wanted, *, to_last: bool) -> Iterator[Start]
                 yield wire, wire.views[value]
 
 
-def _turn_input(graph: Graph, value: Value, perm: Permutation) -> Value:
+def turn_input(graph: Graph, value: Value, perm: Permutation) -> Value:
     """Replace an input by one in another order, and return it."""
     name, at = value.name, graph.inputs.index(value)
     assert value.shape is not None
@@ -74,7 +74,7 @@ def _turn_input(graph: Graph, value: Value, perm: Permutation) -> Value:
     return new
 
 
-def _turn_output(graph: Graph, value: Value, perm: Permutation) -> Value:
+def turn_output(graph: Graph, value: Value, perm: Permutation) -> Value:
     """Replace an output by one in another order, and return it."""
     name, at = value.name, graph.outputs.index(value)
     graph.remove_output(value)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from tiered.graph import Model, Node
 from tiered.layout.conversion import place_transposes, wiring_of
-from tiered.layout.permutation import Permutation, is_identity, permutation_of
+from tiered.layout.counting import moved_bytes, transposes_of, transposing
+from tiered.layout.permutation import Permutation, permutation_of
 from tiered.layout.region import Region, regions
 from tiered.layout.strand import Cost, Sizes, total
 from tiered.layout.wires import Operator, Wire
-from tiered.layout.wiring import Wiring, open_graphs, transposes
+from tiered.layout.wiring import Wiring
 from tiered.rewrite import Skip
 
 
@@ -77,30 +78,6 @@ def _ignore(node: Node | None, reason: Skip) -> None:
     """Say nothing: the report tells more."""
 
 
-def transposing(wiring: Wiring, sizes: Sizes) -> Cost:
-    """Return how many Transposes a model has, of other tensors than constants, and their bytes."""
-    return total(Cost(_nbytes(node, wire, sizes), 1) for node, wire in _transposes(wiring))
-
-
-def _transposes(wiring: Wiring) -> Iterator[tuple[Node, Wire]]:
-    for graph in open_graphs(wiring.model):
-        for node in transposes(graph):
-            wire = wiring.wire_of(node.output)
-            if wire is not None:
-                yield node, wire
-
-
-def _nbytes(node: Node, wire: Wire, sizes: Sizes) -> int:
-    """Return what a Transpose moves: nothing where only dims of size 1 change places."""
-    shape, perm = node.output.shape, permutation_of(node)
-    assert perm is not None
-    if shape is not None:
-        moving = [axis for axis, dim in zip(perm, shape, strict=True) if dim != 1]
-        if moving == sorted(moving):
-            return 0
-    return 0 if is_identity(perm) else sizes.nbytes(wire)
-
-
 def greedy(region: Region) -> dict[Operator, int]:
     """Return the placement in which each operator takes what is cheapest where it stands."""
     state = dict.fromkeys(region.operators, 0)
@@ -125,7 +102,7 @@ FAR = 200
 
 
 def _left(wiring: Wiring, sizes: Sizes) -> Iterator[LeftTranspose]:
-    for node, wire in _transposes(wiring):
+    for node, wire in transposes_of(wiring):
         perm = permutation_of(node)
         assert perm is not None
         identity, order = wire.identity, wire.views[node.output]
@@ -135,7 +112,7 @@ def _left(wiring: Wiring, sizes: Sizes) -> Iterator[LeftTranspose]:
         if node.output.output_of:
             reasons.insert(0, f"graph output '{node.output.name}'")
         yield LeftTranspose(
-            node.label, perm, _nbytes(node, wire, sizes), above, "; ".join(_few(reasons))
+            node.label, perm, moved_bytes(node, wire, sizes), above, "; ".join(_few(reasons))
         )
 
 
