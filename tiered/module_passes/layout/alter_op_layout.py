@@ -1,14 +1,6 @@
 """Operators  =>  the same operators in the layout that the backend runs best"""
 
-from tiered import (
-    IMAGE_OPERATORS,
-    LayoutSizes,
-    Model,
-    PassContext,
-    Skip,
-    module_pass,
-    place_transposes,
-)
+from tiered import Model, PassContext, Skip, module_pass
 
 
 @module_pass(opt_level=3, numerics="reassociating")
@@ -20,8 +12,10 @@ def alter_op_layout(model: Model, ctx: PassContext, *, default_dim: int = 16) ->
     Args:
         default_dim: what a dynamic dim counts in bytes that are moved.
     """
+    if "NHWC" not in (ctx.backend.layout, *ctx.backend.layouts.values()):
+        return ctx.skip(None, Skip("the backend prefers no operator channels last"))
+    from tiered import IMAGE_OPERATORS, LayoutSizes, place_transposes
+
     preferred = {name: ctx.backend.preferred_layout(name) for name in IMAGE_OPERATORS}
     wanted = {name: layout for name, layout in preferred.items() if layout in ("NCHW", "NHWC")}
-    if "NHWC" not in wanted.values():
-        return ctx.skip(None, Skip("the backend prefers no operator channels last"))
     return place_transposes(model, LayoutSizes(default=default_dim), ctx.skip, wanted)

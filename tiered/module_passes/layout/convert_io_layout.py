@@ -1,6 +1,6 @@
 """Images, Operators  =>  inputs, outputs and operators in the layout that is asked for"""
 
-from tiered import LayoutSizes, Model, PassContext, module_pass, place_transposes
+from tiered import Model, PassContext, module_pass
 
 
 @module_pass(opt_level=None, numerics="reassociating", changes_interface=True)
@@ -25,5 +25,7 @@ def convert_io_layout(
     Raises:
         UsageError: there is no such layout.
     """
+    from tiered import LayoutSizes, place_transposes
+
     sizes = LayoutSizes(default=default_dim)
     place_transposes(model, sizes, ctx.skip, desired_layouts, tell=ctx.remark)

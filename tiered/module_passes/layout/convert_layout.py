@@ -1,6 +1,6 @@
 """Operators and Transposes  =>  the same operators in orders of axes that move the fewest bytes"""
 
-from tiered import LayoutSizes, Model, PassContext, module_pass, place_transposes
+from tiered import Model, PassContext, module_pass
 
 
 @module_pass(opt_level=3, numerics="reassociating")
@@ -28,4 +28,10 @@ def convert_layout(
     Raises:
         UsageError: there is no such layout.
     """
+    has_transposes = any(graph.nodes_of("Transpose") for graph in model.graphs())
+    if not has_transposes and {"NCHW"}.issuperset(desired_layouts.values()):
+        return
+    # What has nothing to place does not load what places it.
+    from tiered import LayoutSizes, place_transposes
+
     place_transposes(model, LayoutSizes(default=default_dim), ctx.skip, desired_layouts)
