@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         VerificationError,
     )
     from tiered.graph import (
+        ELEMENTWISE,
         DataType,
         Elements,
         Function,
@@ -132,6 +133,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "COMMUTATIVE",
+    "ELEMENTWISE",
     "IMAGE_OPERATORS",
     "QUANTISED",
     "Backend",
@@ -261,6 +263,7 @@ _HOME = {
         "VerificationError",
     ),
     "graph": (
+        "ELEMENTWISE",
         "DataType",
         "Elements",
         "Function",

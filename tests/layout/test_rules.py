@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from tiered import Model, Node, Skip, Value
 from tiered.graph import DataType
+from tiered.graph.elementwise import BROADCASTING, UNARY
 from tiered.layout.passage import Passage, Permuted
 from tiered.layout.permutation import inverse
-from tiered.layout.rules import elementwise, passage_of
+from tiered.layout.rules import passage_of
 from tiered.runtime import Session
 from tiered.testing import parse
 
@@ -126,7 +127,7 @@ RESULTS = {
 OPSETS = {"Swish": 24}
 
 
-@pytest.mark.parametrize("name", elementwise.UNARY)
+@pytest.mark.parametrize("name", UNARY)
 @property_test
 @given(dims=shapes, data=st.data())
 def test_one_tensor_element_by_element(name: str, dims: list[int], data: st.DataObject) -> None:
@@ -142,7 +143,7 @@ def test_one_tensor_element_by_element(name: str, dims: list[int], data: st.Data
     )
 
 
-@pytest.mark.parametrize("name", [name for name in elementwise.BROADCASTING if name != "Where"])
+@pytest.mark.parametrize("name", [name for name in BROADCASTING if name != "Where"])
 @property_test
 @given(dims=shapes, data=st.data())
 def test_two_tensors_that_broadcast(name: str, dims: list[int], data: st.DataObject) -> None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tests.layout import test_rules
 from tests.layout.test_rules import Drawn, check, property_test
-from tiered.layout.rules import RULES, elementwise
+from tiered.graph.elementwise import BROADCASTING, UNARY
+from tiered.layout.rules import RULES
 
 Text = Callable[[Drawn], str]
 
@@ -242,7 +243,7 @@ def test_an_operator_of_onnxruntime(name: str, data: st.DataObject) -> None:
 
 def test_every_rule_is_tested() -> None:
     cases = {name.split()[0] for name in (*test_rules.CASES, *CASES)}
-    tested = cases | {*elementwise.UNARY, *elementwise.BROADCASTING}
+    tested = cases | {*UNARY, *BROADCASTING}
     # CumProd is CumSum by another name, and onnxruntime does not have it.
     assert set(RULES[""]) - tested == {"CumProd"}
     assert set(RULES["com.microsoft"]) == set(MICROSOFT)

@@ -3,6 +3,7 @@
 from tiered.graph.coverage import TypeCoverage
 from tiered.graph.determinism import is_deterministic
 from tiered.graph.elements import Elements
+from tiered.graph.elementwise import ELEMENTWISE
 from tiered.graph.gate import Gate, RewriteRecord
 from tiered.graph.graph import Function, Graph
 from tiered.graph.journal import Edit, Journal, Mark, Snapshot, Stamp
@@ -24,6 +25,7 @@ from tiered.graph.types import (
 from tiered.graph.value import Use, Value
 
 __all__ = [
+    "ELEMENTWISE",
     "DataType",
     "Edit",
     "Elements",

@@ -52,6 +52,7 @@ DEFAULT: tuple[str, ...] = (
     "eliminate_nop_reshape,eliminate_nop_flatten,eliminate_nop_expand,eliminate_nop_tile,"
     "eliminate_nop_squeeze,eliminate_squeeze_unsqueeze,"
     "fuse_consecutive_reshape,fuse_consecutive_squeeze,fuse_consecutive_unsqueeze,"
+    "eliminate_reshape_around_elementwise,"
     "eliminate_nop_pad,eliminate_nop_transpose,fuse_consecutive_transpose,"
     # Parts and wholes.
     "eliminate_nop_slice,fuse_consecutive_slice,eliminate_nop_gather,eliminate_nop_split,"

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Final
 
 from tiered.graph import Node
+from tiered.graph.elementwise import BROADCASTING, UNARY
 from tiered.graph.form import NoEquivalentForm
 from tiered.layout.passage import Passage, Rule
 from tiered.layout.rules import axes, elementwise, normalization, products, structure, vectors
 from tiered.rewrite import Skip
 
 STANDARD: Final[Mapping[str, Rule]] = {
-    **dict.fromkeys(elementwise.UNARY, elementwise.unary),
-    **dict.fromkeys(elementwise.BROADCASTING, elementwise.broadcasting),
+    **dict.fromkeys(UNARY, elementwise.unary),
+    **dict.fromkeys(BROADCASTING, elementwise.broadcasting),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), elementwise.quantization),
     **dict.fromkeys(("Concat", "GatherElements", "ScatterElements", "Scatter"), axes.along()),
     **dict.fromkeys(("LpNormalization", "Split", "TopK"), axes.along(0)),

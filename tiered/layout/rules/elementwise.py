@@ -10,22 +10,7 @@ from tiered.graph import Node, Value
 from tiered.layout.passage import NO_RANK, Passage, Permuted, rank_of, whole
 from tiered.rewrite import Skip
 
-UNARY: Final = (
-    "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Cast", "CastLike",
-    "Ceil", "Celu", "Clip", "Cos", "Cosh", "Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu",
-    "HardSigmoid", "HardSwish", "Identity", "IsInf", "IsNaN", "LeakyRelu", "Log", "Mish", "Neg",
-    "Not", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh",
-    "Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu",
-)  # fmt: skip
-"""Operators of one tensor; what else they read are scalars, or lends them no more than a dtype."""
-
 UNARY_MICROSOFT: Final = ("Gelu", "QuickGelu", "QLinearSigmoid", "QLinearLeakyRelu")
-
-BROADCASTING: Final = (
-    "Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater",
-    "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "PRelu",
-    "Pow", "Sub", "Sum", "Where", "Xor",
-)  # fmt: skip
 
 
 def unary(node: Node) -> Passage | Skip:

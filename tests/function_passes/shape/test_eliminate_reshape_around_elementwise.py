@@ -1,0 +1,156 @@
+import pytest
+
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "eliminate_reshape_around_elementwise"
+SHAPES = "int64[2] flat = {6,4}, int64[3] deep = {2,3,4}"
+
+
+def test_what_is_reshaped_there_and_back_is_computed_as_it_is() -> None:
+    assert_rewrites(
+        PASS,
+        f"(float[6,4] x) => (float[6,4] y) <{SHAPES}>"
+        " { a = Reshape(x, deep) b = Relu(a) c = Reshape(b, flat) y = Neg(c) }",
+        "(float[6,4] x) => (float[6,4] y) { b = Relu(x) y = Neg(b) }",
+    )
+
+
+def test_all_between_goes_along_with_its_numbers() -> None:
+    assert_rewrites(
+        PASS,
+        f"(float[6,4] x) => (float[6,4] y) <{SHAPES}, float k = {{3}}, float[1,1] h = {{0.5}}>"
+        " { a = Reshape(x, deep) b = Mul(a, k) c = Erf(b) d = Add(c, h) e = Mul(a, d)"
+        " y = Reshape(e, flat) }",
+        "(float[6,4] x) => (float[6,4] y) <float k = {3}, float[1,1] h = {0.5}>"
+        " { b = Mul(x, k) c = Erf(b) d = Add(c, h) y = Mul(x, d) }",
+    )
+
+
+def test_several_ways_in_and_out() -> None:
+    assert_rewrites(
+        PASS,
+        f"(float[6,4] x, float[6,4] z) => (float[6,4] y, float[6,4] w) <{SHAPES}>"
+        " { a = Reshape(x, deep) b = Reshape(z, deep) c = Add(a, b) y = Reshape(c, flat)"
+        " d = Neg(c) w = Reshape(d, flat) }",
+        "(float[6,4] x, float[6,4] z) => (float[6,4] y, float[6,4] w)"
+        " { y = Add(x, z) w = Neg(y) }",
+    )
+
+
+def test_dims_without_a_size_are_the_same_by_name() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[N,12] x) => (float[N,12] y)"
+        " <int64[3] deep = {0,3,4}, int64[2] flat = {0,-1}>"
+        " { a = Reshape(x, deep) b = Relu(a) y = Reshape(b, flat) }",
+        "(float[N,12] x) => (float[N,12] y) { y = Relu(x) }",
+    )
+
+
+def test_a_reshape_that_somebody_else_reads_stays() -> None:
+    assert_rewrites(
+        PASS,
+        f"(float[6,4] x) => (float[6,4] y, float[2,3,4] a) <{SHAPES}>"
+        " { a = Reshape(x, deep) b = Relu(a) y = Reshape(b, flat) }",
+        "(float[6,4] x) => (float[6,4] y, float[2,3,4] a) <int64[3] deep = {2,3,4}>"
+        " { a = Reshape(x, deep) y = Relu(x) }",
+    )
+
+
+def test_in_old_opsets_attributes_go_along() -> None:
+    assert_rewrites(
+        PASS,
+        f"(float[6,4] x) => (float[6,4] y) <{SHAPES}>"
+        " { a = Reshape(x, deep) b = Clip<min=0.0, max=6.0>(a) y = Reshape(b, flat) }",
+        "(float[6,4] x) => (float[6,4] y) { y = Clip<min=0.0, max=6.0>(x) }",
+        opset=9,
+    )
+
+
+@pytest.mark.parametrize(
+    ("between", "because"),
+    [
+        ("b = Add(a, row)", "it is computed from something of another shape"),
+        ("b = Add(a, whole)", "it is computed from something of another shape"),
+        ("b = Mul(many, a)", "it is computed from something of another shape"),
+        ("s = Softmax(a) b = Relu(s)", "it is computed from something of another shape"),
+        ("s = Relu(a) b = Neg(s) u = Softmax(s)", "somebody reads what stands between"),
+    ],
+)
+def test_what_needs_the_shape_between_keeps_it(between: str, because: str) -> None:
+    assert_unchanged(
+        PASS,
+        "(float[6,4] x, float[2,3,4] whole) => (float[6,4] y)"
+        f" <{SHAPES}, float[4] row = {{1,2,3,4}}, float[1,1,1,1] many = {{2}}>"
+        f" {{ a = Reshape(x, deep) {between} y = Reshape(b, flat) }}",
+        because=because,
+    )
+
+
+def test_an_inner_result_that_is_an_output_stays() -> None:
+    assert_unchanged(
+        PASS,
+        f"(float[6,4] x) => (float[6,4] y, float[2,3,4] b) <{SHAPES}>"
+        " { a = Reshape(x, deep) b = Relu(a) y = Reshape(b, flat) }",
+        because="somebody reads what stands between",
+    )
+
+
+def test_another_shape_than_before_stays() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[6,4] x) => (float[4,6] y) <int64[3] deep = {2,3,4}, int64[2] other = {4,6}>"
+        " { a = Reshape(x, deep) b = Relu(a) y = Reshape(b, other) }",
+        because="it is computed from something of another shape",
+    )
+
+
+def test_a_shape_that_is_not_known_stays() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[N,M] x, int64[K] s) => (float y) <int64[1] flat = {-1}>"
+        " { a = Reshape(x, flat) b = Relu(a) z = Reshape(b, s) y = Neg(z) }",
+        because="a shape is not known",
+    )
+
+
+def test_a_result_that_a_body_reads_stays() -> None:
+    assert_unchanged(
+        PASS,
+        f"(float[6,4] x, bool c) => (float[6,4] y, float[2,3,4] z) <{SHAPES}>"
+        " { a = Reshape(x, deep) b = Relu(a) y = Reshape(b, flat) z = If(c) <"
+        "then_branch = t () => (float[2,3,4] p) { p = Neg(b) },"
+        " else_branch = e () => (float[2,3,4] q) { q = Abs(b) }> }",
+        because="somebody reads what stands between",
+    )
+
+
+def test_before_opset_7_operands_broadcast_by_other_rules() -> None:
+    assert_unchanged(
+        PASS,
+        f"(float[6,4] x) => (float[6,4] y) <{SHAPES}>"
+        " { a = Reshape(x, deep) b = Relu(a) y = Reshape(b, flat) }",
+        opset=6,
+    )
+
+
+def test_what_the_call_of_a_function_decides_is_not_known() -> None:
+    assert_unchanged(
+        PASS,
+        '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
+        " g (float[6,4] x) => (float[6,4] y) { y = d.f<k=0.5>(x) }"
+        ' <domain: "d", opset_import: ["" : 21]> f <k> (z) => (y) {'
+        " x = Constant<value = float[6,4] {1,2,3,4,5,6,1,2,3,4,5,6,1,2,3,4,5,6,1,2,3,4,5,6}>()"
+        " deep = Constant<value = int64[3] {2,3,4}>() flat = Constant<value = int64[2] {6,4}>()"
+        " a = Reshape(x, deep) b = LeakyRelu<alpha: float = @k>(a) y = Reshape(b, flat) }",
+    )
+
+
+def test_more_operators_than_are_looked_at_stay() -> None:
+    chain = " ".join(f"v{at + 1} = Neg(v{at})" for at in range(70))
+    assert_unchanged(
+        PASS,
+        f"(float[6,4] x) => (float[6,4] y) <{SHAPES}>"
+        f" {{ v0 = Reshape(x, deep) {chain} y = Reshape(v70, flat) }}",
+        because="too many operators stand between",
+    )

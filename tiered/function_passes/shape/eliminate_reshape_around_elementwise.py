@@ -1,0 +1,110 @@
+"""Reshape(f(Reshape(x)), shape of x)  =>  f(x), where f works element by element"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tiered import ELEMENTWISE, Graph, Node, PassContext, Skip, Value, function_pass
+
+Shape = tuple[int | str | None, ...]
+
+_MOST: Final = 64
+"""More operators than this are not looked at for one Reshape."""
+
+_OLDEST: Final = 7
+"""Before this opset, operands broadcast only where an attribute said so."""
+
+
+@function_pass(opt_level=2, required=("infer_shapes",))
+def eliminate_reshape_around_elementwise(graph: Graph, ctx: PassContext) -> None:
+    """Compute in the shape that there was, not in one that is left again right behind it.
+
+    f is all that stands between such Reshapes: operators that read nothing beside them but single
+    numbers, and whose results nobody else reads.
+    """
+    if graph.opset() < _OLDEST:
+        return
+    for end in graph.nodes_of("Reshape"):
+        between = end.input(0)
+        if end.graph is None or between is None or not _is_elementwise(between.producer):
+            continue
+        found = _region(end, between)
+        if isinstance(found, Skip):
+            ctx.skip(end, found)
+            continue
+        with graph.rewrite("Reshape(f(Reshape(x)), shape of x) => f(x)", end):
+            _compute_before(graph, found)
+
+
+def _region(end: Node, between: Value) -> set[Node] | Skip:
+    """Return the operators that compute what a Reshape gives another shape, from there to there."""
+    inside, outside = between.shape, end.output.shape
+    if inside is None or outside is None or None in (*inside, *outside):
+        return Skip("a shape is not known")
+    found, pending = set[Node](), [between]
+    is_entered = False
+    while pending:
+        value = pending.pop()
+        node = value.producer
+        if node in found or _is_number(value, min(len(inside), len(outside))):
+            continue
+        if node is not None and _leads(node, outside, inside):
+            is_entered = True
+            continue
+        if node is None or node.graph is not end.graph or not _is_elementwise(node):
+            return Skip("it is computed from something of another shape")
+        if len(node.outputs) != 1 or node.has_references or value.shape != inside:
+            return Skip("it is computed from something of another shape")
+        if value.is_graph_output or value.pins:
+            return Skip("somebody reads what stands between")
+        if len(found) == _MOST:
+            return Skip("too many operators stand between")
+        found.add(node)
+        pending += [read for read in node.inputs if read is not None]
+        for user in _users(value):
+            if not _leads(user, inside, outside):
+                if user.graph is not node.graph or not _is_elementwise(user):
+                    return Skip("somebody reads what stands between")
+                pending.append(user.output)
+    return found if is_entered else Skip("it is computed from something of another shape")
+
+
+def _is_elementwise(node: Node | None) -> bool:
+    return node is not None and node.op_type in ELEMENTWISE and not node.domain
+
+
+def _leads(node: Node, before: Shape, after: Shape) -> bool:
+    """Tell whether a node is a Reshape from one shape to another."""
+    x = node.input(0) if node.op_type == "Reshape" and not node.domain else None
+    return x is not None and x.shape == before and node.output.shape == after
+
+
+def _is_number(value: Value, rank: int) -> bool:
+    """Tell whether a value is one number that gives nothing more dims than it has."""
+    shape = value.static_shape
+    return shape is not None and len(shape) <= rank and all(size == 1 for size in shape)
+
+
+def _users(value: Value) -> Iterator[Node]:
+    for use in value.users:
+        yield use.node
+
+
+def _compute_before(graph: Graph, region: set[Node]) -> None:
+    for node in [each for each in graph.topological_order() if each in region]:
+        first_new, shape = graph.model.peek_serial(), node.output.shape
+        operands = [value and _unshaped(value, shape) for value in node.inputs]
+        copy = graph.add_node(node.op_type, operands, attributes=node.attributes, name=node.name)
+        ends = [user for user in _users(node.output) if user.op_type == "Reshape"]
+        graph.replace(node, copy.outputs, first_new)
+        for end in ends:
+            graph.replace(end, copy.outputs)
+
+
+def _unshaped(value: Value, shape: Shape | None) -> Value:
+    """Return what a Reshape to the shape reads; any other value as it is."""
+    node = value.producer
+    if node is None or node.op_type != "Reshape" or value.shape != shape:
+        return value
+    source = node.input(0)
+    assert source is not None
+    return source
