@@ -157,6 +157,10 @@ ALONE = {
     "com.microsoft::QLinearAdd": (
         "T[2], float[]={1}, T[]={0}, T[2], float[]={1}, T[]={0}, float[]={1}, T[]={0}"
     ),
+    "com.microsoft::QLinearConv": (
+        "T1[1,2,2,3], float[]={1}, T1[]={0}, T2[4,3,1,1], float[]={1}, T2[]={0}, float[]={1}, "
+        "T3[]={0} | channels_last=1"
+    ),
     "com.microsoft::QLinearMul": (
         "T[2], float[]={1}, T[]={0}, T[2], float[]={1}, T[]={0}, float[]={1}, T[]={0}"
     ),

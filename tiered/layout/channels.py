@@ -24,18 +24,33 @@ from tiered.rewrite import Skip
 DOMAIN: Final = "tiered.nhwc"
 KEEP: Final = "tiered.keep"
 
-KERNEL_SLOT: Final = {"Conv": 1, "ConvTranspose": 1}
+KERNEL_SLOT: Final = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "QLinearConv": 3}
 """Which operand is a kernel: its last dims are spatial too."""
 
 IMAGE_OPERATORS: Final = (
-    "AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace",
+    "AveragePool", "BatchNormalization", "Conv", "ConvInteger", "ConvTranspose", "DepthToSpace",
     "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GroupNormalization",
-    "InstanceNormalization", "LRN", "LpPool", "MaxPool", "Resize", "SpaceToDepth",
+    "InstanceNormalization", "LRN", "LpPool", "MaxPool", "QLinearConv", "Resize", "SpaceToDepth",
 )  # fmt: skip
 """Operators whose channels are axis 1, or which runtimes have for such images alone."""
 
 VECTOR_SLOTS: Final = {"Resize": (2, 3)}
 """Which operands have a number for each axis: scales and sizes, of which a call gives one."""
+
+MICROSOFT: Final = "com.microsoft"
+
+CHANNELS_LAST: Final = {"channels_last": 1}
+
+NATIVE: Final[Mapping[tuple[str, str], tuple[str, Mapping[str, int]]]] = {
+    ("", "MaxPool"): ("NhwcMaxPool", {}),
+    ("", "QLinearConv"): ("QLinearConv", CHANNELS_LAST),
+    (MICROSOFT, "QLinearAveragePool"): ("QLinearAveragePool", CHANNELS_LAST),
+    (MICROSOFT, "QLinearGlobalAveragePool"): ("QLinearGlobalAveragePool", CHANNELS_LAST),
+}
+"""Operators of com.microsoft that are one with channels last, and what attributes say so."""
+
+Supports = Callable[[str, str, "int | None"], bool]
+"""Tells whether a target has an operator of a domain, for data of a dtype."""
 
 Wanted = Mapping[str, str]
 """By operator, or `Operator@glob of node names`: NHWC or NCHW."""
@@ -71,7 +86,7 @@ def channels_last(rank: int) -> Permutation:
 
 def layout_wanted(node: Node, wanted: Wanted) -> str | None:
     """Return the layout that the user wants a node in, None where nothing is said of it."""
-    if node.domain:
+    if node.domain and (node.domain, node.op_type) not in NATIVE:
         return None
     for entry, layout in wanted.items():
         op_type, _, names = entry.partition("@")
@@ -80,20 +95,26 @@ def layout_wanted(node: Node, wanted: Wanted) -> str | None:
     return wanted.get(node.op_type)
 
 
-def offered(node: Node, passage: Passage | Skip, wanted: Wanted) -> Passage | Skip:
-    """Return the passage of a node that may also have its channels last, as a local function.
+def no_kernels(op_type: str, domain: str, dtype: int | None) -> bool:
+    """Tell of a target of which nothing is known that it has nothing but ONNX."""
+    return False
 
-    Where the user wants some operators channels last, all others may follow, unless he wants them
-    channels first.
+
+def offered(
+    node: Node, passage: Passage | Skip, wanted: Wanted, supports: Supports = no_kernels
+) -> Passage | Skip:
+    """Return the passage of a node that may also have its channels last.
+
+    It is an operator of the target then, or a local function. Where the user wants some operators
+    channels last, all others may follow, unless he wants them channels first.
     """
-    if node.domain or node.op_type not in IMAGE_OPERATORS or "NHWC" not in wanted.values():
-        return passage
     rank = rank_of(node)
-    if layout_wanted(node, wanted) == "NCHW" or rank is None or rank < 3:
+    if "NHWC" not in wanted.values() or layout_wanted(node, wanted) == "NCHW":
         return passage
-    if node.has_references or node.is_pinned or len(node.outputs) > 1:
+    if rank is None or rank < 3 or node.has_references or node.is_pinned or len(node.outputs) > 1:
         return passage
-    if node.op_type == "Resize" and not _is_plain_resize(node):
+    write = _writer(node, supports)
+    if write is None:
         return passage
     labels, last = whole(rank), permuted(whole(rank), channels_last(rank))
     others = tuple(None for _ in node.inputs[1:])
@@ -102,8 +123,41 @@ def offered(node: Node, passage: Passage | Skip, wanted: Wanted) -> Passage | Sk
     def allows(order: Labels) -> bool:
         return order == last or (standard is not None and standard.allows(order))
 
-    write = partial(_write, last, standard)
-    return Passage((labels, *others), (labels,), write, allows=allows)
+    either = partial(_write_either, last, write, standard)
+    return Passage((labels, *others), (labels,), either, allows=allows)
+
+
+Write = Callable[[Permuted], Sequence[Value]]
+
+
+def _writer(node: Node, supports: Supports) -> Write | None:
+    """Return what writes a node with channels last, None if nothing does."""
+    native, value = NATIVE.get((node.domain, node.op_type)), node.input(0)
+    if native is not None and value is not None and supports(native[0], MICROSOFT, value.dtype):
+        return None if node.attr("channels_last", 0) else partial(_write_native, *native)
+    if node.domain or node.op_type not in IMAGE_OPERATORS:
+        return None
+    if node.op_type == "Resize" and not _is_plain_resize(node):
+        return None
+    return _write_function
+
+
+def _write_either(
+    last: Labels, write: Write, standard: Passage | None, op: Permuted
+) -> Sequence[Value]:
+    if op.order == last:
+        return write(op)
+    assert standard is not None
+    return standard.write(op)
+
+
+def _write_native(name: str, flags: Mapping[str, int], op: Permuted) -> Sequence[Value]:
+    node = op.node
+    attributes = {**node.attributes, **flags}
+    # Of the indices that nobody reads.
+    attributes.pop("storage_order", None)
+    build = getattr(op.graph.op(MICROSOFT), name)
+    return (build(op.operand(0), *node.inputs[1:], name=node.name, **attributes),)
 
 
 def _is_plain_resize(node: Node) -> bool:
@@ -127,10 +181,8 @@ def _vectors(node: Node) -> list[int]:
     return [slot for slot, value in operands.items() if value is not None and value.dim(0) != 0]
 
 
-def _write(last: Labels, standard: Passage | None, op: Permuted) -> Sequence[Value]:
-    if op.order != last:
-        assert standard is not None
-        return standard.write(op)
+def _write_function(op: Permuted) -> Sequence[Value]:
+    last = op.order
     node, graph = op.node, op.graph
     inputs: list[Value | None] = [op.operand(0), *node.inputs[1:]]
     perm = channels_last(len(last))

@@ -7,7 +7,14 @@ from collections.abc import Callable
 from tiered.graph import Model, Node, Value
 from tiered.graph.form import NoEquivalentForm
 from tiered.layout.borders import Turning
-from tiered.layout.channels import Say, Wanted, checked_layouts, layout_wanted
+from tiered.layout.channels import (
+    Say,
+    Supports,
+    Wanted,
+    checked_layouts,
+    layout_wanted,
+    no_kernels,
+)
 from tiered.layout.counting import transposing
 from tiered.layout.interface import convert_interface
 from tiered.layout.permutation import Permutation
@@ -25,14 +32,17 @@ LAW = "operators in the order of axes in which the fewest bytes are moved"
 ONE_VIEW = "a Transpose of what is there in this order  =>  what is there"
 
 
-def wiring_of(model: Model, wanted: Wanted | None = None) -> Wiring:
+def wiring_of(
+    model: Model, wanted: Wanted | None = None, supports: Supports = no_kernels
+) -> Wiring:
     """Return the wires around all Transposes of a model, and the operators that these may pass.
 
     Args:
         model: the model.
         wanted: operators that the user wants in another layout; the search begins there too.
+        supports: tells which operators of its own the target has.
     """
-    wiring = Wiring(model, wanted)
+    wiring = Wiring(model, wanted, supports)
     graphs = list(open_graphs(model))
     if wanted and "NHWC" in wanted.values():
         nodes = [node for graph in graphs for node in graph.nodes]
@@ -50,6 +60,7 @@ def place_transposes(
     say: Say,
     desired_layouts: Wanted | None = None,
     *,
+    supports: Supports = no_kernels,
     tell: Callable[[str], None] | None = None,
 ) -> None:
     """Write each region of a model in the orders in which the fewest bytes are moved.
@@ -59,6 +70,7 @@ def place_transposes(
         sizes: what dynamic dims count.
         say: is told of operators that the model cannot have in another order.
         desired_layouts: NHWC or NCHW by operator, or by `Operator@glob of node names`.
+        supports: tells which operators of its own the target has: `backend.supports`.
         tell: is told of inputs and outputs that get another layout; without it, all keep theirs.
 
     Raises:
@@ -66,11 +78,11 @@ def place_transposes(
     """
     wanted = checked_layouts(model, desired_layouts or {}, say)
     if tell is not None:
-        for said in convert_interface(model, wanted):
+        for said in convert_interface(model, wanted, supports):
             tell(said)
 
     def wire() -> Wiring:
-        return wiring_of(model, wanted)
+        return wiring_of(model, wanted, supports)
 
     def place(wiring: Wiring) -> None:
         _place(wiring, sizes, say)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tiered.graph import Graph, Model, TensorType, Value
-from tiered.layout.channels import Wanted, channels_last, layout_wanted
+from tiered.layout.channels import Supports, Wanted, channels_last, layout_wanted
 from tiered.layout.permutation import Permutation, compose, inverse, permuted
 from tiered.layout.wiring import Start, Wiring
 
 LAW = "an input or output  =>  itself in the layout that is asked for, and a Transpose"
 
 
-def convert_interface(model: Model, wanted: Wanted) -> list[str]:
+def convert_interface(model: Model, wanted: Wanted, supports: Supports) -> list[str]:
     """Give the main graph's inputs and outputs the layout of the operators that they lead to.
 
     Transposes stand between them and what reads or makes them then. Inputs with a default stay.
@@ -20,11 +20,12 @@ def convert_interface(model: Model, wanted: Wanted) -> list[str]:
     Args:
         model: edited in place.
         wanted: NHWC or NCHW by operator. If any is wanted channels last, that is the layout.
+        supports: tells which operators of its own the target has.
 
     Returns:
         What was changed, a sentence for each.
     """
-    graph, wiring = model.main, Wiring(model, wanted)
+    graph, wiring = model.main, Wiring(model, wanted, supports)
     to_last = "NHWC" in wanted.values()
     wiring.search(_starts(wiring, wanted, to_last=to_last))
     said = []

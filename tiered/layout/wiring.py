@@ -12,7 +12,15 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Final
 
 from tiered.graph import Function, Graph, Model, Node, Value
-from tiered.layout.channels import DOMAIN, Wanted, channels_last, layout_wanted, offered
+from tiered.layout.channels import (
+    DOMAIN,
+    Supports,
+    Wanted,
+    channels_last,
+    layout_wanted,
+    no_kernels,
+    offered,
+)
 from tiered.layout.passage import Labels, Passage, rank_of
 from tiered.layout.permutation import Permutation, permutation_of
 from tiered.layout.rules import passage_of
@@ -30,9 +38,12 @@ Start = tuple[Wire, Permutation]
 class Wiring:
     """The wires of a model as far as they were asked for, and the operators found on the way."""
 
-    def __init__(self, model: Model, wanted: Wanted | None = None) -> None:
+    def __init__(
+        self, model: Model, wanted: Wanted | None = None, supports: Supports = no_kernels
+    ) -> None:
         self.model = model
         self.wanted = wanted or {}
+        self.supports = supports
         self.wires: dict[Value, Wire] = {}
         self.operators: dict[Node, Operator] = {}
         self.refusals: dict[Node, Skip] = {}
@@ -74,7 +85,7 @@ class Wiring:
         known = self.operators.get(node)
         if known is not None or node in self.refusals:
             return known
-        passage = offered(node, passage_of(node), self.wanted)
+        passage = offered(node, passage_of(node), self.wanted, self.supports)
         if isinstance(passage, Skip):
             self.refusals[node] = passage
             return None

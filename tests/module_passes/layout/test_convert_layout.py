@@ -263,3 +263,59 @@ def test_who_reads_a_shape_reads_that_of_the_operator_in_its_new_order() -> None
             <int64[3] places = {1,0,2}> {
             y = Exp(x)  a = Shape(y)  b = Gather(a, places)  w = Reshape(z, b) }""",
     )
+
+
+# --- operators of the target ----------------------------------------------------------------------
+
+QUANTIZED = (
+    "(uint8[1,3,5,5] x) => (uint8[1,2,3,3] y) <float s = {0.5}, uint8 z = {3}, "
+    "int8[2,3,1,1] w = {1,2,-3,4,5,6}, int8 v = {0}, int32[2] b = {7,-9}, "
+    "int8[2,2,1,1] u = {1,-2,3,4}> { a = QLinearConv(x, s, z, w, s, v, s, z, b)  "
+    "p = MaxPool<kernel_shape=[3,3]>(a)  y = QLinearConv(p, s, z, u, s, v, s, z) }"
+)
+
+
+def quantized(desired: dict[str, str], backend: str) -> onnx.ModelProto:
+    """Return the model above for a target, which computes the same bits."""
+    proto = parse(QUANTIZED)
+    with PassContext(opt_level=3, backend=backend):
+        result = get_pass("convert_layout", desired_layouts=desired)(proto)
+    feeds = make_inputs(proto, seed=1).feeds
+    assert np.array_equal(Session(proto).run(feeds)["y"], Session(result).run(feeds)["y"])
+    return result
+
+
+def test_a_target_with_operators_for_channels_last_gets_those() -> None:
+    result = quantized({"QLinearConv": "NHWC"}, "onnxruntime_cpu")
+    assert operators(result) == [
+        "Transpose",
+        "com.microsoft::QLinearConv",
+        "com.microsoft::NhwcMaxPool",
+        "com.microsoft::QLinearConv",
+        "Transpose",
+    ]
+    assert not result.functions
+
+
+def test_other_targets_get_functions_for_them() -> None:
+    result = quantized({"QLinearConv": "NHWC"}, "portable")
+    onnx.checker.check_model(result, full_check=True)
+    assert operators(result)[1:4] == [
+        "tiered.nhwc::QLinearConv",
+        "tiered.nhwc::MaxPool",
+        "tiered.nhwc::QLinearConv",
+    ]
+
+
+def test_what_has_its_channels_last_already_stays() -> None:
+    result = quantized({"QLinearConv": "NHWC"}, "onnxruntime_cpu")
+    with PassContext(opt_level=3, backend="onnxruntime_cpu"):
+        again = get_pass("convert_layout", desired_layouts={"QLinearConv": "NHWC"})(result)
+    assert again.SerializeToString() == result.SerializeToString()
+
+
+def test_a_pool_of_floats_has_no_such_operator() -> None:
+    proto = parse(CONVS.replace("[one]", "").replace("[two]", ""))
+    with PassContext(opt_level=3, backend="onnxruntime_cpu"):
+        result = get_pass("convert_layout", desired_layouts={"MaxPool": "NHWC"})(proto)
+    assert "tiered.nhwc::MaxPool" in operators(result)

@@ -18,4 +18,5 @@ def alter_op_layout(model: Model, ctx: PassContext, *, default_dim: int = 16) ->
 
     preferred = {name: ctx.backend.preferred_layout(name) for name in IMAGE_OPERATORS}
     wanted = {name: layout for name, layout in preferred.items() if layout in ("NCHW", "NHWC")}
-    return place_transposes(model, LayoutSizes(default=default_dim), ctx.skip, wanted)
+    sizes, supports = LayoutSizes(default=default_dim), ctx.backend.supports
+    return place_transposes(model, sizes, ctx.skip, wanted, supports=supports)

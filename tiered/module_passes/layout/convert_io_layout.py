@@ -27,5 +27,5 @@ def convert_io_layout(
     """
     from tiered import LayoutSizes, place_transposes
 
-    sizes = LayoutSizes(default=default_dim)
-    place_transposes(model, sizes, ctx.skip, desired_layouts, tell=ctx.remark)
+    sizes, supports = LayoutSizes(default=default_dim), ctx.backend.supports
+    place_transposes(model, sizes, ctx.skip, desired_layouts, supports=supports, tell=ctx.remark)

@@ -34,4 +34,5 @@ def convert_layout(
     # What has nothing to place does not load what places it.
     from tiered import LayoutSizes, place_transposes
 
-    place_transposes(model, LayoutSizes(default=default_dim), ctx.skip, desired_layouts)
+    sizes, supports = LayoutSizes(default=default_dim), ctx.backend.supports
+    place_transposes(model, sizes, ctx.skip, desired_layouts, supports=supports)
