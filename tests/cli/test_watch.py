@@ -192,7 +192,7 @@ def test_what_is_typed_goes_before_the_file(cli: Cli, small: Path) -> None:
     [
         ("opt_levl = 3", "unknown key 'opt_levl'; did you mean 'opt_level'"),
         ("opt_level = 'high'", "high"),
-        ("opt_level = [1, 2]", "opt"),
+        ("opt_level = [1, 2]", "[1, 2]"),
         ("passes = 3\n[passes2]", "unknown key 'passes2'"),
         ("[verify]\na = 1", "'verify' is a table"),
         ("[config]\nverify.sed = 1", "did you mean 'verify.seed'"),

@@ -14,12 +14,8 @@ _RANDOM: Final = frozenset(
      "RandomUniformLike"}
 )  # fmt: skip
 
-# The schemas call these non-deterministic only because they contain, or are defined by, bodies;
-# of Range and the windows onnx said so until 1.20.
-_AS_THEIR_BODIES: Final = frozenset(
-    {"AffineGrid", "BlackmanWindow", "HammingWindow", "HannWindow", "If", "Loop", "Range", "Scan",
-     "SequenceMap"}
-)  # fmt: skip
+# The schemas call these non-deterministic only because they contain, or are defined by, bodies.
+_AS_THEIR_BODIES: Final = frozenset({"AffineGrid", "If", "Loop", "Scan", "SequenceMap"})
 
 
 def is_deterministic(node: Node) -> bool:

@@ -23,7 +23,6 @@ from tiered.graph.schema import (
     default_of,
     input_names,
     schema_of,
-    types_of,
 )
 from tiered.graph.types import TensorType
 from tiered.graph.value import Value
@@ -184,7 +183,7 @@ def _refused_types(schema: Schema, newest: Schema, place: int) -> frozenset[str]
         return frozenset()
     formal = schema.inputs[min(place, len(schema.inputs) - 1)]
     now = newest.inputs[min(place, len(newest.inputs) - 1)]
-    return _COMMON_TYPES & (types_of(newest, now) - types_of(schema, formal))
+    return _COMMON_TYPES & (now.types - formal.types)
 
 
 @lru_cache(maxsize=64)

@@ -56,13 +56,6 @@ def input_names(schema: Schema) -> tuple[str, ...]:
     return tuple(formal.name for formal in schema.inputs)
 
 
-def types_of(schema: Schema, formal: defs.OpSchema.FormalParameter) -> frozenset[str]:
-    """Return the types that an operand may have, as onnx writes them."""
-    # `formal.types` says the same, but onnx 1.20 cannot hand it to Python.
-    allowed = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
-    return frozenset(allowed.get(formal.type_str, (formal.type_str,)))
-
-
 class AttributeReference:
     """An attribute of a local function's node that is given by the call (`ref_attr_name`)."""
 

@@ -48,9 +48,7 @@ def node_text(node: Node) -> str:
 def proto_text(proto: onnx.NodeProto) -> str:
     """Return a NodeProto of one's own as text on one line; large tensors show their type only."""
     _shorten_attributes(proto)
-    # Until onnx 1.21 no node could be printed but as part of a graph.
-    text = str(printer.to_text(onnx.GraphProto(name="g", node=[proto])))
-    return " ".join(text[text.index("{") + 1 : text.rindex("}")].split())
+    return " ".join(str(printer.to_text(proto)).split())
 
 
 def _graphs(graph: onnx.GraphProto) -> list[onnx.GraphProto]:

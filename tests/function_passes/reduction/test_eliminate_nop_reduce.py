@@ -1,8 +1,16 @@
+from importlib.metadata import version
+from typing import Literal
+
 import pytest
 
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "eliminate_nop_reduce"
+
+# Before 1.30 onnxruntime reduced an empty tensor to one number also where nothing is reduced.
+RUNTIME: Literal["onnxruntime", "none"] = (
+    "onnxruntime" if int(version("onnxruntime").split(".")[1]) >= 30 else "none"
+)
 
 
 @pytest.mark.parametrize("kind", ["Max", "Mean", "Min", "Prod", "Sum"])
@@ -11,6 +19,7 @@ def test_no_axes_may_be_none(kind: str) -> None:
         PASS,
         f"(float[N] x) => (float[N] y) {{ h = Reduce{kind}<noop_with_empty_axes=1>(x)  y = Exp(h) }}",
         "(float[N] x) => (float[N] y) { y = Exp(x) }",
+        runtime=RUNTIME,
     )
 
 
