@@ -121,6 +121,20 @@ def test_a_long_chain_does_not_pile_up_metadata() -> None:
     assert len(metadata(view, "Relu")["line"].split("; ")) == 16
 
 
+def test_what_several_nodes_would_repeat_one_says() -> None:
+    @rewrite(op.Relu(op.Relu(op.Relu(var.x))), opt_level=0)
+    def spelled_out(graph: Graph, x: Value) -> Value:
+        result: Value = graph.op.Neg(graph.op.Exp(graph.op.Abs(x)))
+        return result
+
+    trace = "File model.py, line {}"
+    view = described(**{f"node_{at}": {"trace": trace.format(at)} for at in "abc"})
+    spelled_out.apply(view)
+    a, b, c = (trace.format(at) for at in "abc")
+    assert metadata(view, "Abs") == {"trace": f"{a}; {b}; {c}"}
+    assert metadata(view, "Exp") == {"trace": a}
+
+
 def test_without_metadata_nothing_is_written() -> None:
     view = model(CHAIN)
     fuse_relu.apply(view)

@@ -7,7 +7,7 @@ its place, so that a profiler or a debugger still finds the module that a fused 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tiered.graph.journal import Edit, Entry
@@ -23,6 +23,9 @@ _REMOVALS: Final = (Edit.REMOVE_NODE, Edit.SETTLE)
 
 _MOST: Final = 16
 """How many different texts of one key, or names of origins, are written down."""
+
+_BETWEEN: Final = "; "
+"""What stands between texts."""
 
 
 def note_sources(edits: Sequence[Entry], sources: Sequence[Node]) -> None:
@@ -40,13 +43,34 @@ def note_sources(edits: Sequence[Entry], sources: Sequence[Node]) -> None:
         new = set(made)
         removed = (entry[1] for entry in edits if entry[0] in _REMOVALS)
         sources = tuple(node for node in removed if node not in new)
-    described = [node for node in sources if node.proto.metadata_props]
     for node in made:
         node.sources = tuple(sources)
+    described = [node for node in sources if node.proto.metadata_props]
+    if described:
+        _describe([node for node in made if not node.proto.metadata_props], described)
+
+
+def _describe(made: Sequence[Node], sources: Sequence[Node]) -> None:
+    """Write what sources say of themselves on the nodes that take their place.
+
+    The first node says all of it, and so do others as long as they say no more together than the
+    sources did; the rest say what one source said. So a file does not grow by traces of the stack
+    that many nodes repeat.
+    """
+    first = min(sources, key=lambda node: node.id)
+    whole, one = merged_metadata(sources), merged_metadata([first])
+    room = sum(_length(source.metadata) for source in sources)
+    for at, node in enumerate(made):
+        left = len(made) - at - 1
+        said = whole if not at or _length(whole) + left * _length(one) <= room else one
+        room -= _length(said)
         # The node is as new as its proto, which goes with it if the rewrite is undone.
-        if described and not node.proto.metadata_props:
-            for key, text in merged_metadata(described).items():
-                node.proto.metadata_props.add(key=key, value=text)
+        for key, text in said.items():
+            node.proto.metadata_props.add(key=key, value=text)
+
+
+def _length(metadata: Mapping[str, str]) -> int:
+    return sum(len(text) + len(_BETWEEN) for text in metadata.values())
 
 
 def merged_metadata(nodes: Iterable[Node]) -> dict[str, str]:
@@ -55,8 +79,8 @@ def merged_metadata(nodes: Iterable[Node]) -> dict[str, str]:
     for node in sorted(nodes, key=lambda node: node.id):
         for key, text in node.metadata.items():
             if key != ORIGINS:
-                texts.setdefault(key, {}).update(dict.fromkeys(text.split("; ")))
-    return {key: "; ".join(list(parts)[:_MOST]) for key, parts in texts.items()}
+                texts.setdefault(key, {}).update(dict.fromkeys(text.split(_BETWEEN)))
+    return {key: _BETWEEN.join(list(parts)[:_MOST]) for key, parts in texts.items()}
 
 
 def origins_of(node: Node) -> tuple[Node, ...]:
@@ -86,6 +110,6 @@ def write_origins(model: Model) -> None:
                 continue
             names = [origin.label for origin in node.origins]
             more = [f"and {len(names) - _MOST} more"] if len(names) > _MOST else []
-            text = "; ".join([*names[:_MOST], *more])
+            text = _BETWEEN.join([*names[:_MOST], *more])
             if node.metadata.get(ORIGINS) != text:
                 graph.set_metadata(node, {**node.metadata, ORIGINS: text})
