@@ -112,7 +112,88 @@ graph (float[1,2,4,4] data) => (float[1,2,3,3] out)
 }
 """
 
-EXPORTERS: Final = {"torchscript": TORCHSCRIPT, "dynamo": DYNAMO, "nhwc": NHWC, "old": OLD}
+ATTENTION: Final = """
+<ir_version: 8, producer_name: "pytorch", opset_import: ["" : 17]>
+main_graph (float[1,seq,4] hidden, float[1,seq,1] angle) => (float[1,seq,4] output)
+<float[4,4] q_proj = {1,2,0,0, 0,1,2,0, 0,0,1,2, 2,0,0,1},
+ float[4,4] k_proj = {1,0,0,2, 2,1,0,0, 0,2,1,0, 0,0,2,1},
+ float[4,4] v_proj = {0,1,0,0, 1,0,0,0, 0,0,0,1, 0,0,1,0},
+ int64[4] heads = {0,0,2,2}, int64[3] whole = {0,0,4}, int64[1] start = {0}, int64[1] half = {1},
+ int64[1] most = {9223372036854775807}, int64[1] last = {3}, int64[1] step = {1}>
+{
+    query = MatMul(hidden, q_proj)
+    key = MatMul(hidden, k_proj)
+    value = MatMul(hidden, v_proj)
+    query_heads = Reshape(query, heads)
+    key_heads = Reshape(key, heads)
+    value_heads = Reshape(value, heads)
+    query_states = Transpose<perm=[0,2,1,3]>(query_heads)
+    key_states = Transpose<perm=[0,2,1,3]>(key_heads)
+    value_states = Transpose<perm=[0,2,1,3]>(value_heads)
+    angles = Concat<axis=-1>(angle, angle)
+    cosines = Cos(angles)
+    sines = Sin(angles)
+    cos = Unsqueeze(cosines, half)
+    sin = Unsqueeze(sines, half)
+    straight = Mul(key_states, cos)
+    front = Slice(key_states, start, half, last, step)
+    back = Slice(key_states, half, most, last, step)
+    negative = Neg(back)
+    turned = Concat<axis=-1>(negative, front)
+    across = Mul(turned, sin)
+    rotated = Add(straight, across)
+    transposed = Transpose<perm=[0,1,3,2]>(rotated)
+    scores = MatMul(query_states, transposed)
+    size = Constant<value = float {1.41421356}>()
+    scaled = Div(scores, size)
+    weights = Softmax<axis=-1>(scaled)
+    context = MatMul(weights, value_states)
+    joined = Transpose<perm=[0,2,1,3]>(context)
+    output = Reshape(joined, whole)
+}
+"""
+
+QDQ: Final = """
+<ir_version: 8, producer_name: "onnx.quantize", opset_import: ["" : 17]>
+graph (float[N,1,4,4] image) => (float[N,2] logits)
+<float in_scale = {0.05}, uint8 in_zero = {128}, float c_scale = {0.1}, uint8 c_zero = {0},
+ int8[2,1,1,1] w_quantized = {64,-32}, float[2] w_scale = {0.02,0.01}, int8[2] w_zero = {0,0},
+ int32[2] b_quantized = {100,-50}, float[2] b_scale = {0.001,0.0005}, int32[2] b_zero = {0,0},
+ float p_scale = {0.08}, uint8 p_zero = {3}, int8[2,2] f_quantized = {10,20,-30,40},
+ float f_scale = {0.01}, int8 f_zero = {0}, float l_scale = {0.02}, uint8 l_zero = {100}>
+{
+    image_quantized = QuantizeLinear(image, in_scale, in_zero)
+    image_dequantized = DequantizeLinear(image_quantized, in_scale, in_zero)
+    w = DequantizeLinear<axis=0>(w_quantized, w_scale, w_zero)
+    b = DequantizeLinear<axis=0>(b_quantized, b_scale, b_zero)
+    conv = Conv<kernel_shape=[1,1]>(image_dequantized, w, b)
+    active = Relu(conv)
+    active_quantized = QuantizeLinear(active, c_scale, c_zero)
+    active_dequantized = DequantizeLinear(active_quantized, c_scale, c_zero)
+    residual = Add(active_dequantized, active_dequantized)
+    residual_quantized = QuantizeLinear(residual, c_scale, c_zero)
+    residual_dequantized = DequantizeLinear(residual_quantized, c_scale, c_zero)
+    pooled = GlobalAveragePool(residual_dequantized)
+    pooled_quantized = QuantizeLinear(pooled, p_scale, p_zero)
+    pooled_dequantized = DequantizeLinear(pooled_quantized, p_scale, p_zero)
+    flat = Flatten(pooled_dequantized)
+    flat_quantized = QuantizeLinear(flat, p_scale, p_zero)
+    flat_dequantized = DequantizeLinear(flat_quantized, p_scale, p_zero)
+    f = DequantizeLinear(f_quantized, f_scale, f_zero)
+    product = Gemm(flat_dequantized, f)
+    product_quantized = QuantizeLinear(product, l_scale, l_zero)
+    logits = DequantizeLinear(product_quantized, l_scale, l_zero)
+}
+"""
+
+EXPORTERS: Final = {
+    "torchscript": TORCHSCRIPT,
+    "dynamo": DYNAMO,
+    "nhwc": NHWC,
+    "old": OLD,
+    "attention": ATTENTION,
+    "qdq": QDQ,
+}
 
 
 def exported(name: str) -> onnx.ModelProto:

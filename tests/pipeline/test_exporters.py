@@ -29,6 +29,19 @@ EXPECTED = {
 }
 
 
+FOR_ONNXRUNTIME = {
+    "attention": {
+        **{"MatMul": 3, "Reshape": 2, "Transpose": 2, "Cos": 1, "Sin": 1, "Squeeze": 2},
+        **{"Unsqueeze": 2, "RotaryEmbedding": 1, "MultiHeadAttention": 1},
+    },
+    "qdq": {
+        **{"QuantizeLinear": 1, "QLinearConv": 1, "QLinearAdd": 1, "QLinearGlobalAveragePool": 1},
+        **{"Flatten": 1, "QGemm": 1, "DequantizeLinear": 1},
+    },
+}
+targets = pytest.mark.parametrize("backend", [None, "onnxruntime_cpu"])
+
+
 @pytest.mark.parametrize("name", EXPECTED)
 def test_what_exporters_spell_out_is_fused_and_computes_the_same(name: str) -> None:
     result = optimize_model(exported(name), opt_level=3, verify=True)
@@ -37,27 +50,41 @@ def test_what_exporters_spell_out_is_fused_and_computes_the_same(name: str) -> N
     assert counts == EXPECTED[name]
 
 
+@pytest.mark.parametrize("name", FOR_ONNXRUNTIME)
+def test_operators_of_onnxruntime_compute_the_same(name: str) -> None:
+    backend = "onnxruntime_cpu"
+    result = optimize_model(exported(name), opt_level=3, backend=backend, verify=True)
+    assert result.verified
+    counts = Counter(node.op_type for node in result.model.main.nodes)
+    assert counts == FOR_ONNXRUNTIME[name]
+
+
+@targets
 @pytest.mark.parametrize("name", EXPORTERS)
-def test_level_3_is_done_after_one_run(name: str) -> None:
-    once = optimize(exported(name), opt_level=3)
-    result = optimize_model(once, opt_level=3)
+def test_level_4_is_done_after_one_run(name: str, backend: str | None) -> None:
+    once = optimize(exported(name), opt_level=4, backend=backend)
+    result = optimize_model(once, opt_level=4, backend=backend)
     assert [ran.name for ran in result.report.ran() if ran.rewrites] == []
 
 
+@targets
 @pytest.mark.parametrize("name", EXPORTERS)
-def test_each_pass_of_level_3_can_be_switched_off_alone(name: str) -> None:
-    for pass_ in {leaf.name: None for leaf in LEAVES if leaf.info.opt_level == 3}:
-        result = optimize_model(exported(name), opt_level=3, disabled=[pass_])
+def test_each_pass_of_levels_3_and_4_can_be_switched_off_alone(
+    name: str, backend: str | None
+) -> None:
+    for pass_ in {leaf.name: None for leaf in LEAVES if leaf.info.opt_level in (3, 4)}:
+        result = optimize_model(exported(name), opt_level=4, backend=backend, disabled=[pass_])
         assert pass_ not in {ran.name for ran in result.report.ran()}
 
 
+@targets
 @pytest.mark.parametrize("name", EXPORTERS)
-def test_neighbours_come_to_an_end_together(name: str) -> None:
+def test_neighbours_come_to_an_end_together(name: str, backend: str | None) -> None:
     for first, second in PAIRS:
         if not _can_share_a_fixed_point(first, second):
             continue
         model = Model.from_proto(exported(name))
-        with PassContext.isolated(opt_level=4) as ctx:
+        with PassContext.isolated(opt_level=4, backend=backend) as ctx:
             Fixpoint([first, second], max_rounds=6).apply(model, ctx)
         said = [str(remark) for remark in ctx.remarks if "no fixed point" in remark.reason]
         assert said == [], f"{first.name} and {second.name}"

@@ -128,7 +128,7 @@ def test_what_several_nodes_would_repeat_one_says() -> None:
         return result
 
     trace = "File model.py, line {}"
-    view = described(**{f"node_{at}": {"trace": trace.format(at)} for at in "abc"})
+    view = described(CHAIN, **{f"node_{at}": {"trace": trace.format(at)} for at in "abc"})
     spelled_out.apply(view)
     a, b, c = (trace.format(at) for at in "abc")
     assert metadata(view, "Abs") == {"trace": f"{a}; {b}; {c}"}
