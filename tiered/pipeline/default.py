@@ -76,7 +76,7 @@ DEFAULT: tuple[str, ...] = (
     "canonicalize_ops,replace_einsum_with_matmul,"
     # What exporters spell out, into the operator of that name, before anything moves its scales.
     # Pictures first: of their two last dims a layer norm could be too.
-    "fuse_instancenorm,fuse_layernorm,fuse_rmsnorm,fuse_softmax,fuse_log_softmax,"
+    "fuse_instancenorm,fuse_groupnorm,fuse_layernorm,fuse_rmsnorm,fuse_softmax,fuse_log_softmax,"
     "fuse_attention,fuse_rotary_embedding,"
     # Activations, and what runtimes fuse with the operator before it. A swish is opt-in: it is
     # slower than its parts.
@@ -84,8 +84,9 @@ DEFAULT: tuple[str, ...] = (
     # A bias has its place in the operator; so what scales and shifts it finds one to change.
     "fuse_bias_add,fuse_gemm,"
     "fuse_bn_into_conv,fuse_bn_into_gemm,fuse_pad_into_conv,fuse_pad_into_pool,"
-    # Parked: two operators for one, for those who move scales on.
-    "replace_bn_with_mul_add,"
+    # Parked: two operators for one, for those who move scales on; a convolution, for those who have
+    # little else.
+    "replace_bn_with_mul_add,replace_bn_with_conv,"
     # What is repeated is computed before.
     "post_expand"
     ")",
@@ -139,6 +140,10 @@ DEFAULT: tuple[str, ...] = (
     "fuse_gemm_activation",
     "fuse_multi_head_attention",
     "fuse_matmul_scale",
+    # A scale of scores that nothing took.
+    "pre_scale",
+    # Parked: for targets that have no Gemm.
+    "decompose_gemm",
     # Parked: they pay only on targets that have no Erf, or that fuse attention with an added mask.
     "replace_erf_with_erfv2",
     "replace_where_mask",
@@ -149,6 +154,8 @@ DEFAULT: tuple[str, ...] = (
     "eliminate_nop_arithmetic",
     "eliminate_duplicate_initializer",
     "eliminate_common_subexpr",
+    # Parked: its inverse for casts, for targets that compile regions.
+    "canonicalize_cast",
     # Ends that nothing reads any more, and what only they needed.
     "eliminate_deadend",
     "eliminate_unused_initializer",

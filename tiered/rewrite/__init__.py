@@ -16,8 +16,11 @@ from tiered.rewrite.skip import Skip
 if TYPE_CHECKING:
     from tiered.rewrite.idioms import (
         BatchNorm,
+        attention_pattern,
+        attention_scale,
         batch_norm_of,
         batch_norm_pattern,
+        keys_as_heads,
         layer_norm_pattern,
         norm_epsilon,
         norm_over_last_dims,
@@ -57,6 +60,8 @@ __all__ = [
     "SubgraphMatch",
     "SubgraphMatcher",
     "apply_rule",
+    "attention_pattern",
+    "attention_scale",
     "batch_norm_of",
     "batch_norm_pattern",
     "bias_in_steps",
@@ -67,6 +72,7 @@ __all__ = [
     "dequantized",
     "find_matches",
     "kernel_unit",
+    "keys_as_heads",
     "layer_norm_pattern",
     "match_node",
     "norm_epsilon",
@@ -96,8 +102,11 @@ __all__ = [
 _HOME = {
     "idioms": (
         "BatchNorm",
+        "attention_pattern",
+        "attention_scale",
         "batch_norm_of",
         "batch_norm_pattern",
+        "keys_as_heads",
         "layer_norm_pattern",
         "norm_epsilon",
         "norm_over_last_dims",

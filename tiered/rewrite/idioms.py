@@ -160,3 +160,41 @@ def swish_factor(node: Node, x: Value, alpha: Value | None) -> float | Skip:
     if alpha.const is None or alpha.const.size != 1:
         return Skip("alpha is not one number")
     return float(alpha.const.item())
+
+
+# --- attention ------------------------------------------------------------------------------------
+
+
+def attention_pattern(q: Any) -> Any:
+    """Return the pattern of how much each query attends to each key: Softmax(q k' * scale + mask).
+
+    It binds `keys`, which are k' ready to be multiplied with, `mask`, and `factor` or `divisor`.
+    """
+    plain = op.MatMul(q, var.keys)
+    scaled = op.Mul(plain, const(name="factor")) | op.Div(plain, const(name="divisor"))
+    scores = op.Add(scaled, var.mask) | scaled | op.Add(plain, var.mask) | plain
+    return op.Softmax(scores, axis=lambda axis: axis in (-1, 3))
+
+
+def attention_scale(factor: Value | None, divisor: Value | None) -> float | Skip:
+    """Return what scores are multiplied with: a factor, one by a divisor, or 1."""
+    number = factor if factor is not None else divisor
+    if number is None:
+        return 1.0
+    array = number.const
+    if array is None or array.size != 1 or array.ndim > 4 or not 0 < array.item() < np.inf:
+        return Skip("the scale is not one positive number")
+    return float(array.item()) if factor is not None else 1 / float(array.item())
+
+
+def keys_as_heads(graph: Graph, keys: Value) -> Value:
+    """Return k of the k' that is ready to be multiplied with: its last two dims change places."""
+    node = keys.producer
+    is_moved = node is not None and (node.op_type, node.domain) == ("Transpose", "")
+    if node is None or not is_moved or not node.has_attr("perm"):
+        return graph.op.Transpose(keys, perm=[0, 1, 3, 2])
+    perm = list(node.attr("perm"))
+    perm[2], perm[3] = perm[3], perm[2]
+    before = node.inputs[0]
+    assert before is not None
+    return before if perm == [0, 1, 2, 3] else graph.op.Transpose(before, perm=perm)

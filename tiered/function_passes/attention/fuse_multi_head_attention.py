@@ -1,24 +1,25 @@
 """Reshape(Transpose(MatMul(Softmax(MatMul(q, k') + mask), v)))  =>  MultiHeadAttention(q, k, v)"""
 
-import math
 from typing import Any, Final
 
-from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered import (
+    Graph,
+    Node,
+    Skip,
+    Value,
+    attention_pattern,
+    attention_scale,
+    keys_as_heads,
+    op,
+    rewrite,
+    var,
+)
 
 _HEADS_FIRST: Final = (0, 2, 1, 3)
 _KEYS: Final = (0, 2, 3, 1)
 
 _q = op.Transpose(op.Reshape(var.q, ...), perm=_HEADS_FIRST).bind("queries")
-_plain = op.MatMul(_q, var.k)
-_scaled = op.Mul(_plain, const(name="factor")) | op.Div(_plain, const(name="divisor"))
-
-
-def _masked(scores: Any) -> Any:
-    return op.Add(scores, var.mask)
-
-
-_scores = _masked(_scaled) | _scaled | _masked(_plain) | _plain
-_attended = op.MatMul(op.Softmax(_scores, axis=lambda axis: axis in (-1, 3)), var.v)
+_attended = op.MatMul(attention_pattern(_q), var.v)
 
 
 @rewrite(
@@ -33,7 +34,7 @@ def fuse_multi_head_attention(
     node: Node,
     queries: Node,
     q: Value,
-    k: Value,
+    keys: Value,
     v: Value,
     mask: Value | None,
     factor: Value | None,
@@ -55,26 +56,20 @@ def fuse_multi_head_attention(
     heads, size = queries.output.dim(1), queries.output.dim(3)
     if not isinstance(heads, int) or not isinstance(size, int) or q.rank != 3:
         return Skip("the number and the size of heads are not known")
-    if q.dim(2) != heads * size or q.shape is None or k.shape is None or v.shape is None:
+    if q.dim(2) != heads * size or q.shape is None or keys.shape is None or v.shape is None:
         return Skip("queries are not split into heads alone")
     if q.shape[:2] != (queries.output.dim(0), queries.output.dim(2)):
         return Skip("queries are not split into heads alone")
     outer = (q.dim(0), heads)
-    if None in q.shape[:2] or any(len(x) != 4 or x[:2] != outer for x in (k.shape, v.shape)):
+    if None in q.shape[:2] or any(len(x) != 4 or x[:2] != outer for x in (keys.shape, v.shape)):
         return Skip("the numbers of batches or heads may differ")
-    if k.dim(2) != size or k.dim(3) is None or v.dim(2) != k.dim(3):
+    if keys.dim(2) != size or keys.dim(3) is None or v.dim(2) != keys.dim(3):
         return Skip("keys and values may be of different lengths")
-    if mask is not None and not _is_bias(mask, outer, (q.dim(1), k.dim(3))):
+    if mask is not None and not _is_bias(mask, outer, (q.dim(1), keys.dim(3))):
         return Skip("the mask does not say of each query what it sees")
-    scale = 1.0
-    for number, power in ((factor, 1), (divisor, -1)):
-        if number is not None:
-            array = number.const
-            if array is None or array.size != 1 or array.ndim > len(_KEYS):
-                return Skip("the scale is not one positive number")
-            if not 0 < array.item() < math.inf:
-                return Skip("the scale is not one positive number")
-            scale = float(array.item()) ** power
+    scale = attention_scale(factor, divisor)
+    if isinstance(scale, Skip):
+        return scale
     width = v.dim(3)
     whole = (*q.shape[:2], heads * width) if isinstance(width, int) else None
     is_whole = whole is not None and node.output.shape == whole
@@ -82,7 +77,7 @@ def fuse_multi_head_attention(
     if not is_whole and (width is None or target is None or 0 in target[2:].tolist()):
         return Skip("the result is shaped by the sizes of heads")
     made: Value = graph.op("com.microsoft").MultiHeadAttention(
-        q, *_keys_and_values(graph, k, v), None, None, mask, num_heads=heads, scale=scale
+        q, *_keys_and_values(graph, keys, v), None, None, mask, num_heads=heads, scale=scale
     )
     # A 0 in the first two places of the target copies what both have there.
     return made if is_whole else graph.op.Reshape(made, shape)
@@ -101,7 +96,7 @@ def _keys_and_values(graph: Graph, k: Value, v: Value) -> tuple[Value, Value]:
     plain = _before(k, _KEYS), _before(v, _HEADS_FIRST)
     if plain[0] is not None and plain[1] is not None:
         return plain[0], plain[1]
-    return _back(graph, k), v
+    return keys_as_heads(graph, k), v
 
 
 def _before(x: Value, perm: tuple[int, ...]) -> Value | None:
@@ -121,15 +116,3 @@ def _before(x: Value, perm: tuple[int, ...]) -> Value | None:
     sizes = split.shape[2:]
     is_split = source.shape[:2] == split.shape[:2] and all(isinstance(dim, int) for dim in sizes)
     return source if is_split else None
-
-
-def _back(graph: Graph, keys: Value) -> Value:
-    """Return keys that are ready to be multiplied with as heads: the last two dims swapped."""
-    node = keys.producer
-    if node is None or (node.op_type, node.domain) != ("Transpose", ""):
-        return graph.op.Transpose(keys, perm=[0, 1, 3, 2])
-    perm = list(node.attr("perm"))
-    perm[2], perm[3] = perm[3], perm[2]
-    before = node.inputs[0]
-    assert before is not None
-    return before if perm == [0, 1, 2, 3] else graph.op.Transpose(before, perm=perm)

@@ -1,0 +1,63 @@
+import pytest
+
+from tests.constants import spoken_of
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "pre_scale"
+CONSTANTS = ("float c = {0.5}", "float d = {3.0}", "float[1] e = {0.25}", "float[2,1] f = {1,2}")
+INPUTS = "float[B,2,9,4] q, float[B,2,4,9] k"
+
+
+def graph(nodes: str, inputs: str = INPUTS, y: str = "B,2,9,9") -> str:
+    return f"({inputs}) => (float[{y}] y) {spoken_of(nodes, *CONSTANTS)} {{ {nodes} }}"
+
+
+@pytest.mark.parametrize("scale", ["Mul({}, c)", "Div({}, d)", "Mul({}, e)"])
+def test_queries_are_scaled_instead_of_scores(scale: str) -> None:
+    assert_rewrites(
+        PASS,
+        graph(f"s = MatMul(q, k) t = {scale.format('s')} y = Softmax<axis=3>(t)"),
+        graph(f"r = {scale.format('q')} s = MatMul(r, k) y = Softmax<axis=3>(s)"),
+    )
+
+
+def test_a_mask_is_added_to_scaled_scores() -> None:
+    inputs = f"{INPUTS}, float[B,1,9,9] m"
+    assert_rewrites(
+        PASS,
+        graph("s = MatMul(q, k) t = Mul(s, c) u = Add(t, m) y = Softmax(u)", inputs),
+        graph("r = Mul(q, c) s = MatMul(r, k) u = Add(s, m) y = Softmax(u)", inputs),
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "inputs", "because"),
+    [
+        ("s = MatMul(q, k) y = Softmax(s)", INPUTS, "the scores are not scaled"),
+        (
+            "s = MatMul(q, k) t = Mul(s, c) y = Softmax(t)",
+            INPUTS.replace("9] k", "T] k"),
+            "it is not known which are fewer, queries or scores",
+        ),
+        (
+            "s = MatMul(q, k) t = Mul(s, c) y = Softmax(t)",
+            INPUTS.replace("9,4] q", "9,9] q").replace("4,9] k", "9,9] k"),
+            "there are no fewer queries than scores",
+        ),
+        (
+            "s = MatMul(q, k) t = Mul(s, c) y = Softmax(t)",
+            INPUTS.replace("[B,2,4,9] k", "[4,9] k"),
+            "the ranks of queries and keys are not known, or differ",
+        ),
+    ],
+)
+def test_what_does_not_pay_stays(nodes: str, inputs: str, because: str) -> None:
+    y = "B,2,9,T" if "T]" in inputs else "B,2,9,9"
+    assert_unchanged(PASS, graph(nodes, inputs, y), because=because)
+
+
+def test_scores_that_others_read_stay() -> None:
+    text = graph("s = MatMul(q, k) t = Mul(s, c) y = Softmax(t)").replace(
+        "(float[B,2,9,9] y)", "(float[B,2,9,9] y, float[B,2,9,9] t)"
+    )
+    assert_unchanged(PASS, text)

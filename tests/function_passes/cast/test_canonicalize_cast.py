@@ -1,0 +1,37 @@
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "canonicalize_cast"
+
+
+def test_each_reader_has_a_cast_of_its_own() -> None:
+    head = "(int8[2] x) => (float[2] y, float[2] z)"
+    assert_rewrites(
+        PASS,
+        f"{head} {{ c = Cast<to=1>(x) y = Exp(c) z = Neg(c) }}",
+        f"{head} {{ c = Cast<to=1>(x) d = Cast<to=1>(x) y = Exp(c) z = Neg(d) }}",
+    )
+
+
+def test_one_reader_twice() -> None:
+    head = "(int8[2] x) => (float[2] y)"
+    assert_rewrites(
+        PASS,
+        f"{head} {{ c = Cast<to=1>(x) y = Add(c, c) }}",
+        f"{head} {{ c = Cast<to=1>(x) d = Cast<to=1>(x) y = Add(c, d) }}",
+    )
+
+
+def test_what_a_body_reads_stays() -> None:
+    text = """(int8[2] x, bool k) => (float[2] y, float[2] z) {
+      c = Cast<to=1>(x) z = Neg(c)
+      y = If(k) <then_branch = t () => (float[2] a) { a = Neg(c) },
+                 else_branch = e () => (float[2] b) { b = Exp(c) }> }"""
+    assert_unchanged(PASS, text, because="a body reads it")
+
+
+def test_a_dtype_that_a_call_decides_stays() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
+      g (int8[2] x) => (float[2] y) { y = local.f<to=1>(x) }
+      <domain: "local", opset_import: ["": 21]>
+      f <to> (x) => (y) { c = Cast<to: int = @to>(x) y = Add(c, c) }"""
+    assert_unchanged(PASS, text, because="the call of the function decides")

@@ -1,0 +1,42 @@
+import pytest
+
+from tests.constants import spoken_of
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "replace_bn_with_conv"
+CONSTANTS = (
+    *("float[2] s = {2,0.5}", "float[2] b = {1,-1}", "float[2] m = {0.5,0.25}"),
+    *("float[2] v = {4,1}", "float[2,1,1,1] w = {1,0.5}", "float[2] c = {0.5,-1.125}"),
+    *("float[2] low = {-4,1}", "float[2] huge = {3e38,1}", "float[2] tiny = {1e-30,1}"),
+)
+NORM = "y = BatchNormalization<epsilon=0.0>(x, s, b, m, {})"
+
+
+def graph(nodes: str, x: str = "float[N,2,3,3]") -> str:
+    return f"({x} x) => ({x} y) {spoken_of(nodes, *CONSTANTS)} {{ {nodes} }}"
+
+
+def test_channels_have_convolutions_of_their_own() -> None:
+    assert_rewrites(
+        PASS,
+        graph(NORM.format("v")),
+        graph("y = Conv<kernel_shape=[1,1], group=2>(x, w, c)"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "because"),
+    [
+        (graph(NORM.format("v"), "float[N,2]"), "x is not known to have spatial dims"),
+        (
+            graph(NORM.format("tiny").replace("(x, s", "(x, huge")),
+            "a factor or what is added is not finite",
+        ),
+    ],
+)
+def test_what_is_no_convolution_stays(text: str, because: str) -> None:
+    assert_unchanged(PASS, text, because=because)
+
+
+def test_a_variance_below_zero_stays() -> None:
+    assert_unchanged(PASS, graph(NORM.format("low")), because="var + epsilon is not positive")

@@ -1,0 +1,41 @@
+"""MatMul(q, k') * scale  =>  MatMul(q * scale, k'), where there are fewer queries than scores"""
+
+from tiered import Graph, Node, Skip, Value, attention_pattern, attention_scale, rewrite, var
+
+
+@rewrite(
+    attention_pattern(var.q).bind("softmax"),
+    opt_level=3,
+    required=("infer_shapes",),
+    numerics="reassociating",
+)
+def pre_scale(
+    graph: Graph,
+    softmax: Node,
+    q: Value,
+    keys: Value,
+    mask: Value | None,
+    factor: Value | None,
+    divisor: Value | None,
+) -> Value | Skip:
+    """Scale the queries of an attention instead of its scores.
+
+    With numbers of 16 bits the scores overflow later then, and small queries underflow sooner.
+    """
+    if factor is None and divisor is None:
+        return Skip("the scores are not scaled")
+    scale = attention_scale(factor, divisor)
+    if isinstance(scale, Skip):
+        return scale
+    if q.rank is None or keys.rank is None or q.rank != keys.rank:
+        return Skip("the ranks of queries and keys are not known, or differ")
+    size, length = q.dim(-1), keys.dim(-1)
+    if not isinstance(size, int) or not isinstance(length, int):
+        return Skip("it is not known which are fewer, queries or scores")
+    if length <= size:
+        return Skip("there are no fewer queries than scores")
+    scaled = graph.op.Div(q, divisor) if factor is None else graph.op.Mul(q, factor)
+    scores = graph.op.MatMul(scaled, keys)
+    if mask is not None:
+        scores = graph.op.Add(scores, mask)
+    return graph.op.Softmax(scores, axis=softmax.attr("axis"))

@@ -1,0 +1,41 @@
+"""Gemm(a, b, c, alpha, beta)  =>  alpha * MatMul(a, b) + beta * c"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
+
+
+@rewrite(
+    op.Gemm(var.a, var.b, opt.c, attrs=...),
+    opt_level=None,
+    required=("infer_shapes",),
+    conflicts=("fuse_gemm",),
+    numerics="reassociating",
+)
+def decompose_gemm(
+    graph: Graph, node: Node, a: Value, b: Value, c: Value | None
+) -> Value | Skip:
+    """Multiply, scale and add one after the other.
+
+    Opt-in: for targets that have no Gemm, or that fuse the parts in their own way.
+    """
+    if node.has_references:
+        return Skip("the call of the function decides an attribute")
+    if a.dtype is None or not DataType(a.dtype).is_float:
+        return Skip("the factors are no floats")
+    factors = [
+        graph.op.Transpose(value, perm=[1, 0]) if node.attr(name) else value
+        for value, name in ((a, "transA"), (b, "transB"))
+    ]
+    numpy = DataType(a.dtype).numpy
+    product = _scaled(graph, graph.op.MatMul(*factors), np.array(node.attr("alpha"), numpy))
+    if c is None or node.attr("beta") == 0:
+        return product
+    return graph.op.Add(product, _scaled(graph, c, np.array(node.attr("beta"), numpy)))
+
+
+def _scaled(graph: Graph, x: Value, factor: NDArray[Any]) -> Value:
+    return x if factor == 1 else graph.op.Mul(x, factor)

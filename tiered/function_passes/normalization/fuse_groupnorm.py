@@ -1,0 +1,56 @@
+"""Reshape(InstanceNormalization(Reshape(x))) * scale + bias  =>  GroupNormalization(x)"""
+
+import numpy as np
+
+from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
+
+_FIRST_OPSET = 21
+"""The operator of opset 18 has one scale and bias a group, not a channel."""
+
+_is_one = const(lambda array: bool((array == 1).all()))
+_is_zero = const(lambda array: bool((array == 0).all()))
+_grouped = op.Reshape(var.x, ...).bind("grouped")
+_normed = op.InstanceNormalization(_grouped, _is_one, _is_zero, epsilon=var.epsilon)
+_back = op.Reshape(_normed, ...).bind("back")
+
+
+@rewrite(
+    op.Add(op.Mul(_back, const(name="scale")), const(name="bias")),
+    opt_level=None,
+    required=("infer_shapes",),
+    numerics="reassociating",
+)
+def fuse_groupnorm(
+    graph: Graph,
+    grouped: Node,
+    back: Node,
+    x: Value,
+    epsilon: float,
+    scale: Value,
+    bias: Value,
+) -> Value | Skip:
+    """Normalise groups of channels at once.
+
+    Opt-in: onnxruntime has no kernel for it, and the body of the function takes twice as long.
+    """
+    if graph.opset() < _FIRST_OPSET:
+        return Skip("before opset 21 a group has one scale")
+    shape, groups = x.shape, grouped.output.dim(1)
+    if shape is None or len(shape) < 3 or None in shape or shape != back.output.shape:
+        return Skip("what comes out is not known to have the shape of what goes in")
+    channels = shape[1]
+    if grouped.output.rank != 3 or grouped.output.dim(0) != shape[0]:
+        return Skip("each entry of a batch is not split into groups of channels")
+    if not isinstance(groups, int) or not isinstance(channels, int) or channels % groups:
+        return Skip("each entry of a batch is not split into groups of channels")
+    wanted = (channels, *[1] * (len(shape) - 2))
+    vectors = []
+    for value in (scale, bias):
+        array = value.const
+        if array is None or array.ndim > len(shape) or array.size not in (1, channels):
+            return Skip("scale or bias is not one number a channel")
+        if array.size > 1 and array.shape[-len(wanted) :] != wanted:
+            return Skip("scale or bias is not one number a channel")
+        whole = np.broadcast_to(array.reshape(-1), (channels,))
+        vectors.append(graph.constant(np.ascontiguousarray(whole), value.name))
+    return graph.op.GroupNormalization(x, *vectors, epsilon=epsilon, num_groups=groups)

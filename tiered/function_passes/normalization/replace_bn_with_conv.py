@@ -1,0 +1,44 @@
+"""BatchNormalization(x, ...)  =>  Conv(x, scale', shift', group=channels), of one pixel"""
+
+import numpy as np
+
+from tiered import (
+    DataType,
+    Graph,
+    Node,
+    Skip,
+    Value,
+    batch_norm_of,
+    batch_norm_pattern,
+    rewrite,
+    var,
+)
+
+
+@rewrite(
+    batch_norm_pattern(var.x),
+    opt_level=None,
+    required=("infer_shapes",),
+    followed_by=("eliminate_unused_initializer",),
+    numerics="reassociating",
+)
+def replace_bn_with_conv(
+    graph: Graph, node: Node, x: Value, scale: Value, shift: Value
+) -> Value | Skip:
+    """Scale and shift each channel by a convolution of its own.
+
+    Opt-in: for targets that have convolutions and little else.
+    """
+    norm = batch_norm_of(node)
+    if isinstance(norm, Skip):
+        return norm
+    if x.rank is None or x.rank < 3 or x.dtype is None:
+        return Skip("x is not known to have spatial dims, or its dtype is not known")
+    with np.errstate(over="ignore"):
+        vectors = [each.astype(DataType(x.dtype).numpy) for each in (norm.factor, norm.of(0.0))]
+    if not all(np.isfinite(vector.astype(np.float64)).all() for vector in vectors):
+        return Skip("a factor or what is added is not finite")
+    spatial = [1] * (x.rank - 2)
+    weight = graph.constant(vectors[0].reshape(-1, 1, *spatial), scale.name)
+    bias = graph.constant(vectors[1], shift.name)
+    return graph.op.Conv(x, weight, bias, kernel_shape=spatial, group=len(vectors[0]))
