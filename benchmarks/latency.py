@@ -1,8 +1,9 @@
 """How fast models run after tiered and its peers; `python -m benchmarks.latency --help`.
 
 Original and result run in turn, in one process, on one thread, so that a machine which slows down
-slows both. A speed-up is the original's time by the result's of the same turn; the median of the
-turns is reported, with its 95 % interval, with onnxruntime's own optimisations off and on.
+slows both; what counts is the processor's time of that thread, in which nobody else has a part. A
+speed-up is the original's time by the result's of the same turn; the median of the turns is
+reported, with its 95 % interval, with onnxruntime's own optimisations off and on.
 """
 
 import dataclasses
@@ -152,9 +153,9 @@ def turns(first: Any, second: Any, feeds: Any, runs: int) -> tuple[list[float], 
     pair = list(zip((first, second), times, strict=True))
     for turn in range(runs):
         for session, noted in pair if turn % 2 else reversed(pair):
-            start = time.perf_counter()
+            start = time.thread_time()
             session.run(None, feeds)
-            noted.append(time.perf_counter() - start)
+            noted.append(time.thread_time() - start)
     return times
 
 
