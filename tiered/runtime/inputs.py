@@ -20,9 +20,8 @@ from tiered.runtime.dims import Binder, Slot
 from tiered.runtime.flow import facts
 from tiered.runtime.scope import Fact, Scope
 from tiered.runtime.session import Runner, Session
-from tiered.runtime.skeleton import bound_skeleton, protobuf_error
+from tiered.runtime.skeleton import Skeletons, protobuf_error
 from tiered.runtime.values import Request, make_tensor
-from tiered.runtime.weight_dims import weight_dims
 
 if TYPE_CHECKING:
     import onnx
@@ -56,6 +55,7 @@ def make_inputs(
     special: bool = False,
     dims: Mapping[str, int] | None = None,
     rank: int = _DEFAULT_RANK,
+    skeletons: Skeletons | None = None,
 ) -> Inputs:
     """Return inputs for all inputs that have no initializer, without running the model.
 
@@ -70,19 +70,21 @@ def make_inputs(
         dims: sizes to use instead, by the dim's name, place ("x[0]") or role ("batch", "seq",
             "past", "total", "height", ...).
         rank: of tensors whose rank the model does not say.
+        skeletons: of the model, where inputs are made for it more than once.
 
     Raises:
         ModelError: an input has a type that cannot be made (sparse tensors, none at all).
     """
     proto = _as_proto(model)
+    skeletons = skeletons or Skeletons(proto)
     required = _required(proto)
-    binder = _binder(proto, binding, dims, rank)
+    binder = _binder(skeletons, binding, dims, rank)
     shapes: dict[str, tuple[int, ...]] = {
         value.name: binder.shape(_tensor_slots(value.name, value.type.tensor_type, rank))
         for value in required
         if value.type.WhichOneof("value") == "tensor_type"
     }
-    scope = Scope.build(bound_skeleton(proto, shapes).graph, None, None)
+    scope = skeletons.scope(shapes)
     longest = min((d for s in shapes.values() for d in s[1:2] if d > 1), default=4)
     feeds: dict[str, Any] = {}
     rules: dict[str, str] = {}
@@ -100,6 +102,7 @@ def feasible_inputs(
     special: bool = False,
     max_tries: int = _MAX_TRIES,
     session: Runner | None = None,
+    skeletons: Skeletons | None = None,
 ) -> Inputs:
     """Return inputs that onnxruntime accepted, trying other sizes where the first do not fit.
 
@@ -109,6 +112,7 @@ def feasible_inputs(
         model, seed, binding, special: as in `make_inputs`.
         max_tries: how many runs at most.
         session: the model as it is open, here or in a worker; else it is opened here.
+        skeletons: of the model, as in `make_inputs`.
 
     Raises:
         RuntimeFailure: no candidate ran; the message has the first one's failure.
@@ -117,11 +121,18 @@ def feasible_inputs(
     """
     proto = _as_proto(model)
     session = Session(model) if session is None else session
+    skeletons = skeletons or Skeletons(proto)
     first: RuntimeFailure | None = None
     seen: list[dict[str, Any]] = []
-    for what, dims, rank in candidates(_slots(proto, _DEFAULT_RANK), _binder(proto, binding)):
+    for what, dims, rank in candidates(_slots(proto, _DEFAULT_RANK), _binder(skeletons, binding)):
         inputs = make_inputs(
-            proto, seed=seed, binding=binding, special=special, dims=dims, rank=rank
+            proto,
+            seed=seed,
+            binding=binding,
+            special=special,
+            dims=dims,
+            rank=rank,
+            skeletons=skeletons,
         )
         shapes = {name: getattr(value, "shape", None) for name, value in inputs.feeds.items()}
         if shapes in seen:
@@ -182,14 +193,14 @@ def _tensor_slots(name: str, tensor: onnx.TypeProto.Tensor, rank: int) -> list[S
 
 
 def _binder(
-    proto: onnx.ModelProto,
+    skeletons: Skeletons,
     binding: int,
     dims: Mapping[str, int] | None = None,
     rank: int = _DEFAULT_RANK,
 ) -> Binder:
     """Return a binder that has bound all dims of the required tensor inputs."""
-    binder = Binder(binding, dims or {}, weight_dims(proto.graph))
-    binder.bind(_slots(proto, rank))
+    binder = Binder(binding, dims or {}, skeletons.weight_dims)
+    binder.bind(_slots(skeletons.model, rank))
     return binder
 
 

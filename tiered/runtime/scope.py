@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -51,17 +51,32 @@ class Scope:
     bodies: dict[int, list[Scope]] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
     shapes: dict[str, Shape] = field(default_factory=dict)
+    children: list[Scope] = field(default_factory=list)
+    infer: Callable[[], onnx.GraphProto] | None = None
 
     @classmethod
-    def build(cls, graph: onnx.GraphProto, parent: Scope | None, owner: Any) -> Scope:
-        scope = cls(graph, parent, owner)
-        for value in (*graph.value_info, *graph.output, *graph.input):
-            tensor = value.type.tensor_type
-            if tensor.HasField("shape"):
-                scope.shapes[value.name] = tuple(
-                    d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None
-                    for d in tensor.shape.dim
-                )
+    def build(
+        cls,
+        graph: onnx.GraphProto,
+        parent: Scope | None = None,
+        owner: Any = None,
+        *,
+        bound: Mapping[str, tuple[int, ...]] | None = None,
+        infer: Callable[[], onnx.GraphProto] | None = None,
+    ) -> Scope:
+        """Return a graph with the scopes of its bodies.
+
+        Args:
+            graph: the graph.
+            parent: the scope around it.
+            owner: the node that it is a body of.
+            bound: the shapes of inputs.
+            infer: gives the graph with the shapes that follow; called if one is asked for.
+        """
+        scope = cls(graph, parent, owner, infer=infer)
+        if parent is None:
+            scope.shapes.update(_shapes_of(graph.input))
+            scope.shapes.update(bound or {})
         for initializer in graph.initializer:
             scope.constants[initializer.name] = initializer
             scope.shapes[initializer.name] = tuple(initializer.dims)
@@ -75,14 +90,23 @@ class Scope:
         return scope
 
     def _add_bodies(self) -> None:
-        for node in self.graph.node:
-            for attribute in node.attribute:
-                graphs = [attribute.g] if attribute.HasField("g") else list(attribute.graphs)
-                for graph in graphs:
-                    body = Scope.build(graph, self, node)
-                    self.bodies.setdefault(id(node), []).append(body)
-                    for name in body.free_names():
-                        self.capturers.setdefault(name, []).append(body)
+        for node, graph in _bodies_of(self.graph):
+            body = Scope.build(graph, self, node)
+            self.children.append(body)
+            self.bodies.setdefault(id(node), []).append(body)
+            for name in body.free_names():
+                self.capturers.setdefault(name, []).append(body)
+
+    def _take(self, graph: onnx.GraphProto) -> None:
+        """Take the shapes of a graph that has the same nodes."""
+        told = _shapes_of((*graph.value_info, *graph.output, *graph.input))
+        self.shapes = {**told, **self.shapes}
+        for child, (_, body) in zip(self.children, _bodies_of(graph), strict=True):
+            child._take(body)
+
+    @property
+    def _root(self) -> Scope:
+        return self if self.parent is None else self.parent._root
 
     def free_names(self) -> Iterator[str]:
         """Yield the names that come from outside, used here or in a body below."""
@@ -94,6 +118,10 @@ class Scope:
                 yield name
 
     def shape(self, name: str) -> Shape | None:
+        root = self._root
+        if name not in self.shapes and root.infer is not None:
+            infer, root.infer = root.infer, None
+            root._take(infer())
         scope: Scope | None = self
         while scope is not None:
             if name in scope.shapes:
@@ -115,6 +143,25 @@ class Scope:
                 return _numbers(scope.constants[name])
             scope = scope.parent
         return None
+
+
+def _shapes_of(values: Iterable[onnx.ValueInfoProto]) -> dict[str, Shape]:
+    return {
+        value.name: tuple(
+            d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None
+            for d in value.type.tensor_type.shape.dim
+        )
+        for value in values
+        if value.type.tensor_type.HasField("shape")
+    }
+
+
+def _bodies_of(graph: onnx.GraphProto) -> Iterator[tuple[onnx.NodeProto, onnx.GraphProto]]:
+    """Yield the bodies of nodes, in order."""
+    for node in graph.node:
+        for attribute in node.attribute:
+            bodies = [attribute.g] if attribute.HasField("g") else attribute.graphs
+            yield from ((node, body) for body in bodies)
 
 
 def _numbers(source: Any) -> np.ndarray[Any, Any] | None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tiered.errors import ModelError
+from tiered.runtime.scope import Scope
+from tiered.runtime.weight_dims import weight_dims
 
 if TYPE_CHECKING:
     import onnx
@@ -18,42 +21,96 @@ _KEPT = 1024  # elements of an initializer that shape inference may read
 _MAX_INLINED = 20_000  # nodes; a nest of functions can be exponentially larger than its text
 
 
-def bound_skeleton(
-    model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]
-) -> onnx.ModelProto:
-    """Return the model with inputs of the given shapes, functions inlined and shapes inferred.
+Shapes = Mapping[str, tuple[int, ...]]
 
-    Initializers above 1,024 elements become typed inputs. Functions stay calls where inlining
-    would take more than 20,000 nodes, and shapes stay unknown where inference fails: the callers
-    then know less about the inputs, and nothing else happens.
+
+class Skeletons:
+    """A model without its weights, for inputs of any shapes; what these share is made once.
+
+    Initializers above 1,024 elements become typed inputs. Functions stay calls where inlining would
+    take more than 20,000 nodes.
     """
-    from onnx import checker, inliner, shape_inference
 
-    # What the two raise on models that they cannot handle, which is no fault of ours or theirs.
-    refusals = (
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.model = model
+        self._known: dict[tuple[tuple[str, tuple[int, ...]], ...], onnx.ModelProto] = {}
+
+    def scope(self, shapes: Shapes) -> Scope:
+        """Return the graph with inputs of the given shapes; what follows is told when asked for."""
+        infer = partial(self.inferred_graph, shapes)
+        if self._scope.children:  # which know it as their parent
+            return Scope.build(self._graph, bound=shapes, infer=infer)
+        return replace(self._scope, shapes={**self._scope.shapes, **shapes}, infer=infer)
+
+    @cached_property
+    def _scope(self) -> Scope:
+        return Scope.build(self._graph)
+
+    @property
+    def _graph(self) -> onnx.GraphProto:
+        """The graph to look for meanings in: calls hide what functions do with a value."""
+        return self.flat.graph if self.model.functions else self.model.graph
+
+    def inferred_graph(self, shapes: Shapes) -> onnx.GraphProto:
+        """Return the graph with inputs of the given shapes, and all shapes that follow.
+
+        Where inference fails shapes stay unknown: the callers then know less about the inputs, and
+        nothing else happens.
+        """
+        key = tuple(sorted(shapes.items()))
+        if key not in self._known:
+            self._known[key] = self._inferred(shapes)
+        return self._known[key].graph
+
+    def _inferred(self, shapes: Shapes) -> onnx.ModelProto:
+        import onnx
+
+        skeleton = onnx.ModelProto()
+        skeleton.CopyFrom(self.flat)
+        for value in skeleton.graph.input:
+            if value.name in shapes:
+                shape = value.type.tensor_type.shape
+                shape.ClearField("dim")
+                for size in shapes[value.name]:
+                    shape.dim.add().dim_value = size
+        with contextlib.suppress(*_refusals()):
+            return onnx.shape_inference.infer_shapes(skeleton, data_prop=self._is_bounded)
+        return skeleton
+
+    @cached_property
+    def weight_dims(self) -> dict[str, int]:
+        """The sizes that weights demand of dims of inputs, see there."""
+        return weight_dims(self.model.graph)
+
+    @cached_property
+    def flat(self) -> onnx.ModelProto:
+        """The model without weights and, if that is possible, without functions."""
+        from onnx import inliner
+
+        skeleton = _without_weights(self.model)
+        if skeleton.functions and _inlined_size(skeleton) <= _MAX_INLINED:
+            with contextlib.suppress(*_refusals()):
+                return inliner.inline_local_functions(skeleton)
+        # Inference would follow each call too, and take as long as the nest is large.
+        skeleton.ClearField("functions")
+        return skeleton
+
+    @cached_property
+    def _is_bounded(self) -> bool:
+        return _propagates_little(self.flat)
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """Return what onnx raises on models that it cannot handle, which is no fault of ours or its."""
+    from onnx import checker, shape_inference
+
+    return (
         shape_inference.InferenceError,
         checker.ValidationError,
         protobuf_error(),
         RuntimeError,
         ValueError,
     )
-    skeleton = _without_weights(model)
-    for value in skeleton.graph.input:
-        if value.name in shapes:
-            shape = value.type.tensor_type.shape
-            shape.ClearField("dim")
-            for size in shapes[value.name]:
-                shape.dim.add().dim_value = size
-    if skeleton.functions and _inlined_size(skeleton) <= _MAX_INLINED:
-        with contextlib.suppress(*refusals):
-            skeleton = inliner.inline_local_functions(skeleton)
-    else:
-        # Inference would follow each call too, and take as long as the nest is large.
-        skeleton.ClearField("functions")
-    with contextlib.suppress(*refusals):
-        bounded = _propagates_little(skeleton)
-        skeleton = shape_inference.infer_shapes(skeleton, data_prop=bounded)
-    return skeleton
 
 
 def _propagates_little(skeleton: onnx.ModelProto) -> bool:
@@ -87,7 +144,7 @@ def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     graph.value_info.extend(model.graph.value_info)
     inputs = {i.name for i in model.graph.input}
     for tensor in model.graph.initializer:
-        if int(np.prod(tensor.dims)) <= _KEPT and tensor.data_location != tensor.EXTERNAL:
+        if math.prod(tensor.dims) <= _KEPT and tensor.data_location != tensor.EXTERNAL:
             graph.initializer.append(tensor)
         elif tensor.name not in inputs:
             graph.input.append(

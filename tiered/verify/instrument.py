@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 from weakref import WeakKeyDictionary
 
+import onnx
+
 from tiered.context import PassContext
 from tiered.control.report import Remark
 from tiered.errors import VerificationError
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 LARGE: Final = 1 << 30
 """Bytes of weights above which a model is not run as a whole after each pass."""
 _RUNNING: Final = ("each", "region", "final")
-Interface = tuple[tuple[bytes, ...], ...]
+Interface = tuple[tuple[tuple[str, ...], tuple[onnx.ValueInfoProto, ...]], ...]
 
 
 @dataclass
@@ -50,6 +52,13 @@ class _Watched:
     state: State | LocalState | None = None
     changed_by: list[PassInfo] = field(default_factory=list)
     rewrites: list[RewriteRecord] = field(default_factory=list)
+    _known: tuple[Stamp, Interface] | None = None
+
+    def interface_of(self, model: Model) -> Interface:
+        """Return what callers see of the model, read anew only if it was edited."""
+        if self._known is None or model.journal.moved_since(self._known[0]):
+            self._known = model.journal.stamp(), _interface(model)
+        return self._known[1]
 
 
 class Verify:
@@ -104,9 +113,6 @@ class Verify:
             self._process().start()
 
     def exit_pass_ctx(self) -> None:
-        for watched in self._watched.values():
-            if watched.state is not None:
-                watched.state.close()
         self._watched.clear()
 
     def run_before_pass(self, model: Model, info: PassInfo) -> None:
@@ -120,7 +126,7 @@ class Verify:
         if is_outermost and self.how == "final":
             watched.changed_by.clear()
         watched.open.append(model.journal.stamp())
-        watched.interface.append(_interface(model))
+        watched.interface.append(watched.interface_of(model))
         watched.rewrites.clear()
 
     def on_rewrite(self, model: Model, info: PassInfo, record: RewriteRecord) -> None:
@@ -163,7 +169,7 @@ class Verify:
         state = watched.state
         if state is not None and not model.journal.moved_since(state.stamp):
             return
-        self._set(watched, self._local(model) if self._is_local(model) else State.of(model))
+        watched.state = self._local(model) if self._is_local(model) else State.of(model)
 
     def _is_local(self, model: Model) -> bool:
         """Tell whether only what changes is to run."""
@@ -190,11 +196,6 @@ class Verify:
             config["verify.seed"],
             config["verify.edge_values"],
         )
-
-    def _set(self, watched: _Watched, state: State | LocalState) -> None:
-        if watched.state is not None and watched.state is not state:
-            watched.state.close()
-        watched.state = state
 
     def _remark(self, name: str, text: str) -> None:
         for context in PassContext.current().chain:
@@ -237,7 +238,7 @@ class Verify:
         self.ways.append(Way(subject.name, "model", inputs="given" if self._given else "made"))
         self._note(trial, after.samples)
         self._say(trial, subject)
-        self._set(watched, after)
+        watched.state = after
 
     def _verify_region(
         self, model: Model, watched: _Watched, state: LocalState, subject: Subject
@@ -245,7 +246,7 @@ class Verify:
         if subject.changes_interface:
             self._remark(subject.name, "it changes the interface, so no region was compared")
             self.ways.append(Way(subject.name, "nothing"))
-            self._set(watched, self._local(model))
+            watched.state = self._local(model)
             return
         wanted, budget = self._wanted(), _budget()
         trial = LocalTrial(model, state, subject, wanted, self._process(), budget)
@@ -262,7 +263,7 @@ class Verify:
         if trial.unproven:
             self.ways.append(Way(subject.name, "nothing"))
         self._say(trial, subject)
-        self._set(watched, after)
+        watched.state = after
 
     def _note(self, trial: Trial | LocalTrial, samples: list[Sample]) -> None:
         self.comparisons, self.samples = trial.comparisons, samples
@@ -289,10 +290,11 @@ def _budget() -> int:
 
 
 def _interface(model: Model) -> Interface:
-    """Return what callers see of a model."""
-    infos = (model.main.input_infos, model.main.output_infos)
+    """Return what callers see of a model; the declarations are never written to."""
+    main = model.main
     return tuple(
-        tuple(info.SerializeToString(deterministic=True) for info in side) for side in infos
+        (tuple(value.name for value in values), infos)
+        for values, infos in ((main.inputs, main.input_infos), (main.outputs, main.output_infos))
     )
 
 

@@ -40,9 +40,6 @@ class LocalState:
     samples: list[Sample] = field(default_factory=list)
     values: list[dict[str, Any]] = field(default_factory=list)
 
-    def close(self) -> None:
-        """Free nothing: no session stays open."""
-
 
 def first_local_state(
     model: Model, worker: Worker, wanted: Wanted, budget: int

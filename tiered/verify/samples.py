@@ -17,12 +17,14 @@ import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tiered.errors import ModelError, UsageError, did_you_mean
 from tiered.runtime.inputs import Inputs, feasible_inputs, make_inputs
+from tiered.runtime.skeleton import Skeletons
 
 if TYPE_CHECKING:
     import onnx
@@ -93,15 +95,17 @@ def samples_for(model: onnx.ModelProto, session: Runner, wanted: Wanted) -> list
         _completed(model, session, given, wanted, f"inputs {number}")
         for number, given in enumerate(wanted.given, 1)
     ]
+    made = partial(
+        feasible_inputs, model, seed=wanted.seed, session=session, skeletons=Skeletons(model)
+    )
     if not found:
         for binding in range(wanted.bindings):
-            inputs = feasible_inputs(model, seed=wanted.seed, binding=binding, session=session)
+            inputs = made(binding=binding)
             found.append(Sample(f"made inputs {binding + 1}", inputs))
             if not inputs.dims and not wanted.seed and binding:
                 break
     if wanted.edge_values:
-        inputs = feasible_inputs(model, seed=wanted.seed, special=True, session=session)
-        found.append(Sample("edge values", inputs))
+        found.append(Sample("edge values", made(special=True)))
     return found
 
 

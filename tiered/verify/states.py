@@ -79,13 +79,14 @@ class State:
         runnable: the model; `content` are its bytes.
         samples: what it runs on.
         outputs: what it gave, for each sample.
+        is_random: whether it draws random numbers.
         unstable: outputs that differ from run to run, and so say nothing.
     """
 
     stamp: Stamp
     runnable: Runnable
     content: bytes
-    session: WorkerSession | None = None
+    is_random: bool
     samples: list[Sample] = field(default_factory=list)
     outputs: list[Outputs] = field(default_factory=list)
     unstable: frozenset[str] = frozenset()
@@ -94,7 +95,9 @@ class State:
     def of(cls, model: Model) -> State:
         """Return a model as it is now, which has not run."""
         runnable = Runnable.of(model)
-        return cls(model.journal.stamp(), runnable, runnable.content())
+        graphs = list(model.graphs())
+        is_random = any(graph.nodes_of(op_type) for graph in graphs for op_type in RANDOM)
+        return cls(model.journal.stamp(), runnable, runnable.content(), is_random)
 
     def run(self, worker: Worker, wanted: Wanted) -> None:
         """Open the model and run it on samples that are found for it, unless that was done.
@@ -103,15 +106,15 @@ class State:
             RuntimeFailure: onnxruntime does not run it.
             UsageError: the user's inputs do not fit it.
         """
-        if self.session is not None:
+        if self.samples:
             return
-        self.session = self.opened(worker)
-        memory = Remembering(self.session)
-        self.samples = samples_for(self.runnable.proto, memory, wanted)
-        self.outputs = [memory.outputs_for(sample.inputs.feeds) for sample in self.samples]
-        if is_random(self.runnable.proto):
-            again = [self.session.run(sample.inputs.feeds) for sample in self.samples]
-            self.unstable = unstable_names(self.outputs, again)
+        with self.opened(worker) as session:
+            memory = Remembering(session)
+            self.samples = samples_for(self.runnable.proto, memory, wanted)
+            self.outputs = [memory.outputs_for(sample.inputs.feeds) for sample in self.samples]
+            if self.is_random:
+                again = [session.run(sample.inputs.feeds) for sample in self.samples]
+                self.unstable = unstable_names(self.outputs, again)
 
     def opened(self, worker: Worker) -> WorkerSession:
         """Return the model as it is open in a worker.
@@ -121,11 +124,6 @@ class State:
         """
         label = label_of(self.runnable.proto)
         return worker.open(self.content, folder=self.runnable.folder, label=label)
-
-    def close(self) -> None:
-        """Free what the worker holds."""
-        if self.session is not None:
-            self.session.close()
 
 
 def is_random(proto: onnx.ModelProto) -> bool:

@@ -89,15 +89,12 @@ class Trial:
         self.has_run = True
         before.run(self._worker, self._wanted)
         try:
-            after.session = after.opened(self._worker)
+            session = after.opened(self._worker)
         except RuntimeFailure as error:
             said = f"onnxruntime opens the model before, but not the result: {error}"
             raise self._failure(said) from error
-        try:
-            self._compare_all(after, after.session)
-        except BaseException:
-            after.close()
-            raise
+        with session:
+            self._compare_all(after, session)
         return after
 
     def _compare_all(self, after: State, session: WorkerSession) -> None:
@@ -119,13 +116,12 @@ class Trial:
         self, proto: onnx.ModelProto, session: WorkerSession
     ) -> tuple[list[Sample], list[Outputs]]:
         """Return samples for the new interface, and what the model before gives for them."""
-        samples = samples_for(proto, session, self._wanted)
-        before, expected = self._before.session, list[Outputs]()
-        assert before is not None
+        samples, expected = samples_for(proto, session, self._wanted), list[Outputs]()
         try:
-            for sample in samples:
-                feeds = sample.inputs.feeds
-                expected.append(before.run({n: feeds[n] for n in before.inputs if n in feeds}))
+            with self._before.opened(self._worker) as before:
+                for sample in samples:
+                    feeds = sample.inputs.feeds
+                    expected.append(before.run({n: feeds[n] for n in before.inputs if n in feeds}))
         except RuntimeFailure as error:
             self.remarks.append(
                 f"the model before does not run on what the one after takes, so they were not "
