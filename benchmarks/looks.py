@@ -19,7 +19,7 @@ import onnx
 import tiered
 from tiered.graph import Node
 from tiered.graph.journal import RENAMES, Stamp, dirty_nodes
-from tiered.rewrite import driver
+from tiered.rewrite.anchors import Anchors
 
 
 @dataclass
@@ -35,11 +35,10 @@ class Looks:
 def counted() -> Iterator[Looks]:
     """Count the looks of the runs inside the block."""
     looks = Looks()
-    run = driver._Run
-    concerned, everything = run.concerned, run.everything
+    concerned, everything = Anchors.concerned, Anchors.everything
     inside = False
 
-    def count_again(self: driver._Run, since: Stamp) -> list[Node]:
+    def count_again(self: Anchors, since: Stamp) -> list[Node]:
         nonlocal inside
         inside = True
         found = concerned(self, since)
@@ -52,24 +51,20 @@ def counted() -> Iterator[Looks]:
         looks.again += len(found)
         return found
 
-    def count_first(self: driver._Run) -> list[Node]:
+    def count_first(self: Anchors) -> list[Node]:
         found = everything(self)
         looks.first += 0 if inside else len(found)
         return found
 
-    run.concerned, run.everything = count_again, count_first  # type: ignore[method-assign]  # counts
+    Anchors.concerned, Anchors.everything = count_again, count_first  # type: ignore[method-assign]  # counts
     try:
         yield looks
     finally:
-        run.concerned, run.everything = concerned, everything  # type: ignore[method-assign]  # back
+        Anchors.concerned, Anchors.everything = concerned, everything  # type: ignore[method-assign]  # back
 
 
-def main(*, models: Path = Path("examples/models")) -> list[Looks]:
-    """Print the looks of each model.
-
-    Args:
-        models: the folder of the models.
-    """
+def main(models: Path) -> list[Looks]:
+    """Print the looks of each model, and return them."""
     print(f"{'first':>7}{'again':>7}{'needless':>10}  model")
     found: list[Looks] = []
     for file in sorted(models.glob("*.onnx")):
@@ -81,5 +76,14 @@ def main(*, models: Path = Path("examples/models")) -> list[Looks]:
     return found
 
 
+def command(*, models: Path = Path("examples/models")) -> None:
+    """Count how often rules look at nodes.
+
+    Args:
+        models: the folder of the models.
+    """
+    main(models)
+
+
 if __name__ == "__main__":
-    cyclopts.run(main)
+    cyclopts.run(command)

@@ -26,8 +26,9 @@ from rich.table import Column, Table
 from tiered import Graph, Model, Pass, Skip, Value, get_registered_passes, op, rewrite, var
 from tiered.loading import paused_collector
 from tiered.rewrite import Match, Pattern
-from tiered.rewrite.driver import Rule, apply_rule
+from tiered.rewrite.driver import apply_rule
 from tiered.rewrite.pattern import Chain, Op
+from tiered.rewrite.rule import Rule
 
 MATCHING_LIMIT = 0.1
 """What matching may take, relative to onnxscript's rewriter."""

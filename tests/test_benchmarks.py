@@ -212,11 +212,11 @@ def test_a_tool_that_takes_too_long_or_too_much_is_stopped() -> None:
 
 def test_no_rule_looks_at_a_node_again_without_need(tmp_path: Path) -> None:
     save_small(tmp_path, "(float[2] x) => (float[2] y) { h = Relu(x)  k = Relu(h)  y = Relu(k) }")
-    (found,) = looks.main(models=tmp_path)
+    (found,) = looks.main(tmp_path)
     assert found.first > 0
     assert found.needless == 0
 
 
 def test_help_is_measured_beside_a_bare_program(capsys: pytest.CaptureFixture[str]) -> None:
-    assert startup.main(runs=1) > 0
+    assert startup.main(1) > 0
     assert "a bare program" in capsys.readouterr().out

@@ -15,6 +15,7 @@ from tests.small import content, model, ops
 from tiered import Graph, Model, Node, Pass, PassContext, Skip, Value, chain, op, rewrite, var
 from tiered.errors import ModelError, PassError
 from tiered.rewrite import PatternError, Rule, apply_rule, driver, matcher
+from tiered.rewrite.anchors import Anchors, Near
 
 
 def relus(count: int, kind: str = "Relu") -> onnx.ModelProto:
@@ -270,11 +271,11 @@ def test_both_ways_to_find_what_edits_concern_find_the_same(seed: int) -> None:
     touched = edited.journal.note_touched()
     for pattern in LAWS:
         rule = Rule("law", pattern, lambda graph: None)
-        run = driver._Run(rule, edited, {}, None, None, None, None, None)
-        near = driver._Near(touched, begin.length, rule)
+        anchors = Anchors(rule, edited)
+        near = Near(touched, begin.length, rule)
         dirty = [node for node, at in touched.items() if at > begin.length and node.is_live]
-        assert [node for node in run.everything() if near.holds(node)] == [
-            node for node in run.everything() if node in set(run.near(dirty))
+        assert [node for node in anchors.everything() if near.holds(node)] == [
+            node for node in anchors.everything() if node in set(anchors.near(dirty))
         ]
 
 

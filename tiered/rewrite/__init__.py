@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tiered.loading import load_later
-from tiered.rewrite.driver import Rule, apply_rule
+from tiered.rewrite.driver import apply_rule
 from tiered.rewrite.language import Operator, chain, const, op, opt, rest, var
 from tiered.rewrite.matcher import Match, compile_pattern, find_matches, match_node
 from tiered.rewrite.parallel import combine_branches, only_reader, parallel_branches
 from tiered.rewrite.pattern import COMMUTATIVE, Pattern, PatternError
+from tiered.rewrite.rule import Rule
 from tiered.rewrite.scaling import Scale, push_scale_back, push_scale_on, scaling_of, write_rescaled
 from tiered.rewrite.skip import Skip
 

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import takewhile
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tiered.errors import PassError
 from tiered.graph.forms import NoEquivalentForm
 from tiered.graph.journal import Entry, Stamp, dirty_nodes
-from tiered.rewrite.compiler import Program
-from tiered.rewrite.matcher import Match, compile_pattern, match_node
-from tiered.rewrite.pattern import (
-    Chain,
-    Op,
-    Pattern,
-    PatternError,
-    Together,
-    depth,
-    operators,
-    roots,
-)
+from tiered.rewrite.anchors import Anchors
+from tiered.rewrite.matcher import Match, match_node
+from tiered.rewrite.rule import Rule
 from tiered.rewrite.skip import Skip
 
 if TYPE_CHECKING:
@@ -44,69 +31,6 @@ _REWRITES_PER_NODE: Final = 16
 
 
 _NOT_CHOSEN: Final = Skip("not among the rewrites that are tried")
-
-
-@dataclass(frozen=True)
-class Rule:
-    """One law: a pattern, and the function that says what stands in its place, or why not."""
-
-    name: str
-    pattern: Pattern
-    function: Callable[..., Any]
-    law: str = ""
-
-    def __post_init__(self) -> None:
-        missing = set(self.parameters) - set(self.bound)
-        if missing:
-            raise PatternError(
-                f"{self.name}: the pattern binds no {', '.join(sorted(missing))}; "
-                f"it binds {', '.join(sorted(self.bound))}"
-            )
-
-    @cached_property
-    def bound(self) -> frozenset[str]:
-        """Return the names that the function may ask for."""
-        return frozenset(self.pattern.bound) | {"node"}
-
-    @cached_property
-    def parameters(self) -> tuple[str, ...]:
-        """Return the names that the function asks for, after the graph."""
-        signature = inspect.signature(self.function)
-        positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        names = [p.name for p in signature.parameters.values() if p.kind is positional]
-        return tuple(names[1:])
-
-    @cached_property
-    def keys(self) -> frozenset[tuple[str, str]]:
-        """Return (domain, op type) of the nodes that a match may be anchored at."""
-        choices = roots(self.pattern)
-        anchors = (one.roots[0] if isinstance(one, Together) else one for one in choices)
-        return frozenset(anchor.key for anchor in anchors if isinstance(anchor, Op))
-
-    @cached_property
-    def operators(self) -> tuple[frozenset[tuple[str, str]], ...]:
-        """Return, for each choice of the root, the operators without which it matches nothing."""
-        return tuple(map(operators, roots(self.pattern)))
-
-    @cached_property
-    def programs(self) -> tuple[Program, ...]:
-        """Return the compiled pattern."""
-        return compile_pattern(self.pattern)
-
-    @cached_property
-    def reach(self) -> int:
-        """Return how far below an edit an anchor may stand that the edit concerns."""
-        return depth(self.pattern)
-
-    @cached_property
-    def links(self) -> frozenset[tuple[str, str]]:
-        """Return the operators of which the pattern takes any number in a row."""
-        chains = (part for part in self.pattern.walk() if isinstance(part, Chain))
-        return frozenset(key for chain in chains for key in chain.kinds)
-
-    @cached_property
-    def has_several_roots(self) -> bool:
-        return any(isinstance(part, Together) for part in self.pattern.walk())
 
 
 def apply_rule(
@@ -140,15 +64,16 @@ def apply_rule(
     Raises:
         PassError: the rule does not come to an end.
     """
-    if model.gate.is_shut() or not any(_has_all(model, each) for each in rule.operators):
+    if model.gate.is_shut() or not rule.may_match(model):
         return
-    run = _Run(rule, model, options, on_skip, accept, approve, on_rewrite, graphs)
+    anchors = Anchors(rule, model, graphs)
     if once:
-        queue = deque(run.in_order())
+        queue = deque(anchors.in_order())
     else:
-        queue = deque(run.everything() if since is None else run.concerned(since))
+        queue = deque(anchors.everything() if since is None else anchors.concerned(since))
     if not queue:
         return
+    run = _Run(rule, model, options, on_skip, accept, approve, on_rewrite)
     queued = {node.id for node in queue}
     total = sum(len(graph) for graph in model.graphs())
     budget = _REWRITES_PER_NODE * (total + 1)
@@ -167,16 +92,10 @@ def apply_rule(
         budget -= 1
         if budget == 0:
             raise PassError(f"{rule.name} does not come to an end: it undoes its own rewrites")
-        for touched in run.near(dirty_nodes(model.journal.since(mark))):
+        for touched in anchors.near(dirty_nodes(model.journal.since(mark))):
             if touched.id not in queued:
                 queued.add(touched.id)
                 queue.append(touched)
-
-
-def _has_all(model: Model, keys: Iterable[tuple[str, str]]) -> bool:
-    """Tell whether a model has a node of each of these operators."""
-    graphs = tuple(model.graphs())
-    return all(any(graph._by_op.get(key) for graph in graphs) for key in keys)
 
 
 class _Run:
@@ -189,7 +108,6 @@ class _Run:
         accept: Filter | None,
         approve: Approve | None,
         on_rewrite: OnRewrite | None,
-        graphs: Sequence[Graph] | None,
     ) -> None:
         self.rule = rule
         self.model = model
@@ -198,86 +116,6 @@ class _Run:
         self.accept = accept
         self.approve = approve
         self.on_rewrite = on_rewrite
-        self.graphs = None if graphs is None else set(graphs)
-        self.keys = rule.keys
-
-    # --- where to look ----------------------------------------------------------------------------
-
-    def everything(self) -> list[Node]:
-        found: list[Node] = []
-        for graph in self.model.graphs():
-            if self.graphs is not None and graph not in self.graphs:
-                continue
-            here: dict[int, Node] = {}
-            for key in self.keys:
-                here.update(graph._by_op.get(key, {}))
-            found += (here[serial] for serial in sorted(here))
-        return found
-
-    def in_order(self) -> list[Node]:
-        """Return every possible anchor in topological order."""
-        return [
-            node
-            for graph in self.model.graphs()
-            if self.graphs is None or graph in self.graphs
-            for node in graph.topological_order()
-            if (node.domain, node.op_type) in self.keys
-        ]
-
-    def concerned(self, since: Stamp) -> list[Node]:
-        """Return the possible anchors that edits since then concern."""
-        journal = self.model.journal
-        if journal.kept_since(since) < since.length:
-            # Edits that the last run saw were undone since: nothing can be said about the rest.
-            return self.everything()
-        touched = journal.note_touched()
-        latest = takewhile(lambda node: touched[node] > since.length, reversed(touched))
-        dirty = [node for node in latest if node.is_live]
-        if not dirty or self.rule.has_several_roots or len(dirty) < self.candidates():
-            return self.near(dirty)
-        near = _Near(touched, since.length, self.rule)
-        return [node for node in self.everything() if near.holds(node)]
-
-    def candidates(self) -> int:
-        """Return how many nodes the rule could be anchored at."""
-        graphs = self.model.graphs() if self.graphs is None else self.graphs
-        return sum(len(graph._by_op.get(key, ())) for graph in graphs for key in self.keys)
-
-    def near(self, dirty: Iterable[Node]) -> list[Node]:
-        """Return the possible anchors that nodes concern which were edited: these, and readers."""
-        seen = dict.fromkeys(dirty)
-        if self.rule.has_several_roots:
-            # From one root up to what it shares with another, and down to that.
-            seen.update(self._spread(seen, _producers))
-        seen.update(self._spread(seen, _readers))
-        keys, graphs = self.keys, self.graphs
-        found = [
-            node
-            for node in seen
-            if (node.domain, node.op_type) in keys
-            and node.is_live
-            and (graphs is None or node.graph in graphs)
-        ]
-        return sorted(found, key=lambda node: node.id) if len(found) > 1 else found
-
-    def _spread(
-        self, start: Mapping[Node, None], neighbours: Callable[[Node], Iterable[Node]]
-    ) -> dict[Node, None]:
-        """Return what lies as many steps away as the pattern is deep; links are no steps."""
-        seen, links = dict(start), self.rule.links
-        frontier = list(start)
-        for _ in range(self.rule.reach):
-            beyond: list[Node] = []
-            while frontier:
-                for node in neighbours(frontier.pop()):
-                    if node not in seen:
-                        seen[node] = None
-                        is_link = (node.domain, node.op_type) in links
-                        (frontier if is_link else beyond).append(node)
-            frontier = beyond
-        return seen
-
-    # --- one rewrite ------------------------------------------------------------------------------
 
     def rewrite(self, node: Node) -> bool:
         """Try the rule at one node; tell whether it fired."""
@@ -333,58 +171,6 @@ class _Run:
         if self.on_skip is not None:
             self.on_skip(node, reason)
         return False
-
-
-class _Near:
-    """Whether a node was touched after some moment, or lies within a pattern's reach below one.
-
-    The same as `_Run.near` says, asked of one node: where most were touched, that is soon told.
-    """
-
-    def __init__(self, touched: Mapping[Node, int], since: int, rule: Rule) -> None:
-        self.touched = touched
-        self.since = since
-        self.rule = rule
-
-    def holds(self, anchor: Node) -> bool:
-        touched, since, links = self.touched, self.since, self.rule.links
-        if touched.get(anchor, 0) > since:
-            return True
-        seen, frontier = {anchor}, [anchor]
-        for left in range(self.rule.reach, -1, -1):
-            beyond: list[Node] = []
-            while frontier:
-                node = frontier.pop()
-                is_link = (node.domain, node.op_type) in links
-                if not is_link and not left:
-                    continue
-                # What a link reads is no step further.
-                further = frontier if is_link else beyond
-                for value in node._inputs:
-                    above = None if value is None else value.producer
-                    if above is None or above in seen:
-                        continue
-                    if touched.get(above, 0) > since:
-                        return True
-                    seen.add(above)
-                    further.append(above)
-            frontier = beyond
-        return False
-
-
-def _producers(node: Node) -> Iterable[Node]:
-    """Yield what a node reads from, and what else reads that."""
-    for value in node._inputs:
-        if value is not None:
-            yield from value._users.values()
-            if value.producer is not None:
-                yield value.producer
-
-
-def _readers(node: Node) -> Iterable[Node]:
-    for value in node._outputs:
-        if value is not None:
-            yield from value._users.values()
 
 
 def _successors(rule: Rule, match: Match, result: Any) -> list[tuple[Node, Values]]:

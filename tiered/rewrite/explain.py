@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tiered.graph.forms import NoEquivalentForm
 from tiered.rewrite.attributes import attributes_fit
-from tiered.rewrite.driver import Filter, Rule, apply_rule
+from tiered.rewrite.driver import Filter, apply_rule
 from tiered.rewrite.matcher import Match, match_node
 from tiered.rewrite.pattern import (
     Alternatives,
@@ -28,6 +28,7 @@ from tiered.rewrite.pattern import (
     Var,
     roots,
 )
+from tiered.rewrite.rule import Rule
 from tiered.rewrite.skip import Skip
 
 if TYPE_CHECKING:

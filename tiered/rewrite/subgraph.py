@@ -13,7 +13,7 @@ from tiered.graph.graph import Graph
 from tiered.graph.journal import Edit, Entry
 from tiered.graph.model import Model
 from tiered.rewrite.build import Unbuildable, build, check_buildable
-from tiered.rewrite.driver import Rule, apply_rule
+from tiered.rewrite.driver import apply_rule
 from tiered.rewrite.matcher import Match, find_matches
 from tiered.rewrite.pattern import (
     Alternatives,
@@ -25,6 +25,7 @@ from tiered.rewrite.pattern import (
     Together,
     Var,
 )
+from tiered.rewrite.rule import Rule
 from tiered.rewrite.skip import Skip
 from tiered.rewrite.text import PatternLike, Template, check_agreement, template_of
 

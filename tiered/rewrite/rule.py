@@ -1,0 +1,96 @@
+"""Rules: a law, as a pattern and the function that says what stands in its place."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tiered.rewrite.compiler import Program
+from tiered.rewrite.matcher import compile_pattern
+from tiered.rewrite.pattern import (
+    Chain,
+    Op,
+    Pattern,
+    PatternError,
+    Together,
+    depth,
+    operators,
+    roots,
+)
+
+if TYPE_CHECKING:
+    from tiered.graph.model import Model
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One law: a pattern, and the function that says what stands in its place, or why not."""
+
+    name: str
+    pattern: Pattern
+    function: Callable[..., Any]
+    law: str = ""
+
+    def __post_init__(self) -> None:
+        missing = set(self.parameters) - set(self.bound)
+        if missing:
+            raise PatternError(
+                f"{self.name}: the pattern binds no {', '.join(sorted(missing))}; "
+                f"it binds {', '.join(sorted(self.bound))}"
+            )
+
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """Return the names that the function may ask for."""
+        return frozenset(self.pattern.bound) | {"node"}
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """Return the names that the function asks for, after the graph."""
+        signature = inspect.signature(self.function)
+        positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        names = [p.name for p in signature.parameters.values() if p.kind is positional]
+        return tuple(names[1:])
+
+    @cached_property
+    def keys(self) -> frozenset[tuple[str, str]]:
+        """Return (domain, op type) of the nodes that a match may be anchored at."""
+        choices = roots(self.pattern)
+        anchors = (one.roots[0] if isinstance(one, Together) else one for one in choices)
+        return frozenset(anchor.key for anchor in anchors if isinstance(anchor, Op))
+
+    @cached_property
+    def operators(self) -> tuple[frozenset[tuple[str, str]], ...]:
+        """Return, for each choice of the root, the operators without which it matches nothing."""
+        return tuple(map(operators, roots(self.pattern)))
+
+    def may_match(self, model: Model) -> bool:
+        """Tell whether a model has all operators that some choice of the root needs."""
+        graphs = tuple(model.graphs())
+        return any(
+            all(any(graph._by_op.get(key) for graph in graphs) for key in needed)
+            for needed in self.operators
+        )
+
+    @cached_property
+    def programs(self) -> tuple[Program, ...]:
+        """Return the compiled pattern."""
+        return compile_pattern(self.pattern)
+
+    @cached_property
+    def reach(self) -> int:
+        """Return how far below an edit an anchor may stand that the edit concerns."""
+        return depth(self.pattern)
+
+    @cached_property
+    def links(self) -> frozenset[tuple[str, str]]:
+        """Return the operators of which the pattern takes any number in a row."""
+        chains = (part for part in self.pattern.walk() if isinstance(part, Chain))
+        return frozenset(key for chain in chains for key in chain.kinds)
+
+    @cached_property
+    def has_several_roots(self) -> bool:
+        return any(isinstance(part, Together) for part in self.pattern.walk())
