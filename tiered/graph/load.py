@@ -6,13 +6,10 @@ written to, so that opening a model copies no weight.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import onnx
-from google.protobuf.message import Message
-from google.protobuf.unknown_fields import UnknownFieldSet
 
 from tiered.errors import ModelError
 from tiered.graph import links
@@ -20,7 +17,8 @@ from tiered.graph.calls import call_graph, recursive_functions
 from tiered.graph.edit_interface import input_type
 from tiered.graph.graph import Function, Graph
 from tiered.graph.node import Node, domain_of
-from tiered.graph.schema import has_too_many_parts, schema_of
+from tiered.graph.own_copies import own_copies, without
+from tiered.graph.schema import has_too_many_parts
 from tiered.graph.tensor import Tensor
 from tiered.graph.value import NOT_INFERRED, SLOT_BITS, Value
 
@@ -40,7 +38,6 @@ _GRAPH_FIELDS = frozenset(
 )
 _FUNCTION_FIELDS = frozenset({"input", "node", "output", "value_info"})
 _OF_TENSORS = ("Constant", "ConstantOfShape")
-_GRAPH_KINDS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 
 Scope = dict[str, Value]
 
@@ -53,7 +50,7 @@ def load_model(model: Model, proto: onnx.ModelProto) -> None:
     """
     if not proto.HasField("graph"):
         raise ModelError(f"{model.label} has no graph; expected an ONNX model")
-    model.skeleton = _without(proto, frozenset({"functions", "graph"}), onnx.ModelProto())
+    model.skeleton = without(proto, frozenset({"functions", "graph"}), onnx.ModelProto())
     for entry in proto.opset_import:
         domain = domain_of(entry.domain)
         model.opset_imports[domain] = entry.version
@@ -104,25 +101,6 @@ def load_function(model: Model, source: onnx.FunctionProto) -> Function:
     return function
 
 
-def _without(proto: Any, fields: frozenset[str], target: Any) -> Any:
-    """Copy a message without some of its fields; unknown fields survive."""
-    if len(UnknownFieldSet(proto)):
-        target.CopyFrom(proto)
-        for name in fields:
-            target.ClearField(name)
-        return target
-    for field, content in proto.ListFields():
-        if field.name in fields:
-            continue
-        if isinstance(content, Message):
-            getattr(target, field.name).CopyFrom(content)
-        elif field.is_repeated:
-            getattr(target, field.name).extend(content)
-        else:
-            setattr(target, field.name, content)
-    return target
-
-
 class _Loader:
     """Fills one root graph and everything nested in it."""
 
@@ -133,7 +111,7 @@ class _Loader:
         self._fill_graph(graph, proto, [])
 
     def fill_function(self, function: Function, proto: onnx.FunctionProto) -> None:
-        function.skeleton = _without(proto, _FUNCTION_FIELDS, onnx.FunctionProto())
+        function.skeleton = without(proto, _FUNCTION_FIELDS, onnx.FunctionProto())
         scope: Scope = {}
         for name in proto.input:
             value = self._define(function, scope, [], name)
@@ -145,7 +123,7 @@ class _Loader:
         self._fill_declarations(function, proto.value_info, scope)
 
     def _fill_graph(self, graph: Graph, proto: onnx.GraphProto, outer: list[Scope]) -> None:
-        graph.skeleton = _without(proto, _GRAPH_FIELDS, onnx.GraphProto())
+        graph.skeleton = without(proto, _GRAPH_FIELDS, onnx.GraphProto())
         scope: Scope = {}
         for tensor in proto.initializer:
             self._define_constant(graph, scope, outer, tensor.name, tensor)
@@ -245,7 +223,7 @@ class _Loader:
     ) -> None:
         nodes: list[Node] = []
         bodies: dict[Node, list[onnx.AttributeProto]] = {}
-        for proto, found in _own_copies(protos):
+        for proto, found in own_copies(protos):
             node = self._enter_node(graph, proto)
             nodes.append(node)
             if found:
@@ -349,54 +327,6 @@ def _is_after_captured(node: Node) -> bool:
         for value in node.captured
         if value.producer is not None and value.graph is node.graph
     )
-
-
-def _body_attributes(node: onnx.NodeProto) -> list[onnx.AttributeProto]:
-    """Return the attributes that hold graphs."""
-    if not node.attribute or not _may_have_bodies(node.op_type, node.domain):
-        return []
-    return [attribute for attribute in node.attribute if attribute.type in _GRAPH_KINDS]
-
-
-@lru_cache(maxsize=1024)
-def _may_have_bodies(op_type: str | bytes, domain: str | bytes) -> bool:
-    """Tell whether an operator may have bodies: those that onnx knows say so."""
-    if not isinstance(op_type, str) or not isinstance(domain, str):
-        return True  # no UTF-8: there is an error that says so, when the node is read
-    schema = schema_of(op_type, domain_of(domain))
-    if schema is None:
-        return True
-    kinds = onnx.defs.OpSchema.AttrType
-    return any(
-        attribute.type in (kinds.GRAPH, kinds.GRAPHS) for attribute in schema.attributes.values()
-    )
-
-
-def _own_copies(
-    protos: Iterable[onnx.NodeProto],
-) -> Iterator[tuple[onnx.NodeProto, list[onnx.AttributeProto]]]:
-    """Yield the view's own copy of each NodeProto, and the source's attributes that hold bodies.
-
-    The copies live in one message, which takes a third of the memory of as many messages. The
-    bodies of those that have some stay empty; they are copied alone, without their bodies.
-    """
-    sources = list(protos)
-    bodies = [_body_attributes(source) for source in sources]
-    holder = onnx.GraphProto()
-    holder.node.extend(source for source, found in zip(sources, bodies, strict=True) if not found)
-    copies = iter(holder.node[:])
-    for source, found in zip(sources, bodies, strict=True):
-        yield _without_bodies(source) if found else next(copies), found
-
-
-def _without_bodies(source: onnx.NodeProto) -> onnx.NodeProto:
-    proto: onnx.NodeProto = _without(source, frozenset({"attribute"}), onnx.NodeProto())
-    for attribute in source.attribute:
-        if attribute.type in _GRAPH_KINDS:
-            _without(attribute, frozenset({"g", "graphs"}), proto.attribute.add())
-        else:
-            proto.attribute.add().CopyFrom(attribute)
-    return proto
 
 
 def _pin_training_names(model: Model) -> None:
