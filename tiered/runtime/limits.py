@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import importlib
 import os
 import sys
 import threading
@@ -96,6 +97,9 @@ def bounded(nbytes: int | None) -> Iterator[None]:
         return
     import resource
 
+    # Libraries that find no memory as they are loaded end the process, or spoil it.
+    for library in ("numpy", "onnx", "networkx"):
+        importlib.import_module(library)
     before = resource.getrlimit(resource.RLIMIT_DATA)
     MemoryLimit().set(nbytes)
     try:
