@@ -12,7 +12,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal, NewType
 
@@ -47,7 +47,8 @@ class Option:
 
     name: str
     type: Any
-    default: Any
+    # A default may be a mapping, which has no hash.
+    default: Any = field(hash=False)
     doc: str = ""
 
     @property

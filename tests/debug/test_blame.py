@@ -1,5 +1,6 @@
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ from tests.debug.wrong_passes import WRONG
 from tests.small import failing
 from tiered import Graph, PassContext, Sequential, Skip, Value, function_pass, op, rewrite, var
 from tiered.debug import CommandJudge, OutputJudge, Subject, bisect, reproduce
+from tiered.debug.history import History
 from tiered.errors import UsageError
+from tiered.runtime import Numerics
 from tiered.testing import parse
 
 # A chain of Subs whose operands the pass swaps only from the fourth on.
@@ -175,3 +178,51 @@ def test_large_weights_elsewhere_stay_out_of_the_bundle() -> None:
     bundle = reproduce(Subject(proto, [swap]), blame, judge.sample.feeds)
     assert not bundle.before.graph.initializer
     assert bundle.before.ByteSize() < 1000
+
+
+CHOOSE = """(float[3] x, bool[3] c) => (float[3] y) {
+    a = Neg(x)  b = Where(c, a, a)  d = Abs(x)  e = Add(b, d)  y = Mul(b, e) }"""
+ZEROS = {"x": np.zeros(3, np.float32), "c": np.ones(3, bool)}
+
+
+@rewrite(op.Where(var.c, var.x, var.x), opt_level=1)
+def drop_where(graph: Graph, c: Value, x: Value) -> Value:
+    """Right, though onnxruntime's Where makes +0.0 of -0.0."""
+    return x
+
+
+@rewrite(op.Abs(var.x), opt_level=1)
+def drop_abs(graph: Graph, x: Value) -> Value:
+    """Wrong for what is negative."""
+    return x
+
+
+def test_what_onnxruntime_is_known_for_is_blamed_on_no_rewrite() -> None:
+    said: list[str] = []
+    blame = bisect(parse(CHOOSE), passes=[drop_where], inputs=[ZEROS], say=said.append)
+    assert blame is None
+    assert said[-1].startswith("rewrite #1 is equal on onnx.reference, not on onnxruntime, as is")
+
+
+def test_what_is_wrong_after_an_excused_rewrite_is_found() -> None:
+    ones = {"x": np.array([0, -1, 2], np.float32), "c": np.ones(3, bool)}
+    passes = [drop_where, "eliminate_deadend", drop_abs]
+    blame = bisect(parse(CHOOSE), passes=passes, inputs=[ZEROS, ones])
+    assert blame is not None
+    assert (blame.pass_name, blame.number) == ("drop_abs", blame.rewrites)
+
+
+def test_the_history_tells_each_state_as_a_run_makes_it() -> None:
+    path = Path(__file__).parents[2] / "examples" / "models" / "bert.ts.onnx"
+    subject, history = Subject(path, settings={"opt_level": 3}), History()
+    total = subject.run(instruments=[history]).rewrites
+    assert history.is_whole
+    judge = OutputJudge(path, numerics=Numerics.EXACT)
+    for number in (0, total // 3, total // 2, total - 1, 5):
+        assert judge.said_of(history.state(number), ()) == ""
+        made = subject.run(number).model.to_proto()
+        ops = [
+            Counter(node.op_type for node in proto.graph.node if node.op_type != "Constant")
+            for proto in (made, history.state(number).proto)
+        ]
+        assert ops[0] <= ops[1]  # what is dead goes at the end of a pass

@@ -210,7 +210,7 @@ class Follows:
 def _said(part: Part) -> tuple[object, ...]:
     nodes = {at: node.SerializeToString(deterministic=True) for at, node in part.nodes.items()}
     readers = {name: at for name, at in part.readers.items() if at}
-    ends = tuple(part.inputs), tuple(part.outputs), tuple(part.weights)
+    ends = tuple(part.inputs), tuple(part.outputs), set(part.weights)
     return nodes, part.reads, part.maker, readers, ends, part.frame.SerializeToString()
 
 

@@ -16,11 +16,12 @@ from typing import Any, Literal
 import onnx
 
 from tiered.control.report import PassResult
+from tiered.debug.history import History
 from tiered.debug.judges import Judge, OutputJudge
 from tiered.debug.memory import Memory
 from tiered.debug.runs import Key, ModelLike, Subject
 from tiered.debug.search import fewest, first_wrong
-from tiered.debug.witness import Witness
+from tiered.debug.witness import Witnesses
 from tiered.errors import ModelError, TieredError
 from tiered.graph import Model, RewriteRecord
 from tiered.registry import PassInfo
@@ -129,24 +130,29 @@ class Bisection:
         self.say = say
         self.runs = 0
         self.log = _Log()
+        self.history = History()
+        self.witnesses = Witnesses()
         self._model: Model | None = None
-        self._at = 0
+        self._at = self._end = 0
+        # Up to here all is right, as far as onnxruntime is.
+        self._good = 0
 
     def blame(self, *, interactions: bool = False) -> Blame | None:
         """Return the first wrong rewrite, None if there is none."""
         failure = FirstFailure()
-        whole = self.subject.run(instruments=[self.log, failure])
+        watching = (self.log, self.history, self.witnesses, failure)
+        whole = self.subject.run(instruments=watching)
         total = whole.rewrites
         self.say(f"{total} rewrites by {len(set(self.log.infos))} passes")
         if whole.error is None:
-            self._model, self._at = whole.model, total
+            self._model, self._at, self._end = whole.model, total, total
             wrong = self._wrong_end()
         elif failure.result is None:
             raise whole.error
         else:
             # The pass that raised may have met what another one left behind.
             wrong = total if total and self._verdict(total) and not self._verdict(0) else None
-        number = 0 if wrong is None else self._first(wrong, self._verdict)
+        number = self._first_inexcusable(wrong)
         # A type that is wrong does no harm until another pass believes it.
         end = number - 1 if number else total
         if whole.error is None and self._contradiction(end):
@@ -158,8 +164,35 @@ class Bisection:
             return self._found(number, "outputs", symptom, needs)
         return self._raised(total + 1, failure) if failure.result else None
 
-    def _first(self, wrong: int, symptom: Callable[[int], str]) -> int:
-        return first_wrong(0, wrong, lambda number: bool(symptom(number)), self.log.ends())
+    def _first(self, wrong: int, symptom: Callable[[int], str], good: int = 0) -> int:
+        return first_wrong(good, wrong, lambda number: bool(symptom(number)), self.log.ends())
+
+    def _first_inexcusable(self, wrong: int | None) -> int:
+        """Return the first wrong rewrite that is wrong not only on onnxruntime; 0 if there is none.
+
+        Args:
+            wrong: a number after which the outputs are wrong.
+        """
+        while wrong is not None:
+            number = self._first(wrong, self._verdict, self._good)
+            excuse = self._excuse(number)
+            if not excuse:
+                return number
+            self.say(f"rewrite #{number} is {excuse}")
+            self._good = number
+            wrong = self._wrong_end()
+        return 0
+
+    def _excuse(self, number: int) -> str:
+        """Return how onnxruntime deviates, if that is all there is to a rewrite; "" else."""
+        states = (number - 1, number)
+        if not isinstance(self.judge, OutputJudge) or not self.history.is_whole:
+            return ""
+        before, after = map(self.history.state, states)
+        try:
+            return self.judge.excuse(before, after, self.log.infos[number - 1])
+        except TieredError:  # it does not run
+            return ""
 
     def _wrong_end(self) -> int | None:
         """Return a number after which the outputs are wrong.
@@ -168,7 +201,8 @@ class Bisection:
         judged as it was before each pass that promises less than those before it.
         """
         ends = [len(self.log.infos), *self.log.stages()]
-        return next((number for number in ends if self._verdict(number)), None)
+        later = (number for number in ends if number > self._good)
+        return next((number for number in later if self._verdict(number)), None)
 
     def model_at(self, number: int) -> Model:
         """Return the model after so many rewrites: by undoing the later ones, where it has them.
@@ -192,12 +226,19 @@ class Bisection:
 
         def judge() -> str:
             try:
+                if isinstance(self.judge, OutputJudge) and self._is_told(number):
+                    return self.judge.said_of(self.history.state(number), changed_by)
                 model = self.model_at(number)
             except TieredError as error:
                 return f"{type(error).__name__}: {error}"
             return self.judge(model, changed_by)
 
-        return self._asked(f"the first {number}", judge)
+        since = f", once #{self._good} is excused," if self._good else ""
+        return self._asked(f"the first {number}{since}", judge)
+
+    def _is_told(self, number: int) -> bool:
+        """Tell whether the history has the model after so many rewrites, and nothing else does."""
+        return self.history.is_whole and number < self._end and number != self._at
 
     def _contradiction(self, number: int) -> str:
         """Return where the model contradicts itself after so many rewrites; "" if it does not."""
@@ -239,9 +280,8 @@ class Bisection:
         return self.judge(attempt.model, attempt.changed_by)
 
     def _found(self, number: int, kind: Kind, symptom: str, needs: Sequence[str] = ()) -> Blame:
-        witness = Witness(number)
-        self.subject.run(number, instruments=[witness])
-        assert witness.info is not None, "the same number is the same rewrite in every run"
+        witness = self.witnesses.by_number[number]
+        assert witness.info is not None, "it was noted with its number"
         return Blame(
             kind,
             symptom,

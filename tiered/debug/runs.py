@@ -75,9 +75,7 @@ class Subject:
 
     def load(self) -> Model:
         """Return a view of the model as it is before any pass."""
-        if isinstance(self.source, onnx.ModelProto):
-            return Model.from_proto(self.source, folder=self.folder)
-        return Model.load(self.source)
+        return load(self.source, self.folder)
 
     def context(self, limit: int | None = None, instruments: Sequence[object] = ()) -> PassContext:
         """Return a context of the settings.
@@ -126,6 +124,13 @@ class Subject:
             elif pass_.text == text:
                 return pass_
         return None
+
+
+def load(source: ModelLike, folder: str = "") -> Model:
+    """Return a view of a file, or of a proto whose external data is in a folder."""
+    if isinstance(source, onnx.ModelProto):
+        return Model.from_proto(source, folder=folder)
+    return Model.load(source)
 
 
 def opened(source: ModelLike, folder: str = "") -> WorkerSession:

@@ -32,12 +32,12 @@ class Witness:
         self.before: list[str] = []
         self.after: list[str] = []
         self.places: list[str] = []
-        self._is_open = False
+        self.is_open = False
 
     def on_rewrite(self, model: Model, info: PassInfo, record: RewriteRecord) -> None:
         if record.number != self.number:
             return
-        self.info, self.pass_text, self._is_open = info, info.name, True
+        self.info, self.pass_text, self.is_open = info, info.name, True
         self.law, self.anchor, self.graph = record.law, record.node_name, record.graph.name
         rewind = Rewind(record.edits)
         for _, was, is_ in rewind.texts():
@@ -47,8 +47,26 @@ class Witness:
 
     def on_result(self, model: Model, result: PassResult) -> None:
         # Passes that ran inside have their results before.
-        if self._is_open and result.info is self.info:
-            self.pass_text, self._is_open = result.text, False
+        if self.is_open and result.info is self.info:
+            self.pass_text, self.is_open = result.text, False
+
+
+class Witnesses:
+    """Watches for every rewrite; `by_number` has what is known of each."""
+
+    def __init__(self) -> None:
+        self.by_number: dict[int, Witness] = {}
+        self._waiting: list[Witness] = []
+
+    def on_rewrite(self, model: Model, info: PassInfo, record: RewriteRecord) -> None:
+        seen = self.by_number[record.number] = Witness(record.number)
+        seen.on_rewrite(model, info, record)
+        self._waiting.append(seen)
+
+    def on_result(self, model: Model, result: PassResult) -> None:
+        for seen in self._waiting:
+            seen.on_result(model, result)
+        self._waiting = [seen for seen in self._waiting if seen.is_open]
 
 
 def _places(record: RewriteRecord, rewind: Rewind) -> Iterator[str]:

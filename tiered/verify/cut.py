@@ -67,6 +67,16 @@ class Part:
         made.exchange((), dict(enumerate(graph.node)))
         return made
 
+    def copy(self) -> Part:
+        """Return a part that can be changed by itself; the nodes are shared."""
+        return replace(
+            self,
+            nodes=dict(self.nodes),
+            reads=dict(self.reads),
+            maker=dict(self.maker),
+            readers=dict(self.readers),
+        )
+
     def exchange(self, gone: Iterable[int], come: Mapping[int, onnx.NodeProto]) -> None:
         """Take nodes out and put others in."""
         readers: dict[str, set[int]] = {}

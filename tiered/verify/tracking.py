@@ -5,8 +5,9 @@ Nodes go by their serial numbers, which they keep for life.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import onnx
 
@@ -35,9 +36,9 @@ def is_harmless(entries: Iterable[Entry]) -> bool:
 
 def part_of(model: Model) -> Part:
     """Return a view as it is now; weights stay where they are."""
-    made = Part(_frame(model), {}, {}, {}, {})
+    made = Part(_frame(model), {}, _inputs(model), _outputs(model), _weights(model))
     made.exchange((), {node.id: _proto_of(node) for node in model.main.nodes})
-    return _with_borders(made, model)
+    return made
 
 
 def moved(before: Part, model: Model, entries: Iterable[Entry]) -> tuple[Part, set[int] | None]:
@@ -51,24 +52,63 @@ def moved(before: Part, model: Model, entries: Iterable[Entry]) -> tuple[Part, s
     Returns:
         None for the numbers where any node may be another.
     """
+    after = before.copy()
+    step = advance(after, model, entries)
+    return (part_of(model), None) if step is None else (after, {*step.gone, *step.come})
+
+
+@dataclass(frozen=True)
+class Step:
+    """What edits made of a part.
+
+    Attributes:
+        gone, come: the numbers of the nodes that they took out or changed, and the nodes instead.
+        weights: the weights that are others now; None for those that are gone.
+        rest: the other attributes of the part that are others now.
+    """
+
+    gone: tuple[int, ...]
+    come: Mapping[int, onnx.NodeProto]
+    weights: Mapping[str, Weight | None]
+    rest: Mapping[str, Any]
+
+    def apply(self, part: Part) -> None:
+        """Make of the part before the edits the one after them."""
+        part.exchange(self.gone, self.come)
+        if self.weights:
+            weights = {**part.weights, **self.weights}
+            part.weights = {name: w for name, w in weights.items() if w is not None}
+        for name, value in self.rest.items():
+            setattr(part, name, value)
+
+
+def advance(part: Part, model: Model, entries: Iterable[Entry]) -> Step | None:
+    """Make a part of what the view is after edits; None where any node may be another.
+
+    Args:
+        part: the view as it was before them; it is changed.
+        model: the view.
+        entries: the edits.
+    """
     touched = _Touched(model)
     for entry in entries:
         touched.add(entry)
     if touched.all:
-        return part_of(model), None
-    frame = _frame(model) if touched.frame else before.frame
-    after = replace(
-        before,
-        frame=frame,
-        nodes=dict(before.nodes),
-        reads=dict(before.reads),
-        maker=dict(before.maker),
-        readers=dict(before.readers),
-    )
-    there = {at: model.main._nodes[at] for at in touched.numbers if at in model.main._nodes}
-    gone = [at for at in sorted(touched.numbers) if at in before.nodes]
-    after.exchange(gone, {at: _proto_of(there[at]) for at in sorted(there)})
-    return _with_borders(after, model), touched.numbers
+        return None
+    nodes = model.main._nodes
+    numbers = sorted(touched.numbers)
+    come = {at: _proto_of(nodes[at]) for at in numbers if at in nodes}
+    gone = tuple(at for at in numbers if at in part.nodes)
+    rest: dict[str, Any] = {"frame": _frame(model)} if touched.frame else {}
+    weights: dict[str, Weight | None] = {}
+    if touched.borders:
+        now = _weights(model)
+        weights.update((name, w) for name, w in now.items() if part.weights.get(name) is not w)
+        weights.update((name, None) for name in part.weights if name not in now)
+        rest |= {"inputs": _inputs(model), "outputs": _outputs(model)}
+    step = Step(gone, come, weights, rest)
+    step.apply(part)
+    return step
 
 
 def types_of(model: Model, names: Iterable[str]) -> Types:
@@ -86,20 +126,23 @@ class _Touched:
 
     Attributes:
         frame: whether a local function or an opset is another.
+        borders: whether an input, an output or a weight may be another.
         all: whether any node may be another.
     """
 
     def __init__(self, model: Model) -> None:
         self.numbers: set[int] = set()
         self.frame = False
+        self.borders = False
         self.all = False
         self._model = model
 
     def add(self, entry: Entry) -> None:
         edit, subject = entry[0], entry[1]
-        if edit in _HARMLESS:
+        if edit in _HARMLESS and edit is not Edit.RENAME_NODE:
             return
         if edit in NODE_EDITS:
+            self.borders = self.borders or edit is Edit.SETTLE
             self._node(subject)
             for other in entry[2:]:
                 if isinstance(other, Graph):  # that it was in before
@@ -107,6 +150,7 @@ class _Touched:
                 elif isinstance(other, Node):
                     self._node(other)
         elif edit is Edit.RENAME_VALUE or edit in _CONSTANTS:
+            self.borders = True
             for node in (subject.producer, *subject._users.values()):
                 if node is not None:
                     self._node(node)
@@ -114,6 +158,7 @@ class _Touched:
                 if isinstance(graph, Graph):
                     self._graph(graph)
         elif edit in (Edit.SET_GRAPH_INPUTS, Edit.SET_GRAPH_OUTPUTS):
+            self.borders = True
             self._graph(subject)
         elif edit in (Edit.ADD_FUNCTION, Edit.REMOVE_FUNCTION, Edit.SET_OPSET):
             self.frame = True
@@ -152,13 +197,16 @@ def _frame(model: Model) -> onnx.ModelProto:
     return frame
 
 
-def _with_borders(part: Part, model: Model) -> Part:
+def _weights(model: Model) -> dict[str, Weight]:
+    held = ((value.name, value.default) for value in model.main.initializers)
+    return {name: tensor for name, tensor in held if tensor is not None}
+
+
+def _inputs(model: Model) -> dict[str, onnx.ValueInfoProto]:
     main = model.main
-    part.inputs = dict(zip((v.name for v in main.inputs), main.input_infos, strict=True))
-    part.outputs = dict(zip((v.name for v in main.outputs), main.output_infos, strict=True))
-    weights: dict[str, Weight] = {}
-    for value in main.initializers:
-        if value.default is not None:
-            weights[value.name] = value.default
-    part.weights = weights
-    return part
+    return dict(zip((v.name for v in main.inputs), main.input_infos, strict=True))
+
+
+def _outputs(model: Model) -> dict[str, onnx.ValueInfoProto]:
+    main = model.main
+    return dict(zip((v.name for v in main.outputs), main.output_infos, strict=True))
