@@ -1,7 +1,8 @@
 """Reduction: a smaller model that still fails.
 
 Nodes, outputs and weights go as long as a check says that what is left still fails: in halves, then
-in smaller and smaller parts. What a removed node made becomes an input.
+in smaller and smaller parts. What a removed node made becomes an input. Dims get smaller, with the
+weights that have them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import onnx
 from onnx import numpy_helper
 
 from tiered.debug.search import fewest
+from tiered.debug.shrinking import sizes_of, smaller
 from tiered.errors import UsageError
 from tiered.graph import Model
 from tiered.verify.cut import Part, Types, cut
@@ -29,7 +31,7 @@ SMALL = 64
 def reduce_model(
     model: onnx.ModelProto, is_failing: IsFailing, say: Say | None = None
 ) -> onnx.ModelProto:
-    """Return a model that still fails, and of which no node can be left out.
+    """Return a model that still fails, of which no node can be left out, with smaller tensors.
 
     Args:
         model: the model, with its weights inside.
@@ -45,6 +47,7 @@ def reduce_model(
     found.outputs()
     found.nodes()
     found.outputs()
+    found.dims()
     found.weights()
     return found.model
 
@@ -83,6 +86,14 @@ class _Reduction:
         )
         if 0 < len(kept) < len(part.reads):
             self.model = _cut(part, kept)
+
+    def dims(self) -> None:
+        """Make dims smaller, all of one size at a time."""
+        tried: set[int] = set()
+        while sizes := [size for size in sizes_of(self.model) if size not in tried]:
+            tried.add(sizes[0])
+            accepted = (model for model in smaller(self.model, sizes[0]) if self._accepts(model))
+            self.model = next(accepted, self.model)
 
     def weights(self) -> None:
         """Make the numbers of large weights ones, which take no room when they are compressed."""
