@@ -71,9 +71,13 @@ class BackendNotFoundError(UsageError):
 
 
 class VerificationError(TieredError):
-    """Outputs changed more than the passes promise."""
+    """Outputs changed more than the passes promise.
+
+    `rewrites` are the first and the last one of the pass, where one pass is to blame.
+    """
 
     exit_code = 3
+    rewrites: tuple[int, int] | None = None
 
 
 class TargetError(TieredError):

@@ -8,6 +8,8 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.debug.wrong_passes import WRONG
 from tests.small import failing, registered
+from tiered import VerificationError, optimize_model
+from tiered.debug import write_reproducer
 from tiered.testing import parse
 
 SWAP = next(case for case in WRONG if case.name == "swap_operands_of_sub")
@@ -93,3 +95,50 @@ def test_a_mended_pass_ends_with_0(cli: Cli, file: Path, tmp_path: Path) -> None
     ended = cli("replay", folder)
     assert ended.code == 0
     assert "does not fail any more" in ended.out
+
+
+PASSES = "eliminate_identity,swap_operands_of_sub"
+
+
+def test_the_search_takes_the_options_of_the_run(cli: Cli, file: Path) -> None:
+    ended = cli("bisect", file, "--passes", PASSES, "--edit", "drop swap_operands_of_sub")
+    assert (ended.code, ended.out) == (0, "nothing is wrong\n")
+    assert cli("bisect", file, "--passes", PASSES, "--set", "no.such=1").code == 2
+    assert cli("bisect", file, "--passes", PASSES, "--backend", "no_such").code == 2
+
+
+def test_a_bundle_keeps_the_options_of_the_run(cli: Cli, tmp_path: Path) -> None:
+    path, folder = tmp_path / "m.onnx", tmp_path / "bundle"
+    text = "(float[n,2] x) => (float[n,2] y) { [s] a = Neg(x)  b = Sub(a, x)  y = Relu(b) }"
+    onnx.save(parse(text), path)
+    with registered(SWAP.pass_):
+        ended = cli(
+            *("optimize", path, "--dry-run", "--passes", "eliminate_identity", "--verify"),
+            *("--edit", "after eliminate_identity: swap_operands_of_sub", "-O1"),
+            *("--input-shape", "x:3,2", "--set", "verify.seed=4", "--backend", "onnxruntime_cpu"),
+            *("--reproducer", folder),
+        )
+        assert ended.code == 3
+        said = json.loads((folder / "failure.json").read_text())
+        assert said["settings"] == {
+            "opt_level": 1,
+            "backend": "onnxruntime_cpu",
+            "config": {"verify.seed": 4},
+        }
+        assert "swap_operands_of_sub" in said["pipeline"]
+        dims = onnx.load(folder / "before.onnx").graph.input[0].type.tensor_type.shape.dim
+        assert [dim.dim_value for dim in dims] == [3, 2]
+        assert cli("replay", folder).code == 3
+
+
+def test_the_search_for_a_bundle_begins_where_the_run_failed(tmp_path: Path) -> None:
+    nodes = " ".join(f"a{i + 1} = Sub(a{i}, w)" for i in range(8))
+    text = f"(float[2] a0) => (float[2] y) <float[2] w = {{0,1}}> {{ {nodes}  y = Neg(a8) }}"
+    with pytest.raises(VerificationError) as caught:
+        optimize_model(parse(text), passes=[SWAP.pass_], verify=True)
+    assert caught.value.rewrites == (1, 8)
+    blame = write_reproducer(
+        parse(text), tmp_path / "bundle", passes=[SWAP.pass_], within=caught.value.rewrites
+    )
+    assert blame is not None
+    assert (blame.number, blame.runs) == (1, 4)

@@ -14,12 +14,14 @@ from cyclopts import Parameter
 
 from tiered.cli.files import check_input
 from tiered.cli.options import LEVELS, Flag, Names, split_names
+from tiered.cli.shapes import parse_shapes
 from tiered.cli.terminal import notes, print_json, printable, results
 from tiered.cli.verify import NumericClass
+from tiered.cli.watch import config_of
 from tiered.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
-    from tiered.debug import Blame, Judge
+    from tiered.debug import Blame, Judge, Subject
 
 
 @Parameter(name="*")
@@ -35,6 +37,14 @@ class BisectOptions:
     """As for `tiered optimize`."""
     passes: str | None = None
     """As for `tiered optimize`."""
+    backend: Annotated[str | None, Parameter(show_default=False)] = None
+    """As for `tiered optimize`."""
+    edit: Names = ()
+    """As for `tiered optimize`."""
+    input_shape: Names = ()
+    """As for `tiered optimize`; the model that has these shapes counts as the original."""
+    set: Names = ()
+    """As for `tiered optimize`: a config option, NAME=VALUE."""
     numerics: Annotated[NumericClass | None, Parameter(show_default=False)] = None
     """What is allowed of the outputs, instead of what the passes promise."""
     inputs: Names = ()
@@ -67,23 +77,23 @@ def run_bisect(source: str, options: BisectOptions) -> None:
         "opt_level": options.opt_level,
         "required": split_names(options.require, "--require"),
         "disabled": split_names(options.disable, "--disable"),
+        "backend": options.backend,
+        "config": config_of(options.set),
     }
+    shapes = parse_shapes(options.input_shape)
     check_input(source)
-    from tiered.debug import bisect
+    from tiered.debug import Bisection, Subject
+    from tiered.debug.memory import Memory
+    from tiered.debug.runs import shaped
 
-    judge = _judge(source, options)
-    blame = bisect(
-        source,
-        passes=options.passes,
-        judge=judge,
-        interactions=options.interactions,
-        resume=options.resume,
-        say=_say,
-        **settings,
-    )
+    model, home = shaped(source, shapes)
+    subject = Subject(model, options.passes, settings, home, options.edit)
+    judge = _judge(subject, options)
+    memory = Memory.of(options.resume, subject, judge)
+    blame = Bisection(subject, judge, memory, _say).blame(interactions=options.interactions)
     folder = None
     if blame is not None and options.reproducer is not None:
-        folder = _write(source, options, settings, blame, judge)
+        folder = _write(subject, options, blame, judge)
     if options.json:
         print_json(_record(blame, folder))
     elif blame is None:
@@ -97,36 +107,28 @@ def run_bisect(source: str, options: BisectOptions) -> None:
         raise VerificationError(f"{source}: {blame.pass_name} is wrong")
 
 
-def _judge(source: str, options: BisectOptions) -> Judge:
+def _judge(subject: Subject, options: BisectOptions) -> Judge:
     from tiered.debug import CommandJudge, OutputJudge
     from tiered.runtime import Numerics
 
     if options.check is not None:
         return CommandJudge(options.check)
     numerics = None if options.numerics is None else Numerics(options.numerics)
-    return OutputJudge(source, options.inputs, options.seed, numerics)
+    return OutputJudge(subject.source, options.inputs, options.seed, numerics, subject.folder)
 
 
 def _say(text: str) -> None:
     notes().print(f"tiered: {printable(text)}", soft_wrap=True)
 
 
-def _write(
-    source: str,
-    options: BisectOptions,
-    settings: dict[str, Any],
-    blame: Blame,
-    judge: Judge,
-) -> str:
-    from tiered.debug import Subject, reproduce
+def _write(subject: Subject, options: BisectOptions, blame: Blame, judge: Judge) -> str:
+    from tiered.debug import reproduce
     from tiered.debug.reproducers import sample_of
 
     assert options.reproducer is not None
-    subject = Subject(source, options.passes, settings)
     _say("cutting out what shows it")
-    return reproduce(subject, blame, sample_of(judge, source, options.seed)).save(
-        options.reproducer
-    )
+    feeds = sample_of(judge, subject, options.seed)
+    return reproduce(subject, blame, feeds).save(options.reproducer)
 
 
 def _record(blame: Blame | None, folder: str | None) -> dict[str, Any]:

@@ -101,18 +101,32 @@ def _reproducing(source: str, options: OptimizeOptions, watch: WatchOptions) -> 
         yield
     except (VerificationError, PassError) as error:
         if options.reproducer is not None and error.exit_code != PreconditionError.exit_code:
-            error.add_note(_reproduced(source, options, watch, options.reproducer))
+            error.add_note(_reproduced(source, options, watch, error))
         raise
 
 
-def _reproduced(source: str, options: OptimizeOptions, watch: WatchOptions, folder: str) -> str:
+def _reproduced(
+    source: str, options: OptimizeOptions, watch: WatchOptions, error: TieredError
+) -> str:
+    """Write a bundle of a failure, searched for where the run saw it; say what came of that."""
     from tiered.debug import write_reproducer
 
     settings = _settings(options, watch)
     settings.pop("rewrite_limit")
+    folder, shapes = options.reproducer, parse_shapes(options.input_shape)
+    assert folder is not None
+    # With other shapes given first, the rewrites of the search have other numbers.
+    within = None if shapes else getattr(error, "rewrites", None)
     try:
         blame = write_reproducer(
-            source, folder, passes=options.passes, inputs=options.inputs, **settings
+            source,
+            folder,
+            passes=options.passes,
+            inputs=options.inputs,
+            edits=options.edit,
+            input_shapes=shapes,
+            within=within,
+            **settings,
         )
     except TieredError as late:
         return f"no reproducer: {late}"
@@ -164,7 +178,7 @@ def storage_of(options: OptimizeOptions) -> Storage:
 
 def _settings(options: OptimizeOptions, watch: WatchOptions) -> dict[str, Any]:
     """Return the settings of the context that the options ask for."""
-    config = config_of(watch)
+    config = config_of(watch.set)
     if options.max_memory is not None:
         config["memory.max"] = options.max_memory
     return {

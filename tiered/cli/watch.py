@@ -110,7 +110,7 @@ def check_watch(options: WatchOptions) -> None:
             raise ModelError(f"cannot write {options.trace!r}: no directory {folder!r}")
 
 
-def config_of(options: WatchOptions) -> dict[str, Any]:
+def config_of(entries: Sequence[str]) -> dict[str, Any]:
     """Return the config options that --set gives, checked.
 
     Raises:
@@ -121,7 +121,7 @@ def config_of(options: WatchOptions) -> dict[str, Any]:
     from tiered.values import parse_value
 
     values = {}
-    for entry in options.set:
+    for entry in entries:
         name, equals, text = entry.partition("=")
         if not equals:
             raise UsageError(f"--set takes NAME=VALUE, not {entry!r}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tiered.loading import load_later
 
 if TYPE_CHECKING:
-    from tiered.debug.blame import Blame, bisect
+    from tiered.debug.blame import Bisection, Blame, bisect
     from tiered.debug.bundle import Bundle, Failure, Replay, load_bundle, replay
     from tiered.debug.judges import CommandJudge, Judge, OutputJudge, SameEnd
     from tiered.debug.layers import Layer, LayerComparison, layer_precision_compare
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tiered.debug.runs import Subject
 
 __all__ = [
+    "Bisection",
     "Blame",
     "Bundle",
     "CommandJudge",
@@ -47,7 +48,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "blame": ("Blame", "bisect"),
+    "blame": ("Bisection", "Blame", "bisect"),
     "bundle": ("Bundle", "Failure", "Replay", "load_bundle", "replay"),
     "judges": ("CommandJudge", "Judge", "OutputJudge", "SameEnd"),
     "layers": ("Layer", "LayerComparison", "layer_precision_compare"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from tiered.control.report import PassResult
 from tiered.debug.history import History
 from tiered.debug.judges import Judge, OutputJudge
 from tiered.debug.memory import Memory
-from tiered.debug.runs import Key, ModelLike, Subject
+from tiered.debug.runs import Key, ModelLike, Subject, shaped
 from tiered.debug.search import fewest, first_wrong
 from tiered.debug.witness import Witnesses
 from tiered.errors import ModelError, TieredError
@@ -95,6 +95,8 @@ def bisect(
     interactions: bool = False,
     resume: str | os.PathLike[str] | None = None,
     say: Say | None = None,
+    edits: Sequence[Any] = (),
+    input_shapes: Mapping[str, Sequence[int | str]] | None = None,
     **settings: Any,
 ) -> Blame | None:
     """Return the first wrong rewrite of a pipeline on a model; None if the result is right.
@@ -107,6 +109,8 @@ def bisect(
         interactions: find also the fewest other rewrites without which it would not be wrong.
         resume: a file that keeps each verdict, so that an interrupted search goes on.
         say: told what is found, step by step.
+        edits, input_shapes: as for `tiered.optimize`; the model that has these shapes counts as the
+            original.
         settings: of the context: opt_level, required, disabled, config, backend, strict.
 
     Raises:
@@ -114,8 +118,9 @@ def bisect(
         UsageError: a wrong name, or a model that gives other outputs each time.
         ModelError: a file cannot be read or written.
     """
-    subject = Subject(source, passes, settings)
-    judge = judge or OutputJudge(source, inputs, seed, numerics)
+    source, folder = shaped(source, input_shapes)
+    subject = Subject(source, passes, settings, folder, edits)
+    judge = judge or OutputJudge(source, inputs, seed, numerics, folder)
     search = Bisection(subject, judge, Memory.of(resume, subject, judge), say or _nobody)
     return search.blame(interactions=interactions)
 
@@ -123,7 +128,23 @@ def bisect(
 class Bisection:
     """One search; `runs` counts the models that were run, the original not among them."""
 
-    def __init__(self, subject: Subject, judge: Judge, memory: Memory, say: Say) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        judge: Judge,
+        memory: Memory,
+        say: Say,
+        within: tuple[int, int] | None = None,
+    ) -> None:
+        """Begin a search.
+
+        Args:
+            subject, judge, memory, say: as they are.
+            within: the first and the last rewrite that may be to blame, where that is known; the
+                judge then holds the model against what it was before the first.
+        """
+        first = within[0] if within else 1
+        self._limit = within[1] if within else None
         self.subject = subject
         self.judge = judge
         self.memory = memory
@@ -135,13 +156,13 @@ class Bisection:
         self._model: Model | None = None
         self._at = self._end = 0
         # Up to here all is right, as far as onnxruntime is.
-        self._good = 0
+        self._good = self._start = first - 1
 
     def blame(self, *, interactions: bool = False) -> Blame | None:
         """Return the first wrong rewrite, None if there is none."""
         failure = FirstFailure()
         watching = (self.log, self.history, self.witnesses, failure)
-        whole = self.subject.run(instruments=watching)
+        whole = self.subject.run(self._limit, instruments=watching)
         total = whole.rewrites
         self.say(f"{total} rewrites by {len(set(self.log.infos))} passes")
         if whole.error is None:
@@ -151,12 +172,13 @@ class Bisection:
             raise whole.error
         else:
             # The pass that raised may have met what another one left behind.
-            wrong = total if total and self._verdict(total) and not self._verdict(0) else None
+            is_earlier = total and self._verdict(total) and not self._verdict(self._start)
+            wrong = total if is_earlier else None
         number = self._first_inexcusable(wrong)
         # A type that is wrong does no harm until another pass believes it.
         end = number - 1 if number else total
         if whole.error is None and self._contradiction(end):
-            number = self._first(end, self._contradiction)
+            number = self._first(end, self._contradiction, self._start)
             return self._found(number, "view", self._contradiction(number))
         if number:
             symptom = self._verdict(number)
@@ -222,7 +244,7 @@ class Bisection:
 
     def _verdict(self, number: int) -> str:
         """Return what is wrong with the outputs after so many rewrites; "" if nothing is."""
-        changed_by = tuple(dict.fromkeys(self.log.infos[:number]))
+        changed_by = tuple(dict.fromkeys(self.log.infos[self._start : number]))
 
         def judge() -> str:
             try:
@@ -233,7 +255,8 @@ class Bisection:
                 return f"{type(error).__name__}: {error}"
             return self.judge(model, changed_by)
 
-        since = f", once #{self._good} is excused," if self._good else ""
+        is_excused = self._good > self._start
+        since = f", once #{self._good} is excused," if is_excused else ""
         return self._asked(f"the first {number}{since}", judge)
 
     def _is_told(self, number: int) -> bool:

@@ -30,6 +30,7 @@ from tiered.errors import ModelError, PassNotFoundError, TieredError, Verificati
 from tiered.graph import Model
 from tiered.passes import Pass
 from tiered.pipeline.optimize import pipeline_of
+from tiered.registry import ENTRY_POINTS
 from tiered.runtime.compare import compare
 from tiered.runtime.numerics import Numerics
 
@@ -192,7 +193,7 @@ def symptom_of(
     """
     view = Model.from_proto(before)
     try:
-        pass_.apply(view, PassContext.isolated(**failure.settings))
+        pass_.apply(view, PassContext.isolated(**_seen(failure.settings)))
     except TieredError as error:
         return (f"{type(error).__name__}: {error}" if failure.kind == "error" else ""), None
     try:
@@ -204,6 +205,11 @@ def symptom_of(
     if failure.kind != "outputs" or feeds is None:
         return "", made
     return difference(before, made, feeds, Numerics(failure.numerics)), made
+
+
+def _seen(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that a pass sees; which passes run is decided."""
+    return {name: settings[name] for name in ("opt_level", "backend", "config") if name in settings}
 
 
 def difference(
@@ -242,9 +248,14 @@ def replayed_error(found: Replay, bundle: Bundle, folder: str) -> VerificationEr
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of tiered, Python and the packages that it works with."""
+    """Return the versions of tiered, Python, the packages it works with, and plug-ins."""
     packages = {name: importlib.metadata.version(name) for name in PACKAGES}
-    return {"tiered": __version__, "python": platform.python_version(), **packages}
+    plugins = {
+        point.dist.name: point.dist.version
+        for point in importlib.metadata.entry_points(group=ENTRY_POINTS)
+        if point.dist is not None
+    }
+    return {"tiered": __version__, "python": platform.python_version(), **packages, **plugins}
 
 
 def _packed(feeds: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:

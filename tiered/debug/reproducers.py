@@ -13,11 +13,14 @@ from typing import Any
 
 import onnx
 
-from tiered.debug.blame import Blame, FirstFailure, bisect
+from tiered.backends import Backend
+from tiered.debug.blame import Bisection, Blame, FirstFailure
 from tiered.debug.bundle import Bundle, Failure, symptom_of, versions
 from tiered.debug.judges import OutputJudge
-from tiered.debug.runs import ModelLike, Subject, opened
+from tiered.debug.memory import Memory
+from tiered.debug.runs import ModelLike, Subject, opened, shaped
 from tiered.errors import TieredError
+from tiered.graph.export import export_model
 from tiered.passes import Pass
 from tiered.pipeline.optimize import pipeline_of
 from tiered.runtime.files import take_in
@@ -25,6 +28,7 @@ from tiered.verify.cut import Part, cut
 from tiered.verify.samples import Source
 from tiered.verify.slices import bare_types
 
+_SETTINGS = ("opt_level", "required", "disabled", "backend", "strict", "config")
 STEPS = (0, 1, 2, 4, 8, 16)
 """How far from the rewrite, in nodes, the parts that are tried reach."""
 
@@ -87,8 +91,13 @@ def _failure(subject: Subject, blame: Blame, before: onnx.ModelProto) -> Failure
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that passes see, as plain data."""
-    seen = {name: settings.get(name) for name in ("opt_level", "backend", "config")}
+    """Return the settings of the context that can be written down, as plain data."""
+    seen = {name: settings.get(name) for name in _SETTINGS}
+    backend = seen["backend"]
+    if isinstance(backend, Backend):
+        seen["backend"] = backend.name
+    for name in ("required", "disabled"):
+        seen[name] = [str(entry) for entry in seen[name] or ()] or None
     return {name: value for name, value in seen.items() if value is not None}
 
 
@@ -167,10 +176,10 @@ def _recorded(
     return found
 
 
-def sample_of(judge: object, source: ModelLike, seed: int = 0) -> Mapping[str, Any]:
+def sample_of(judge: object, subject: Subject, seed: int = 0) -> Mapping[str, Any]:
     """Return the inputs that a judge runs models on, or else some that are made."""
     if not isinstance(judge, OutputJudge):
-        judge = OutputJudge(source, seed=seed)
+        judge = OutputJudge(subject.source, seed=seed, folder=subject.folder)
     return judge.sample.feeds
 
 
@@ -181,6 +190,9 @@ def write_reproducer(
     passes: Any = None,
     inputs: Sequence[Source] = (),
     seed: int = 0,
+    edits: Sequence[Any] = (),
+    input_shapes: Mapping[str, Sequence[int | str]] | None = None,
+    within: tuple[int, int] | None = None,
     **settings: Any,
 ) -> Blame | None:
     """Find out which rewrite of a pipeline is wrong, and write a bundle that shows it.
@@ -191,12 +203,28 @@ def write_reproducer(
         passes, settings: what failed.
         inputs: files or arrays on which it failed; made if there are none.
         seed: of the inputs that are made.
+        edits, input_shapes: as for `tiered.optimize`.
+        within: the first and the last rewrite that may be to blame, where a `VerificationError`
+            says so (`rewrites`).
 
     Returns:
         what is to blame; None, and no bundle, if nothing is wrong.
     """
-    judge = OutputJudge(source, inputs, seed)
-    blame = bisect(source, passes=passes, judge=judge, **settings)
+    source, home = shaped(source, input_shapes)
+    subject = Subject(source, passes, settings, home, edits)
+    judge = _judge(subject, inputs, seed, within)
+    blame = Bisection(subject, judge, Memory(), lambda _: None, within).blame()
     if blame is not None:
-        reproduce(Subject(source, passes, settings), blame, judge.sample.feeds).save(folder)
+        reproduce(subject, blame, judge.sample.feeds).save(folder)
     return blame
+
+
+def _judge(
+    subject: Subject, inputs: Sequence[Source], seed: int, within: tuple[int, int] | None
+) -> OutputJudge:
+    """Return a judge that holds models against what they were before the first suspect."""
+    if within is None:
+        return OutputJudge(subject.source, inputs, seed, folder=subject.folder)
+    before = subject.run(within[0] - 1).model
+    proto = export_model(before, is_bare=True)
+    return OutputJudge(proto, inputs, seed, folder=before.folder)

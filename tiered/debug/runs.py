@@ -17,9 +17,10 @@ from tiered.context import PassContext
 from tiered.control.decision import Place
 from tiered.errors import TieredError
 from tiered.graph import Model
+from tiered.graph.export import export_model
 from tiered.graph.save import tensors_of
 from tiered.loading import paused_collector
-from tiered.passes import Pass
+from tiered.passes import Pass, get_pass
 from tiered.passes.execution import execute
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.optimize import pipeline_of
@@ -62,16 +63,18 @@ class Subject:
         passes: as for `tiered.optimize`; None is the default pipeline.
         settings: of the context; no instruments.
         folder: where the external data of a proto is.
+        edits: of the pipeline, as for `tiered.optimize`.
     """
 
     source: ModelLike
     passes: Any = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     folder: str = ""
+    edits: Sequence[Any] = ()
 
     @cached_property
     def pipeline(self) -> Pipeline:
-        return pipeline_of(self.passes)
+        return pipeline_of(self.passes, self.context().backend, self.edits)
 
     def load(self) -> Model:
         """Return a view of the model as it is before any pass."""
@@ -124,6 +127,21 @@ class Subject:
             elif pass_.text == text:
                 return pass_
         return None
+
+
+def shaped(
+    source: ModelLike, shapes: Mapping[str, Sequence[int | str]] | None
+) -> tuple[ModelLike, str]:
+    """Return a model whose inputs have given shapes, and the folder of its external data.
+
+    Other shapes are another interface, so what follows is held against the model that has them.
+    """
+    if not shapes:
+        return source, ""
+    model = load(source)
+    dims = {name: [*sizes] for name, sizes in shapes.items()}
+    get_pass("const_input_shape", shape=dims).apply(model, PassContext.isolated())
+    return export_model(model, is_bare=True), model.folder
 
 
 def load(source: ModelLike, folder: str = "") -> Model:

@@ -194,7 +194,10 @@ def failure_of(
         rows.append(("rewrites", _rewrites(subject.rewrites)))
     if not subject.name:
         rows.append(("changed by", ", ".join(info.name for info in subject.infos)))
-    return VerificationError("\n".join([said, *(_row(*row) for row in rows)]))
+    error = VerificationError("\n".join([said, *(_row(*row) for row in rows)]))
+    if subject.rewrites:
+        error.rewrites = subject.rewrites[0].number, subject.rewrites[-1].number
+    return error
 
 
 def _headline(subject: Subject, label: str, comparison: Comparison) -> str:
