@@ -1,5 +1,6 @@
 """Verify: each pass is run, held to its promise, and undone if it breaks it."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -215,6 +216,40 @@ def test_a_model_that_does_not_run_is_no_fault_of_a_pass() -> None:
     crash = proto(text.replace("m = {-1}", "m = {-1}, int32[1] least = {-2147483648}"))
     with pytest.raises(RuntimeFailure, match="the runtime crashed while running"):
         optimize_model(crash, verify=True)
+
+
+ENDLESS = """g (bool go, float[1] x) => (float[1] y) { i = Identity(x)  y = Loop(, go, i) <
+    body = b (int64 n, bool c, float[1] a) => (bool d, float[1] e) { d = Identity(c)  e = Neg(a) }
+    > }"""
+VAST = """g (float[1] x, int64[2] s) => (float[n, m] y) <int64[2] k = {160000, 160000}> {
+    i = Identity(x)  z = Mul(s, k)  y = Expand(i, z) }"""
+
+
+@pytest.mark.parametrize(
+    ("how", "text", "says"),
+    [
+        ("each", ENDLESS, "took more than 1 s"),
+        ("region", ENDLESS, "took more than 1 s"),
+        ("each", VAST, "emory"),  # regions need not hold what the whole model does
+        ("final", VAST, "emory"),
+    ],
+)
+def test_a_model_without_end_or_bounds_is_an_error_within_seconds(
+    how: str, text: str, says: str
+) -> None:
+    started = time.monotonic()
+    limits = {"verify.seconds": 1.0, "verify.memory": "2GiB"}
+    inputs = {"x": np.ones(1, np.float32)}
+    inputs |= {"s": np.ones(2, np.int64)} if text == VAST else {"go": np.array(True)}
+    with pytest.raises(RuntimeFailure, match=says):
+        optimize_model(
+            proto(text),
+            passes=["eliminate_identity"],
+            verify=how,  # type: ignore[arg-type]  # one of the names
+            inputs=[inputs],
+            config=limits,
+        )
+    assert time.monotonic() - started < 30
 
 
 def test_what_is_drawn_at_random_is_left_out(worker: Worker) -> None:

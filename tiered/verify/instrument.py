@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 LARGE: Final = 1 << 30
 """Bytes of weights above which a model is not run as a whole after each pass."""
-_RUNNING: Final = ("each", "region", "final")
 Interface = tuple[tuple[tuple[str, ...], tuple[onnx.ValueInfoProto, ...]], ...]
 
 
@@ -108,10 +107,6 @@ class Verify:
 
     # --- hooks ------------------------------------------------------------------------------------
 
-    def enter_pass_ctx(self) -> None:
-        if self.how in _RUNNING:
-            self._process().start()
-
     def exit_pass_ctx(self) -> None:
         self._watched.clear()
 
@@ -159,16 +154,16 @@ class Verify:
     # --- running ----------------------------------------------------------------------------------
 
     def _process(self) -> Worker:
-        if self._worker is None:
-            config = PassContext.current().config
-            self._worker = shared_worker(config["verify.seconds"], _stated_memory())
-        return self._worker
+        if self._worker is not None:
+            return self._worker
+        return shared_worker(PassContext.current().config["verify.seconds"], _stated_memory())
 
     def _take(self, model: Model, watched: _Watched) -> None:
         """Keep the model as it is now, unless that is known."""
         state = watched.state
         if state is not None and not model.journal.moved_since(state.stamp):
             return
+        self._process().start()  # so that its first request need not wait for it
         watched.state = self._local(model) if self._is_local(model) else State.of(model)
 
     def _is_local(self, model: Model) -> bool:

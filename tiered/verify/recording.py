@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 
-from tiered.errors import Crashed, OutOfMemory, TimedOut
+from tiered.errors import OutOfMemory
 from tiered.graph import Model, Stamp
 from tiered.graph.export import export_model
 from tiered.graph.tensor import bits_of
@@ -59,7 +59,7 @@ def first_local_state(
             feeds = sample.inputs.feeds
             names = [*_smallest(sizes, sample.inputs.dims), *state.part.outputs]
             state.values.append({**feeds, **session.run(feeds, names)})
-    except (OutOfMemory, TimedOut, Crashed) as error:
+    except OutOfMemory as error:
         return LocalState(state.stamp, state.part), str(error)
     return state, ""
 
