@@ -72,12 +72,15 @@ def measured(command: Sequence[str], *, memory: int, seconds: float) -> Measured
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    own, failed = 0, ""
+    peak, own, failed = 0, 0, ""
     while True:
         ended, status, usage = os.wait4(process.pid, os.WNOHANG)
         if ended:
             break
-        own = max(own, _own_memory(process.pid))
+        # Not by `usage`, in which what this process holds counts too.
+        known = _memory(process.pid)
+        if known is not None:
+            peak, own = known[0], max(own, known[1])
         if not failed and time.perf_counter() - began > seconds:
             failed = f"more than {seconds:.0f} s"
             process.kill()
@@ -86,18 +89,19 @@ def measured(command: Sequence[str], *, memory: int, seconds: float) -> Measured
     process.returncode = code = os.waitstatus_to_exitcode(status)
     if code and not failed:
         failed = f"exit code {code}" if code > 0 else f"signal {-code}"
-    peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return Measured(took, usage.ru_utime + usage.ru_stime, peak, own, failed)
 
 
-def _own_memory(pid: int) -> int:
-    """Return what a process has in memory that is no file's; Linux tells."""
+def _memory(pid: int) -> tuple[int, int] | None:
+    """Return how much was resident at most, and how much of it is no file's now; Linux tells."""
     try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        text = Path(f"/proc/{pid}/status").read_text()
     except OSError:
-        return 0
-    sizes = [int(line.split()[1]) for line in lines if line.startswith("RssAnon:")]
-    return max(sizes, default=0) * 1024
+        return None
+    sizes = {line.split(":")[0]: line.split()[1] for line in text.splitlines() if " kB" in line}
+    if "RssAnon" not in sizes:  # it has ended
+        return None
+    return int(sizes["VmHWM"]) * 1024, int(sizes["RssAnon"]) * 1024
 
 
 def main(

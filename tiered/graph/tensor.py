@@ -57,8 +57,9 @@ def bits_of(dtype: int) -> int:
     if dtype in _BITS:
         return _BITS[dtype]
     name = onnx.TensorProto.DataType.Name(dtype)
-    if name.startswith("FLOAT8"):
-        return 8
+    for bits in (8, 6):
+        if name.startswith(f"FLOAT{bits}"):
+            return bits
     if name.endswith("4") or name.startswith("FLOAT4"):
         return 4
     if name.endswith("2"):

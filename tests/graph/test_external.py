@@ -1,0 +1,123 @@
+"""Weights in files of their own: which files are read at all, and that every bit is kept."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.small import proto
+from tiered import Model, ModelError, optimize
+from tiered.graph import wire
+from tiered.graph.save import Storage
+from tiered.graph.tensor import bits_of
+
+DTYPES = [
+    dtype
+    for dtype in TensorProto.DataType.values()
+    if dtype not in (TensorProto.UNDEFINED, TensorProto.STRING)
+]
+
+
+def _refers_to(location: str) -> onnx.ModelProto:
+    """Return a model that folding makes read a file of weights."""
+    made = proto("g (float[2] x) => (float[2] y) { a = Neg(w)  y = Add(x, a) }")
+    tensor = made.graph.initializer.add(name="w", data_type=TensorProto.FLOAT, dims=[2])
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=location)
+    return made
+
+
+def _outside(folder: Path) -> str:
+    return "../secret.bin"
+
+
+def _absolute(folder: Path) -> str:
+    return str(folder.parent / "secret.bin")
+
+
+def _through_a_folder(folder: Path) -> str:
+    (folder / "sub").mkdir()
+    return "sub/../../secret.bin"
+
+
+def _link(folder: Path) -> str:
+    os.symlink("../secret.bin", folder / "link.bin")
+    return "link.bin"
+
+
+def _linked_folder(folder: Path) -> str:
+    os.symlink("..", folder / "up")
+    return "up/secret.bin"
+
+
+def _folder(folder: Path) -> str:
+    (folder / "sub").mkdir()
+    return "sub"
+
+
+@pytest.mark.parametrize(
+    "place", [_outside, _absolute, _through_a_folder, _link, _linked_folder, _folder]
+)
+def test_only_a_plain_file_inside_the_folder_is_read(
+    tmp_path: Path, place: Callable[[Path], str]
+) -> None:
+    (tmp_path / "secret.bin").write_bytes(b"whatever")
+    folder = tmp_path / "models"
+    folder.mkdir()
+    onnx.save(_refers_to(place(folder)), folder / "m.onnx")
+    found = sorted(folder.rglob("*"))
+    for level in (0, 2):
+        with pytest.raises(ModelError, match="'w'"):
+            optimize(folder / "m.onnx", folder / "out.onnx", opt_level=level)
+    assert sorted(folder.rglob("*")) == found
+
+
+def _filled(dtype: int) -> onnx.TensorProto:
+    """Return a tensor of 5 rows of 3 whose bytes are all different."""
+    nbytes = -(-15 * bits_of(dtype) // 8)
+    raw = bytes(range(7, 7 + nbytes)) if dtype != TensorProto.BOOL else b"\1\0\1" * 5
+    return TensorProto(name="w", data_type=dtype, dims=[5, 3], raw_data=raw)
+
+
+def _with(dtype: int) -> onnx.ModelProto:
+    info = helper.make_tensor_value_info("y", dtype, [5, 3])
+    made = helper.make_graph([helper.make_node("Identity", ["w"], ["y"])], "g", [], [info])
+    made.initializer.append(_filled(dtype))
+    strings = numpy_helper.from_array(np.array(["a", "é"], object), "text")
+    made.initializer.append(strings)
+    made.output.append(helper.make_tensor_value_info("text", TensorProto.STRING, [2]))
+    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 25)], ir_version=13)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=TensorProto.DataType.Name)
+def test_every_dtype_is_kept_whatever_way_it_goes(
+    tmp_path: Path, dtype: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "SCANNED", 0)
+    monkeypatch.setattr(wire, "_LARGE", 1)
+    onnx.save(_with(dtype), tmp_path / "m.onnx")
+    Model.load(tmp_path / "m.onnx").save(tmp_path / "apart.onnx", storage=Storage(external=1))
+    Model.load(tmp_path / "apart.onnx").save(tmp_path / "moved.onnx")
+    Model.load(tmp_path / "moved.onnx").save(tmp_path / "whole.onnx", storage=Storage(single=True))
+    assert (tmp_path / "apart.onnx.data").stat().st_size == len(_filled(dtype).raw_data)
+    for name in ("apart", "moved", "whole"):
+        read = onnx.load(tmp_path / f"{name}.onnx")
+        tensor, text = read.graph.initializer
+        assert (tensor.raw_data, tensor.data_type) == (_filled(dtype).raw_data, dtype)
+        assert list(text.string_data) == [b"a", "é".encode()]
+    assert not (tmp_path / "whole.onnx.data").exists()
+
+
+def test_a_sparse_tensor_stays_in_the_model(tmp_path: Path) -> None:
+    made = proto("g (float[3] x) => (float[3] y) { y = Add(x, w) }")
+    values = numpy_helper.from_array(np.array([5.0], np.float32), "w")
+    indices = numpy_helper.from_array(np.array([1], np.int64))
+    made.graph.sparse_initializer.append(helper.make_sparse_tensor(values, indices, [3]))
+    onnx.save(made, tmp_path / "m.onnx")
+    Model.load(tmp_path / "m.onnx").save(tmp_path / "apart.onnx", storage=Storage(external=1))
+    read = onnx.load(tmp_path / "apart.onnx")
+    assert read.graph.sparse_initializer == made.graph.sparse_initializer
