@@ -49,13 +49,10 @@ if TYPE_CHECKING:
         same_axes,
         spatial_pads,
     )
-    from tiered.layout import (
-        IMAGE_OPERATORS,
-        LayoutReport,
-        LayoutSizes,
-        layout_report,
-        place_transposes,
-    )
+    from tiered.layout.channels import IMAGE_OPERATORS
+    from tiered.layout.conversion import place_transposes
+    from tiered.layout.report import LayoutReport, layout_report
+    from tiered.layout.strand import LayoutSizes
     from tiered.options import Size, size_in_bytes
     from tiered.passes import (
         NodeMapPass,
@@ -287,13 +284,10 @@ _HOME = {
         "same_axes",
         "spatial_pads",
     ),
-    "layout": (
-        "IMAGE_OPERATORS",
-        "LayoutReport",
-        "LayoutSizes",
-        "layout_report",
-        "place_transposes",
-    ),
+    "layout.channels": ("IMAGE_OPERATORS",),
+    "layout.conversion": ("place_transposes",),
+    "layout.report": ("LayoutReport", "layout_report"),
+    "layout.strand": ("LayoutSizes",),
     "options": ("Size", "size_in_bytes"),
     "passes": (
         "NodeMapPass",

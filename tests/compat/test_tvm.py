@@ -25,6 +25,25 @@ def test_tvms_own_names_are_known() -> None:
     assert tvm.DeadCodeElimination().name == "eliminate_deadend"
 
 
+def test_layouts_are_wanted_as_in_tvm() -> None:
+    expected = tiered.get_pass("convert_layout", desired_layouts={"Conv": "NHWC"})
+    for given in (
+        {"nn.conv2d": ["NHWC", "default"]},
+        {"relax.nn.conv2d": ["NHWC", "OHWI"]},
+        {"nn.conv3d": "NDHWC"},
+        {"Conv": "NHWC"},
+    ):
+        assert tvm.transform.ConvertLayout(given) == expected
+    assert tvm.AlterOpLayout().name == "alter_op_layout"
+
+
+def test_layouts_that_nothing_here_has_are_refused() -> None:
+    with pytest.raises(UsageError, match="'NCHW16c' is no layout of images"):
+        tvm.ConvertLayout({"nn.conv2d": ["NCHW16c", "default"]})
+    with pytest.raises(UsageError, match=r"'nn\.dense' has no layout"):
+        tvm.ConvertLayout({"nn.dense": ["NC"]})
+
+
 def test_options_are_given_by_place_or_by_name() -> None:
     expected = tiered.get_pass("fold_constant", max_growth="2%")
     assert tvm.FoldConstant("2%") == tvm.FoldConstant(max_growth="2%") == expected

@@ -7,7 +7,7 @@ import pytest
 from tiered import Model, get_pass
 from tiered.layout.conversion import wiring_of
 from tiered.layout.counting import transposing
-from tiered.layout.strand import Sizes
+from tiered.layout.strand import LayoutSizes
 from tiered.runtime import Session, make_inputs
 from tiered.testing import parse
 
@@ -66,7 +66,7 @@ SCANNED = f"""(float[1,3,5,4,4] x, float[1,4,4,3] s) => (float[1,4,4,3] z, float
 
 
 def counted(model: Model) -> int:
-    return transposing(wiring_of(model), Sizes()).transposes
+    return transposing(wiring_of(model), LayoutSizes()).transposes
 
 
 def converted(text: str, feeds: dict[str, np.ndarray]) -> Model:

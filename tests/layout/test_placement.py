@@ -12,7 +12,7 @@ from tiered import Model, get_pass
 from tiered.layout.conversion import wiring_of
 from tiered.layout.placement import Known, place
 from tiered.layout.region import Region, regions
-from tiered.layout.strand import Sizes, strands_of
+from tiered.layout.strand import LayoutSizes, strands_of
 from tiered.layout.wires import Operator
 from tiered.runtime import Session, make_inputs
 from tiered.testing import parse
@@ -124,7 +124,7 @@ def unpeeled(text: str) -> Region:
     """Return one region of all operators of a model with all their choices."""
     wiring = wiring_of(Model.from_proto(parse(text)))
     free = [operator for operator in wiring.operators.values() if operator.is_free]
-    return Region(wiring, free, strands_of(free, Sizes()))
+    return Region(wiring, free, strands_of(free, LayoutSizes()))
 
 
 def most_saved(region: Region) -> int:
@@ -139,7 +139,7 @@ def most_saved(region: Region) -> int:
 def saved(text: str) -> int:
     """Return what the placement of a model saves."""
     total = 0
-    for region in regions(wiring_of(Model.from_proto(parse(text))), Sizes()):
+    for region in regions(wiring_of(Model.from_proto(parse(text))), LayoutSizes()):
         here = dict.fromkeys(region.operators, 0)
         total += weigh(region, here) - weigh(region, place(region, {}))
     return total
@@ -237,7 +237,7 @@ def test_regions_that_are_alike_are_placed_once() -> None:
     ]
     body = "".join(layer.format(at) for at in range(len(widths)))
     model = Model.from_proto(parse(f"({ends[0]}) => ({ends[1]}) {{ {body} }}"))
-    found = list(regions(wiring_of(model), Sizes()))
+    found = list(regions(wiring_of(model), LayoutSizes()))
     known: Known = {}
     for region in found:
         place(region, known)

@@ -1,7 +1,7 @@
 """The report: what is saved, and what stops each Transpose that stays."""
 
 from tests.layout.test_placement import Body, residual
-from tiered import LayoutReport, LayoutSizes, Model, layout_report
+from tiered import LayoutReport, LayoutSizes, Model, get_pass, layout_report
 from tiered.testing import parse
 
 
@@ -51,3 +51,14 @@ def test_dynamic_dims_count_what_the_user_says() -> None:
 def test_dims_of_size_one_move_no_bytes() -> None:
     made = report("(float[1,3] x) => (float[3,1] y) { y = Transpose(x) }")
     assert (made.transposes, made.nbytes) == ((1, 1), (0, 0))
+
+
+def test_calls_of_functions_are_named_with_their_domain() -> None:
+    text = (
+        "(float[1,2,3,3] x) => (float[1,2,2,2] y) "
+        "{ [pool] y = MaxPool<kernel_shape=[2,2]>(x) }"
+    )
+    model = Model.from_proto(parse(text))
+    get_pass("convert_layout", desired_layouts={"MaxPool": "NHWC"}).apply(model)
+    reason = layout_report(model).left[0].below
+    assert reason == "tiered.nhwc::MaxPool 'pool': it fixes the order of its axes"

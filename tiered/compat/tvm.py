@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -28,6 +28,7 @@ from tiered.registry import registry
 
 __all__ = [
     "OPT_PASS_LEVEL",
+    "ConvertLayout",
     "DumpIR",
     "Pass",
     "PassContext",
@@ -209,6 +210,55 @@ def PrintAfterAll() -> PrintIR:
 def DumpIR(dump_dir: str) -> Dump:
     """Return a `Dump` of every pass into a folder."""
     return Dump(dump_dir, every=True)
+
+
+# --- layouts --------------------------------------------------------------------------------------
+
+_OPERATORS = {
+    **dict.fromkeys(("nn.conv1d", "nn.conv2d", "nn.conv3d"), "Conv"),
+    **dict.fromkeys(
+        ("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"), "ConvTranspose"
+    ),
+    "image.resize2d": "Resize",
+    "nn.avg_pool2d": "AveragePool",
+    "nn.batch_norm": "BatchNormalization",
+    "nn.global_avg_pool2d": "GlobalAveragePool",
+    "nn.global_max_pool2d": "GlobalMaxPool",
+    "nn.instance_norm": "InstanceNormalization",
+    "nn.max_pool2d": "MaxPool",
+    "qnn.conv2d": "QLinearConv",
+}
+_LAYOUTS = {
+    **dict.fromkeys(("NCW", "NCHW", "NCDHW"), "NCHW"),
+    **dict.fromkeys(("NWC", "NHWC", "NDHWC"), "NHWC"),
+}
+
+
+def ConvertLayout(
+    desired_layouts: Mapping[str, str | Sequence[str]] | None = None, **options: Any
+) -> Pass:
+    """Return `convert_layout` for operators that TVM or ONNX names.
+
+    Args:
+        desired_layouts: a layout for each, or a list of which the first is that of the images; what
+            follows it says how kernels are, which goes with the images here.
+        options: other options of `convert_layout`.
+
+    Raises:
+        UsageError: there is no such operator or layout.
+    """
+    if desired_layouts is None:
+        return tiered.get_pass("convert_layout", **options)
+    wanted = {}
+    for name, given in desired_layouts.items():
+        op_type = _OPERATORS.get(name.removeprefix("relax."))
+        if op_type is None and "." in name:
+            raise UsageError(f"ConvertLayout: {name!r} has no layout to choose here")
+        layout = given if isinstance(given, str) else given[0]
+        if layout not in _LAYOUTS:
+            raise UsageError(f"ConvertLayout: {layout!r} is no layout of images")
+        wanted[op_type or name] = _LAYOUTS[layout]
+    return tiered.get_pass("convert_layout", desired_layouts=wanted, **options)
 
 
 # --- constructors of every pass -------------------------------------------------------------------

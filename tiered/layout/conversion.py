@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from tiered.graph import Model, Node, Value
 from tiered.graph.form import NoEquivalentForm
-from tiered.layout.borders import Turning
 from tiered.layout.channels import (
     Say,
     Supports,
@@ -15,13 +14,11 @@ from tiered.layout.channels import (
     layout_wanted,
     no_kernels,
 )
-from tiered.layout.counting import transposing
-from tiered.layout.interface import convert_interface
 from tiered.layout.permutation import Permutation
 from tiered.layout.placement import Known
 from tiered.layout.placement import place as placed
 from tiered.layout.region import Region, regions
-from tiered.layout.strand import Sizes
+from tiered.layout.strand import LayoutSizes
 from tiered.layout.wires import Wire
 from tiered.layout.wiring import Wiring, open_graphs, transposes
 from tiered.layout.writing import Writer, positions
@@ -56,7 +53,7 @@ def wiring_of(
 
 def place_transposes(
     model: Model,
-    sizes: Sizes,
+    sizes: LayoutSizes,
     say: Say,
     desired_layouts: Wanted | None = None,
     *,
@@ -78,6 +75,8 @@ def place_transposes(
     """
     wanted = checked_layouts(model, desired_layouts or {}, say)
     if tell is not None:
+        from tiered.layout.interface import convert_interface
+
         for said in convert_interface(model, wanted, supports):
             tell(said)
 
@@ -89,12 +88,15 @@ def place_transposes(
 
     wiring = wire()
     place(wiring)
-    bodies = any(node.bodies for graph in open_graphs(model) for node in graph.nodes)
-    if wiring.wires and bodies:
+    if wiring.wires and any(graph.owner is not None for graph in open_graphs(model)):
+        # Few models have bodies: what turns their borders is loaded for those.
+        from tiered.layout.borders import Turning
+        from tiered.layout.counting import transposing
+
         Turning(model, wire, place, lambda wiring: transposing(wiring, sizes)).run()
 
 
-def _place(wiring: Wiring, sizes: Sizes, say: Say) -> None:
+def _place(wiring: Wiring, sizes: LayoutSizes, say: Say) -> None:
     """Write each region of a wiring as its placement says."""
     if not wiring.wires:
         return

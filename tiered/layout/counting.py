@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from tiered.graph import Node
 from tiered.layout.permutation import is_identity, permutation_of
-from tiered.layout.strand import Cost, Sizes, total
+from tiered.layout.strand import Cost, LayoutSizes, total
 from tiered.layout.wires import Wire
 from tiered.layout.wiring import Wiring, open_graphs, transposes
 
 
-def transposing(wiring: Wiring, sizes: Sizes) -> Cost:
+def transposing(wiring: Wiring, sizes: LayoutSizes) -> Cost:
     """Return how many Transposes a model has, of other tensors than constants, and their bytes."""
     return total(Cost(moved_bytes(node, wire, sizes), 1) for node, wire in transposes_of(wiring))
 
@@ -24,7 +24,7 @@ def transposes_of(wiring: Wiring) -> Iterator[tuple[Node, Wire]]:
                 yield node, wire
 
 
-def moved_bytes(node: Node, wire: Wire, sizes: Sizes) -> int:
+def moved_bytes(node: Node, wire: Wire, sizes: LayoutSizes) -> int:
     """Return what a Transpose moves: nothing where only dims of size 1 change places."""
     shape, perm = node.output.shape, permutation_of(node)
     assert perm is not None

@@ -9,9 +9,8 @@ its own labels in that order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +28,7 @@ def any_order(order: Labels) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """What a permutation of an operator's axes may be, and how the operator is written then.
 
     Attributes:
@@ -99,17 +97,19 @@ Rule = Callable[[Node], Passage | Skip]
 """Says how permutations pass an operator, or why none does."""
 
 
-@dataclass(frozen=True)
 class Permuted:
     """An operator that is written in another order of its axes.
 
     `fetch` gives an input in that order.
     """
 
-    node: Node
-    passage: Passage
-    order: Labels
-    fetch: Callable[[int], Value]
+    def __init__(
+        self, node: Node, passage: Passage, order: Labels, fetch: Callable[[int], Value]
+    ) -> None:
+        self.node = node
+        self.passage = passage
+        self.order = order
+        self.fetch = fetch
 
     @property
     def graph(self) -> Graph:

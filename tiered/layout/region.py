@@ -13,7 +13,7 @@ from typing import Final
 from tiered.layout.offers import Offer, offers
 from tiered.layout.peeling import peel
 from tiered.layout.permutation import Permutation
-from tiered.layout.strand import Cost, Sizes, Strand, strands_of, total
+from tiered.layout.strand import Cost, LayoutSizes, Strand, strands_of, total
 from tiered.layout.wires import Operator, Wire
 from tiered.layout.wiring import Wiring
 
@@ -92,7 +92,7 @@ def _read(strand: Strand, state: State) -> Iterator[Permutation]:
         yield operator.choices[state[operator]].orders[at]
 
 
-def regions(wiring: Wiring, sizes: Sizes) -> Iterator[Region]:
+def regions(wiring: Wiring, sizes: LayoutSizes) -> Iterator[Region]:
     """Yield the regions of a model, without the choices that no placement needs."""
     free = [operator for operator in wiring.operators.values() if operator.is_free]
     strands = strands_of(free, sizes)

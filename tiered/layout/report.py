@@ -10,8 +10,8 @@ from tiered.graph import Model, Node
 from tiered.layout.conversion import place_transposes, wiring_of
 from tiered.layout.counting import moved_bytes, transposes_of, transposing
 from tiered.layout.permutation import Permutation, permutation_of
-from tiered.layout.region import Region, regions
-from tiered.layout.strand import Cost, Sizes, total
+from tiered.layout.region import Region
+from tiered.layout.strand import Cost, LayoutSizes, strands_of
 from tiered.layout.wires import Operator, Wire
 from tiered.layout.wiring import Wiring
 from tiered.rewrite import Skip
@@ -46,19 +46,19 @@ class LayoutReport:
     left: tuple[LeftTranspose, ...]
 
 
-def layout_report(model: Model, sizes: Sizes | None = None) -> LayoutReport:
+def layout_report(model: Model, sizes: LayoutSizes | None = None) -> LayoutReport:
     """Return what `convert_layout` does to the Transposes of a model, which it edits.
 
     Args:
         model: edited in place, as the pass would.
         sizes: what dynamic dims count.
     """
-    sizes = sizes or Sizes()
+    sizes = sizes or LayoutSizes()
     before = wiring_of(model)
     was = transposing(before, sizes)
-    found = list(regions(before, sizes))
-    gain = total(region.cost(greedy(region)) for region in found)
-    here = total(region.cost(dict.fromkeys(region.operators, 0)) for region in found)
+    free = [operator for operator in before.operators.values() if operator.is_free]
+    whole = Region(before, free, strands_of(free, sizes))
+    gain, here = whole.cost(greedy(whole)), whole.cost(dict.fromkeys(free, 0))
     place_transposes(model, sizes, _ignore)
     after = wiring_of(model)
     now = transposing(after, sizes)
@@ -101,7 +101,7 @@ FAR = 200
 """Operators that are asked before the search for what stops a Transpose is given up."""
 
 
-def _left(wiring: Wiring, sizes: Sizes) -> Iterator[LeftTranspose]:
+def _left(wiring: Wiring, sizes: LayoutSizes) -> Iterator[LeftTranspose]:
     for node, wire in transposes_of(wiring):
         perm = permutation_of(node)
         assert perm is not None
@@ -140,8 +140,8 @@ def _stops(wiring: Wiring, wire: Wire, node: Node, order: Permutation) -> str:
     seen = {node}
     while pending and len(seen) < FAR:
         wire, asked, order = pending.popleft()
-        name = f"{asked.op_type} '{asked.label}'"
-        via = "" if asked is node else f", which {node.op_type} '{node.label}' leads to"
+        name = _name(asked)
+        via = "" if asked is node else f", which {_name(node)} leads to"
         operator = wiring.operator(asked)
         if operator is None:
             return f"{name}: {wiring.refusals[asked]}{via}"
@@ -152,8 +152,14 @@ def _stops(wiring: Wiring, wire: Wire, node: Node, order: Permutation) -> str:
             if port.wire is wire or wanted == port.view:
                 continue
             if _interface(port.wire):
-                return f"{_interface(port.wire)}, which {node.op_type} '{node.label}' leads to"
+                return f"{_interface(port.wire)}, which {_name(node)} leads to"
             around = dict.fromkeys(port.wire.users)
             pending.extend((port.wire, other, wanted) for other in around if other not in seen)
             seen.update(around)
-    return f"{node.op_type} '{node.label}': in that order, more bytes would be moved"
+    return f"{_name(node)}: in that order, more bytes would be moved"
+
+
+def _name(node: Node) -> str:
+    """Return what a node is, and what it is called."""
+    domain = f"{node.domain}::" if node.domain else ""
+    return f"{domain}{node.op_type} '{node.label}'"

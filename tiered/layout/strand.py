@@ -40,7 +40,7 @@ def total(costs: Iterable[Cost]) -> Cost:
 
 
 @dataclass(frozen=True)
-class Sizes:
+class LayoutSizes:
     """How many elements dims stand for: what the user says, and a guess for the others."""
 
     known: Mapping[str, int] = field(default_factory=dict)
@@ -126,7 +126,7 @@ class Strand:
         self.readers = [place for place in self.readers if place[0] is not operator]
 
 
-def strands_of(operators: Iterable[Operator], sizes: Sizes) -> dict[Wire, Strand]:
+def strands_of(operators: Iterable[Operator], sizes: LayoutSizes) -> dict[Wire, Strand]:
     """Return the strands of all wires that free operators may have in several orders."""
     strands: dict[Wire, Strand] = {}
     for operator in operators:

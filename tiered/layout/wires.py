@@ -7,7 +7,6 @@ which each value is a view.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tiered.graph import Node, Value
@@ -17,7 +16,6 @@ from tiered.layout.passage import Labels, Passage
 from tiered.layout.permutation import Permutation, compose, permutation_of
 
 
-@dataclass(eq=False, slots=True)
 class Wire:
     """One tensor, whatever its order.
 
@@ -29,11 +27,14 @@ class Wire:
         orders: those that the wire might have: its views', and what operators would hand on.
     """
 
-    root: Value
-    shape: Shape
-    views: dict[Value, Permutation] = field(default_factory=dict)
-    uses: dict[Value, list[Use]] = field(default_factory=dict)
-    orders: dict[Permutation, None] = field(default_factory=dict)
+    __slots__ = ("orders", "root", "shape", "uses", "views")
+
+    def __init__(self, root: Value, shape: Shape) -> None:
+        self.root = root
+        self.shape = shape
+        self.views: dict[Value, Permutation] = {}
+        self.uses: dict[Value, list[Use]] = {}
+        self.orders: dict[Permutation, None] = {}
 
     @property
     def identity(self) -> Permutation:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -33,8 +32,7 @@ SizedShape = tuple[tuple[Dim, Size | None], ...]
 UNPROVEN: Final = Skip("which dims it splits and merges is not known")
 
 
-@dataclass(frozen=True, slots=True)
-class Regrouping:
+class Regrouping(NamedTuple):
     """What a Reshape does: groups of dims become other groups; dims of size 1 come and go."""
 
     source: Labels
