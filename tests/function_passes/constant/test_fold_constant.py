@@ -440,13 +440,21 @@ def test_many_small_constants_are_too_large_together() -> None:
     assert _ops(model).count("Expand") > 5
 
 
-def test_forty_doublings_are_left_alone() -> None:
-    doublings = " ".join(f"c{i + 1} = Concat<axis=0>(c{i}, c{i})" for i in range(40))
-    assert_unchanged(
-        PASS,
-        f"(float[1] x) => (float[N] y) <float[1] c0 = {{1}}> {{ {doublings} y = Add(x, c40) }}",
-        because="the result is too large to compute",
+def test_what_leads_to_a_large_constant_is_computed_as_far_as_it_is_small() -> None:
+    model = parse(
+        "(float[1] x) => (float[N] y) <float[1] a = {1}, int64[1] s = {900}, int64[1] n = {100}> "
+        "{ b = Expand(a, s) c = Neg(b) d = Abs(c) e = Tile(d, n) y = Add(x, e) }"
     )
+    assert _ops(model) == ["Tile", "Add"]
+
+
+def test_forty_doublings_end_where_they_are_large() -> None:
+    doublings = " ".join(f"c{i + 1} = Concat<axis=0>(c{i}, c{i})" for i in range(40))
+    model = parse(
+        f"(float[1] x) => (float[N] y) <float[1] c0 = {{1}}> {{ {doublings} y = Add(x, c40) }}"
+    )
+    # 4 KiB, by which any model may grow, are ten of them.
+    assert _ops(model) == ["Concat"] * 30 + ["Add"]
 
 
 def test_no_more_memory_is_taken_than_there_may_be() -> None:

@@ -210,8 +210,8 @@ def _fold(
         assert value.producer is not None
         ctx.skip(value.producer, reason)
         refused.add(value.producer)
-        # What it reads has a reader now that is left alone.
-        again.extend(read.producer for read in value.producer.inputs if read and read.producer)
+        # What it is computed from has a reader now that is left alone.
+        again.extend(_leading_to(value.producer, nodes))
 
     for value in _read_elsewhere(nodes):
         growth = sizes[value] - freed_bytes(value)
@@ -234,6 +234,19 @@ def _fold(
         # What is constant now may decide the size of what reads it.
         model.refresh_types()
     return list(dict.fromkeys(again))
+
+
+def _leading_to(node: Node, nodes: Set[Node]) -> list[Node]:
+    """Return which of some nodes lead to another one, however far."""
+    found: dict[Node, None] = {}
+    pending = [node]
+    while pending:
+        for value in pending.pop().inputs:
+            producer = value.producer if value is not None else None
+            if producer is not None and producer in nodes and producer not in found:
+                found[producer] = None
+                pending.append(producer)
+    return list(found)
 
 
 def _computed(
