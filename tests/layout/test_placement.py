@@ -1,6 +1,8 @@
 """Placements are the best there are: compared with every placement, on the topologies of models."""
 
 import itertools
+import math
+import random
 from collections.abc import Callable, Mapping
 
 import onnx
@@ -199,6 +201,64 @@ def test_of_two_orders_the_best_placement_is_found(text: str) -> None:
     assert saved(f'<ir_version: 8, opset_import: ["": 17]> g {text}') == most_saved(
         unpeeled(f'<ir_version: 8, opset_import: ["": 17]> g {text}')
     )
+
+
+ORDERS = ((0, 1, 2), (2, 0, 1), (0, 2, 1), (1, 0, 2))
+
+
+class Several:
+    """Text of a random model whose tensors have several orders of the axes of one shape."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.lines: list[str] = []
+        self.known = [("x", 0), ("z", 1)]
+        for at in range(self.random.randint(4, 7)):
+            self.add(f"t{at}")
+
+    def add(self, name: str) -> None:
+        operand, own = self.random.choice(self.known)
+        match self.random.choice(["Relu", "Add", "Turn", "Turn", "Fixed", "Reduce"]):
+            case "Turn":
+                other = self.random.choice([at for at in range(len(ORDERS)) if at != own])
+                perm = [ORDERS[own].index(axis) for axis in ORDERS[other]]
+                self.lines.append(f"{name} = Transpose<perm={perm}>({operand})")
+                own = other
+            case "Add":
+                same = self.random.choice([each for each, order in self.known if order == own])
+                self.lines.append(f"{name} = Add({operand}, {same})")
+            case "Fixed":
+                self.lines.append(f"{name} = acme.Fixed({operand})")
+            case "Reduce":
+                axis = ORDERS[own].index(0)
+                self.lines.append(f"{name}m = ReduceMax<axes=[{axis}], keepdims=1>({operand})")
+                self.lines.append(f"{name} = Mul({operand}, {name}m)")
+            case _:
+                self.lines.append(f"{name} = Relu({operand})")
+        self.known.append((name, own))
+
+    def text(self) -> str:
+        def declared(name: str, order: int) -> str:
+            return f"float[{','.join(str(2 + axis) for axis in ORDERS[order])}] {name}"
+
+        ends = self.random.sample(self.known[2:], 2)
+        lines = [*self.lines, *(f"y{at} = Identity({end})" for at, (end, _) in enumerate(ends))]
+        inputs = ", ".join(declared(name, order) for name, order in self.known[:2])
+        outputs = ", ".join(declared(f"y{at}", order) for at, (_, order) in enumerate(ends))
+        # What acme makes has the types that are declared.
+        types = ", ".join(declared(name, order) for name, order in self.known[2:])
+        return (
+            f'<ir_version: 8, opset_import: ["": 17, "acme": 1]> g ({inputs}) => ({outputs}) '
+            f"<{types}> {{ {' '.join(lines)} }}"
+        )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_of_several_orders_the_best_placement_is_found(seed: int) -> None:
+    text = Several(seed).text()
+    whole = unpeeled(text)
+    if math.prod(len(operator.open) for operator in whole.operators) < 5000:
+        assert saved(text) == most_saved(whole)
 
 
 @each_topology
