@@ -138,8 +138,22 @@ def _cast(node: Node) -> Elements | None:
         return each(lambda element: bool(element) if isinstance(element, int) else None, data)
     if to in (DataType.INT64, source):
         return each(lambda element: int(element) if isinstance(element, int) else element, data)
-    # A polynomial may be too large for a narrower dtype.
-    return each(lambda element: int(element) if isinstance(element, int) else None, data)
+    return each(_as_int32 if to == DataType.INT32 else _as_number, data)
+
+
+def _as_number(element: Element) -> Element:
+    return int(element) if isinstance(element, int) else None
+
+
+def _as_int32(element: Element) -> Element:
+    """Return what stays the same as an int32.
+
+    Who writes a dim as int32 presupposes that it is one: exporters do so wherever they compute
+    shapes, and for an axis of 2**31 elements their models do not work. A product of dims is soon
+    too large.
+    """
+    is_dim = isinstance(element, Poly) and element.symbol is not None
+    return element if is_dim else _as_number(element)
 
 
 def _binary(

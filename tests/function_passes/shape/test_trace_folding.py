@@ -45,6 +45,16 @@ def test_the_only_unknown_size_is_what_remains() -> None:
     )
 
 
+def test_a_dim_that_is_written_as_int32_is_still_that_dim() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[N,6] x) => (float[A,2,3] y) <int64[1] z = {0}, int64[1] one = {1},"
+        " int32[2] h = {2,3}> { s = Shape(x) i = Cast<to=6>(s) b = Slice(i, z, one)"
+        " t = Concat<axis=0>(b, h) u = Cast<to=7>(t) y = Reshape(x, u) }",
+        "(float[N,6] x) => (float[A,2,3] y) <int64[3] u = {0,2,3}> { y = Reshape(x, u) }",
+    )
+
+
 def test_equal_sizes_are_computed_once() -> None:
     assert_rewrites(
         PASS,
@@ -103,6 +113,11 @@ def test_a_body_uses_what_the_graph_above_it_computed() -> None:
         "(float[B,S,12] x) => (float[B,S,3,4] y) <int64[2] h = {3,4}, int64[1] z = {0},"
         " int64[1] two = {2}> { s = Shape(x) bs = Slice(s, z, two) t = Concat<axis=0>(bs, h)"
         " y = Reshape<allowzero=1>(x, t) }",
+        # As int32, a product of dims may be another number.
+        "(float[B,S,T] x) => (float[M,N,K] y) <int64[1] z = {0}, int64[1] one = {1},"
+        " int64[1] two = {2}, int64[1] three = {3}> { s = Shape(x) b = Slice(s, z, one)"
+        " q = Slice(s, one, two) r = Slice(s, two, three) m = Mul(b, q) i = Cast<to=6>(m)"
+        " j = Cast<to=7>(i) t = Concat<axis=0>(r, j, q) y = Expand(x, t) }",
         # Two unknown sizes.
         "(float[B,S] x, int64[2] t) => (float[M,N] y) { y = Reshape(x, t) }",
         # A division that does not come out even for every dim.

@@ -1,0 +1,134 @@
+"""An example of what passes make of a model, and of what they leave alone.
+
+Each pass has tests of its own beside this; these are the ones to read first.
+"""
+
+from typing import Any
+
+import pytest
+
+from tiered.testing import assert_rewrites, assert_unchanged
+
+EXAMPLES = {
+    "replace_bn_with_mul_add": (
+        "g (float[1,2,2,2] x) => (float[1,2,2,2] y) <float[2] s = {2,0.5}, float[2] b = "
+        "{1,-1}, float[2] m = {0.5,0.25}, float[2] v = {4,1}> { y = "
+        "BatchNormalization<epsilon=0.0>(x, s, b, m, v) }",
+        "g (float[1,2,2,2] x) => (float[1,2,2,2] y) <float[2,1,1] a = {1,0.5}, float[2,1,1] c "
+        "= {0.5,-1.125}> { t = Mul(x, a) y = Add(t, c) }",
+    ),
+    "fuse_consecutive_cast": (
+        "g (int32[2] x) => (float[2] y) { a = Cast<to=7>(x) y = Cast<to=1>(a) }",
+        "g (int32[2] x) => (float[2] y) { y = Cast<to=1>(x) }",
+    ),
+    "eliminate_nop_reshape": (
+        "g (float[2,3] x) => (float[2,3] y) <int64[2] s = {2,-1}> { a = Reshape(x, s) y = "
+        "Relu(a) }",
+        "g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }",
+    ),
+    "eliminate_nop_expand": (
+        "g (float[2,3] x) => (float[2,3] y) <int64[2] s = {1,3}> { a = Expand(x, s) y = "
+        "Relu(a) }",
+        "g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }",
+    ),
+    "inline": (
+        "<ir_version: 10, opset_import: [\"\" : 21, \"local\" : 1]> g (float[2] x) => (float[2] "
+        "y) { y = local.f(x) } <domain: \"local\", opset_import: [\"\" : 21]> f (a) => (b) { c = "
+        "Add(a, a) b = Relu(c) }",
+        "g (float[2] x) => (float[2] y) { c = Add(x, x) y = Relu(c) }",
+    ),
+    "replace_div_with_mul": (
+        "g (float[3] x) => (float[3] y) <float d = {8}> { y = Div(x, d) }",
+        "g (float[3] x) => (float[3] y) <float d = {0.125}> { y = Mul(x, d) }",
+    ),
+    "replace_einsum_with_matmul": (
+        "g (float[2,3] a, float[3,4] b) => (float[2,4] y) { y = "
+        "Einsum<equation=\"ij,jk->ik\">(a, b) }",
+        "g (float[2,3] a, float[3,4] b) => (float[2,4] y) { y = MatMul(a, b) }",
+    ),
+    "fuse_bn_into_gemm": (
+        "g (float[2,2] x) => (float[2,2] y) <float[2,2] w = {1,2,3,4}, float[2] c = {0,1}, "
+        "float[2] s = {2,0.5}, float[2] b = {1,-1}, float[2] m = {0.5,0.25}, float[2] v = "
+        "{4,1}> { t = Gemm(x, w, c) y = BatchNormalization<epsilon=0.0>(t, s, b, m, v) }",
+        "g (float[2,2] x) => (float[2,2] y) <float[2,2] w = {1,1,3,2}, float[2] c = "
+        "{0.5,-0.625}> { y = Gemm(x, w, c) }",
+    ),
+    "partial_evaluate": (
+        "g (float[2] x) => (float[2] y) <int64 n = {2}, bool c = {1}> { y = Loop(n, c, x) "
+        "<body = b (int64 i, bool ci, float[2] xi) => (bool co, float[2] xo) { co = "
+        "Identity(ci) xo = Add(xi, xi) }> }",
+        "g (float[2] x) => (float[2] y) { a = Add(x, x) y = Add(a, a) }",
+    ),
+    "fuse_gelu": (
+        "g (float[2,4] x) => (float[2,4] y) <float k = {0.044715}, float s = {0.7978845608}, "
+        "float o = {1}, float h = {0.5}, float p = {3}> { a = Pow(x, p) b = Mul(a, k) c = "
+        "Add(x, b) d = Mul(c, s) e = Tanh(d) f = Add(e, o) i = Mul(x, f) y = Mul(i, h) }",
+        "g (float[2,4] x) => (float[2,4] y) { y = Gelu<approximate=\"tanh\">(x) }",
+    ),
+    "fuse_layernorm": (
+        "g (float[2,4] x) => (float[2,4] y) <int64[1] ax = {-1}, float p = {2}, float e = "
+        "{0.00001}, float[4] s = {1,2,3,4}, float[4] b = {1,1,1,1}> { m = ReduceMean(x, ax) d "
+        "= Sub(x, m) q = Pow(d, p) v = ReduceMean(q, ax) w = Add(v, e) r = Sqrt(w) n = Div(d, "
+        "r) t = Mul(n, s) y = Add(t, b) }",
+        "g (float[2,4] x) => (float[2,4] y) <float[4] s = {1,2,3,4}, float[4] b = {1,1,1,1}> "
+        "{ y = LayerNormalization<axis=-1, epsilon=0.00001>(x, s, b) }",
+    ),
+    "forward_fold_scale_axis": (
+        "g (float[1,2,2,2] x) => (float[1,2,2,2] y) <float[2,1,1] s = {2,4}, float[2,2,1,1] w "
+        "= {1,2,3,4}> { a = Mul(x, s) y = Conv<kernel_shape=[1,1]>(a, w) }",
+        "g (float[1,2,2,2] x) => (float[1,2,2,2] y) <float[2,2,1,1] w = {2,8,6,16}> { y = "
+        "Conv<kernel_shape=[1,1]>(x, w) }",
+    ),
+    "backward_fold_scale_axis": (
+        "g (float[1,2,2,2] x) => (float[1,2,2,2] y) <float[2,1,1] s = {2,4}, float[2,2,1,1] w "
+        "= {1,2,3,4}, float[2] b = {1,1}> { a = Conv<kernel_shape=[1,1]>(x, w, b) y = Mul(a, "
+        "s) }",
+        "g (float[1,2,2,2] x) => (float[1,2,2,2] y) <float[2,2,1,1] w = {2,4,12,16}, float[2] "
+        "b = {2,4}> { y = Conv<kernel_shape=[1,1]>(x, w, b) }",
+    ),
+    "fold_constant": (
+        "g (float[2,3] x) => (float[2,4] y) <float[4,3] w = {1,2,3,4,5,6,7,8,9,1,2,3}> { t = "
+        "Transpose<perm=[1,0]>(w) y = MatMul(x, t) }",
+        "g (float[2,3] x) => (float[2,4] y) <float[3,4] wt = {1,4,7,1,2,5,8,2,3,6,9,3}> { y = "
+        "MatMul(x, wt) }",
+    ),
+    "fuse_qkv": (
+        "g (float[1,2,4] x, float[4,4] wq, float[4,4] wk, float[4,4] wv, float[4] bq, "
+        "float[4] bk, float[4] bv) => (float[1,2,2,2] q, float[1,2,2,2] k, float[1,2,2,2] v) "
+        "<int64[4] sh = {1,2,2,2}> { a = MatMul(x, wq) b = MatMul(x, wk) c = MatMul(x, wv) d "
+        "= Add(a, bq) e = Add(b, bk) f = Add(c, bv) q = Reshape(d, sh) k = Reshape(e, sh) v = "
+        "Reshape(f, sh) }",
+        "g (float[1,2,4] x, float[4,4] wq, float[4,4] wk, float[4,4] wv, float[4] bq, "
+        "float[4] bk, float[4] bv) => (float[1,2,2,2] q, float[1,2,2,2] k, float[1,2,2,2] v) "
+        "<int64[5] sh = {1,2,3,2,2}, int64[1] ax = {0}, int64[3] sp = {1,1,1}> { w = "
+        "Concat<axis=1>(wq, wk, wv) bb = Concat<axis=0>(bq, bk, bv) m = MatMul(x, w) n = "
+        "Add(m, bb) r = Reshape(n, sh) t = Transpose<perm=[2,0,1,3,4]>(r) q1, k1, v1 = "
+        "Split<axis=0>(t, sp) q = Squeeze(q1, ax) k = Squeeze(k1, ax) v = Squeeze(v1, ax) }",
+    ),
+    "fuse_log_softmax": (
+        "g (float[2,4] x) => (float[2,4] y) { s = Softmax<axis=-1>(x) y = Log(s) }",
+        "g (float[2,4] x) => (float[2,4] y) { y = LogSoftmax<axis=-1>(x) }",
+    ),
+    "post_expand": (
+        "g (float[1,3] x) => (float[2,3] y) <int64[2] s = {2,3}> { a = Expand(x, s) y = "
+        "Relu(a) }",
+        "g (float[1,3] x) => (float[2,3] y) <int64[2] s = {2,3}> { a = Relu(x) y = Expand(a, "
+        "s) }",
+    ),
+}
+
+
+OPTIONS: dict[str, dict[str, Any]] = {"partial_evaluate": {"max_iterations": 2}}
+
+
+@pytest.mark.parametrize("pass_", EXAMPLES)
+def test_a_pass_rewrites(pass_: str) -> None:
+    before, after = EXAMPLES[pass_]
+    assert_rewrites(pass_, before, after, **OPTIONS.get(pass_, {}))
+
+
+def test_what_callers_may_feed_is_no_constant() -> None:
+    assert_unchanged(
+        "fold_constant",
+        "g (float[2] x, float[2] a = {1,2}) => (float[2] y) { c = Add(a, a) y = Mul(x, c) }",
+    )
