@@ -9,10 +9,13 @@ import numpy as np
 import onnx
 import pytest
 from onnx import ModelProto, helper
+from onnx.backend.test.case.test_case import TestCase
 
+from tests.conformance.backend import _DataSet, _Judge
 from tests.conformance.judge import Optimize, Outputs, Subject, Trial, judge, open_on_onnxruntime
 from tests.conformance.pool import Lost, Report, run_tasks
 from tiered.runtime.compare import compare
+from tiered.testing import parse
 
 ORIGINAL = """
 <ir_version: 8, opset_import: ["" : 17, "unused" : 1]>
@@ -179,3 +182,13 @@ def test_a_dead_worker_is_one_lost_task() -> None:
 def test_a_worker_that_hangs_is_one_lost_task() -> None:
     answers = dict(run_tasks(_work, ["sleep", "a"], jobs=1, timeout=1))
     assert answers == {"sleep": Lost("hang", "no sign of life for 1 s at: at sleep"), "a": "A"}
+
+
+@pytest.mark.parametrize(("level", "is_fault"), [(2, True), (3, False), (4, False)])
+def test_a_case_of_halves_may_differ_by_what_its_level_promises(level: int, is_fault: bool) -> None:
+    case = TestCase("half", "half", None, None, None, None, "node", rtol=1e-3, atol=1e-7)
+    model = parse("(float16[1] x) => (float16[1] y) { y = Neg(x) }")
+    feeds, answer = {"x": np.array([-0.5], np.float16)}, {"y": np.array([0.5], np.float16)}
+    judge = _Judge(case, model, _DataSet(feeds, answer), [lambda _: answer] * 2)
+    later = {"y": np.array([0.499], np.float16)}  # four numbers further
+    assert bool(judge.fault(level, model, later)) is is_fault

@@ -40,6 +40,9 @@ from tiered.runtime.session import run_reference
 
 Array = np.ndarray[Any, Any]
 
+PROMISES = {3: "reassociating", 4: "approximate"}
+"""What the levels that are not exact promise."""
+
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 
 
@@ -139,7 +142,10 @@ class _Judge:
         try:
             _assert_expected(self._case, self._data.expected, outputs)
         except AssertionError as error:
-            return " ".join(str(error).split())
+            # The limits of the suite are narrower than what these levels promise of 16 bits.
+            promised = PROMISES.get(level)
+            if promised is None or not compare(self._answer, outputs, promised).ok:
+                return " ".join(str(error).split())
         if level > EXACT_UP_TO or self._is_random:
             return None
         comparison = compare(self._answer, outputs)

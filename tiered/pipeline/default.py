@@ -69,7 +69,8 @@ DEFAULT: tuple[str, ...] = (
     "fuse_consecutive_clip,fuse_expand_into_binary,fuse_cast_into_onehot,"
     "eliminate_zero_bias,eliminate_q_dq_pair,fuse_clip_into_quantize,"
     # After folding, when equal operands are one value; before fusion, which it makes match more.
-    "move_subgraph_initializer,eliminate_duplicate_initializer,eliminate_common_subexpr,"
+    "extract_constant_to_initializer,move_subgraph_initializer,eliminate_duplicate_initializer,"
+    "eliminate_common_subexpr,"
     # What became an alias, types that are known better now, and with them axes, for the next round.
     "eliminate_identity,infer_shapes,normalize_axes),"
     # One way to write an operator, so that each fusion needs few patterns.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tiered.errors import PassError
 from tiered.graph.forms import NoEquivalentForm
 from tiered.graph.journal import Entry, Stamp, dirty_nodes
+from tiered.graph.types import DataType
 from tiered.rewrite.anchors import Anchors
 from tiered.rewrite.matcher import Match, match_node
 from tiered.rewrite.rule import Rule
@@ -29,6 +30,11 @@ OnRewrite = Callable[[Match, Sequence[Entry]], None]
 _REWRITES_PER_NODE: Final = 16
 """A rule that rewrites more often than this for each node of the model will not come to an end."""
 
+
+_WITHOUT_IDENTITY: Final = frozenset(
+    {DataType.FLOAT4E2M1, DataType.INT2, DataType.INT4, DataType.UINT2, DataType.UINT4}
+)
+"""The dtypes that onnxruntime moves and casts, but has no Identity for."""
 
 _NOT_CHOSEN: Final = Skip("not among the rewrites that are tried")
 
@@ -200,11 +206,11 @@ def cannot_stand_in(node: Node, values: Values) -> Skip | None:
     if node.is_pinned:
         return Skip("training info or an annotation names a value here")
     for before, after in zip(node._outputs, values, strict=False):
-        if before is None or after is None:
+        if before is None or after is None or not before.is_graph_output:
             continue
-        if node.op_type != "Identity" or not before.is_graph_output:
+        if after.graph is before.graph and after.can_be_renamed:
             continue
-        # The Identity that would bear the output's name is there already.
-        if after.graph is not before.graph or not after.can_be_renamed:
+        # An Identity would bear the output's name: it is there already, or no runtime has one.
+        if node.op_type == "Identity" or before.dtype in _WITHOUT_IDENTITY:
             return Skip("a graph output needs a node of its own")
     return None

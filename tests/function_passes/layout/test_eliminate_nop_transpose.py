@@ -40,3 +40,11 @@ def test_an_unknown_rank_may_be_reversed() -> None:
         "(float[2] x, int64[N] s) => (float[M] y) { h = Reshape(x, s) y = Transpose(h) }",
         because="perm is absent and the rank of x is not known",
     )
+
+
+def test_an_output_of_4_bits_needs_a_node_that_runtimes_have() -> None:
+    assert_unchanged(
+        PASS,
+        "(int4[2,3] x) => (int4[2,3] y) { y = Transpose<perm=[0,1]>(x) }",
+        because="a graph output needs a node of its own",
+    )
