@@ -301,6 +301,7 @@ class Graph:
     copy_nodes = transplant.copy_nodes
     inline_call = transplant.inline_call
     unroll = unrolling.unroll
+    unroll_scan = unrolling.unroll_scan
 
     def discard(self, value: Value | None) -> None:
         """Remove a value that nobody reads any more, with what only it needed."""

@@ -1,4 +1,4 @@
-"""A Loop as what it does, one iteration after the other."""
+"""A Loop or Scan as what it does, one iteration after the other."""
 
 from __future__ import annotations
 
@@ -25,10 +25,7 @@ def unroll(graph: Graph, node: Node, iterations: int) -> list[Node]:
     condition = node.inputs[1]
     if condition is None and goes_on.is_used and iterations:
         condition = graph.constant(np.array(True), f"{node.label}/{goes_on.name}")
-    stands: dict[Value, Value | None] = {}
-    for value in body.initializers if iterations else ():
-        if not value.is_graph_input and value.default is not None:
-            stands[value] = graph.constant(value.default, f"{node.label}/{value.name}")
+    stands = _constants(graph, node) if iterations else {}
     collected: list[list[Value | None]] = [[] for _ in body.outputs[1 + len(carried) :]]
     copies: list[Node] = []
     for number in range(iterations):
@@ -41,13 +38,60 @@ def unroll(graph: Graph, node: Node, iterations: int) -> list[Node]:
         states = results[: len(carried)]
         for parts, row in zip(collected, results[len(carried) :], strict=True):
             parts.append(row)
-    for output, parts in zip(node.outputs[len(carried) :], collected, strict=False):
-        is_read = output is not None and output.is_used
-        states.append(_stacked(graph, parts) if is_read and iterations else None)
-    own = [output for copy in copies for output in copy.outputs]
-    graph.splice(node, states, [*own, *states[len(carried) :]])
-    graph.prune(reversed(copies))
+    _finish(graph, node, states, collected, copies)
     return copies
+
+
+def unroll_scan(graph: Graph, node: Node, iterations: int) -> list[Node]:
+    """Put copies of the body in the place of a Scan of so many iterations, one or more.
+
+    The caller knows the number, that the operands fit the body, and that each is read forward,
+    along its first axis.
+    """
+    (body,) = node.bodies
+    count = len(body.inputs) - node.attr("num_scan_inputs")
+    states, scanned = list(node.inputs[:count]), node.inputs[count:]
+    stands = _constants(graph, node)
+    collected: list[list[Value | None]] = [[] for _ in body.outputs[count:]]
+    copies: list[Node] = []
+    for number in range(iterations):
+        prefix = f"{node.label}/{number}" if iterations > 1 else node.label
+        rows = [graph.op.Gather(value, np.array(number, np.int64), axis=0) for value in scanned]
+        copies += [row.producer for row in rows if row.producer is not None]
+        stands |= dict(zip(body.inputs, (*states, *rows), strict=True))
+        copies += graph.copy_nodes(body.topological_order(), stands, prefix=prefix)
+        results = [stands.get(value, value) for value in body.outputs]
+        states = results[:count]
+        for parts, row in zip(collected, results[count:], strict=True):
+            parts.append(row)
+    _finish(graph, node, states, collected, copies)
+    return copies
+
+
+def _constants(graph: Graph, node: Node) -> dict[Value, Value | None]:
+    """Return a constant beside the node for each initializer of its body."""
+    return {
+        value: graph.constant(value.default, f"{node.label}/{value.name}")
+        for value in node.bodies[0].initializers
+        if not value.is_graph_input and value.default is not None
+    }
+
+
+def _finish(
+    graph: Graph,
+    node: Node,
+    states: list[Value | None],
+    collected: list[list[Value | None]],
+    copies: list[Node],
+) -> None:
+    """Put the last states, and what was collected, in the place of what the node gives."""
+    results = list(states)
+    for output, parts in zip(node.outputs[len(states) :], collected, strict=False):
+        is_read = output is not None and output.is_used
+        results.append(_stacked(graph, parts) if is_read and parts else None)
+    own = [output for copy in copies for output in copy.outputs]
+    graph.splice(node, results, [*own, *results[len(states) :]])
+    graph.prune(reversed(copies))
 
 
 def _stacked(graph: Graph, parts: list[Value | None]) -> Value:

@@ -212,3 +212,46 @@ def test_the_types_are_those_of_the_iterations() -> None:
     h = model.main.values["h"]
     assert h.shape == (8,)
     onnx.checker.check_model(model.to_proto(), full_check=True)
+
+
+def _scan(length: str, ways: str = "") -> str:
+    return (
+        f"(float[2] s, float[{length},2] w) => (float[2] y, float[K,2] z) {{"
+        f" a, b = Scan<num_scan_inputs = 1{ways}, body = b (float[2] p, float[2] q) =>"
+        " (float[2] r, float[2] t) { r = Add(p, q) t = Neg(r) }> (s, w) y = Relu(a) z = Relu(b) }"
+    )
+
+
+def test_a_scan_of_one_row_is_its_body() -> None:
+    assert_rewrites(
+        PASS,
+        _scan("1"),
+        "(float[2] s, float[1,2] w) => (float[2] y, float[K,2] z) <int64 i = {0}, int64[1] axes = {0}>"
+        " { q = Gather(w, i) r = Add(s, q) t = Neg(r) b = Unsqueeze(t, axes) y = Relu(r) z = Relu(b) }",
+    )
+
+
+def test_a_scan_is_unrolled_on_demand() -> None:
+    assert_rewrites(
+        PASS,
+        _scan("2"),
+        "(float[2] s, float[2,2] w) => (float[2] y, float[K,2] z)"
+        " <int64 i = {0}, int64 j = {1}, int64[1] axes = {0}, int64[1] axes1 = {0}>"
+        " { q = Gather(w, i) r = Add(s, q) t = Neg(r) q1 = Gather(w, j) r1 = Add(r, q1) t1 = Neg(r1)"
+        " u = Unsqueeze(t, axes) u1 = Unsqueeze(t1, axes1) b = Concat<axis=0>(u, u1)"
+        " y = Relu(r1) z = Relu(b) }",
+        max_iterations=2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "because"),
+    [
+        (_scan("2"), "it runs 2 times, more than max_iterations=0"),
+        (_scan("N"), "the number of iterations is not a constant"),
+        (_scan("0"), "it collects nothing, in a shape that is not known"),
+        (_scan("1", ", scan_input_directions=[1]"), "along another axis, or backwards"),
+    ],
+)
+def test_scans_that_stay(text: str, because: str) -> None:
+    assert_unchanged(PASS, text, because=because)

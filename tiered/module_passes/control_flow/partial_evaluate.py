@@ -1,4 +1,4 @@
-"""Loop(n, true, x) {body}, with a small n  =>  the body n times"""
+"""Loop(n, true, x) {body}, with a small n  =>  the body n times, and so for Scan"""
 
 from collections import deque
 from typing import Final
@@ -7,21 +7,30 @@ from tiered import Graph, Model, Node, PassContext, Skip, Value, is_deterministi
 
 _ENDLESS: Final = 1 << 63
 
+_UNROLLED: Final = ("Loop", "Scan")
+
+_WAYS: Final = (
+    "scan_input_axes", "scan_input_directions", "scan_output_axes", "scan_output_directions",
+)  # fmt: skip
+
 
 @module_pass(opt_level=2)
 def partial_evaluate(
     model: Model, ctx: PassContext, *, max_iterations: int = 0, max_nodes: int = 10_000
 ) -> None:
-    """Do without a Loop of which it is known how often it runs.
+    """Do without a Loop or Scan of which it is known how often it runs.
 
-    One that never runs is its initial values, one that runs once is its body. More iterations make
-    the model grow, so they are unrolled only on demand. A constant If is left to eliminate_nop_if.
+    A Loop that never runs is its initial values, one that runs once is its body. More iterations
+    make the model grow, so they are unrolled only on demand. A constant If is left to
+    eliminate_nop_if.
 
     Args:
         max_iterations: loops of up to so many iterations are unrolled.
         max_nodes: unrolling makes at most so many nodes.
     """
-    loops = [node for graph in model.graphs() for node in graph.nodes_of("Loop")]
+    loops = [
+        node for graph in model.graphs() for kind in _UNROLLED for node in graph.nodes_of(kind)
+    ]
     # From the inside out, so that no body changes which a copy was made of.
     pending = deque(reversed(loops))
     while pending:
@@ -37,28 +46,32 @@ def partial_evaluate(
             ctx.skip(node, iterations)
             continue
         copies: list[Node] = []
-        with node.owner.rewrite("Loop(n, true, x) {body} => the body n times", node):
-            copies = node.owner.unroll(node, iterations)
+        graph, is_scan = node.owner, node.op_type == "Scan"
+        law = f"{node.op_type} {{body}} of n turns => the body n times"
+        with graph.rewrite(law, node):
+            copies = (graph.unroll_scan if is_scan else graph.unroll)(node, iterations)
         inner = [copy for copy in copies if copy.graph is not None]
         inner += [each for copy in inner for body in copy.bodies for each in body.walk()]
-        pending.extendleft(each for each in inner if each.op_type == "Loop" and not each.domain)
+        pending.extendleft(
+            each for each in inner if each.op_type in _UNROLLED and not each.domain
+        )
 
 
 def _iterations(node: Node, most: int) -> int | Skip:
-    """Return how often a Loop runs, or why it is left as it is."""
-    body = node.bodies[0] if node.bodies else None
-    if body is None or not _fits(node, body):
+    """Return how often a Loop or Scan runs, or why it is left as it is."""
+    body, is_scan = node.bodies[0] if node.bodies else None, node.op_type == "Scan"
+    if body is None or not (_scan_fits if is_scan else _fits)(node, body):
         return Skip("its operands are not those of its body")
     if body.annotations:
         return Skip("quantization annotations speak of the body")
-    count = _trip_count(node, body)
+    count = _length(node) if is_scan else _trip_count(node, body)
     if isinstance(count, Skip):
         return count
     if count == _ENDLESS:
         return Skip("nothing ends it")
     if count > max(most, 1):
         return Skip("it runs {} times, more than max_iterations={}", count, most)
-    scans = node.outputs[len(node.inputs) - 2 :]
+    scans = node.outputs if is_scan else node.outputs[len(node.inputs) - 2 :]
     if count == 0 and any(value is not None and value.is_used for value in scans):
         return Skip("it collects nothing, in a shape that is not known")
     if count > 1 and not all(is_deterministic(inner) for inner in body.walk()):
@@ -70,6 +83,23 @@ def _fits(node: Node, body: Graph) -> bool:
     count = len(node.inputs)
     is_whole = 2 <= count == len(body.inputs) < len(body.outputs) + 2
     return is_whole and None not in node.inputs[2:]
+
+
+def _scan_fits(node: Node, body: Graph) -> bool:
+    """Tell whether a Scan has the operands of its body; before opset 9 it has one more."""
+    count = node.attr("num_scan_inputs", 0)
+    is_whole = 0 < count <= len(node.inputs) == len(body.inputs) <= len(body.outputs) + count
+    return is_whole and None not in node.inputs and not node.has_references
+
+
+def _length(node: Node) -> int | Skip:
+    """Return how many rows a Scan reads, one after the other from the first."""
+    if any(any(node.attr(name, None) or ()) for name in _WAYS):
+        return Skip("it reads or writes along another axis, or backwards")
+    scanned = node.inputs[-node.attr("num_scan_inputs") :]
+    lengths = [value.dim(0) for value in scanned if value is not None]
+    known = next((length for length in lengths if isinstance(length, int)), None)
+    return Skip("the number of iterations is not a constant") if known is None else known
 
 
 def _trip_count(node: Node, body: Graph) -> int | Skip:
