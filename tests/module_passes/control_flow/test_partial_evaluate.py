@@ -255,3 +255,14 @@ def test_a_scan_is_unrolled_on_demand() -> None:
 )
 def test_scans_that_stay(text: str, because: str) -> None:
     assert_unchanged(PASS, text, because=because)
+
+
+def test_rows_of_8_bit_floats_are_not_joined() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2] s, float[1,2] w) => (float[2] y, float8e4m3fn[1,2] z) {"
+        " y, z = Scan<num_scan_inputs = 1, body = b (float[2] p, float[2] q) =>"
+        " (float[2] r, float8e4m3fn[2] t) { r = Add(p, q) t = Cast<to=17>(r) }> (s, w) }",
+        because="rows of this dtype cannot be taken and joined",
+        opset=19,
+    )

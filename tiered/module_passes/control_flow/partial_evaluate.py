@@ -3,7 +3,17 @@
 from collections import deque
 from typing import Final
 
-from tiered import Graph, Model, Node, PassContext, Skip, Value, is_deterministic, module_pass
+from tiered import (
+    DataType,
+    Graph,
+    Model,
+    Node,
+    PassContext,
+    Skip,
+    Value,
+    is_deterministic,
+    module_pass,
+)
 
 _ENDLESS: Final = 1 << 63
 
@@ -72,6 +82,9 @@ def _iterations(node: Node, most: int) -> int | Skip:
     if count > max(most, 1):
         return Skip("it runs {} times, more than max_iterations={}", count, most)
     scans = node.outputs if is_scan else node.outputs[len(node.inputs) - 2 :]
+    rows = [value for value in (*scans, *(node.inputs if is_scan else ())) if value is not None]
+    if any(value.dtype is None or value.dtype >= DataType.FLOAT8E4M3FN for value in rows):
+        return Skip("rows of this dtype cannot be taken and joined")
     if count == 0 and any(value is not None and value.is_used for value in scans):
         return Skip("it collects nothing, in a shape that is not known")
     if count > 1 and not all(is_deterministic(inner) for inner in body.walk()):
