@@ -143,6 +143,19 @@ def norm_over_last_dims(
     return NormOverLastDims(sizes, x.dtype, added)
 
 
+def bias_apart(x: Value) -> tuple[Value, Value | None]:
+    """Return what a constant vector along the last dim is added to, and that; else x and None."""
+    node = x.producer
+    if node is None or (node.op_type, node.domain) != ("Add", "") or not x.has_one_user:
+        return x, None
+    for data, bias in (node.inputs, node.inputs[::-1]):
+        if data is None or bias is None or bias.const is None or data.shape != x.shape:
+            continue
+        if x.shape and bias.shape == x.shape[-1:] and None not in x.shape:
+            return data, bias
+    return x, None
+
+
 # --- activations ----------------------------------------------------------------------------------
 
 

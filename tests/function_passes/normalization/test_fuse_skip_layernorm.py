@@ -49,6 +49,33 @@ def test_who_else_reads_the_sum_gets_the_fourth_output(reader: str, outputs: str
     )
 
 
+BIAS = "<float[8] c = {1,2,3,4,5,6,7,8}>"
+
+
+@pytest.mark.parametrize(
+    "added", ["k = Add(x, c) t = Add(k, z)", "k = Add(c, z) t = Add(x, k)"]
+)
+def test_a_bias_of_what_is_added_is_a_third(added: str) -> None:
+    fused = "y = com.microsoft.SkipLayerNormalization<epsilon=0.001>(x, z, s, b, c)"
+    assert_rewrites(
+        PASS,
+        graph(f"{added} {NORM}").replace("{", f"{BIAS} {{", 1),
+        graph(fused).replace("{", f"{BIAS} {{", 1),
+        backend=ORT,
+    )
+
+
+@pytest.mark.parametrize("c", ["float[1] c = {1}", "float[4,1] c = {1,2,3,4}"])
+def test_what_is_no_vector_stays_where_it_is_added(c: str) -> None:
+    fused = "y = com.microsoft.SkipLayerNormalization<epsilon=0.001>(k, z, s, b)"
+    assert_rewrites(
+        PASS,
+        graph(f"k = Add(x, c) {SUM.replace('x', 'k')} {NORM}").replace("{", f"<{c}> {{", 1),
+        graph(f"k = Add(x, c) {fused}").replace("{", f"<{c}> {{", 1),
+        backend=ORT,
+    )
+
+
 def test_the_sum_may_be_an_output() -> None:
     outputs = "float[N,4,8] y, float[N,4,8] t"
     assert_rewrites(

@@ -28,6 +28,21 @@ def graph(
     return f"({inputs}) => ({outputs}) <{', '.join(read)}> {{ {nodes} }}"
 
 
+BIAS = "float[8] c = {1,2,3,4,5,6,7,8}"
+
+
+def test_a_bias_of_what_is_added_is_a_fourth_operand() -> None:
+    before = graph(f"k = Add(x, c) {SUM.replace('x', 'k')} {SQUARED} r = Relu(t)")
+    fused = FUSED.replace("(x, z, s)", "(x, z, s, c)")
+    assert_rewrites(
+        PASS,
+        before.replace("<int64", f"<{BIAS}, int64"),
+        f"({INPUTS}) => ({BOTH}) <{BIAS}> {{ {fused} r = Relu(t) }}",
+        opset=18,
+        backend=ORT,
+    )
+
+
 POWER = "p = Pow(t, two) m = ReduceMean(p, a) e = Add(m, eps) i = Pow(e, half) n = Mul(t, i) y = Mul(s, n)"
 
 

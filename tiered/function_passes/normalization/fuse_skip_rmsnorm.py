@@ -4,6 +4,7 @@ from tiered import (
     Graph,
     Skip,
     Value,
+    bias_apart,
     norm_epsilon,
     op,
     rewrite,
@@ -47,8 +48,14 @@ def fuse_skip_rmsnorm(
         return Skip("the scale is not one number an element")
     if scale.producer is not None:
         return Skip("the scale is computed, perhaps from the sum")
+    assert first is not None
+    assert second is not None
+    x, bias = bias_apart(first)
+    skip = second
+    if bias is None:
+        skip, bias = bias_apart(second)
     result, _, _, total = graph.op("com.microsoft").SkipSimplifiedLayerNormalization(
-        first, second, scale, outputs=4, epsilon=number
+        x, skip, scale, bias, outputs=4, epsilon=number
     )
     graph.replace(added, [total])
     return result
