@@ -143,8 +143,13 @@ DEFAULT: tuple[str, ...] = (
     "fuse_matmul_scale",
     # A scale of scores that nothing took.
     "pre_scale",
-    # Parked: for targets that have no Gemm.
+    # Parked: for targets that have no Gemm, no convolution, no Sigmoid, no pool of whole pictures;
+    # and sums of constants, which lose what is small beside them.
     "decompose_gemm",
+    "conv_to_matmul",
+    "lower_sigmoid",
+    "explicit_global_pool",
+    "group_constants",
     # Parked: they pay only on targets that have no Erf, or that fuse attention with an added mask.
     "replace_erf_with_erfv2",
     "replace_where_mask",

@@ -1,0 +1,22 @@
+"""GlobalAveragePool(x)  =>  AveragePool(x), with a window of the whole picture, also of maxima"""
+
+from tiered import Graph, Node, Skip, Value, op, rewrite, var
+
+
+@rewrite(
+    (op.GlobalAveragePool | op.GlobalMaxPool)(var.x),
+    opt_level=None,
+    required=("infer_shapes",),
+    numerics="reassociating",
+)
+def explicit_global_pool(graph: Graph, node: Node, x: Value) -> Value | Skip:
+    """Say how large the window is.
+
+    Opt-in: for targets that have pools and no global ones.
+    """
+    sizes = [dim for dim in (x.shape or ())[2:] if isinstance(dim, int) and dim > 0]
+    if x.rank is None or x.rank < 3 or len(sizes) != x.rank - 2:
+        return Skip("the size of the picture is not known")
+    kind = node.op_type.removeprefix("Global")
+    pooled: Value = getattr(graph.op, kind)(x, kernel_shape=sizes)
+    return pooled
