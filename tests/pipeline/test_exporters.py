@@ -67,24 +67,22 @@ def test_level_4_is_done_after_one_run(name: str, backend: str | None) -> None:
     assert [ran.name for ran in result.report.ran() if ran.rewrites] == []
 
 
-@targets
 @pytest.mark.parametrize("name", EXPORTERS)
-def test_each_pass_of_levels_3_and_4_can_be_switched_off_alone(
-    name: str, backend: str | None
-) -> None:
+def test_each_pass_of_levels_3_and_4_can_be_switched_off_alone(name: str) -> None:
     for pass_ in {leaf.name: None for leaf in LEAVES if leaf.info.opt_level in (3, 4)}:
-        result = optimize_model(exported(name), opt_level=4, backend=backend, disabled=[pass_])
+        result = optimize_model(
+            exported(name), opt_level=4, backend="onnxruntime_cpu", disabled=[pass_]
+        )
         assert pass_ not in {ran.name for ran in result.report.ran()}
 
 
-@targets
 @pytest.mark.parametrize("name", EXPORTERS)
-def test_neighbours_come_to_an_end_together(name: str, backend: str | None) -> None:
+def test_neighbours_come_to_an_end_together(name: str) -> None:
     for first, second in PAIRS:
         if not _can_share_a_fixed_point(first, second):
             continue
         model = Model.from_proto(exported(name))
-        with PassContext.isolated(opt_level=4, backend=backend) as ctx:
+        with PassContext.isolated(opt_level=4, backend="onnxruntime_cpu") as ctx:
             Fixpoint([first, second], max_rounds=6).apply(model, ctx)
         said = [str(remark) for remark in ctx.remarks if "no fixed point" in remark.reason]
         assert said == [], f"{first.name} and {second.name}"

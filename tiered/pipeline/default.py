@@ -96,8 +96,9 @@ DEFAULT: tuple[str, ...] = (
     "fuse_consecutive_transpose,eliminate_q_dq_pair)",
     # Parked: it changes the interface.
     "convert_io_layout",
-    # Scales go into weights once the fusions have had their patterns; backward first, as what it
-    # leaves may still go forward.
+    # Scales go into weights once the fusions have had their patterns, those of scores by way of the
+    # queries; backward first, as what it leaves may still go forward.
+    "pre_scale",
     "backward_fold_scale_axis",
     "forward_fold_scale_axis",
     # What stood behind a Transpose or a scale stands behind the operator now.
@@ -141,8 +142,6 @@ DEFAULT: tuple[str, ...] = (
     "fuse_gemm_activation",
     "fuse_multi_head_attention",
     "fuse_matmul_scale",
-    # A scale of scores that nothing took.
-    "pre_scale",
     # Parked: for targets that have no Gemm, no convolution, no Sigmoid, no pool of whole pictures;
     # and sums of constants, which lose what is small beside them.
     "decompose_gemm",

@@ -40,6 +40,15 @@ def test_heads_attend_at_once(scores: str, scale: str) -> None:
     )
 
 
+def test_queries_may_be_scaled() -> None:
+    assert_rewrites(
+        PASS,
+        graph(f"{Q} {K} {V} q3 = Mul(q2, c) s = MatMul(q3, k2) p = Softmax(s) {END}"),
+        graph(f"y = {MHA.format('0.5')}(q, k, v)"),
+        backend=ORT,
+    )
+
+
 @pytest.mark.parametrize("dims", ["B,1,S,T", "1,2,S,T", "1,1,S,T"])
 def test_a_mask_is_added_to_the_scores(dims: str) -> None:
     inputs = f"{INPUTS}, float[{dims}] m"

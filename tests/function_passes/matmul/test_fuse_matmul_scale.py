@@ -28,6 +28,20 @@ def test_the_first_factor_and_batches() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("scaled", "alpha"),
+    [("s = Mul(a, c) y = MatMul(s, b)", 0.5), ("s = Div(b, c) y = MatMul(a, s)", 2.0)],
+)
+def test_a_factor_may_be_scaled(scaled: str, alpha: float) -> None:
+    head = "(float[N,2,3] a, float[N,3,4] b) => (float[N,2,4] y)"
+    assert_rewrites(
+        PASS,
+        f"{head} <float c = {{0.5}}> {{ {scaled} }}",
+        f"{head} {{ y = com.microsoft.FusedMatMul<alpha={alpha}>(a, b) }}",
+        backend=ORT,
+    )
+
+
 def test_both_factors_may_be_transposed() -> None:
     image = "(float[3,4] a, float[5,3] b) => (float[4,5] y)"
     transposed = "s = Transpose<perm=[1,0]>(a) t = Transpose<perm=[1,0]>(b)"

@@ -9,6 +9,7 @@ from tiered import (
     Value,
     attention_pattern,
     attention_scale,
+    const,
     keys_as_heads,
     op,
     rewrite,
@@ -19,7 +20,7 @@ _HEADS_FIRST: Final = (0, 2, 1, 3)
 _KEYS: Final = (0, 2, 3, 1)
 
 _q = op.Transpose(op.Reshape(var.q, ...), perm=_HEADS_FIRST).bind("queries")
-_attended = op.MatMul(attention_pattern(_q), var.v)
+_attended = op.MatMul(attention_pattern(_q | op.Mul(_q, const(name="before"))), var.v)
 
 
 @rewrite(
@@ -37,6 +38,7 @@ def fuse_multi_head_attention(
     keys: Value,
     v: Value,
     mask: Value | None,
+    before: Value | None,
     factor: Value | None,
     divisor: Value | None,
     shape: Value,
@@ -70,14 +72,18 @@ def fuse_multi_head_attention(
     scale = attention_scale(factor, divisor)
     if isinstance(scale, Skip):
         return scale
+    earlier = attention_scale(before, None)
+    if isinstance(earlier, Skip):
+        return earlier
     width = v.dim(3)
     whole = (*q.shape[:2], heads * width) if isinstance(width, int) else None
     is_whole = whole is not None and node.output.shape == whole
     target = shape.const
     if not is_whole and (width is None or target is None or 0 in target[2:].tolist()):
         return Skip("the result is shaped by the sizes of heads")
+    operands = (q, *_keys_and_values(graph, keys, v), None, None, mask)
     made: Value = graph.op("com.microsoft").MultiHeadAttention(
-        q, *_keys_and_values(graph, keys, v), None, None, mask, num_heads=heads, scale=scale
+        *operands, num_heads=heads, scale=scale * earlier
     )
     # A 0 in the first two places of the target copies what both have there.
     return made if is_whole else graph.op.Reshape(made, shape)

@@ -18,12 +18,17 @@ def _swaps(perm: Sequence[int] | None) -> bool:
     return count > 1 and list(perm or ()) == [*range(count - 2), count - 1, count - 2]
 
 
+def _scaled(x: Any) -> Any:
+    return op.Mul(x, const(name="factor")) | op.Div(x, const(name="divisor"))
+
+
 _plain = _of(var.a, var.b)
 
 
 @rewrite(
-    op.Mul(_plain, const(name="factor"))
-    | op.Div(_plain, const(name="divisor"))
+    _scaled(_plain)
+    | _of(_scaled(var.a), var.b)
+    | _of(var.a, _scaled(var.b))
     | _of(op.Transpose(var.a, perm=_swaps), var.b)
     | _of(var.a, op.Transpose(var.b, perm=_swaps)),
     opt_level=3,
@@ -49,7 +54,7 @@ def fuse_matmul_scale(
     scale = factor if factor is not None else divisor
     if scale is not None:
         array = scale.const
-        if array is None or array.size != 1 or array.ndim > max(a.rank, b.rank):
+        if array is None or array.size != 1 or array.ndim > min(a.rank, b.rank):
             return Skip("the scale is not one number")
         number = float(array.item())
         if not math.isfinite(number) or number == 0:
