@@ -96,7 +96,7 @@ class Writer:
                 _state_type(port, made[port.slot], order)
         for value, own, new in zip(operator.node.outputs, passage.outputs, made, strict=True):
             if value is not None and own is None:
-                # LayoutSizes and the like are the same in every order.
+                # Sizes and the like are the same in every order.
                 value.owner.replace_uses(value, new)
         return made[0].producer
 
