@@ -48,6 +48,14 @@ class BatchNorm:
         """Return the batch norm of what has one number a channel, or one for all."""
         return self.factor * (x - self.mean) + self.shift
 
+    def as_product_and_sum(self, dtype: int) -> tuple[NDArray[Any], NDArray[Any]] | Skip:
+        """Return (a, b) of a dtype, each [channels]: the batch norm of x is a * x + b."""
+        with np.errstate(over="ignore"):
+            made = [each.astype(DataType(dtype).numpy) for each in (self.factor, self.of(0.0))]
+        if not all(np.isfinite(vector.astype(np.float64)).all() for vector in made):
+            return Skip("a factor or what is added is not finite")
+        return made[0], made[1]
+
 
 def batch_norm_of(node: Node) -> BatchNorm | Skip:
     """Return the numbers of a node BatchNormalization, or why they are not known.

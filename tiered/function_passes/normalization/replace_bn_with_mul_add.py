@@ -1,9 +1,6 @@
 """BatchNormalization(x, ...)  =>  x * scale' + shift'"""
 
-import numpy as np
-
 from tiered import (
-    DataType,
     Graph,
     Node,
     Skip,
@@ -34,10 +31,9 @@ def replace_bn_with_mul_add(
         return norm
     if x.rank is None or x.rank < 2 or x.dtype is None:
         return Skip("the rank or the dtype of x is not known")
-    with np.errstate(over="ignore"):
-        vectors = [each.astype(DataType(x.dtype).numpy) for each in (norm.factor, norm.of(0.0))]
-    if not all(np.isfinite(vector.astype(np.float64)).all() for vector in vectors):
-        return Skip("a factor or what is added is not finite")
+    vectors = norm.as_product_and_sum(x.dtype)
+    if isinstance(vectors, Skip):
+        return vectors
     shape = (-1, *[1] * (x.rank - 2))
     factor, added = (
         graph.constant(vector.reshape(shape), value.name)
