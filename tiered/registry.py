@@ -11,7 +11,7 @@ import importlib.metadata
 import importlib.util
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,8 @@ class PassInfo:
     `opt_level` None is opt-in; `kind` is one of rewrite, function, module, proto and pipeline;
     `law` is the first line of the pass's file, `source` where the pass is written; `needs` are the
     operators beyond the standard that it makes, as "com.microsoft::BiasGelu", `offers`
-    those that it makes where the opset lacks a standard one; `quantization` is the form of
+    those that it makes where the opset lacks a standard one; `interface_options` are options that
+    have it change the interface if they have these values; `quantization` is the form of
     quantised models that it makes, if only backends that want it are to have it; `limits` are those
     that it sets beside its numeric class, if any.
     """
@@ -51,6 +52,7 @@ class PassInfo:
     quantization: str = ""
     numerics: Numerics = Numerics.EXACT
     changes_interface: bool = False
+    interface_options: tuple[tuple[str, Any], ...] = ()
     analysis: bool = False
     law: str = ""
     doc: str = ""
@@ -67,6 +69,13 @@ class PassInfo:
     def asks_target(self) -> bool:
         """Whether it depends on the target what the pass may make."""
         return bool(self.needs or self.offers or self.quantization)
+
+    def with_options(self, options: Mapping[str, Any]) -> PassInfo:
+        """Return what is known of the pass with these values of its options."""
+        changes = any(options.get(name) == value for name, value in self.interface_options)
+        if not self.interface_options or changes == self.changes_interface:
+            return self
+        return replace(self, changes_interface=changes)
 
     @property
     def is_node_wise(self) -> bool:

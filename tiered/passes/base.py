@@ -58,7 +58,8 @@ class Pass(ABC):
             OptionError: an unknown option, or a value of the wrong type.
         """
         checked = checked_options(self.info.options, {**self._options, **options}, self.name)
-        return replace(self, _options=copy.deepcopy(checked))
+        info = self.info.with_options(checked)
+        return replace(self, info=info, _options=copy.deepcopy(checked))
 
     def on(self, scope: Any) -> Self:
         """Return the pass bound to a part of a model; bound twice, to what both have in common.

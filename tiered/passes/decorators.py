@@ -6,7 +6,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypedDict, Unpack
 
@@ -46,6 +46,8 @@ class Declared(TypedDict, total=False):
     """What it promises about the outputs; `exact` by default. `tiered.verify` makes promises."""
     changes_interface: bool
     """Whether it changes inputs, outputs or their types."""
+    interface_options: Mapping[str, Any]
+    """Options that have it do so if they have these values: no level gives them these."""
     analysis: bool
     """Whether it only looks: the journal must stay empty."""
     requires: Callable[..., object] | None
@@ -181,6 +183,7 @@ def info_of(
         quantization=declared.get("quantization", ""),
         numerics=limits.numerics if limits else _numerics(promised, name),
         changes_interface=declared.get("changes_interface", False),
+        interface_options=tuple(declared.get("interface_options", {}).items()),
         analysis=declared.get("analysis", False),
         law=_law(function, name),
         doc=inspect.getdoc(function) or "",

@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tiered import PassContext, Sequential, UsageError, get_pass
+from tiered import Pass, PassContext, Sequential, UsageError, get_pass
 from tiered.runtime import Session, make_inputs
 from tiered.testing import parse
 
@@ -13,6 +13,10 @@ CONVS = (
     "<float[2,3,1,1] w = {1,2,3,4,5,6}, float[2,2,1,1] v = {1,2,3,4}, int64[3] s = {1,10,5}> "
     "{ a = Conv(x, w)  b = Add(a, bias)  c = Conv(b, v)  z = Reshape(c, s)  y = Relu(c) }"
 )
+
+
+def converting(layout: str = "NHWC") -> Pass:
+    return get_pass("convert_layout", desired_layouts={"Conv": layout}, io_layout="convert")
 
 
 def dims(proto: onnx.ModelProto) -> dict[str, list[int]]:
@@ -42,7 +46,7 @@ def assert_same(before: onnx.ModelProto, after: onnx.ModelProto, perm: tuple[int
 
 def test_images_come_in_and_go_out_with_channels_last() -> None:
     proto = parse(CONVS)
-    result = get_pass("convert_io_layout").apply(proto)
+    result = converting().apply(proto)
     assert dims(result) == {
         "x": [1, 5, 5, 3],
         "bias": [1, 5, 5, 2],
@@ -61,39 +65,44 @@ def test_a_model_of_nhwc_images_takes_those_of_onnx() -> None:
         "(float[1,5,5,3] x) => (float[1,5,5,2] y) <float[2,3,1,1] w = {1,2,3,4,5,6}> { r = Abs(x)  "
         "a = Transpose<perm=[0,3,1,2]>(r)  c = Conv(a, w)  y = Transpose<perm=[0,2,3,1]>(c) }"
     )
-    result = get_pass("convert_io_layout", desired_layouts={"Conv": "NCHW"}).apply(proto)
+    result = converting("NCHW").apply(proto)
     assert dims(result) == {"x": [1, 3, 5, 5], "y": [1, 2, 5, 5]}
     assert operators(result) == ["Abs", "Conv"]
     assert_same(proto, result, (0, 3, 1, 2))
 
 
 def test_remarks_say_what_changed() -> None:
-    with PassContext(required=["convert_io_layout"]) as ctx:
-        Sequential(["convert_io_layout"])(parse(CONVS))
+    with PassContext(opt_level=3) as ctx:
+        Sequential([converting()])(parse(CONVS))
     said = " ".join(str(remark) for remark in ctx.remarks)
     assert "input 'x' is [1,5,5,3] now, permuted by [0, 2, 3, 1]" in said
 
 
 def test_an_input_with_a_default_stays() -> None:
     text = CONVS.replace("float[1,2,5,5] bias)", "float[1,2,1,1] bias = {1,2})")
-    result = get_pass("convert_io_layout").apply(parse(text))
+    result = converting().apply(parse(text))
     assert dims(result)["bias"] == [1, 2, 1, 1]
     assert_same(parse(text), result, (0, 2, 3, 1))
 
 
 def test_a_second_run_changes_nothing() -> None:
-    result = get_pass("convert_io_layout").apply(parse(CONVS))
-    again = get_pass("convert_io_layout").apply(result)
+    result = converting().apply(parse(CONVS))
+    again = converting().apply(result)
     assert again.SerializeToString() == result.SerializeToString()
 
 
 def test_without_such_operators_nothing_changes() -> None:
     proto = parse("(float[1,3,5,5] x) => (float[1,3,5,5] y) { y = Relu(x) }")
-    result = get_pass("convert_io_layout").apply(proto)
+    result = converting().apply(proto)
     assert result.SerializeToString() == proto.SerializeToString()
 
 
-def test_no_level_implies_it_and_the_layout_is_known() -> None:
-    assert get_pass("convert_io_layout").info.opt_level is None
+def test_only_this_option_lets_it_change_the_interface() -> None:
+    assert converting().info.changes_interface
+    assert not converting().with_options(io_layout="keep").info.changes_interface
+    assert not get_pass("convert_layout").info.changes_interface
+
+
+def test_the_layout_is_known() -> None:
     with pytest.raises(UsageError, match="'NCHWc' is no layout"):
-        get_pass("convert_io_layout", desired_layouts={"Conv": "NCHWc"}).apply(parse(CONVS))
+        converting("NCHWc").apply(parse(CONVS))
