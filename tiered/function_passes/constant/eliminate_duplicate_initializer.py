@@ -63,9 +63,13 @@ def _merge(graph: Graph, alike: set[Value], kept: Kept) -> None:
         first = kept.setdefault(value.tensor.key(), value)
         if first is value or _must_stay(value):
             continue
+        freed = value.tensor.nbytes
         with graph.rewrite("two initializers with the same bits => one", value):
             graph.replace_uses(value, first)
             graph.remove_constant(value)
+        if value.graph is None:
+            # There is room for more constants again.
+            graph.model.folded_growth -= freed
     for node in graph.nodes:
         for body in node.bodies:
             _merge(body, alike, ChainMap({}, kept))
