@@ -101,7 +101,7 @@ DEFAULT: tuple[str, ...] = (
     "forward_fold_scale_axis",
     # What stood behind a Transpose or a scale stands behind the operator now.
     "fix(fuse_bias_add,fuse_bn_into_conv,fuse_pad_into_conv,fuse_pad_into_pool,"
-    "fuse_minmax_into_clip)",
+    "fuse_minmax_into_clip,fuse_rotary_embedding,eliminate_squeeze_unsqueeze)",
     # Branches that do the same side by side, when scales, biases and norms are in their weights;
     # heads before what leaves them apart.
     "fuse_qkv",

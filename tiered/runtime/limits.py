@@ -104,6 +104,9 @@ def bounded(nbytes: int | None) -> Iterator[None]:
     MemoryLimit().set(nbytes)
     try:
         yield
+    except SystemError as error:
+        # Native code that gets no memory may fail without saying why.
+        raise MemoryError(str(error)) from error
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 
