@@ -1,4 +1,5 @@
-from tiered.testing import assert_rewrites, assert_unchanged
+from tiered import Model, get_pass
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "fuse_consecutive_unsqueeze"
 
@@ -82,3 +83,20 @@ def test_a_middle_that_several_read_goes() -> None:
         f"{interface} <int64[2] a = {{0,1}}, int64[2] b = {{0,2}}>"
         " { y = Unsqueeze(x, a)  z = Unsqueeze(x, b) }",
     )
+
+
+def test_an_axis_that_no_tensor_has_takes_no_memory() -> None:
+    far = 1 << 60
+    text = (
+        f"(float x) => (float y) <int64[1] a = {{{far}}}, int64[2] b = {{{far}, 0}}> "
+        "{ h = Unsqueeze(x, a)  y = Unsqueeze(h, b) }"
+    )
+    model = Model.from_proto(parse(text))
+    for value in model.main.values.values():
+        model.main.set_type(value, None)
+    get_pass(PASS).apply(model)
+    (node,) = model.main.nodes
+    axes = node.inputs[1]
+    assert axes is not None
+    assert axes.const is not None
+    assert axes.const.tolist() == [0, far, far + 2]

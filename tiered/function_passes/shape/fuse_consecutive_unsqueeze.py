@@ -1,6 +1,6 @@
 """Unsqueeze(Unsqueeze(x, first), second)  =>  Unsqueeze(x, both)"""
 
-from itertools import count, islice
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -28,6 +28,12 @@ def fuse_consecutive_unsqueeze(
     new = non_negative_axes(second.const, None if middle is None else middle + second.const.size)
     if made is None or new is None:
         return Skip("an axis counts from the end of an unknown rank")
-    kept = list(islice((axis for axis in count() if axis not in new), max(made, default=0) + 1))
-    axes = sorted((*new, *(kept[axis] for axis in made)))
+    axes = sorted((*new, *(_moved(axis, new) for axis in made)))
     return graph.op.Unsqueeze(x, np.array(axes, np.int64))
+
+
+def _moved(axis: int, new: Iterable[int]) -> int:
+    """Return where an axis stands after others came in."""
+    for other in sorted(set(new)):
+        axis += other <= axis
+    return axis
