@@ -159,12 +159,9 @@ def settle(graph: Graph, node: Node, index: int, tensor: Tensor) -> None:
         ModelError: another output is used, the output is one of a graph, or the graph can have no
             initializers.
     """
-    value, root = node._outputs[index], graph.root
-    if value is None or value.is_graph_output or root.is_function or root.model.ir_version < 4:
-        raise ModelError(f"output {index} of node {node.label!r} cannot be an initializer")
-    for output in node._outputs:
-        if output is not None and output is not value and output.is_used:
-            raise ModelError(f"node {node.label!r} cannot go: {output.name!r} is used")
+    value, reason = node._outputs[index], unsettled(node, index)
+    if value is None or reason is not None:
+        raise ModelError(f"output {index} of node {node.label!r} cannot settle: {reason}")
     graph._log(Edit.SETTLE, node, graph, value, index, value._type)
     graph._detach(node, value)
     forget_guesses_below(value)
@@ -172,6 +169,18 @@ def settle(graph: Graph, node: Node, index: int, tensor: Tensor) -> None:
     value._type = value._elements = NOT_INFERRED
     value._tensor = tensor
     graph._constants[value.id] = value
+
+
+def unsettled(node: Node, index: int) -> str | None:
+    """Return why an output of a node cannot be an initializer; None if it can."""
+    value, root = node._outputs[index], node.owner.root
+    if value is None or value.is_graph_output:
+        return "it is absent, or an output of a graph"
+    if root.is_function or root.model.ir_version < 4:
+        return "its graph can have no initializers"
+    others = (one for one in node._outputs if one is not None and one is not value)
+    used = next((one.name for one in others if one.is_used), None)
+    return None if used is None else f"{used!r} is used"
 
 
 def unsettle(graph: Graph, node: Node, value: Value, index: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from tiered.graph.edit_nodes import unsettled
 from tiered.graph.tensor import Tensor
 from tiered.graph.types import TensorType
 from tiered.graph.value import NotInferred, Value
@@ -102,15 +103,12 @@ def become_constant(graph: Graph, value: Value, tensor: Tensor) -> Value:
 
 def _can_settle(node: Node, value: Value, tensor: Tensor) -> bool:
     """Tell whether a value can stay as it is, but for its source."""
-    graph = node.owner
     # What is declared of it, or pinned to it, is about what a node computes.
-    if value.is_graph_output or value.pins or value.declared is not None:
-        return False
-    if graph.root.is_function or graph.model.ir_version < 4:
+    if value.pins or value.declared is not None:
         return False
     if tensor.shape and any(map(_is_range, value._users.values())):
         return False
-    return not any(one.is_used for one in node._outputs if one is not None and one is not value)
+    return unsettled(node, value.index) is None
 
 
 def replace(
