@@ -141,16 +141,18 @@ def weight_unit(data: Quantized, weight: Value, axis: int) -> Quantized | Skip:
 
 
 def bias_in_steps(
-    graph: Graph, bias: Value, data: Quantized, kernel: Quantized, step: float
-) -> Value | Skip:
+    graph: Graph, bias: Value | None, data: Quantized, kernel: Quantized, step: float
+) -> Value | Skip | None:
     """Return a bias as integers of 32 bits, in steps of the scale of data times that of the weight.
 
     Args:
         graph: where it is read.
-        bias: constant numbers, or integers that are dequantised.
+        bias: constant numbers, or integers that are dequantised; None where there is none.
         data, kernel: the factors.
         step: the scale of the result, which the rounding must not show in; 0 where it is a float.
     """
+    if bias is None:
+        return None
     scales = data.scales * kernel.scales
     numbers = _numbers_of(bias)
     if isinstance(numbers, Skip):

@@ -38,12 +38,9 @@ def fuse_qdq_into_conv(
     if isinstance(units, Skip):
         return units
     data, kernel, result = units
-    steps: Value | Skip | None = bias
-    if bias is not None:
-        steps = bias_in_steps(graph, bias, data, kernel, float(result.scales.item()))
-        if isinstance(steps, Skip):
-            return steps
-    assert not isinstance(steps, Skip)
+    steps = bias_in_steps(graph, bias, data, kernel, float(result.scales.item()))
+    if isinstance(steps, Skip):
+        return steps
     integers: Value = graph.op.QLinearConv(
         *data.operands(graph),
         *kernel.operands(graph),

@@ -35,12 +35,9 @@ def fuse_qdq_into_gemm(
     if isinstance(units, Skip):
         return units
     data, kernel, result = units
-    steps: Value | Skip | None = c
-    if c is not None:
-        steps = bias_in_steps(graph, c, data, kernel, float(result.scales.item()))
-        if isinstance(steps, Skip):
-            return steps
-    assert not isinstance(steps, Skip)
+    steps = bias_in_steps(graph, c, data, kernel, float(result.scales.item()))
+    if isinstance(steps, Skip):
+        return steps
     settings = {name: gemm.attr(name) for name in ("transA", "transB")}
     product: Value = graph.op("com.microsoft").QGemm(
         *data.operands(graph),
