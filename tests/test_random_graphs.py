@@ -10,9 +10,7 @@ from tests.conformance.fuzz_passes import NotRunnable, faults_of
 from tests.conformance.random_graphs import random_feeds, random_model
 
 
-@settings(
-    max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+@settings(max_examples=25, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False))
 def test_no_exact_level_changes_what_a_random_model_computes(source: random.Random) -> None:
     try:

@@ -45,7 +45,7 @@ def check_history(editor: Editor, steps: int) -> None:
     assert structure(model) == structure(fresh())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_each_edit_keeps_every_invariant_and_undoing_all_gives_back_the_first_bytes(
     data: st.DataObject,

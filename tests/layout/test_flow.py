@@ -1,7 +1,7 @@
 """Minimum cuts: as cheap as those of networkx, and the smallest of several."""
 
 import networkx as nx
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tiered.layout.flow import SINK, SOURCE, Network
@@ -16,7 +16,6 @@ edges = st.lists(
 )
 
 
-@settings(deadline=None, database=None)
 @given(edges=edges)
 def test_a_cut_is_the_cheapest_and_the_smallest(edges: list[tuple[int, int, int | None]]) -> None:
     network, reference = Network(), nx.DiGraph()

@@ -195,7 +195,7 @@ def models_in_two_orders(draw: st.DrawFn) -> str:
     )
 
 
-@settings(max_examples=60, deadline=None, database=None)
+@settings(max_examples=60)
 @given(text=models_in_two_orders())
 def test_of_two_orders_the_best_placement_is_found(text: str) -> None:
     assert saved(f'<ir_version: 8, opset_import: ["": 17]> g {text}') == most_saved(

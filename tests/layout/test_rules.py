@@ -104,9 +104,7 @@ def _dims(dims: Sequence[int]) -> str:
 
 
 shapes = st.lists(st.integers(1, 3), min_size=2, max_size=4)
-property_test = settings(
-    max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), database=None
-)
+property_test = settings(max_examples=6, suppress_health_check=list(HealthCheck))
 
 
 # --- operators without parameters of their own ----------------------------------------------------

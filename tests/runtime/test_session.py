@@ -283,3 +283,14 @@ def test_importing_the_package_loads_no_runtime() -> None:
         "assert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2])
+
+
+def test_a_product_is_the_same_whether_its_factor_is_constant_or_computed() -> None:
+    weight = np.sin(np.arange(64 * 64, dtype=np.float32)).reshape(64, 64)
+    computed = model("g (float[1,64] x) => (float[1,64] y) { t = Transpose(w) y = MatMul(x, t) }")
+    constant = model("g (float[1,64] x) => (float[1,64] y) { y = MatMul(x, w) }")
+    computed.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    constant.graph.initializer.append(onnx.numpy_helper.from_array(weight.T.copy(), "w"))
+    feeds = {"x": np.cos(np.arange(64, dtype=np.float32)).reshape(1, 64)}
+    first, second = (Session(each).run(feeds)["y"] for each in (computed, constant))
+    np.testing.assert_array_equal(first, second)

@@ -63,6 +63,16 @@ def test_results_are_those_of_a_session(worker: Worker) -> None:
     assert compare(Session(NEG).run(X), worker.run(NEG.SerializeToString(), X)).ok
 
 
+def test_a_module_beside_a_script_hides_none_of_pythons_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("types", "queue", "typing"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('not the one that was meant')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with Worker() as worker, worker.open(NEG) as session:
+        assert session.run({"x": f32([1])})["y"] == [-1]
+
+
 def test_a_file_is_opened_with_its_weights(worker: Worker, tmp_path: Path) -> None:
     proto = model("g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }")
     onnx.save_model(

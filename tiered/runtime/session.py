@@ -48,6 +48,7 @@ _RAW_TYPES = {
     )
 }
 _FOLDER = "session.model_external_initializers_file_folder_path"
+_UNPACKED = "session.disable_prepacking"
 _LONGEST_WORDS = 600  # characters of a runtime's message that ours repeats
 _RAW_BY_DTYPE = {raw.dtype: raw for raw in _RAW_TYPES.values()}
 
@@ -67,7 +68,9 @@ class Session:
     """A model opened by onnxruntime: CPU, its own optimisations off, one thread, silent.
 
     The same feeds give the same outputs, run after run (random operators without a `seed`
-    attribute excepted: onnxruntime draws them anew).
+    attribute excepted: onnxruntime draws them anew). Constant matrices are not packed: a product
+    of packed ones sums in another order, so that it would matter whether a factor is a constant or
+    computed from constants.
 
     Args:
         model: a ModelProto, its bytes, or the path of a file (the way to open external data).
@@ -91,6 +94,7 @@ class Session:
         options.inter_op_num_threads = 1
         options.use_deterministic_compute = True
         options.log_severity_level = 4
+        options.add_session_config_entry(_UNPACKED, "1")
         if folder:
             options.add_session_config_entry(_FOLDER, folder)
         source = loadable(model, self._label)

@@ -278,8 +278,11 @@ class _Child:
         self._errors = cast(IO[bytes], tempfile.TemporaryFile(prefix="tiered-"))  # noqa: SIM115 - see above
         self.is_ready = False
         self._owner = os.getpid()
-        # What this process can import, that one can; -P keeps the current folder out of it.
-        path = os.pathsep.join(entry for entry in sys.path if entry)
+        # What this process can import, that one can; -P keeps the current folder out of it. What is
+        # Python's own comes first: a `types.py` beside a script would end the process at its start.
+        own = os.path.dirname(os.__file__)
+        first = {own, os.path.join(own, "lib-dynload")}
+        path = os.pathsep.join(sorted(filter(None, sys.path), key=lambda each: each not in first))
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "tiered.runtime.server"],
             stdin=subprocess.PIPE,

@@ -593,8 +593,9 @@ def test_a_result_that_an_annotation_names_stays() -> None:
 def test_a_kernel_that_ends_its_process_leaves_the_model_as_it_is() -> None:
     assert_unchanged(
         PASS,
-        "(float[1,1,2,2] x) => (float[1,1,2,2] y) <float[1,1,1,1] a = {1}, float[1,1,2,2] w = {1,2,3,4}, float[1,1,2,2] c>"
-        " { c = ConvTranspose<group=0>(a, w) y = Add(x, c) }",
+        "(int32[1] x) => (int32[1] y) <int32[1] a = {-2147483648}, int32[1] d = {-1}, int64 n = {2}, bool t = {1}>"
+        " { l = Loop(n, t, a) <body = b (int64 i, bool k, int32[1] p) => (bool m, int32[1] q)"
+        " { m = Identity(k) q = Div(p, d) }> y = Add(x, l) }",
         because="the runtime crashed",
     )
 
