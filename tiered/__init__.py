@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from tiered.context import PassContext
     from tiered.control.decision import Decision
     from tiered.control.hooks import Instrument
-    from tiered.control.report import PassResult, Remark
+    from tiered.control.remarks import Remark
+    from tiered.control.report import PassResult
     from tiered.edits import PipelineEdit
     from tiered.errors import (
         ModelError,
@@ -253,7 +254,8 @@ _HOME = {
     "context": ("PassContext",),
     "control.decision": ("Decision",),
     "control.hooks": ("Instrument",),
-    "control.report": ("PassResult", "Remark"),
+    "control.remarks": ("Remark",),
+    "control.report": ("PassResult",),
     "edits": ("PipelineEdit",),
     "errors": (
         "ModelError",

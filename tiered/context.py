@@ -9,11 +9,12 @@ from contextvars import ContextVar
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
+from tiered.backends.default import ANY_RUNTIME, DEFAULT, REGISTERED, AnyRuntime
 from tiered.config import checked_config, config_options
 from tiered.control.decision import Decision, Place, decide
 from tiered.control.entries import Entry, caller, check_disjoint, entries_of
 from tiered.control.hooks import TraceHook, Watcher, enter_all, exit_all
-from tiered.control.report import Remark, Report
+from tiered.control.report import Report
 from tiered.errors import TieredError, UsageError
 from tiered.options import size_in_bytes
 from tiered.registry import registry
@@ -21,9 +22,16 @@ from tiered.runtime.limits import physical_memory
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
+    from tiered.control.remarks import Remark
     from tiered.graph import Node
     from tiered.passes import Pass
     from tiered.rewrite import Skip
+
+    class Listener(Protocol):
+        """What hears the notes of the pass that runs."""
+
+        def say(self, kind: SaidKind, reason: Skip | str, node: Node | None = None) -> None: ...
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,12 +44,6 @@ DEFAULT_LEVEL = 2
 class _Entered(NamedTuple):
     context: PassContext
     told: list[Watcher]
-
-
-class Listener(Protocol):
-    """What hears the notes of the pass that runs."""
-
-    def say(self, kind: SaidKind, reason: Skip | str, node: Node | None = None) -> None: ...
 
 
 LISTENER: ContextVar[Listener | None] = ContextVar("tiered_listener", default=None)
@@ -157,6 +159,13 @@ class PassContext:
         return _backend(None) if backend is None else backend
 
     @property
+    def target(self) -> Backend | AnyRuntime:
+        """The backend, as far as decisions ask of it; the default one is not read for that."""
+        if self._inherited("_backend") is None and DEFAULT not in REGISTERED:
+            return ANY_RUNTIME
+        return self.backend
+
+    @property
     def names_backend(self) -> bool:
         """Whether a backend is named here, so that it may be another than the default one."""
         return self._inherited("_backend") is not None
@@ -217,18 +226,23 @@ class PassContext:
         if known is not None and known[0] is stack:
             return known[1]
         contexts = [entered.context for entered in stack]
-        if self in contexts:
+        is_entered = self in contexts
+        if is_entered:
             del contexts[_last(contexts, self) :]
         contexts.append(self)
         start = max((i for i, c in enumerate(contexts) if c._is_isolated), default=0)
         chain = tuple(contexts[start:])
-        # A stack is a tuple that is never changed, so what it means for this context stays.
-        self._known_chain = stack, chain
+        if is_entered:
+            # A stack is a tuple that is never changed, so what it means for this context stays.
+            self._known_chain = stack, chain
         return chain
 
     def _inherited(self, setting: str) -> Any:
-        values = (getattr(context, setting) for context in reversed(self.chain))
-        return next((value for value in values if value is not None), None)
+        for context in reversed(self.chain):
+            value = getattr(context, setting)
+            if value is not None:
+                return value
+        return None
 
     # --- decisions --------------------------------------------------------------------------------
 
@@ -294,6 +308,8 @@ class PassContext:
         """Take this context off the stack, wherever a generator has left it."""
         stack = _STACK.get()
         place = _last([entered.context for entered in stack], self)
+        # It holds this context, which could not go once nobody else does.
+        self._known_chain = None
         _STACK.set((*stack[:place], *stack[place + 1 :]))
         return stack[place].told
 
@@ -304,7 +320,8 @@ class PassContext:
                 if entry not in self._met:
                     self._met.add(entry)
                     unmet.append(f"{said} {entry} met no pass")
-        self.report.notes += [Remark("unmet", "", text) for text in unmet]
+        for text in unmet:
+            self.report.note("unmet", text)
         return unmet
 
     def wrap(self, function: Callable[P, T]) -> Callable[P, T]:
@@ -364,8 +381,8 @@ def _is_bool(value: object) -> bool:
 
 def _backend(given: Backend | str | None) -> Backend:
     """Return the backend that is given, or named; the default one for None."""
-    # Most contexts name no backend, and this reads the schemas of onnx.
-    from tiered.backends import DEFAULT, Backend, get_backend
+    # Most contexts name no backend.
+    from tiered.backends import Backend, get_backend
 
     if isinstance(given, Backend):
         return given

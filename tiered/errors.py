@@ -6,7 +6,6 @@ promise inside tiered is an `assert`.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -108,5 +107,7 @@ class PostconditionError(PassError):
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the closest candidate, or an empty string."""
+    import difflib  # nobody mistypes most of the time
+
     close = difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""

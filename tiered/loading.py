@@ -1,4 +1,4 @@
-"""Packages whose public names load on first use, and the garbage collector while much is made."""
+"""What keeps loading short: names that load on first use, no collector, no needless signatures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from types import FunctionType
+from typing import Any, TypeGuard
 
 
 def load_later(
@@ -31,6 +32,14 @@ def load_later(
         return value
 
     return load, lambda: sorted(sys.modules[package].__all__)
+
+
+def is_plain(function: Callable[..., Any]) -> TypeGuard[FunctionType]:
+    """Tell whether the code of a function says what it takes: nothing wraps it or speaks for it.
+
+    `inspect.signature` knows of all that may, and takes far longer.
+    """
+    return type(function) is FunctionType and not vars(function)
 
 
 @contextmanager

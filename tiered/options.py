@@ -12,17 +12,17 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal, NewType
+from typing import Any, Literal, NamedTuple, NewType
 
 from tiered.errors import OptionError, UsageError, did_you_mean
+from tiered.loading import is_plain
 from tiered.values import Word, format_value
 
 Size = NewType("Size", str)
 """A number of bytes, or a share of what is there: "64", "16KB", "1MB", "2%"."""
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|KB|KiB|MB|MiB|GB|GiB|%)?", re.IGNORECASE)
+_SIZE = r"(?i)(\d+(?:\.\d+)?)\s*(B|KB|KiB|MB|MiB|GB|GiB|%)?"
 _UNITS = {"b": 1, "kb": 1000, "kib": 1 << 10, "mb": 1000**2, "mib": 1 << 20}
 _UNITS |= {"gb": 1000**3, "gib": 1 << 30}
 _WORDS = {"true": True, "false": False, "none": None}
@@ -34,21 +34,19 @@ def size_in_bytes(size: str, whole: int) -> int:
     Raises:
         OptionError: the text is no size.
     """
-    match = _SIZE.fullmatch(size.strip())
+    match = re.fullmatch(_SIZE, size.strip())
     if match is None:
         raise OptionError(f"{size!r} is not {describe(Size)}")
     number, unit = float(match[1]), (match[2] or "B").lower()
     return int(number * whole / 100) if unit == "%" else int(number * _UNITS[unit])
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One option: its name, what it takes (an annotation), its default and its line of help."""
 
     name: str
     type: Any
-    # A default may be a mapping, which has no hash.
-    default: Any = field(hash=False)
+    default: Any
     doc: str = ""
 
     @property
@@ -97,6 +95,8 @@ def options_of(function: Callable[..., Any], owner: str) -> tuple[Option, ...]:
     Raises:
         UsageError: one has no default, or a default that is not of its type.
     """
+    if is_plain(function) and not function.__code__.co_kwonlyargcount:
+        return ()
     documented = _documented(function)
     is_class = isinstance(function, type)
     found = []
@@ -227,7 +227,7 @@ def _read(word: Word, kind: Any) -> Any:
 
 def _size(value: Any) -> str:
     text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
-    if not _SIZE.fullmatch(text):
+    if not re.fullmatch(_SIZE, text):
         raise ValueError(value)
     return text
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import onnx
 import pytest
 
 from tiered import DataType, Model, PassContext, UsageError
@@ -12,6 +13,7 @@ from tiered.backends import (
     register_backend,
     unregister_backend,
 )
+from tiered.backends.default import AnyRuntime
 from tiered.backends.known import table_of
 from tiered.backends.reading import backend_of
 from tiered.errors import BackendError, BackendNotFoundError
@@ -43,6 +45,43 @@ def test_the_default_backend_has_the_standard_operators_and_no_others() -> None:
     assert said(portable, "(float[2] x) => (y) { y = com.microsoft.QuickGelu(x) }") == [
         "the target has no such operator"
     ]
+
+
+def test_the_default_backend_is_known_without_its_profile() -> None:
+    known, read = PassContext().target, PassContext().backend
+    assert isinstance(known, AnyRuntime)
+    assert (str(known), known.edits) == (str(read), read.edits)
+    assert known.quantization_form == read.quantization_form == "none"
+    assert (known.layout, dict(known.layouts)) == (read.layout, dict(read.layouts))
+    for domain, op_type in (
+        *((schema.domain, schema.name) for schema in onnx.defs.get_all_schemas()),
+        ("com.microsoft", "BiasGelu"),
+        ("", "BiasGelu"),
+    ):
+        assert known.supports(op_type, domain) == read.supports(op_type, domain), op_type
+    model = Model.from_proto(
+        parse(
+            """(float[2] x) => (w) {
+                 c = Constant <value = float {2.0}> ()
+                 y = Mul(x, c)
+                 z = com.microsoft.QuickGelu(y)
+                 w = local.twice(z)
+               }
+               <domain: "local", opset_import: ["" : 21]> twice (a) => (b) { b = Add(a, a) }"""
+        )
+    )
+    for node in model.main.nodes:
+        assert known.has(node) == read.has(node)
+        assert known.refusals(node) == read.refusals(node)
+
+
+def test_who_takes_the_name_of_the_default_backend_is_the_default() -> None:
+    register_backend({"api_version": 1, "name": "portable"}, replace=True)
+    try:
+        assert not PassContext().target.supports("Relu")
+    finally:
+        unregister_backend("portable")
+    assert PassContext().target.supports("Relu")
 
 
 def test_onnxruntime_has_contrib_operators_by_dtype() -> None:

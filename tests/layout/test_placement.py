@@ -125,7 +125,7 @@ each_topology = pytest.mark.parametrize("build", TOPOLOGIES, ids=lambda build: b
 def unpeeled(text: str) -> Region:
     """Return one region of all operators of a model with all their choices."""
     wiring = wiring_of(Model.from_proto(parse(text)))
-    free = [operator for operator in wiring.operators.values() if operator.is_free]
+    free = wiring.free
     return Region(wiring, free, strands_of(free, LayoutSizes()))
 
 

@@ -40,7 +40,7 @@ def write_in_order(node: Node, passage: Passage, order: tuple[int, ...]) -> None
     """Write a node in another order, with Transposes before and after it."""
     graph = node.owner
 
-    def fetch(slot: int) -> Value:
+    def fetch(op: Permuted, slot: int) -> Value:
         value = node.inputs[slot]
         assert value is not None
         perm = op.perm(passage.own(slot))

@@ -133,6 +133,11 @@ def accepts(pattern: Any, array: np.ndarray[Any, Any]) -> bool:
         (0.0, np.array(-0.0, F32), False),
         (-0.0, np.array(-0.0, F32), True),
         (float("nan"), np.array(np.nan, F32), True),
+        (0.5, np.array(np.nan, F32), False),
+        (0.5, np.array(np.inf, F32), False),
+        # What 16 bits do not hold is infinite there.
+        (1e6, np.array(np.inf, np.float16), True),
+        (True, np.array(1.0, F32), True),
         (1, np.array(1, np.uint8), True),
         (300, np.array(44, np.uint8), False),
         (0.5, np.array(0, np.int64), False),
@@ -161,6 +166,8 @@ def test_a_tolerance_is_relative() -> None:
     assert accepts(const(2**0.5, rtol=1e-6), np.array(2**0.5, np.float16))
     assert not accepts(const(2**0.5, rtol=1e-6), np.array(1.4140625, F32))
     assert not accepts(const(0.0, rtol=1e-3), np.array(1e-9, F32))
+    assert not accepts(const(0.5, rtol=1e-3), np.array(np.nan, F32))
+    assert not accepts(const(0.5, rtol=1e-3), np.array(np.inf, F32))
 
 
 def test_a_predicate_sees_the_array() -> None:

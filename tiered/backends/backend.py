@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
+from tiered.backends.default import NO_OPERATOR, Refusal, is_no_operator, is_standard
 from tiered.backends.rules import (
     ANY,
     NO_DTYPES,
     Bounds,
     Operand,
     OperatorRule,
-    Refusal,
     data_parameter,
     dtype_name,
     dtype_names,
@@ -22,7 +22,6 @@ from tiered.backends.rules import (
     refusals,
 )
 from tiered.edits import PipelineEdit
-from tiered.graph.schema import schema_of
 from tiered.graph.types import DataType, TensorType
 
 if TYPE_CHECKING:
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
 API_VERSION: Final = 1
 """What `api_version` of a profile may be at most; it grows when profiles mean something else."""
 
-STANDARD_DOMAINS: Final = ("", "ai.onnx.ml")
-
-NO_OPERATOR: Final = Refusal("the target has no such operator")
 _PLAIN: Final = (OperatorRule(),)
 
 Layout = Literal["NCHW", "NHWC", "any"]
@@ -124,6 +120,11 @@ class Backend:
         said = repr([(item.name, _ordered(getattr(self, item.name))) for item in fields(self)])
         return hashlib.sha256(said.encode()).hexdigest()
 
+    @property
+    def quantization_form(self) -> QuantizationForm:
+        """The form of quantised models that it wants."""
+        return self.quantization.form
+
     # --- what it has ------------------------------------------------------------------------------
 
     def rules(self, op_type: str, domain: str = "") -> Sequence[OperatorRule]:
@@ -131,17 +132,15 @@ class Backend:
         listed = self.operators.get((domain, op_type))
         if listed is not None:
             return listed
-        is_standard = domain in STANDARD_DOMAINS and schema_of(op_type, domain) is not None
-        return _PLAIN if self.unlisted == "standard" and is_standard else ()
+        takes = self.unlisted == "standard" and is_standard(op_type, domain)
+        return _PLAIN if takes else ()
 
     def has(self, node: Node) -> bool:
         """Tell whether the target has the operator of a node, which may be removed already.
 
         A Constant is data, and a call of a local function counts with the function's body.
         """
-        is_data = node.op_type == "Constant" and not node.domain
-        is_own = node.domain.startswith("tiered.")
-        return is_data or is_own or bool(self.rules(node.op_type, node.domain))
+        return is_no_operator(node) or bool(self.rules(node.op_type, node.domain))
 
     def supports(
         self, op_type: str, domain: str = "", dtype: int | None = None, version: int | None = None

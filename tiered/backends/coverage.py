@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tiered.backends.rules import Bounds, Refusal
+from tiered.backends.default import Refusal
+from tiered.backends.rules import Bounds
 
 if TYPE_CHECKING:
     from tiered.backends.backend import Backend

@@ -9,20 +9,19 @@ from functools import cache
 from typing import Any, Final
 
 from tiered.backends.backend import Backend
+from tiered.backends.default import REGISTERED
 from tiered.backends.reading import backend_of, extended, read_backend, read_table
 from tiered.errors import BackendError, BackendNotFoundError, did_you_mean
 
-DEFAULT: Final = "portable"
 ENTRY_POINTS: Final = "tiered.backends"
 SUFFIX: Final = ".toml"
 
 _PROFILES: Final = os.path.join(os.path.dirname(__file__), "profiles")
-_REGISTERED: Final[dict[str, Backend]] = {}
 
 
 def backend_names() -> tuple[str, ...]:
     """Return the names of all backends, sorted, without reading a profile."""
-    return tuple(sorted({*_built_in(), *_plugged(), *_REGISTERED}))
+    return tuple(sorted({*_built_in(), *_plugged(), *REGISTERED}))
 
 
 def get_backend(name: str | os.PathLike[str]) -> Backend:
@@ -33,8 +32,8 @@ def get_backend(name: str | os.PathLike[str]) -> Backend:
         BackendError: its profile cannot be read, or says something that a profile cannot.
     """
     text = os.fspath(name)
-    if text in _REGISTERED:
-        return _REGISTERED[text]
+    if text in REGISTERED:
+        return REGISTERED[text]
     if text in _built_in():
         return _read_built_in(text)
     if text.endswith(SUFFIX):
@@ -62,13 +61,13 @@ def register_backend(
         backend = backend_of(backend, "the profile", table_of)
     if backend.name in backend_names() and not replace:
         raise BackendError(f"there is a backend {backend.name!r} already")
-    _REGISTERED[backend.name] = backend
+    REGISTERED[backend.name] = backend
     return backend
 
 
 def unregister_backend(name: str) -> None:
     """Take away what `register_backend` added."""
-    _REGISTERED.pop(name, None)
+    REGISTERED.pop(name, None)
 
 
 def table_of(name: str) -> Mapping[str, Any]:

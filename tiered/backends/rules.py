@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tiered.backends.default import Refusal
 from tiered.graph.schema import Schema
 from tiered.graph.types import DataType
 
@@ -40,16 +41,6 @@ class Bounds(NamedTuple):
 
 
 ANY: Final = Bounds()
-
-
-class Refusal(NamedTuple):
-    """Why a target does not take a node: what was found, and what would be taken instead."""
-
-    found: str
-    takes: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.found}; it takes {', '.join(self.takes)}" if self.takes else self.found
 
 
 @dataclass(frozen=True, slots=True)

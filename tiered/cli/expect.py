@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from tiered.errors import TargetError, UsageError
 
 if TYPE_CHECKING:
-    from tiered.control.report import Remark
+    from tiered.control.remarks import Remark
     from tiered.pipeline.result import OptimizeResult
 
 _ENTRY: Final = re.compile(r"([A-Za-z_][\w.]*)\s*(?:(>=|<=|==|=|>|<)\s*(\d+))?")

@@ -36,7 +36,8 @@ from tiered.cli.expect import fused_operators
 
 if TYPE_CHECKING:
     from tiered.cli.optimize import Outcome
-    from tiered.control.report import PassResult, Remark
+    from tiered.control.remarks import Remark
+    from tiered.control.report import PassResult
     from tiered.pipeline.result import OptimizeResult, Statistics
     from tiered.runtime import Comparison
     from tiered.verify.samples import Sample

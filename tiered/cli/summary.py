@@ -18,7 +18,8 @@ from tiered.runtime.numerics import loosest
 
 if TYPE_CHECKING:
     from tiered.cli.optimize import Outcome
-    from tiered.control.report import PassResult, Remark
+    from tiered.control.remarks import Remark
+    from tiered.control.report import PassResult
     from tiered.pipeline.result import OptimizeResult, Statistics
 
 FEW_PASSES = 5

@@ -16,7 +16,7 @@ from tiered.cli.terminal import printable
 from tiered.errors import ModelError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from tiered.control.report import Remark
+    from tiered.control.remarks import Remark
     from tiered.instruments import Statistics, Timing, Trace
 
 KINDS = ("applied", "missed", "failed", "analysis", "skipped", "unmet", "hook", "check", "verify")

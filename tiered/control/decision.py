@@ -8,23 +8,23 @@ next rule for the others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from tiered.control.checks import Check
-from tiered.control.scope import Scope
 from tiered.errors import UsageError
 from tiered.registry import registry
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
+    from tiered.backends.default import AnyRuntime
     from tiered.context import PassContext
+    from tiered.control.scope import Scope
     from tiered.graph import Node
     from tiered.passes import Pass
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a pass stands while it is decided and run.
 
     Attributes:
@@ -40,7 +40,7 @@ class Place:
     """
 
     occurrence: int = 1
-    earlier: Mapping[str, int] = field(default_factory=dict)
+    earlier: Mapping[str, int] = MappingProxyType({})
     groups: tuple[str, ...] = ()
     needed_by: str = ""
     parks: bool = False
@@ -50,7 +50,7 @@ class Place:
 
     def beside(self, name: str) -> Place:
         """Return the place of a dependency or follow-up of the pass that is here."""
-        return replace(self, occurrence=0, needed_by=name)
+        return self._replace(occurrence=0, needed_by=name)
 
 
 class NodeRules(NamedTuple):
@@ -64,8 +64,7 @@ class NodeRules(NamedTuple):
         return next((run for scope, run in self.scoped if scope.holds(node)), self.otherwise)
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """Whether a pass runs, why, and on which nodes (None: on all)."""
 
     run: bool
@@ -91,16 +90,16 @@ def decide(chain: Sequence[PassContext], pass_: Pass, place: Place) -> Decision:
     if place.forced:
         return Decision(True, "applied directly")
     rules = _mentions(chain, pass_, place)
-    final = next((rule for rule in rules if rule.scope is None), None)
+    final = next((rule for rule in rules if rule.scope is None), None) if rules else None
     if final is None:
         final = _by_level(chain, pass_, place)
     scoped = [rule for rule in rules[: _index(rules, final)] if rule.scope is not None]
-    decision = _combined(scoped, final)
-    if decision and pass_.info.needs:
-        decision = _with_operators(chain[-1].backend, pass_, decision)
-    if decision and pass_.info.quantization:
-        decision = _with_form(chain[-1].backend, pass_, decision)
-    return _with_dependencies(chain, pass_, place, decision) if decision else decision
+    decision = _combined(scoped, final) if scoped else Decision(final.run, final.reason)
+    if decision.run and pass_.info.needs:
+        decision = _with_operators(chain[-1].target, pass_, decision)
+    if decision.run and pass_.info.quantization:
+        decision = _with_form(chain[-1].target, pass_, decision)
+    return _with_dependencies(chain, pass_, place, decision) if decision.run else decision
 
 
 def _mentions(chain: Sequence[PassContext], pass_: Pass, place: Place) -> list[_Rule]:
@@ -150,7 +149,9 @@ def _combined(scoped: Sequence[_Rule], final: _Rule) -> Decision:
     return Decision(True, reason, NodeRules(pairs, final.run))
 
 
-def _with_operators(backend: Backend, pass_: Pass, decision: Decision) -> Decision:
+def _with_operators(
+    backend: Backend | AnyRuntime, pass_: Pass, decision: Decision
+) -> Decision:
     """Return the decision, or that the target has none of the operators that the pass makes."""
     for name in pass_.info.needs:
         domain, _, op_type = name.rpartition("::")
@@ -160,9 +161,9 @@ def _with_operators(backend: Backend, pass_: Pass, decision: Decision) -> Decisi
     return Decision(False, f"needs {needed}, which the backend {backend} does not have")
 
 
-def _with_form(backend: Backend, pass_: Pass, decision: Decision) -> Decision:
+def _with_form(backend: Backend | AnyRuntime, pass_: Pass, decision: Decision) -> Decision:
     """Return the decision, or that the target wants quantised models in another form."""
-    made, wanted = pass_.info.quantization, backend.quantization.form
+    made, wanted = pass_.info.quantization, backend.quantization_form
     if made == wanted:
         return decision
     wish = f"wants {wanted}" if wanted != "none" else "does not want quantised models"

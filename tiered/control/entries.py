@@ -6,23 +6,21 @@ import os
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from tiered.control.scope import Scope
 from tiered.errors import UsageError
 from tiered.registry import PassInfo, is_glob, registry
 
 if TYPE_CHECKING:
     from tiered.control.decision import Place
+    from tiered.control.scope import Scope
     from tiered.passes import Pass
 
-_TEXT = re.compile(r"(?:(?P<group>.+)/)?(?P<name>[^/:]+)(?::(?P<occurrence>\d+))?")
+_TEXT = r"(?:(?P<group>.+)/)?(?P<name>[^/:]+)(?::(?P<occurrence>\d+))?"
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(NamedTuple):
     """The line of the user's program that set something."""
 
     file: str
@@ -48,8 +46,7 @@ def caller() -> Site:
         frame = frame.f_back
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One entry of `required` or `disabled`.
 
     Attributes:
@@ -139,13 +136,13 @@ ANONYMOUS = ("sequential", "fix")
 
 def _entry_of_text(text: str, argument: str, site: Site) -> Entry:
     head, at, scope_text = text.partition("@")
-    match = _TEXT.fullmatch(head.strip())
+    match = re.fullmatch(_TEXT, head.strip())
     if match is None:
         raise UsageError(
             f"{argument}: {text!r} is no entry; expected a name or glob, such as 'fold_constant', "
             "'fuse_*', 'fold_constant:2', 'cleanup/fold_constant', \"fuse_gelu@'/encoder/**'\""
         )
-    name, scope = match["name"], Scope.of(_unquoted(scope_text)) if at else None
+    name, scope = match["name"], _scope_of(_unquoted(scope_text)) if at else None
     glob = is_glob(name)
     names = registry.expand(name) if glob else registry.resolve(name)
     if scope is not None and not glob:
@@ -169,6 +166,12 @@ def _check_scoped(names: Iterable[str], text: str, argument: str) -> None:
                 f"{argument}: {text!r} has a scope, but {name} is a {info.kind} pass; only rewrite "
                 "and function passes can be bound to a part of a model"
             )
+
+
+def _scope_of(text: str) -> Scope:
+    from tiered.control.scope import Scope  # few entries have one
+
+    return Scope.of(text)
 
 
 def _unquoted(text: str) -> str:

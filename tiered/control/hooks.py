@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tiered.control.report import PassResult, Remark, Report
+from tiered.control.report import PassResult, Report
 from tiered.errors import TieredError, UsageError
 from tiered.registry import PassInfo
 
@@ -138,7 +138,7 @@ class Watcher:
         self._reported = True
         where = _place(error)
         text = f"{self.label} raised in {hook}{where}: {type(error).__name__}: {error}"
-        self._report.notes.append(Remark("hook", "", text))
+        self._report.note("hook", text)
         warnings.warn(f"{text} (reported once; the passes go on)", RuntimeWarning, stacklevel=3)
 
 

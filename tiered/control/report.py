@@ -2,56 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tiered.registry import PassInfo
 
 if TYPE_CHECKING:
+    from tiered.control.remarks import Remark, RemarkKind
     from tiered.rewrite import Skip
-
-RemarkKind = Literal[
-    "applied", "missed", "failed", "analysis", "skipped", "unmet", "hook", "check", "verify"
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """One thing to know, with how often it was so.
-
-    Kinds: `applied` (rewrites made), `missed` (nodes left alone, with the `Skip` reason), `failed`
-    (a pass raised and was undone), `analysis` (what a pass found), `skipped` (a pass did not run),
-    `unmet` (an entry of `required` or `disabled` met no pass), `hook` (a hook raised), `check` (a
-    check failed and was suppressed), `verify` (what verification has to say of a pass it accepts).
-    """
-
-    kind: RemarkKind
-    pass_name: str
-    reason: str
-    count: int = 1
-    op_type: str = ""
-    nodes: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        subject = f"{self.pass_name}: " if self.pass_name else ""
-        return f"{subject}{self._counted}{self._examples}"
-
-    @property
-    def _counted(self) -> str:
-        if self.kind == "missed":
-            counted = f"{self.count} {self.op_type} left alone" if self.op_type else "left alone"
-        elif self.kind == "applied":
-            counted = "1 rewrite" if self.count == 1 else f"{self.count} rewrites"
-        else:
-            return f"{self.reason} ({self.count} times)" if self.count > 1 else self.reason
-        return f"{counted}: {self.reason}" if self.reason else counted
-
-    @property
-    def _examples(self) -> str:
-        more = ", ..." if self.count > len(self.nodes) else ""
-        return f" ({', '.join(self.nodes)}{more})" if self.nodes else ""
 
 
 class NodeNote(NamedTuple):
@@ -63,8 +20,7 @@ class NodeNote(NamedTuple):
     template: str
 
 
-@dataclass(frozen=True, slots=True)
-class PassResult:
+class PassResult(NamedTuple):
     """One decision about one pass on one model, and what came of it.
 
     Attributes:
@@ -103,12 +59,18 @@ class PassResult:
         return self.info.name
 
 
-@dataclass(slots=True)
 class Report:
     """The results and notes of one context, those of the contexts inside it included."""
 
-    results: list[PassResult] = field(default_factory=list)
-    notes: list[Remark] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.results: list[PassResult] = []
+        self.notes: list[Remark] = []
+
+    def note(self, kind: RemarkKind, text: str, pass_name: str = "") -> None:
+        """Add a remark that stands for itself."""
+        from tiered.control.remarks import Remark
+
+        self.notes.append(Remark(kind, pass_name, text))
 
     def of(self, name: str) -> list[PassResult]:
         """Return the results of one pass."""
@@ -130,43 +92,9 @@ class Report:
 
     def remarks(self, examples: int) -> list[Remark]:
         """Return the remarks, like ones counted together, each with up to `examples` nodes."""
-        applied: list[_Named] = []
-        missed: dict[tuple[str, int, str], _Named] = {}
-        found: dict[tuple[str, int, NodeNote], _Named] = {}
-        for result in self.results:
-            for note in result.missed:
-                missed[result.text, result.model, note.label] = (result.name, note)
-            for note in result.applied:
-                # A node that was rewritten after all was not missed.
-                missed.pop((result.text, result.model, note.label), None)
-                applied.append((result.name, note))
-            for note in result.found:
-                found[result.text, result.model, note] = (result.name, note)
-        return [
-            *_grouped("applied", applied, examples),
-            *_grouped("missed", missed.values(), examples),
-            *_grouped("analysis", found.values(), examples),
-            *_counted("failed", ((r.name, r.error) for r in self.failed())),
-            *_counted("skipped", ((r.name, r.reason) for r in self.results if not r.ran)),
-            *self.notes,
-        ]
+        from tiered.control.remarks import remarks_of
 
-
-_Named = tuple[str, NodeNote]
-
-
-def _grouped(kind: RemarkKind, notes: Iterable[_Named], examples: int) -> Iterator[Remark]:
-    groups: dict[tuple[str, str, str], list[NodeNote]] = {}
-    for name, note in notes:
-        groups.setdefault((name, note.op_type, note.template), []).append(note)
-    for (name, op_type, _), members in groups.items():
-        shown = tuple(note.label for note in members if note.label)[:examples]
-        yield Remark(kind, name, members[0].reason, len(members), op_type, shown)
-
-
-def _counted(kind: RemarkKind, said: Iterable[tuple[str, str | None]]) -> Iterator[Remark]:
-    for (name, reason), count in Counter(said).items():
-        yield Remark(kind, name, reason or "", count)
+        return remarks_of(self, examples)
 
 
 def note_of(op_type: str, label: str, reason: Skip | str) -> NodeNote:

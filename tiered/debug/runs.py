@@ -74,7 +74,7 @@ class Subject:
 
     @cached_property
     def pipeline(self) -> Pipeline:
-        return pipeline_of(self.passes, self.context().backend, self.edits)
+        return pipeline_of(self.passes, self.context().target, self.edits)
 
     def load(self) -> Model:
         """Return a view of the model as it is before any pass."""

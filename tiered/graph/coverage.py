@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tiered.graph.types import TensorType
 
@@ -12,8 +11,7 @@ if TYPE_CHECKING:
     from tiered.graph.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class TypeCoverage:
+class TypeCoverage(NamedTuple):
     """What is known of the types of all values, outputs of nodes, inputs and constants alike.
 
     Attributes:

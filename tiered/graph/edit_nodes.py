@@ -162,7 +162,12 @@ def settle(graph: Graph, node: Node, index: int, tensor: Tensor) -> None:
     value, reason = node._outputs[index], unsettled(node, index)
     if value is None or reason is not None:
         raise ModelError(f"output {index} of node {node.label!r} cannot settle: {reason}")
-    graph._log(Edit.SETTLE, node, graph, value, index, value._type)
+    graph._settle(node, value, tensor)
+
+
+def settle_value(graph: Graph, node: Node, value: Value, tensor: Tensor) -> None:
+    """Do as `settle` says, for an output that can."""
+    graph._log(Edit.SETTLE, node, graph, value, value.index, value._type)
     graph._detach(node, value)
     forget_guesses_below(value)
     value.producer, value.index = None, 0
@@ -178,9 +183,10 @@ def unsettled(node: Node, index: int) -> str | None:
         return "it is absent, or an output of a graph"
     if root.is_function or root.model.ir_version < 4:
         return "its graph can have no initializers"
-    others = (one for one in node._outputs if one is not None and one is not value)
-    used = next((one.name for one in others if one.is_used), None)
-    return None if used is None else f"{used!r} is used"
+    for other in node._outputs:
+        if other is not None and other is not value and other.is_used:
+            return f"{other.name!r} is used"
+    return None
 
 
 def unsettle(graph: Graph, node: Node, value: Value, index: int) -> None:
@@ -203,8 +209,8 @@ def attach(graph: Graph, node: Node, kept: Value | None = None) -> None:
     graph._by_op.setdefault((node.domain, node.op_type), {})[node.id] = node
     if node.bodies:
         graph._owners[node.id] = node
-    if node.proto.name:
-        graph.model.node_names.take(node.proto.name)
+    if name := node.proto.name:
+        graph.model.node_names.take(name)
     for value in node._outputs:
         if value is not None and value is not kept:
             graph._enter(value)
@@ -217,7 +223,8 @@ def attach(graph: Graph, node: Node, kept: Value | None = None) -> None:
 
 def detach(graph: Graph, node: Node, kept: Value | None = None) -> None:
     """Undo `attach`; `kept` stays in the graph."""
-    links.unlink_bodies(node)
+    if node.bodies:
+        links.unlink_bodies(node)
     links.unlink_inputs(node)
     if graph._dag is not None:
         graph._dag.remove_node(node)
@@ -225,8 +232,8 @@ def detach(graph: Graph, node: Node, kept: Value | None = None) -> None:
     for value in node._outputs:
         if value is not None and value is not kept:
             graph._leave(value)
-    if node.proto.name:
-        graph.model.node_names.release(node.proto.name)
+    if name := node.proto.name:
+        graph.model.node_names.release(name)
     del graph._by_op[node.domain, node.op_type][node.id]
     del graph._nodes[node.id]
     graph._owners.pop(node.id, None)

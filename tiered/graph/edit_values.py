@@ -14,7 +14,7 @@ from tiered.graph.journal import Edit
 from tiered.graph.names import check_free
 from tiered.graph.tensor import Tensor
 from tiered.graph.types import ValueType
-from tiered.graph.value import NOT_INFERRED, NotInferred, Value
+from tiered.graph.value import NOT_INFERRED, SLOT_MASK, NotInferred, Value
 
 if TYPE_CHECKING:
     from tiered.graph.graph import Graph
@@ -39,8 +39,8 @@ def write_name(graph: Graph, value: Value, name: str) -> None:
     graph._enter(value)
     if value.producer is not None:
         value.producer.proto.output[value.index] = name
-    for node, slot in value.users:
-        node.proto.input[slot] = name
+    for key, node in value._users.items():
+        node.proto.input[key & SLOT_MASK] = name
 
 
 def set_type(graph: Graph, value: Value, value_type: ValueType | NotInferred | None) -> None:

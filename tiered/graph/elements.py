@@ -60,7 +60,7 @@ def reconsider_elements_of(node: Node, before: Value | None, after: Value | None
 def _say_the_same(before: Value, after: Value) -> bool:
     one, other = before._elements, after._elements
     if isinstance(one, NotInferred):
-        return before._type == after._type
+        return before._type is after._type or before._type == after._type
     if _are_numbers(one):
         return True
     if before._type != after._type:

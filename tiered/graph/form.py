@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import onnx
@@ -22,7 +21,6 @@ class NoEquivalentForm(ModelError):
     """One opset cannot say what another says: a rewrite declines, a pattern does not match."""
 
 
-@dataclass(slots=True)
 class Form:
     """An operator with its operands and attributes, on the way from one opset's form to another's.
 
@@ -34,11 +32,21 @@ class Form:
         n_outputs: how many outputs it has; None while that is not known.
     """
 
-    op_type: str
-    version: int
-    operands: list[Value | None]
-    attributes: dict[str, Any]
-    n_outputs: int | None = None
+    __slots__ = ("attributes", "n_outputs", "op_type", "operands", "version")
+
+    def __init__(
+        self,
+        op_type: str,
+        version: int,
+        operands: list[Value | None],
+        attributes: dict[str, Any],
+        n_outputs: int | None = None,
+    ) -> None:
+        self.op_type = op_type
+        self.version = version
+        self.operands = operands
+        self.attributes = attributes
+        self.n_outputs = n_outputs
 
     def operand(self, place: int) -> Value | None:
         return self.operands[place] if place < len(self.operands) else None
@@ -87,8 +95,7 @@ def says_the_same(form: Form) -> None:
     """Leave a form as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """What opset `since` changed: how the form before it reads, and how it is written."""
 
     since: int

@@ -85,6 +85,37 @@ class Gate:
         self.count += 1
         note_sources(edits, sources)
         if self.listeners:
-            record = RewriteRecord(self.count, self.pass_name, law, graph, node_name, tuple(edits))
+            record = RewriteRecord(self.count, self.pass_name, law, graph, node_name, edits)
             for listener in self.listeners:
                 listener(record)
+
+
+class RewriteBlock:
+    """The block of a `graph.rewrite`: its edits are one rewrite, if it may pass."""
+
+    __slots__ = ("_anchor", "_graph", "_label", "_law", "_mark")
+
+    def __init__(self, graph: Graph, law: str, anchor: Node | Value) -> None:
+        self._graph = graph
+        self._law = law
+        self._anchor = anchor
+
+    def __enter__(self) -> None:
+        model, self._label = self._graph.model, self._anchor.label
+        self._mark, model.gate.at = model.mark(), self._label
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            return
+        model, gate, mark = self._graph.model, self._graph.model.gate, self._mark
+        gate.at = ""
+        edits = model.journal.since(mark)
+        if not edits:
+            return
+        if gate.accepts is not None and not gate.accepts(self._anchor, edits):
+            model.undo_to(mark)
+        elif gate.lets(self._label):
+            gate.passed(self._graph, self._law, self._label, edits)
+        else:
+            model.undo_to(mark)
+            gate.refuse()

@@ -8,7 +8,6 @@ them: `graph.op`, `graph.constant`, `graph.replace`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import onnx
@@ -26,6 +25,7 @@ from tiered.graph import (
     transplant,
     unrolling,
 )
+from tiered.graph.gate import RewriteBlock
 from tiered.graph.node import Node, domain_of
 from tiered.graph.ordering import sort_nodes
 from tiered.graph.value import Value
@@ -224,6 +224,7 @@ class Graph:
     append_node = edit_nodes.append_node
     remove_node = edit_nodes.remove_node
     settle = edit_nodes.settle
+    _settle = edit_nodes.settle_value
     _unsettle = edit_nodes.unsettle
     set_input = edit_operands.set_input
     set_inputs = edit_operands.set_inputs
@@ -312,26 +313,12 @@ class Graph:
         elif value.is_initializer and not value.is_graph_input:
             value.owner.remove_constant(value)
 
-    @contextmanager
-    def rewrite(self, law: str, anchor: Node | Value) -> Iterator[None]:
+    def rewrite(self, law: str, anchor: Node | Value) -> RewriteBlock:
         """Make the edits of the block one numbered rewrite.
 
         It is undone beyond the limit, and where it reaches out of the scope of the pass.
         """
-        model, gate, mark, label = self.model, self.model.gate, self.model.mark(), anchor.label
-        gate.at = label
-        yield
-        gate.at = ""
-        edits = model.journal.since(mark)
-        if not edits:
-            return
-        if gate.accepts is not None and not gate.accepts(anchor, edits):
-            model.undo_to(mark)
-        elif gate.lets(label):
-            gate.passed(self, law, label, edits)
-        else:
-            model.undo_to(mark)
-            gate.refuse()
+        return RewriteBlock(self, law, anchor)
 
 
 class Function(Graph):

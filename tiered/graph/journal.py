@@ -7,15 +7,18 @@ are dirty, and for the numbers of the rewrites. An entry is a tuple `(edit, subj
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from tiered.errors import ModelError
 
 if TYPE_CHECKING:
+    from tiered.graph.graph import Graph
     from tiered.graph.node import Node
     from tiered.graph.value import Value
+
+_Piece = TypeVar("_Piece", "Node", "Value")
 
 Entry = tuple[Any, ...]
 
@@ -90,12 +93,16 @@ class Stamp(NamedTuple):
 class Journal:
     """An append-only list of edits that can be cut back to any mark."""
 
-    __slots__ = ("_lows", "_noted", "_touched", "entries", "frozen", "undo_table", "undos")
+    __slots__ = (
+        "_lows", "_noted", "_now", "_touched", "entries", "frozen", "undo_table", "undos",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.undo_table: dict[Edit, Callable[..., None]] = {}
         self.undos = 0
+        # The moment that was asked for last: often there was no edit since.
+        self._now = Stamp(0, 0)
         # (undo number, length it went back to), lengths ascending: enough to tell how far back the
         # journal has been cut since any stamp.
         self._lows: list[tuple[int, int]] = []
@@ -110,7 +117,10 @@ class Journal:
 
     def stamp(self) -> Stamp:
         """Return the present moment."""
-        return Stamp(len(self.entries), self.undos)
+        now = self._now
+        if now.length != len(self.entries) or now.undos != self.undos:
+            now = self._now = Stamp(len(self.entries), self.undos)
+        return now
 
     def since(self, mark: Mark) -> Sequence[Entry]:
         """Return the edits made after the mark, oldest first."""
@@ -153,7 +163,7 @@ class Journal:
         """
         now, touched = len(self.entries), self._touched
         if self._noted < now:
-            edits = (entry for entry in self.entries[self._noted :] if entry[0] not in RENAMES)
+            edits = [entry for entry in self.entries[self._noted :] if entry[0] not in RENAMES]
             for node in dirty_nodes(edits):
                 touched.pop(node, None)
                 touched[node] = now
@@ -188,35 +198,57 @@ class Snapshot:
 
 def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
     """Return the live nodes that edits touched: themselves, or what their values stand for."""
-    found: dict[Node, None] = {}
-    values: dict[Value | None, None] = {}
+    # By serial number, because a dict of nodes and values asks each for its hash.
+    found: dict[int, Node] = {}
+    values: dict[int, Value] = {}
     for entry in entries:
         edit, subject = entry[0], entry[1]
         if edit is _SET_INPUT:
-            found[subject] = values[entry[3]] = values[entry[4]] = None
+            found[subject.id] = subject
+            for value in entry[3:]:
+                if value is not None:
+                    values[value.id] = value
         elif edit in NODE_EDITS:
-            found[subject] = None
-            values.update(dict.fromkeys(subject._inputs))
+            found[subject.id] = subject
+            _add(values, subject._inputs)
             if edit is Edit.EXCHANGE_OUTPUTS:
-                found[entry[3]] = None
+                _add(found, entry[3:4])
             elif edit is Edit.SET_INPUTS:
-                values.update(dict.fromkeys(entry[2]))
+                _add(values, entry[2])
             elif edit is Edit.SETTLE:
-                found.update(dict.fromkeys(entry[3]._users.values()))
+                _add(found, entry[3]._users.values())
+            elif edit is Edit.REMOVE_NODE and subject.bodies:
+                # What its bodies read has fewer readers now.
+                _add(values, _read_in(subject.bodies))
         elif edit is Edit.EXCHANGE_CONTENT:
-            found.update((node, None) for graph in subject.graphs() for node in graph.nodes)
+            for graph in subject.graphs():
+                _add(found, graph.nodes)
         elif edit is Edit.SET_GRAPH_INPUTS:
             # What is an input no more may be a constant now.
             for value in (*subject._inputs, *entry[2]):
-                found.update(dict.fromkeys(value._users.values()))
+                _add(found, value._users.values())
         elif edit is Edit.SET_GRAPH_OUTPUTS:
-            values.update(dict.fromkeys((*subject._outputs, *entry[2])))
-            if subject.owner is not None:
-                found[subject.owner] = None
+            _add(values, (*subject._outputs, *entry[2]))
+            _add(found, (subject.owner,))
         elif edit in _VALUE_EDITS:
-            values[subject] = None
-            found.update(dict.fromkeys(subject._users.values()))
-    for value in values:
-        if value is not None and value.producer is not None:
-            found[value.producer] = None
-    return [node for node in found if node.is_live]
+            values[subject.id] = subject
+            _add(found, subject._users.values())
+    for value in values.values():
+        if (producer := value.producer) is not None:
+            found[producer.id] = producer
+    return [node for node in found.values() if node.graph is not None and node.is_live]
+
+
+def _read_in(bodies: Iterable[Graph]) -> Iterator[Value | None]:
+    """Yield what the nodes of bodies read, and those of bodies in them."""
+    pending = [*bodies]
+    while pending:
+        for node in pending.pop().nodes:
+            yield from node._inputs
+            pending += node.bodies
+
+
+def _add(found: dict[int, _Piece], pieces: Iterable[_Piece | None]) -> None:
+    for piece in pieces:
+        if piece is not None:
+            found[piece.id] = piece

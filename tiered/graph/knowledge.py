@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tiered.graph.symbols import Dims
 from tiered.graph.value import NOT_INFERRED, Value
@@ -13,8 +12,7 @@ if TYPE_CHECKING:
     from tiered.graph.model import Model
 
 
-@dataclass(frozen=True, slots=True)
-class Knowledge:
+class Knowledge(NamedTuple):
     """What inference found out: the type and the elements of each value, and the names of dims."""
 
     values: tuple[tuple[Value, Any, Any], ...]

@@ -37,6 +37,7 @@ _GRAPH_FIELDS = frozenset(
     }
 )
 _FUNCTION_FIELDS = frozenset({"input", "node", "output", "value_info"})
+_TENSOR = onnx.AttributeProto.TENSOR
 _OF_TENSORS = ("Constant", "ConstantOfShape")
 
 Scope = dict[str, Value]
@@ -222,12 +223,12 @@ class _Loader:
         outer: list[Scope],
     ) -> None:
         nodes: list[Node] = []
-        bodies: dict[Node, list[onnx.AttributeProto]] = {}
+        bodies: dict[int, list[onnx.AttributeProto]] = {}
         for proto, found in own_copies(protos):
             node = self._enter_node(graph, proto)
             nodes.append(node)
             if found:
-                bodies[node] = found
+                bodies[node.id] = found
             # A slice of a repeated field takes half the time of a walk over it.
             for index, name in enumerate(node.proto.output[:]):
                 if not name:
@@ -241,9 +242,9 @@ class _Loader:
         scopes, is_sorted = [scope, *outer], True
         for node in nodes:
             is_sorted &= self._read_inputs(graph, node, scope, scopes)
-            for attribute in bodies.get(node, ()):
+            for attribute in bodies.get(node.id, ()):
                 self._fill_bodies(node, attribute, scopes)
-        if is_sorted and all(_is_after_captured(node) for node in bodies):
+        if is_sorted and all(map(_is_after_captured, graph._owners.values())):
             graph._order = tuple(nodes)
         else:
             graph.topological_order()
@@ -261,15 +262,19 @@ class _Loader:
                 f"{op_type!r}; expected the name of an operator, in UTF-8"
             )
         if op_type in _OF_TENSORS:
-            for attribute in proto.attribute:
-                if attribute.type == onnx.AttributeProto.TENSOR:
-                    tensor = Tensor(attribute.t)
+            for attribute in node.attribute_protos().values():
+                if attribute.type == _TENSOR:
+                    tensor = Tensor(attribute.t, folder=model.folder)
                     tensor.check(node.label)
                     model.has_stored_constants |= tensor.is_stored
+                    node.note_constant(attribute, tensor)
         if op_type == "Split" and has_too_many_parts(node):
             raise ModelError(f"node {node.label!r} (Split) has more outputs than its num_outputs")
         graph._nodes[node.id] = node
-        graph._by_op.setdefault((node.domain, op_type), {})[node.id] = node
+        alike = graph._by_op.get((node.domain, op_type))
+        if alike is None:
+            alike = graph._by_op[node.domain, op_type] = {}
+        alike[node.id] = node
         if name := proto.name:
             if not isinstance(name, str):
                 raise ModelError(f"node {name!r} ({op_type}) has a name that is not UTF-8")

@@ -51,10 +51,9 @@ class Names:
             self._taken[name] = count
             return
         del self._taken[name]
-        if not name[-1:].isdecimal():
-            return
         base, _, suffix = name.rpartition("_")
-        if suffix.isdecimal() and int(suffix) < self._next.get(base, 0):
+        first = self._next.get(base)
+        if first is not None and suffix.isdecimal() and int(suffix) < first:
             self._next[base] = int(suffix)
 
     def fresh(self, base: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import onnx
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tiered.graph.value import Value
 
 _MISSING: Any = object()
+_NONE: Final[Mapping[str, onnx.AttributeProto]] = {}
+"""The attributes of every node that has none."""
 
 
 def domain_of(name: str) -> str:
@@ -58,7 +60,7 @@ class Node:
         self.bodies: tuple[Graph, ...] = ()
         self._inputs: list[Value | None] = []
         self._outputs: list[Value | None] = []
-        self._attributes: dict[str, onnx.AttributeProto] | None = None
+        self._attributes: Mapping[str, onnx.AttributeProto] | None = None
         # Values of the graphs above that the bodies read, with the number of reads.
         self._captured: dict[Value, int] | None = None
         self._constant: Tensor | object | None = _MISSING
@@ -136,7 +138,12 @@ class Node:
 
     @property
     def is_used(self) -> bool:
-        return any(value is not None and value.is_used for value in self._outputs)
+        for value in self._outputs:
+            if value is None:
+                continue
+            if value.is_used:
+                return True
+        return False
 
     @property
     def is_live(self) -> bool:
@@ -149,7 +156,12 @@ class Node:
     @property
     def is_pinned(self) -> bool:
         """Tell whether training info or a quantization annotation speaks of an output by name."""
-        return any(value is not None and value.pins > 0 for value in self._outputs)
+        for value in self._outputs:
+            if value is None:
+                continue
+            if value.pins:
+                return True
+        return False
 
     @property
     def predecessors(self) -> list[Node]:
@@ -216,7 +228,8 @@ class Node:
 
     def attribute_protos(self) -> Mapping[str, onnx.AttributeProto]:
         if self._attributes is None:
-            self._attributes = {attribute.name: attribute for attribute in self.proto.attribute}
+            protos = self.proto.attribute
+            self._attributes = {proto.name: proto for proto in protos} if protos else _NONE
         return self._attributes
 
     def has_attr(self, name: str) -> bool:
@@ -257,8 +270,10 @@ class Node:
     def has_references(self) -> bool:
         """Tell whether an attribute is given by the call of the local function around the node."""
         if self._references is None:
-            protos = self.attribute_protos().values()
-            self._references = any(proto.ref_attr_name for proto in protos)
+            self._references = False
+            for proto in self.attribute_protos().values():
+                if proto.ref_attr_name:
+                    self._references = True
         return self._references
 
     @property
@@ -278,6 +293,12 @@ class Node:
             self._constant = _read_constant(self)
         assert self._constant is None or isinstance(self._constant, Tensor)
         return self._constant
+
+    def note_constant(self, proto: onnx.AttributeProto, tensor: Tensor) -> None:
+        """Keep the tensor of an attribute, if it is all that a Constant node holds."""
+        is_all = self.op_type == "Constant" and len(self.attribute_protos()) == 1
+        if is_all and proto.name == "value" and not proto.ref_attr_name:
+            self._constant = tensor
 
     def forget_attributes(self) -> None:
         """Drop what was decoded; for the primitives, after they exchanged the proto."""

@@ -21,15 +21,23 @@ def sort_nodes(graph: Graph) -> tuple[Node, ...]:
         ModelError: the graph has a cycle, which is named.
     """
     order: list[Node] = []
-    done: set[Node] = set()
+    # Serial numbers, because a set of nodes asks each for its hash.
+    done: set[int] = set()
     for node in graph.nodes:
-        if node in done:
+        if node.id in done:
             continue
-        if all(producer in done for producer in producers(graph, node)):
-            done.add(node)
-            order.append(node)
-            continue
-        _visit(graph, node, done, order)
+        for value in node._inputs:
+            if value is not None:
+                producer = value.producer
+                if producer is not None and producer.id not in done and value.graph is graph:
+                    _visit(graph, node, done, order)
+                    break
+        else:
+            if node._captured:
+                _visit(graph, node, done, order)
+            else:
+                done.add(node.id)
+                order.append(node)
     return tuple(order)
 
 
@@ -49,23 +57,23 @@ def producers(graph: Graph, node: Node) -> list[Node]:
     return found
 
 
-def _visit(graph: Graph, start: Node, done: set[Node], order: list[Node]) -> None:
+def _visit(graph: Graph, start: Node, done: set[int], order: list[Node]) -> None:
     stack = [(start, iter(producers(graph, start)))]
-    open_nodes = {start}
+    open_nodes = {start.id}
     while stack:
         node, pending = stack[-1]
         for producer in pending:
-            if producer in done:
+            if producer.id in done:
                 continue
-            if producer in open_nodes:
+            if producer.id in open_nodes:
                 path = [entry.label for entry, _ in stack] + [producer.label]
                 cycle = " <- ".join(path[path.index(producer.label) :])
                 raise ModelError(f"graph {graph.name!r} has a cycle: {cycle}")
-            open_nodes.add(producer)
+            open_nodes.add(producer.id)
             stack.append((producer, iter(producers(graph, producer))))
             break
         else:
             stack.pop()
-            open_nodes.discard(node)
-            done.add(node)
+            open_nodes.discard(node.id)
+            done.add(node.id)
             order.append(node)

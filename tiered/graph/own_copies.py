@@ -24,9 +24,13 @@ def own_copies(
     The copies live in one message, which takes a third of the memory of as many messages. The
     bodies of those that have some stay empty; they are copied alone, without their bodies.
     """
-    sources = list(protos)
+    sources, holder = list(protos), onnx.GraphProto()
+    operators = {(source.op_type, source.domain) for source in sources}
+    if not any(_may_have_bodies(*operator) for operator in operators):
+        holder.node.extend(sources)
+        yield from ((copy, []) for copy in holder.node[:])
+        return
     bodies = [_body_attributes(source) for source in sources]
-    holder = onnx.GraphProto()
     holder.node.extend(source for source, found in zip(sources, bodies, strict=True) if not found)
     copies = iter(holder.node[:])
     for source, found in zip(sources, bodies, strict=True):

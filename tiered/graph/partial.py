@@ -28,10 +28,12 @@ _RANGES: Final[dict[int | None, tuple[int, int]]] = {
 
 def elements_of(value: Value) -> Elements | None:
     """Return what is known of the elements of a small integer or boolean tensor."""
-    if isinstance(value._elements, NotInferred):
+    elements = value._elements
+    if isinstance(elements, NotInferred):
         _evaluate(value)
-    assert not isinstance(value._elements, NotInferred)
-    return value._elements
+        elements = value._elements
+        assert not isinstance(elements, NotInferred)
+    return elements
 
 
 def _evaluate(value: Value) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 ORIGINS: Final = "tiered.origins"
 """The metadata key that `write_origins` writes."""
 
+_ADD_NODE: Final = Edit.ADD_NODE
 _REMOVALS: Final = (Edit.REMOVE_NODE, Edit.SETTLE)
 
 _MOST: Final = 16
@@ -35,8 +36,8 @@ def note_sources(edits: Sequence[Entry], sources: Sequence[Node]) -> None:
         edits: those of the rewrite.
         sources: what was matched; by default what the rewrite removed.
     """
-    made = [entry[1] for entry in edits if entry[0] is Edit.ADD_NODE]
-    made = [node for node in made if node.graph is not None and not node.sources]
+    made = [entry[1] for entry in edits if entry[0] is _ADD_NODE]
+    made = made and [node for node in made if node.graph is not None and not node.sources]
     if not made:
         return
     if not sources:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tiered.graph.edit_nodes import unsettled
 from tiered.graph.tensor import Tensor
 from tiered.graph.types import TensorType
-from tiered.graph.value import NotInferred, Value
+from tiered.graph.value import SLOT_MASK, NotInferred, Value
 
 if TYPE_CHECKING:
     from tiered.graph.graph import Graph
@@ -25,10 +25,16 @@ def replace_uses(graph: Graph, old: Value, new: Value, *, since: int | None = No
     if old is new:
         return
     _pass_on_type(old, new)
-    users = [use for use in old.users if since is None or use.node.id < since]
-    scalar = _scalar(new) if any(node.op_type == "Range" for node, _ in users) else new
-    for node, slot in users:
-        graph.set_input(node, slot, scalar if _is_range(node) else new)
+    users, scalar = old._users, None
+    for key in sorted(users):
+        node = users[key]
+        if since is not None and node.id >= since:
+            continue
+        if _is_range(node):
+            scalar = scalar or _scalar(new)
+            graph.set_input(node, key & SLOT_MASK, scalar)
+        else:
+            graph.set_input(node, key & SLOT_MASK, new)
     for user in dict.fromkeys(old.output_of):
         _replace_output(user, old, new)
 
@@ -88,7 +94,7 @@ def become_constant(graph: Graph, value: Value, tensor: Tensor) -> Value:
     node = value.producer
     if node is not None and _can_settle(node, value, tensor):
         reads = _reads(node)
-        graph.settle(node, value.index, tensor)
+        graph._settle(node, value, tensor)
         graph.prune(_unread(reads))
         return value
     name = value.name
@@ -171,8 +177,8 @@ def prune(graph: Graph, nodes: Iterable[Node]) -> None:
 
 def _reads(node: Node) -> list[Value]:
     """Return what a node and its bodies read, each value once."""
-    reads = dict.fromkeys((*node._inputs, *node.captured))
-    return [value for value in reads if value is not None]
+    reads = {value.id: value for value in (*node._inputs, *node.captured) if value is not None}
+    return list(reads.values())
 
 
 def _unread(values: Iterable[Value]) -> list[Node]:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
-import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import IO, TYPE_CHECKING, BinaryIO, Final
+from typing import IO, TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 import onnx
 from google.protobuf.message import EncodeError
@@ -34,8 +31,7 @@ _NEW_EXTERNAL: Final = 1 << 20
 """Bytes from which what passes make is external, in a model that has external weights."""
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
+class Storage(NamedTuple):
     """Where the weights of a saved model go.
 
     Attributes:
@@ -84,17 +80,18 @@ def save_model(
     proto = export_model(model, annotate=annotate, is_bare=True)
     folder = os.path.dirname(path) or "."
     tensors = [*tensors_of(proto)]
-    has_external = any(_is_external(tensor) for tensor in tensors)
+    on_disk = [tensor for tensor in tensors if tensor.data_location == tensor.EXTERNAL]
+    has_external = any(map(_is_external, on_disk))
     outside = [
         tensor
-        for tensor in tensors
+        for tensor in (tensors if has_external or storage.external is not None else ())
         if _goes_out(Tensor(tensor, folder=model.folder), storage, has_external=has_external)
         and not (storage.share and _stays(tensor, model.folder, folder))
     ]
     if storage.single:
-        _take_in(tensors, model.folder)
+        _take_in(on_disk, model.folder)
     try:
-        _check_apart(tensors, model.folder, path, has_data=bool(outside))
+        _check_apart(on_disk, model.folder, path, has_data=bool(outside))
         if not outside:
             _write_whole(path, proto)
             return
@@ -159,7 +156,7 @@ def _replacing(path: str, suffix: str = "") -> Iterator[tuple[BinaryIO, str]]:
     """Open a temporary file beside `path`; it goes if nobody puts it in its place."""
     folder, name = os.path.split(path)
     # Known before the file is there, so that no interrupt can come between the two.
-    temporary = os.path.join(folder, f".{name}{suffix}.{secrets.token_hex(6)}")
+    temporary = os.path.join(folder, f".{name}{suffix}.{os.urandom(6).hex()}")
     try:
         with open(temporary, "xb") as file:
             yield file, temporary
@@ -254,6 +251,8 @@ def _referenced(path: str) -> set[str]:
     names = (f"{path}.data", f"{path}.1.data")
     if not any(map(os.path.exists, names)):
         return set()
+    import mmap
+
     try:
         with (
             open(path, "rb") as file,
@@ -285,15 +284,14 @@ def _alone_in(folder: str) -> Iterator[None]:
 
 
 def _check_apart(
-    tensors: list[onnx.TensorProto], folder: str, path: str, *, has_data: bool
+    on_disk: list[onnx.TensorProto], folder: str, path: str, *, has_data: bool
 ) -> None:
     """Refuse to write over a file that weights are read from.
 
     Raises:
         ModelError: a target is a file of the model.
     """
-    found = (Tensor(tensor, folder=folder) for tensor in tensors)
-    read = {tensor.external_span()[0] for tensor in found if tensor.is_on_disk}
+    read = {Tensor(tensor, folder=folder).external_span()[0] for tensor in on_disk}
     targets = (path, f"{path}.data", f"{path}.1.data") if has_data else (path,)
     for target in targets:
         if os.path.exists(target) and any(os.path.samefile(source, target) for source in read):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 from onnx import defs
@@ -79,32 +80,10 @@ def decode_attribute(proto: onnx.AttributeProto) -> Any:
 
     Text that is no UTF-8 stays bytes. Graphs are not attributes here: they are bodies of the node.
     """
-    if proto.ref_attr_name:
-        return AttributeReference(proto.ref_attr_name)
-    kinds = onnx.AttributeProto
-    match proto.type:
-        case kinds.INT:
-            return proto.i
-        case kinds.FLOAT:
-            return proto.f
-        case kinds.STRING:
-            return _text(proto.s)
-        case kinds.TENSOR:
-            return _tensor(proto.t)
-        case kinds.SPARSE_TENSOR:
-            return _tensor(proto.sparse_tensor)
-        case kinds.INTS:
-            return tuple(proto.ints)
-        case kinds.FLOATS:
-            return tuple(proto.floats)
-        case kinds.STRINGS:
-            return tuple(_text(text) for text in proto.strings)
-        case kinds.TENSORS:
-            return tuple(map(_tensor, proto.tensors))
-        case kinds.TYPE_PROTO:
-            return proto.tp
-        case _:
-            return None
+    if reference := proto.ref_attr_name:
+        return AttributeReference(reference)
+    decode = _DECODED.get(proto.type)
+    return None if decode is None else decode(proto)
 
 
 def _tensor(proto: onnx.TensorProto | onnx.SparseTensorProto) -> Tensor:
@@ -118,6 +97,21 @@ def _text(raw: bytes) -> str | bytes:
         return raw.decode()
     except UnicodeDecodeError:
         return raw
+
+
+_DECODED: Final[Mapping[int, Callable[[onnx.AttributeProto], Any]]] = {
+    onnx.AttributeProto.INT: attrgetter("i"),
+    onnx.AttributeProto.FLOAT: attrgetter("f"),
+    onnx.AttributeProto.STRING: lambda proto: _text(proto.s),
+    onnx.AttributeProto.TENSOR: lambda proto: _tensor(proto.t),
+    onnx.AttributeProto.SPARSE_TENSOR: lambda proto: _tensor(proto.sparse_tensor),
+    onnx.AttributeProto.INTS: lambda proto: tuple(proto.ints),
+    onnx.AttributeProto.FLOATS: lambda proto: tuple(proto.floats),
+    onnx.AttributeProto.STRINGS: lambda proto: tuple(map(_text, proto.strings)),
+    onnx.AttributeProto.TENSORS: lambda proto: tuple(map(_tensor, proto.tensors)),
+    onnx.AttributeProto.TYPE_PROTO: attrgetter("tp"),
+}
+"""What each kind of attribute is; a dict, because the enum of a message is slow to ask."""
 
 
 def encode_attribute(name: str, value: Any, schema: Schema | None) -> onnx.AttributeProto:

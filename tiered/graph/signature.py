@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import onnx
 from onnx.defs import OpSchema
@@ -37,8 +36,7 @@ def check_operators(model: Model) -> None:
                 signature.check(node)
 
 
-@dataclass(frozen=True, slots=True)
-class _Signature:
+class _Signature(NamedTuple):
     """What the schema of an operator says of its nodes, in a form that is quick to ask."""
 
     since: int
@@ -58,19 +56,18 @@ class _Signature:
         Raises:
             ModelError: what is wrong with it.
         """
-        proto = node.proto
-        reads, attributes = proto.input, proto.attribute
-        is_fit = len(reads) in self.inputs and len(proto.output) in self.outputs
+        proto, reads, attributes = node.proto, node._inputs, node.attribute_protos()
+        is_fit = len(reads) in self.inputs and len(node._outputs) in self.outputs
         for index in self.present:
-            is_fit = is_fit and reads[index] != ""
+            is_fit = is_fit and reads[index] is not None
         if attributes or self.required:
-            kinds = self.kinds
-            names = {
-                entry.name
-                for entry in attributes
-                if kinds.get(entry.name, entry.type) == entry.type
-            }
-            is_fit = is_fit and len(names) == len(attributes) and self.required <= names
+            for name, entry in attributes.items():
+                kind = entry.type
+                is_fit = is_fit and self.kinds.get(name, kind) == kind
+            is_once = len(attributes) == len(proto.attribute)
+            is_fit = is_fit and is_once
+            for name in self.required:
+                is_fit = is_fit and name in attributes
         if is_fit:
             return
         for reason in self._reasons(proto):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import functools
 import os
-import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -25,7 +24,7 @@ SPILLED: Final = 1 << 24
 
 _BLOCK: Final = 1 << 20
 
-_SECRET: Final = f"stored:{secrets.token_hex(16)}:"
+_SECRET: Final = f"stored:{os.urandom(16).hex()}:"
 """Different in each process, so that a model cannot make us read a file into its output."""
 
 

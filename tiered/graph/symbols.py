@@ -7,8 +7,8 @@ whatever the dims are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from tiered.graph.types import Dim
 
@@ -22,8 +22,7 @@ INVENTED: Final = "unk__"
 """What the names begin with that onnx's shape inference makes up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Poly:
+class Poly(NamedTuple):
     """A polynomial with at least one dim in it, as sorted terms (monomial, coefficient)."""
 
     terms: tuple[tuple[Monomial, int], ...]
@@ -48,6 +47,12 @@ class Poly:
             factors = list(names) if coefficient == 1 and names else [str(coefficient), *names]
             parts.append("*".join(factors))
         return "+".join(parts)
+
+
+@lru_cache(maxsize=1024)
+def symbol(name: str) -> Poly:
+    """Return the size of a dim of this name: one object, as it is asked for again and again."""
+    return Poly((((name,), 1),))
 
 
 Size = int | Poly
@@ -177,8 +182,8 @@ class Dims:
         """Return what a dim stands for, as far as is known now; None for an unknown one."""
         if dim is None or isinstance(dim, int):
             return dim
-        size = self._known.get(dim) or self._composed.get(dim)
-        return Poly((((dim,), 1),)) if size is None else self._resolved(size)
+        size = self._known.get(dim, self._composed.get(dim))
+        return symbol(dim) if size is None else self._resolved(size)
 
     def dim(self, size: Element) -> Dim:
         """Return the dim that stands for a size."""
@@ -220,7 +225,7 @@ class Dims:
             product: Size = coefficient
             for name in names:
                 by = self._known.get(name)
-                factor = Poly((((name,), 1),)) if by is None else self._resolved(by)
+                factor = symbol(name) if by is None else self._resolved(by)
                 product = multiply(product, factor)
             total = add(total, product)
         return total

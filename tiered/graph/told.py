@@ -42,9 +42,11 @@ def told_types(node: Node) -> Told | None:
     for value in node._inputs:
         if value is None:
             continue
-        kind = value.type
+        kind = value._type
         if type(kind) is not TensorType:
-            return None
+            kind = value.type
+            if type(kind) is not TensorType:
+                return None
         kinds.append(kind)
     try:
         if rule is None:

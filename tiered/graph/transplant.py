@@ -8,7 +8,6 @@ another one of a graph above.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, MutableMapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import onnx
@@ -171,12 +170,17 @@ def copy_nodes(
     return copies
 
 
-@dataclass(slots=True)
 class _Copier:
-    stands: Stands
-    prefix: str
-    attributes: Mapping[str, onnx.AttributeProto] | None
-    declared: list[tuple[Value, onnx.ValueInfoProto]] = field(default_factory=list)
+    def __init__(
+        self,
+        stands: Stands,
+        prefix: str,
+        attributes: Mapping[str, onnx.AttributeProto] | None,
+    ) -> None:
+        self.stands = stands
+        self.prefix = prefix
+        self.attributes = attributes
+        self.declared: list[tuple[Value, onnx.ValueInfoProto]] = []
 
     def copy(self, node: Node, graph: Graph) -> Node:
         proto = onnx.NodeProto()

@@ -26,6 +26,7 @@ from tiered.graph.operator_types import broadcast
 from tiered.graph.schema import attributes_of, schema_of
 from tiered.graph.types import (
     DataType,
+    OpaqueType,
     TensorType,
     ValueType,
     read_type,
@@ -74,7 +75,7 @@ def ruled_types(node: Node) -> Mapping[str, ValueType | None]:
         return {}
     if found is None:
         return {}
-    types = found if isinstance(found, Sequence) else [found]
+    types = [found] if isinstance(found, TensorType | OpaqueType) else found
     outputs = zip(node.outputs, types, strict=False)
     return {output.name: kind for output, kind in outputs if output is not None}
 

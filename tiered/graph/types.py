@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -59,8 +58,7 @@ Dim = int | str | None
 Shape = tuple[Dim, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TensorType:
+class TensorType(NamedTuple):
     """A dense tensor: `dtype` is a TensorProto.DataType, `shape` is None for an unknown rank."""
 
     dtype: int
@@ -73,8 +71,7 @@ class TensorType:
         return f"{name}[{','.join('?' if dim is None else str(dim) for dim in self.shape)}]"
 
 
-@dataclass(frozen=True, slots=True)
-class OpaqueType:
+class OpaqueType(NamedTuple):
     """A sequence, optional, map or sparse tensor: kept as the bytes of its TypeProto."""
 
     serialized: bytes

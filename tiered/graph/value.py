@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SLOT_BITS: Final = 32
 """A use is keyed by `node.id << SLOT_BITS | slot`: as small and quick as a key can be."""
 
-_SLOT_MASK: Final = (1 << SLOT_BITS) - 1
+SLOT_MASK: Final = (1 << SLOT_BITS) - 1
 
 
 class NotInferred:
@@ -107,7 +107,7 @@ class Value:
         """Return every use by a node, at any depth, by the node's serial number and slot."""
         users = self._users
         keys = sorted(users) if len(users) > 1 else users
-        return [Use(users[key], key & _SLOT_MASK) for key in keys]
+        return [Use(users[key], key & SLOT_MASK) for key in keys]
 
     @property
     def readers(self) -> list[Node]:
@@ -122,7 +122,7 @@ class Value:
 
     @property
     def is_used(self) -> bool:
-        return bool(self._users) or bool(self.output_of) or self.pins > 0
+        return True if self._users or self.output_of else self.pins > 0
 
     @property
     def has_one_user(self) -> bool:
@@ -206,24 +206,28 @@ class Value:
     @property
     def type(self) -> ValueType | None:
         """Return what is known of the type; asked for the first time, it is inferred."""
-        if isinstance(self._type, NotInferred):
+        value_type = self._type
+        if isinstance(value_type, NotInferred):
             from tiered.graph.inference import infer_value
 
             infer_value(self)
-            assert not isinstance(self._type, NotInferred)
-        return self._type
+            value_type = self._type
+            assert not isinstance(value_type, NotInferred)
+        return value_type
 
     @property
     def dtype(self) -> int | None:
         """Return the TensorProto.DataType of a dense tensor, None while unknown."""
-        value_type = self.type
+        value_type = self._type
+        if type(value_type) is not TensorType:
+            value_type = self.type
         return value_type.dtype if isinstance(value_type, TensorType) else None
 
     @property
     def shape(self) -> Shape | None:
         """Return the dims (int, symbol, or None each), None for an unknown rank."""
         value_type = self._type
-        if isinstance(value_type, NotInferred):
+        if type(value_type) is not TensorType:
             value_type = self.type
         return value_type.shape if isinstance(value_type, TensorType) else None
 
@@ -234,9 +238,12 @@ class Value:
         An object array of int, `symbols.Poly` (a size that depends on dynamic dims) or None; None
         for a tensor of which nothing is known.
         """
-        from tiered.graph.partial import elements_of
+        elements = self._elements
+        if isinstance(elements, NotInferred):
+            from tiered.graph.partial import elements_of
 
-        return elements_of(self)
+            return elements_of(self)
+        return elements
 
     @property
     def rank(self) -> int | None:

@@ -7,15 +7,18 @@ fields that external data uses.
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import onnx
 
 from tiered.graph.stored import location_of, span_of_stored, stored_prefix
+
+if TYPE_CHECKING:
+    from mmap import mmap
+
+    Buffer = bytes | mmap
 
 SCANNED: Final = 1 << 22
 """Files from this many bytes on are scanned; smaller ones are parsed, which is as fast."""
@@ -44,11 +47,8 @@ _FIELDS: Final[dict[str, dict[int, str]]] = {
 }
 _OP_TYPE: Final = 4
 
-Buffer = bytes | mmap.mmap
 
-
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Bytes of a file."""
 
     path: str
@@ -67,6 +67,8 @@ def read_skeleton(path: str) -> bytes | None:
     """
     if os.path.getsize(path) < SCANNED:
         return None
+    import mmap  # most models are small
+
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         location = location_of(path, os.fstat(file.fileno()))
         try:
@@ -76,7 +78,7 @@ def read_skeleton(path: str) -> bytes | None:
 
 
 class _Reader:
-    def __init__(self, data: mmap.mmap, location: str) -> None:
+    def __init__(self, data: mmap, location: str) -> None:
         self.data = data
         self.location = location
 

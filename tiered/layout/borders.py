@@ -8,7 +8,6 @@ moves on. A turn that does not save bytes by that is undone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from tiered.graph import Graph, Model, Node, TensorType, Value
@@ -30,8 +29,7 @@ class Turn(NamedTuple):
     axis: int | None
 
 
-@dataclass(frozen=True)
-class Border:
+class Border(NamedTuple):
     """One tensor on both sides of the bodies of a node.
 
     Attributes:

@@ -17,7 +17,7 @@ from tiered.layout.channels import (
 from tiered.layout.permutation import Permutation
 from tiered.layout.placement import Known
 from tiered.layout.placement import place as placed
-from tiered.layout.region import Region, regions
+from tiered.layout.region import Region, State, regions
 from tiered.layout.strand import LayoutSizes
 from tiered.layout.wires import Wire
 from tiered.layout.wiring import Wiring, open_graphs, transposes
@@ -102,9 +102,14 @@ def _place(wiring: Wiring, sizes: LayoutSizes, say: Say) -> None:
         return
     for wire in dict.fromkeys(wiring.wires.values()):
         _merge_views(wire)
-    places, known = positions(wiring.model), Known()
+    places: dict[Node, int] = {}
+    known = Known()
     for region in regions(wiring, sizes):
-        _write(region, places, known, say)
+        state = placed(region, known)
+        if any(state.values()):
+            # Asked for before anything is written, and only then.
+            places = places or positions(wiring.model)
+            _write(region, state, places, say)
 
 
 def _merge_views(wire: Wire) -> None:
@@ -121,10 +126,7 @@ def _merge_views(wire: Wire) -> None:
         wire.trace()
 
 
-def _write(region: Region, places: dict[Node, int], known: Known, say: Say) -> None:
-    state = placed(region, known)
-    if not any(state.values()):
-        return
+def _write(region: Region, state: State, places: dict[Node, int], say: Say) -> None:
     model, anchor = region.wiring.model, region.operators[0].node
     mark = model.mark()
     try:

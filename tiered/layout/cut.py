@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from tiered.layout.flow import SINK, SOURCE, Network
 from tiered.layout.permutation import Permutation
@@ -13,13 +12,13 @@ from tiered.layout.wires import Operator
 Key = Callable[[Permutation], Permutation]
 
 
-@dataclass(slots=True)
 class _Demand:
     """Who wants a wire in one order: those that keep their state, those that take another."""
 
-    always: bool = False
-    keeping: list[int] = field(default_factory=list)
-    taking: list[int] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.always = False
+        self.keeping: list[int] = []
+        self.taking: list[int] = []
 
 
 class Cut:

@@ -37,7 +37,7 @@ def convert_interface(model: Model, wanted: Wanted, supports: Supports) -> list[
             continue
         last = channels_last(len(wire.shape))
         perm = last if to_last else inverse(last)
-        if (wire, compose(wire.views[value], perm)) in wiring.followed:
+        if wire.orders.get(compose(wire.views[value], perm)):
             kind = "input" if value.is_graph_input else "output"
             turn = turn_input if value.is_graph_input else turn_output
             with graph.rewrite(LAW, value):

@@ -71,6 +71,18 @@ class Passage(NamedTuple):
             insert_missing(order, port or ())
         return tuple(order)
 
+    def in_order(self, own: Labels, view: Permutation, order: Permutation) -> Labels | None:
+        """Return the order of all labels in which it has a wire in an order; None if it cannot.
+
+        Args:
+            own: the labels of an operand or output.
+            view: which order of the wire that is now.
+            order: the one to have it in.
+        """
+        label_of = dict(zip(view, own, strict=True))
+        completed = self.completed(tuple([label_of[axis] for axis in order]))
+        return completed if self.allows(completed) else None
+
     def own(self, slot: int) -> Labels:
         """Return the labels of an input that has some."""
         labels = self.inputs[slot]
@@ -104,7 +116,7 @@ class Permuted:
     """
 
     def __init__(
-        self, node: Node, passage: Passage, order: Labels, fetch: Callable[[int], Value]
+        self, node: Node, passage: Passage, order: Labels, fetch: Callable[[Permuted, int], Value]
     ) -> None:
         self.node = node
         self.passage = passage
@@ -133,11 +145,11 @@ class Permuted:
 
     def operand(self, slot: int) -> Value:
         """Return an input in the new order."""
-        return self.fetch(slot)
+        return self.fetch(self, slot)
 
     def aligned(self, slot: int, target: Labels) -> Value:
         """Return an input such that it broadcasts to labels in the new order of them."""
-        value, own = self.fetch(slot), self.passage.own(slot)
+        value, own = self.fetch(self, slot), self.passage.own(slot)
         wanted = self.arranged(target)
         start = min((wanted.index(label) for label in own), default=len(wanted))
         missing = [at for at, label in enumerate(wanted[start:]) if label not in own]

@@ -51,11 +51,11 @@ def _is_needless(operator: Operator, number: int, strands: Mapping[Wire, Strand]
         return False
     balance = FREE
     here, there = operator.choices[0].orders, operator.choices[number].orders
-    for wire in dict.fromkeys(port.wire for port in operator.ports):
+    for wire in dict.fromkeys([port.wire for port in operator.ports]):
         strand = strands.get(wire)
         if strand is None:
             continue
-        if all(other is operator for other, _ in strand.places):
+        if strand.is_only_of(operator):
             now, then = (_alone(operator, strand, orders) for orders in (here, there))
             balance = Cost(
                 balance.nbytes + then.nbytes - now.nbytes,
@@ -71,7 +71,7 @@ def _alone(operator: Operator, strand: Strand, orders: tuple[Permutation, ...]) 
     made = strand.wire.identity
     if strand.producer is not None:
         made = orders[strand.producer[1]]
-    return strand.cost(made, strand.pinned.union(orders[at] for _, at in strand.readers))
+    return strand.cost(made, strand.pinned.union([orders[at] for _, at in strand.readers]))
 
 
 def _less_savings(

@@ -94,7 +94,7 @@ def _read(strand: Strand, state: State) -> Iterator[Permutation]:
 
 def regions(wiring: Wiring, sizes: LayoutSizes) -> Iterator[Region]:
     """Yield the regions of a model, without the choices that no placement needs."""
-    free = [operator for operator in wiring.operators.values() if operator.is_free]
+    free = wiring.free
     strands = strands_of(free, sizes)
     peel(free, strands)
     seen: set[Operator] = set()

@@ -56,7 +56,7 @@ def layout_report(model: Model, sizes: LayoutSizes | None = None) -> LayoutRepor
     sizes = sizes or LayoutSizes()
     before = wiring_of(model)
     was = transposing(before, sizes)
-    free = [operator for operator in before.operators.values() if operator.is_free]
+    free = before.free
     whole = Region(before, free, strands_of(free, sizes))
     gain, here = whole.cost(greedy(whole)), whole.cost(dict.fromkeys(free, 0))
     place_transposes(model, sizes, _ignore)
@@ -144,7 +144,7 @@ def _stops(wiring: Wiring, wire: Wire, node: Node, order: Permutation) -> str:
         via = "" if asked is node else f", which {_name(node)} leads to"
         operator = wiring.operator(asked)
         if operator is None:
-            return f"{name}: {wiring.refusals[asked]}{via}"
+            return f"{name}: {wiring.passage(asked)}{via}"
         number = operator.find(wire, order)
         if number is None:
             return f"{name}: it has no such order of its axes{via}"

@@ -6,9 +6,10 @@ It is the bytes of the wire for each such order, paid once however many read it 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from tiered.graph import DataType
@@ -39,11 +40,10 @@ def total(costs: Iterable[Cost]) -> Cost:
     return Cost(nbytes, transposes)
 
 
-@dataclass(frozen=True)
-class LayoutSizes:
+class LayoutSizes(NamedTuple):
     """How many elements dims stand for: what the user says, and a guess for the others."""
 
-    known: Mapping[str, int] = field(default_factory=dict)
+    known: Mapping[str, int] = MappingProxyType({})
     default: int = 16
 
     def nbytes(self, wire: Wire) -> int:
@@ -101,6 +101,12 @@ class Strand:
             yield self.producer
         yield from self.readers
 
+    def is_only_of(self, operator: Operator) -> bool:
+        """Tell whether no other free operator has a say in it."""
+        if self.producer is not None and self.producer[0] is not operator:
+            return False
+        return {operator}.issuperset([reader for reader, _ in self.readers])
+
     def moving(self, order: Permutation) -> Permutation:
         """Return what of an order matters to the data: the axes that are not of size 1."""
         if not self._has_ones:
@@ -129,14 +135,20 @@ class Strand:
 def strands_of(operators: Iterable[Operator], sizes: LayoutSizes) -> dict[Wire, Strand]:
     """Return the strands of all wires that free operators may have in several orders."""
     strands: dict[Wire, Strand] = {}
+    # Most wires of a model are of few types.
+    nbytes: dict[Hashable, int] = {}
     for operator in operators:
+        others = [operator.choices[number].orders for number in operator.open if number]
         for at, port in enumerate(operator.ports):
-            choices = operator.choices
-            if all(choices[number].orders[at] == port.view for number in operator.open):
+            wire, view = port.wire, port.view
+            if {view}.issuperset([orders[at] for orders in others]):
                 continue
-            strand = strands.get(port.wire)
+            strand = strands.get(wire)
             if strand is None:
-                strand = strands[port.wire] = Strand(port.wire, sizes.nbytes(port.wire))
+                key = wire.shape, wire.root.dtype
+                if key not in nbytes:
+                    nbytes[key] = sizes.nbytes(wire)
+                strand = strands[wire] = Strand(wire, nbytes[key])
             if port.is_output:
                 strand.producer = operator, at
             else:
@@ -153,5 +165,5 @@ def _pinned(strand: Strand) -> set[Permutation]:
     return {
         view
         for value, view in wire.views.items()
-        if value.output_of or value.pins or any(use not in free for use in wire.uses[value])
+        if value.output_of or value.pins or not free.issuperset(wire.uses[value])
     }

@@ -46,9 +46,10 @@ class Wiring:
         self.supports = supports
         self.wires: dict[Value, Wire] = {}
         self.operators: dict[Node, Operator] = {}
-        self.refusals: dict[Node, Skip] = {}
-        # Which orders of wires a search met, and how much further it might have gone.
-        self.followed: dict[Start, int] = {}
+        self._takes_channels_last = "NHWC" in self.wanted.values()
+        # Of each node that a search came to, which keeps the passages alive.
+        self._passages: dict[Node, Passage | Skip] = {}
+        self._allowed: dict[Hashable, bool] = {}
         # A kind keeps its passage alive, whose identity is the key.
         self._kinds: dict[Hashable, Kind] = {}
 
@@ -60,12 +61,9 @@ class Wiring:
         if known is not None:
             return known
         root = value
-        while True:
-            producer = root.producer
-            if producer is None or permutation_of(producer) is None:
-                break
+        while (producer := root.producer) is not None and producer.op_type == "Transpose":
             source = producer.input(0)
-            if source is None:
+            if source is None or permutation_of(producer) is None:
                 break
             root = source
         if root.tensor is not None or root.shape is None:
@@ -80,16 +78,29 @@ class Wiring:
 
     # --- operators --------------------------------------------------------------------------------
 
+    def passage(self, node: Node) -> Passage | Skip:
+        """Return how permutations pass a node, or why none does."""
+        known = self._passages.get(node)
+        if known is None:
+            known = offered(node, passage_of(node), self.wanted, self.supports)
+            self._passages[node] = known
+        return known
+
+    @property
+    def free(self) -> list[Operator]:
+        """The operators that may have several orders, as a search came to them."""
+        found = [self.operators.get(node) for node in self._passages]
+        return [operator for operator in found if operator is not None and operator.is_free]
+
     def operator(self, node: Node) -> Operator | None:
-        """Return how permutations pass a node; None, with a note of the reason, if none does."""
+        """Return the operator with its wires; None where no permutation passes the node."""
         known = self.operators.get(node)
-        if known is not None or node in self.refusals:
+        if known is not None:
             return known
-        passage = offered(node, passage_of(node), self.wanted, self.supports)
+        passage = self.passage(node)
         if isinstance(passage, Skip):
-            self.refusals[node] = passage
             return None
-        ports = [*self._ports(node.inputs, passage.inputs, is_output=False)]
+        ports = self._ports(node.inputs, passage.inputs, is_output=False)
         ports += self._ports(node.outputs, passage.outputs, is_output=True)
         operator = self.operators[node] = Operator(node, self._kind(passage, ports), ports)
         labels = self._wanted_labels(node)
@@ -97,17 +108,41 @@ class Wiring:
             operator.want(labels)
         return operator
 
+    def _may_have(self, node: Node, wire: Wire, order: Permutation) -> bool:
+        """Tell whether a node can have a wire in another order; many cannot, and need no ports."""
+        if self._takes_channels_last:
+            return True
+        passage = self.passage(node)
+        if isinstance(passage, Skip):
+            return False
+        values, labels = (*node.inputs, *node.outputs), (*passage.inputs, *passage.outputs)
+        for value, own in zip(values, labels, strict=True):
+            view = None if value is None else wire.views.get(value)
+            if own is None or view is None or view == order:
+                continue
+            key = id(passage), own, view, order
+            if key not in self._allowed:
+                self._allowed[key] = passage.in_order(own, view, order) is not None
+            if self._allowed[key]:
+                return True
+        return False
+
     def _ports(
         self, values: Sequence[Value | None], labels: Sequence[Labels | None], *, is_output: bool
-    ) -> Iterator[Port]:
+    ) -> list[Port]:
+        found = []
         for slot, (value, own) in enumerate(zip(values, labels, strict=True)):
-            wire = None if value is None or own is None else self.wire_of(value)
-            if wire is not None and value is not None:
-                yield Port(wire, wire.views[value], slot, is_output)
+            if value is None or own is None:
+                continue
+            wire = self.wire_of(value)
+            if wire is not None:
+                found.append(Port(wire, wire.views[value], slot, is_output))
+        return found
 
     def _kind(self, passage: Passage, ports: Sequence[Port]) -> Kind:
         """Return what operators of a passage may choose; those with the same ports share it."""
-        key = (id(passage), *((port.view, port.slot, port.is_output) for port in ports))
+        # Without their wires: views, slots and sides.
+        key = id(passage), tuple([port[1:] for port in ports])
         kind = self._kinds.get(key)
         if kind is None:
             labels = (
@@ -129,28 +164,26 @@ class Wiring:
     def search(self, starts: Iterable[Start]) -> None:
         """Follow orders of wires from where they begin through all operators that have them."""
         pending = deque((wire, order, FAR) for wire, order in starts)
-        followed = self.followed
         while pending:
             wire, order, reach = pending.popleft()
-            if followed.get((wire, order), 0) >= reach:
+            if wire.orders.get(order, 0) >= reach:
                 continue
-            if order not in wire.orders:
-                if len(wire.orders) == MOST_ORDERS:
-                    continue
-                wire.orders[order] = None
-            followed[wire, order] = reach
+            if order not in wire.orders and len(wire.orders) == MOST_ORDERS:
+                continue
+            wire.orders[order] = reach
             for node in wire.users_in_other_orders(order):
-                operator = self.operator(node)
+                operator = self.operators.get(node)
+                if operator is None and self._may_have(node, wire, order):
+                    operator = self.operator(node)
                 number = None if operator is None else operator.find(wire, order)
-                if operator is not None and number:
-                    operator.offer(number)
-                    further = _further(operator, reach)
-                    orders = operator.choices[number].orders
-                    pending.extend(
-                        (port.wire, other, further)
-                        for port, other in zip(operator.ports, orders, strict=True)
-                        if other != port.view
-                    )
+                if operator is None or not number:
+                    continue
+                operator.offer(number)
+                further = _further(operator, reach)
+                orders = operator.choices[number].orders
+                for port, other in zip(operator.ports, orders, strict=True):
+                    if other != port.view and port.wire.orders.get(other, 0) < further:
+                        pending.append((port.wire, other, further))
 
     def wanted_starts(self, node: Node) -> Iterator[Start]:
         """Yield the orders of its wires in which the user wants a node."""

@@ -22,16 +22,16 @@ from tiered.layout.wires import Operator, Port, Wire
 def positions(model: Model) -> dict[Node, int]:
     """Return the place of each node in an order in which producers come first, bodies included."""
     places: dict[Node, int] = {}
-
-    def visit(graph: Graph) -> None:
-        for node in graph.topological_order():
-            for body in node.bodies:
-                visit(body)
-            places[node] = len(places)
-
     for root in (model.main, *model.functions):
-        visit(root)
+        _number(root, places)
     return places
+
+
+def _number(graph: Graph, places: dict[Node, int]) -> None:
+    for node in graph.topological_order():
+        for body in node.bodies:
+            _number(body, places)
+        places[node] = len(places)
 
 
 class Writer:
@@ -80,7 +80,7 @@ class Writer:
         ported = list(zip(operator.ports, orders, strict=True))
         inputs = {port.slot: (port.wire, order) for port, order in ported if not port.is_output}
 
-        def fetch(slot: int) -> Value:
+        def fetch(op: Permuted, slot: int) -> Value:
             if slot in inputs:
                 return self.fetch(*inputs[slot])
             value = operator.node.inputs[slot]

@@ -16,7 +16,7 @@ from tiered.context import LISTENER, PassContext
 from tiered.control.checks import Check
 from tiered.control.decision import Decision, Place
 from tiered.control.hooks import Watch
-from tiered.control.report import PassResult, Remark
+from tiered.control.report import PassResult
 from tiered.errors import PassError, PostconditionError, PreconditionError, TieredError
 from tiered.graph import Model, Node, RewriteRecord
 from tiered.graph.provenance import write_origins
@@ -312,7 +312,7 @@ class Execution:
                     raise
                 text = f"{error} (suppressed)"
                 for report in self._reports:
-                    report.notes.append(Remark("check", "", text))
+                    report.note("check", text)
                 _LOG.warning("%s", text)
 
     def _history(self) -> str:

@@ -6,11 +6,9 @@ the pipeline shows it, and so that `disabled=["npu/fold_constant"]` reaches it.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from tiered.edits import PipelineEdit, edits_of
 from tiered.errors import TieredError
 from tiered.pipeline.base import Pipeline, PipelineT
 from tiered.pipeline.default import default_pipeline
@@ -19,13 +17,17 @@ from tiered.pipeline.text import parse_elements, parse_options
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
+    from tiered.backends.default import AnyRuntime
+    from tiered.edits import PipelineEdit
 
 USER: Final = "user"
 """Who wants the edits that no backend wants."""
 
 
 def pipeline_for(
-    backend: Backend, edits: Iterable[PipelineEdit | str] = (), base: Sequential | None = None
+    backend: Backend | AnyRuntime,
+    edits: Iterable[PipelineEdit | str] = (),
+    base: Sequential | None = None,
 ) -> Sequential:
     """Return what a backend makes of the default pipeline, and the user of that.
 
@@ -39,12 +41,15 @@ def pipeline_for(
         PipelineSyntaxError: an edit is none.
         OptionError: an edit sets an option which the pass does not have.
     """
-    whole = (*backend.edits, *edits_of(edits, USER))
-    return edited(default_pipeline() if base is None else base, whole)
+    return edited(edited(default_pipeline() if base is None else base, backend.edits), edits)
 
 
 def edited(pipeline: PipelineT, edits: Iterable[PipelineEdit | str]) -> PipelineT:
     """Return the pipeline after some edits, one upon the other; raises as `pipeline_for`."""
+    if not edits:
+        return pipeline
+    from tiered.edits import edits_of
+
     for edit in edits_of(edits, USER):
         try:
             pipeline = _apply(pipeline, edit)
@@ -75,6 +80,8 @@ def _group(edit: PipelineEdit) -> Sequential:
 
 def pipeline_diff(before: Pipeline, after: Pipeline) -> list[str]:
     """Return the lines in which two pipelines differ: "+ fuse_gelu" and "- fuse_gelu", indented."""
+    import difflib
+
     was, now = list(_lines(before, "")), list(_lines(after, ""))
     made: list[str] = []
     opcodes = difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes()

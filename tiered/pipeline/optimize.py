@@ -24,6 +24,7 @@ from tiered.pipeline.text import parse_pipeline
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
+    from tiered.backends.default import AnyRuntime
     from tiered.edits import PipelineEdit
     from tiered.pipeline.result import OptimizeResult
     from tiered.verify.instrument import Verify
@@ -134,7 +135,7 @@ def _run(model: Model, settings: Settings) -> _Run:
         context_settings["instruments"] = (*watching, verify)
     shapes = context_settings.pop("input_shapes", None)
     context = PassContext(**settings_with_shapes(context_settings, shapes))
-    pipeline = shaped(pipeline_of(passes, context.backend, edits), shapes)
+    pipeline = shaped(pipeline_of(passes, context.target, edits), shapes)
     started = time.perf_counter()
     with context:
         execute(pipeline, model, context, Place(asked=passes is not None))
@@ -178,7 +179,7 @@ def _shaping(shapes: Mapping[str, Sequence[int | str]]) -> Pass:
 
 def pipeline_of(
     passes: str | Iterable[Pass | str] | None,
-    backend: Backend | None = None,
+    backend: Backend | AnyRuntime | None = None,
     edits: Iterable[PipelineEdit | str] = (),
 ) -> Pipeline:
     """Return the pipeline of a text, of a list or the one given, after some edits.
@@ -193,7 +194,7 @@ def pipeline_of(
         PipelineSyntaxError: text that does not parse.
     """
     if passes is None:
-        return pipeline_for(backend or PassContext.current().backend, edits)
+        return pipeline_for(backend or PassContext.current().target, edits)
     return edited(_listed(passes), edits)
 
 

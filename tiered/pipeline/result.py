@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tiered.context import PassContext
-from tiered.control.report import Remark, Report
+from tiered.control.remarks import Remark
+from tiered.control.report import Report
 from tiered.graph import Model, Tensor
 from tiered.pipeline.base import Pipeline
 

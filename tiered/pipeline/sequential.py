@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -87,7 +86,7 @@ class Sequential(Pipeline):
         checks = self.checks
         execution.check(checks, PreconditionError, f"before {self.name}")
         each = checks if self._options["check_after_each"] else ()
-        for pass_, place in self.places(replace(run.place, checks=run.place.checks + each)):
+        for pass_, place in self.places(run.place._replace(checks=run.place.checks + each)):
             run.changed += execution.execute(pass_, place)
         if run.changed and not each:
             execution.check(checks, PostconditionError, f"after {self.name}")

@@ -8,10 +8,8 @@ from tiered.loading import load_later
 from tiered.rewrite.driver import apply_rule
 from tiered.rewrite.language import Operator, chain, const, op, opt, rest, var
 from tiered.rewrite.matcher import Match, compile_pattern, find_matches, match_node
-from tiered.rewrite.parallel import combine_branches, only_reader, parallel_branches
 from tiered.rewrite.pattern import COMMUTATIVE, Pattern, PatternError
 from tiered.rewrite.rule import Rule
-from tiered.rewrite.scaling import Scale, push_scale_back, push_scale_on, scaling_of, write_rescaled
 from tiered.rewrite.skip import Skip
 
 if TYPE_CHECKING:
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
         swish_factor,
         swish_pattern,
     )
+    from tiered.rewrite.parallel import combine_branches, only_reader, parallel_branches
     from tiered.rewrite.quantized import (
         Quantized,
         bias_in_steps,
@@ -38,6 +37,13 @@ if TYPE_CHECKING:
         quantized_by,
         quantized_unit,
         weight_unit,
+    )
+    from tiered.rewrite.scaling import (
+        Scale,
+        push_scale_back,
+        push_scale_on,
+        scaling_of,
+        write_rescaled,
     )
     from tiered.rewrite.search import opset_matching, path_matching, pattern_matching
     from tiered.rewrite.subgraph import (
@@ -118,6 +124,7 @@ _HOME = {
         "swish_factor",
         "swish_pattern",
     ),
+    "parallel": ("combine_branches", "only_reader", "parallel_branches"),
     "quantized": (
         "Quantized",
         "bias_in_steps",
@@ -127,6 +134,7 @@ _HOME = {
         "quantized_unit",
         "weight_unit",
     ),
+    "scaling": ("Scale", "push_scale_back", "push_scale_on", "scaling_of", "write_rescaled"),
     "search": ("opset_matching", "path_matching", "pattern_matching"),
     "subgraph": ("ReplacedPattern", "SubgraphMatch", "SubgraphMatcher", "replace_pattern"),
 }

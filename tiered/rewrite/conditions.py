@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from tiered.graph.value import Value
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(NamedTuple):
     """What a value must be: each that is not None must hold; what is not known does not hold."""
 
     dtypes: tuple[int, ...] | None = None

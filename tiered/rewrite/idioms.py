@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +32,7 @@ def batch_norm_pattern(x: Any) -> Any:
     )
 
 
-@dataclass(frozen=True)
-class BatchNorm:
+class BatchNorm(NamedTuple):
     """The numbers of a batch norm, y = factor * (x - mean) + shift, each float64 [channels].
 
     `factor` is scale / sqrt(variance + epsilon).
@@ -104,8 +102,7 @@ def norm_epsilon(epsilon: Value | None) -> float | Skip:
     return float(array.item())
 
 
-@dataclass(frozen=True)
-class NormOverLastDims:
+class NormOverLastDims(NamedTuple):
     """What a norm over the last dims of a tensor is made of."""
 
     sizes: tuple[int, ...]

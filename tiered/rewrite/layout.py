@@ -72,6 +72,6 @@ class Layout:
         known = self._kind_of.get(id(identity))
         if known is None:
             # `of_node` keeps the object alive, and with it its id.
-            same = replace(identity, conditions=())
+            same = replace(identity, conditions=()) if identity.conditions else identity
             known = self._kind_of[id(identity)] = self._kinds.setdefault(same, len(self._kinds))
         return known

@@ -1,17 +1,19 @@
 """What patterns are made of; `language.py` has what people write them with.
 
-A pattern is a frozen value. It prints as it was written, and what it prints evaluates to its equal.
-Each object stands for one node wherever it occurs; two objects that are written alike may stand for
-the same node, and those that differ (give them names with `.bind`) never do.
+A pattern is a value, which nobody changes. It prints as it was written, and what it prints
+evaluates to its equal. Each object stands for one node wherever it occurs; two objects that are
+written alike may stand for the same node, and those that differ (give them names with `.bind`)
+never do.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
@@ -31,11 +33,28 @@ class PatternError(TypeError):
     """A pattern that the operator schemas contradict; raised where the pattern is written."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(eq=False, repr=False)
 class Pattern:
     """Something that matches a value."""
 
     conditions: tuple[Condition, ...] = field(default=(), kw_only=True)
+
+    @cached_property
+    def _parts(self) -> tuple[Any, ...]:
+        """What it is equal by."""
+        parts = self.__dataclass_fields__.items()
+        return tuple([getattr(self, name) for name, part in parts if part.compare])
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._parts)
+
+    # Written here once: what `dataclass` writes for each class takes its time at every start.
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __or__(self, other: Any) -> Alternatives:
         if not isinstance(other, Pattern):
@@ -93,10 +112,11 @@ class Pattern:
             PatternError: one name stands for two kinds of things.
         """
         found: dict[str, str] = {}
-        below = (item for child in self.children() for item in child.bound.items())
-        for name, kind in (*_bound_by(self), *below):
-            if found.setdefault(name, kind) != kind:
-                raise PatternError(f"{name!r} cannot be both {found[name]} and {kind} in {self}")
+        for bound in (_bound_by(self), *(child.bound.items() for child in self.children())):
+            for name, kind in bound:
+                if found.setdefault(name, kind) != kind:
+                    said = f"{found[name]} and {kind}"
+                    raise PatternError(f"{name!r} cannot be both {said} in {self}")
         return found
 
     def __str__(self) -> str:
@@ -107,33 +127,30 @@ class Pattern:
     __repr__ = __str__
 
 
-@dataclass(frozen=True, repr=False)
-class Var(Pattern):
+@dataclass(eq=False, repr=False)
+class _Named(Pattern):
+    """What a rewrite asks for by this name."""
+
+    name: str
+
+
+class Var(_Named):
     """`var.x`: any value; the same variable twice must be the same value."""
 
-    name: str
 
-
-@dataclass(frozen=True, repr=False)
-class Opt(Pattern):
+class Opt(_Named):
     """`opt.bias`: an optional operand, None where it is absent."""
 
-    name: str
 
-
-@dataclass(frozen=True, repr=False)
-class Rest(Pattern):
+class Rest(_Named):
     """`rest.inputs`: all remaining operands as a tuple; only at the end."""
 
-    name: str
 
-
-@dataclass(frozen=True, repr=False)
 class Anything(Pattern):
     """`...`: one operand or, at the end, all that remain."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(eq=False, repr=False)
 class Const(Pattern):
     """`const(0.5)`: a constant; see `const`."""
 
@@ -146,13 +163,34 @@ class Const(Pattern):
     # A number that stands for itself: `op.Add(var.x, 1)`.
     is_literal: bool = field(default=False, compare=False)
 
+    @cached_property
+    def size(self) -> int | None:
+        """How many numbers the constant has; None where that is not said."""
+        is_open = self.expected is None or self.predicate is not None
+        return None if is_open else self._wanted.size
+
+    @cached_property
+    def _wanted(self) -> np.ndarray[Any, Any]:
+        return np.asarray(self.expected, self.dtype or None)
+
+    @cached_property
+    def _number(self) -> float | None:
+        """One number of any dtype that every float dtype holds nearly; None for anything else."""
+        wanted = self._wanted
+        if self.dtype or wanted.size != 1 or wanted.dtype.kind not in "biuf":
+            return None
+        number = float(wanted.item())
+        return number if abs(number) < _LARGEST else None
+
     def accepts(self, array: np.ndarray[Any, Any]) -> bool:
         """Tell whether the numbers of a constant are what is asked for."""
         if self.predicate is not None:
             return bool(self.predicate(array))
         if self.expected is None:
             return True
-        wanted = np.asarray(self.expected, self.dtype or None)
+        wanted, number = self._wanted, self._number
+        if number is not None and array.size == 1 and array.dtype.char in "efd":
+            return _is_number(array, number, self.rtol)
         if array.size != wanted.size or array.dtype.kind in "OSU":
             return False
         if self.dtype and (array.dtype != wanted.dtype or array.shape != wanted.shape):
@@ -164,6 +202,18 @@ class Const(Pattern):
                 nearest = wanted.astype(got.dtype).astype(np.float64)
             return bool(np.allclose(got.astype(np.float64), nearest, rtol=self.rtol, atol=0.0))
         return _is_same(got, wanted)
+
+
+_LARGEST: Final = 60_000
+"""Below what is infinite in 16 bits."""
+
+
+def _is_number(array: np.ndarray[Any, Any], number: float, rtol: float) -> bool:
+    """Tell whether an array of one float is a number, as near as its dtype has it."""
+    got, nearest = array.item(), float(array.dtype.type(number))
+    if rtol:
+        return bool(abs(got - nearest) <= rtol * abs(nearest))
+    return bool(got == nearest and math.copysign(1.0, got) == math.copysign(1.0, nearest))
 
 
 def _is_same(got: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> bool:
@@ -182,7 +232,7 @@ def _is_same(got: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> bool:
     return bool(same and (np.signbit(first) == np.signbit(second))[~np.isnan(first)].all())
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(eq=False, repr=False)
 class Alternatives(Pattern):
     """`a | b`: the first of the choices that matches; what a choice does not bind is None."""
 
@@ -210,7 +260,7 @@ class Alternatives(Pattern):
         return dataclasses.replace(self, choices=tuple(map(change, self.choices)))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(eq=False, repr=False)
 class Together(Pattern):
     """`a & b`: several nodes at once, which have something in common; only at the root."""
 
@@ -220,7 +270,7 @@ class Together(Pattern):
         return iter(self.roots)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(eq=False, repr=False)
 class Op(Pattern):
     """`op.Conv(var.x, var.weight, opt.bias, group=1)`: one operator with its operands."""
 
@@ -275,7 +325,7 @@ class Op(Pattern):
         return iter(self.operands)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(eq=False, repr=False)
 class Chain(Pattern):
     """`chain(op.Cast | op.Identity, var.x)`: one or more of these, down to what they begin with."""
 

@@ -7,8 +7,7 @@ have in common: which units they take, and how a bias becomes integers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,7 @@ _SMALL: Final = 2.0**-8
 """The part of a step of the result that the rounding of a bias may move it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quantized:
+class Quantized(NamedTuple):
     """Integers and what they stand for: (q - zero) * scale, for all of them or along an axis."""
 
     q: Value

@@ -6,8 +6,7 @@ a scale, and which absorb it. A scale is never pushed into a weight that others 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +32,7 @@ _PASS: Final = _POSITIVE | _LINEAR | _MOVE
 _CHANNELS: Final = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(NamedTuple):
     """What a tensor is multiplied by: a factor for each index of one axis, or one for all.
 
     `factors` is float64 [dim of the axis], or [1] where `axis` is None.

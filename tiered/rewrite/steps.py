@@ -87,12 +87,14 @@ class Linker:
         elif pattern.conditions:
             then = self._keep_value(pattern, self.layout.new(), at, then)
 
+        size = pattern.size
+
         def const(registers: Registers) -> bool:
             value = registers[at]
-            if value is None or value.tensor is None:
+            tensor = None if value is None else value.tensor
+            if tensor is None or tensor.is_sparse or (size is not None and tensor.size != size):
                 return False
-            array = value.const
-            return array is not None and pattern.accepts(array) and then(registers)
+            return pattern.accepts(tensor.numpy()) and then(registers)
 
         return const
 

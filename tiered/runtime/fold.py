@@ -12,9 +12,7 @@ import onnx
 from tiered.errors import RuntimeFailure
 from tiered.graph.export import export_node
 from tiered.graph.types import write_type
-from tiered.runtime.session import run
 from tiered.runtime.work import is_fragile
-from tiered.runtime.worker import Worker
 
 if TYPE_CHECKING:
     from tiered.graph.node import Node
@@ -47,10 +45,15 @@ def evaluate(wanted: Sequence[Value], on_failure: OnFailure) -> dict[Value, Arra
         wanted: values of one graph, each produced by a node whose every ancestor is constant.
         on_failure: told each value that cannot be computed, and why.
     """
+    # Many runs fold nothing that Python itself does not compute.
+    from tiered.runtime.session import run
+
     fragile = [value for value in wanted if any(map(is_fragile, ancestors([value])[0]))]
     if not fragile:
         return _evaluate(wanted, on_failure, run)
     others = [value for value in wanted if value not in set(fragile)]
+    from tiered.runtime.worker import Worker
+
     # An odd operand may end, block or fill the process that runs them, so it is not this one.
     with Worker(seconds=_SECONDS, memory=_MEMORY) as worker:
         apart = _evaluate(fragile, on_failure, worker.run)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import faulthandler
 import importlib
 import os
 import sys
@@ -36,6 +35,8 @@ def die_after(seconds: float | None) -> None:
     The parent ends what is overdue. This is for a request that outlives its parent: a thread of
     the interpreter's own, which needs no Python code to run.
     """
+    import faulthandler  # only a worker needs it
+
     if seconds is None:
         faulthandler.cancel_dump_traceback_later()
     else:

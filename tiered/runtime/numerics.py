@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 P = TypeVar("P")
 
@@ -24,8 +23,7 @@ class Numerics(StrEnum):
     LOSSY = "lossy"
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(NamedTuple):
     """A number that says how alike two arrays are, and the range in which it is good enough.
 
     Attributes:
@@ -43,8 +41,7 @@ class Metric:
         return f"{self.name} in [{self.low:g}, {self.high:g}]"
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
+class Promise(NamedTuple):
     """A numeric class with limits of its own; as a decorator, it is what the pass promises.
 
     Attributes:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import ml_dtypes
 import numpy as np
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     ModelLike = onnx.ModelProto | bytes | str | os.PathLike[str]
 
 
-@dataclass(frozen=True)
-class _RawType:
+class _RawType(NamedTuple):
     """A tensor type that onnxruntime has and numpy has not: its number in onnx, dtype, width."""
 
     onnx_type: int

@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 import onnx
 
 from tiered.context import PassContext
-from tiered.control.report import Remark
 from tiered.errors import VerificationError
 from tiered.graph import Model, Stamp
 from tiered.options import size_in_bytes
@@ -194,7 +193,7 @@ class Verify:
 
     def _remark(self, name: str, text: str) -> None:
         for context in PassContext.current().chain:
-            context.report.notes.append(Remark("verify", name, text))
+            context.report.note("verify", text, name)
 
     def _verify(
         self,

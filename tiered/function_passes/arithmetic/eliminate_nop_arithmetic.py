@@ -58,4 +58,6 @@ def _is_neutral(op_type: str, unit: Array, allow_signed_zero: bool) -> bool:
         return not unit.any()
     # Most constants show it at once, and some are large.
     is_neutral = _NEUTRAL[op_type]
-    return bool(is_neutral(unit.ravel()[:1]).all() and is_neutral(unit).all())
+    if unit.size and not is_neutral(unit.flat[0]):
+        return False
+    return bool(is_neutral(unit).all())

@@ -37,10 +37,14 @@ def _visit(graph: Graph, known: Known) -> None:
     for node in graph.topological_order():
         for body in node.bodies:
             _visit(body, ChainMap({}, known))
-        outline = _outline(node)
-        if outline is None or (alike := known.setdefault(outline, node)) is node:
+        outline = node.domain, node.op_type, _operands(node)
+        alike = known.setdefault(outline, node)
+        # Few nodes read the same as another, so few need be looked at closely.
+        if alike is node or not _may_be_shared(node):
             continue
-        # Attributes take longest to read, and few nodes read the same as another.
+        if not _may_be_shared(alike):
+            known[outline] = node
+            continue
         known.setdefault((outline, _details(alike)), alike)
         first = known.setdefault((outline, _details(node)), node)
         if first is not node:
@@ -48,21 +52,24 @@ def _visit(graph: Graph, known: Known) -> None:
                 graph.replace(node, first.outputs)
 
 
-def _outline(node: Node) -> Hashable | None:
-    """Return what is equal for two nodes that compute the same; None for one that stays."""
-    if node.bodies or node.has_references or node.is_pinned or not is_deterministic(node):
-        return None
-    is_standard = node.domain == ""
-    if is_standard and node.op_type in _CHEAP and node.output.is_graph_output:
-        return None
+def _operands(node: Node) -> tuple[int, ...]:
+    """Return what is equal for two nodes that read the same."""
     operands = _present([0 if value is None else value.id for value in node.inputs])
-    if is_standard and node.op_type in COMMUTATIVE and not _minds_order(node):
-        operands = tuple(sorted(operands)) if len(operands) == 2 else operands
-    return node.domain, node.op_type, operands
+    if len(operands) == 2 and node.op_type in COMMUTATIVE and not node.domain:
+        return operands if _minds_order(node) else tuple(sorted(operands))
+    return operands
+
+
+def _may_be_shared(node: Node) -> bool:
+    """Tell whether one node may compute for all that are equal to this one."""
+    if node.bodies or node.has_references or node.is_pinned or not is_deterministic(node):
+        return False
+    is_cheap = node.op_type in _CHEAP and not node.domain
+    return not (is_cheap and node.output.is_graph_output)
 
 
 def _details(node: Node) -> Hashable:
-    """Return what, with the outline, is equal exactly when two nodes compute the same."""
+    """Return what, with the operands, is equal exactly when two nodes compute the same."""
     return (
         _attributes(node),
         _present([value is not None for value in node.outputs]),

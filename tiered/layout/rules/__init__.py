@@ -73,7 +73,10 @@ FIXED: Final = Skip("it fixes the order of its axes")
 def passage_of(node: Node) -> Passage | Skip:
     """Return how permutations pass a node, or why none does."""
     rule = RULES.get(node.domain, {}).get(node.op_type)
-    if rule is None or node.owner.model.function(*node.callee) is not None:
+    if rule is None:
+        return FIXED
+    model = node.owner.model
+    if model.functions and model.function(*node.callee) is not None:
         return FIXED
     if node.has_references:
         return Skip("the call of the function decides an attribute")

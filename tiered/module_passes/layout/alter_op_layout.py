@@ -12,7 +12,7 @@ def alter_op_layout(model: Model, ctx: PassContext, *, default_dim: int = 16) ->
     Args:
         default_dim: what a dynamic dim counts in bytes that are moved.
     """
-    if "NHWC" not in (ctx.backend.layout, *ctx.backend.layouts.values()):
+    if "NHWC" not in (ctx.target.layout, *ctx.target.layouts.values()):
         return ctx.skip(None, Skip("the backend prefers no operator channels last"))
     from tiered import IMAGE_OPERATORS, LayoutSizes, place_transposes
 

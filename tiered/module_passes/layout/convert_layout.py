@@ -44,6 +44,6 @@ def convert_layout(
     # What has nothing to place does not load what places it.
     from tiered import LayoutSizes, place_transposes
 
-    sizes, supports = LayoutSizes(default=default_dim), ctx.backend.supports
+    sizes, supports = LayoutSizes(default=default_dim), ctx.target.supports
     tell = ctx.remark if converts else None
     place_transposes(model, sizes, ctx.skip, desired_layouts, supports=supports, tell=tell)

@@ -16,8 +16,10 @@ def unique_name_for_nodes(model: Model, ctx: PassContext, *, unnamed: bool = Tru
     taken: set[str] = set()
     for graph in model.graphs():
         for node in graph.nodes:
-            if not node.name and not unnamed:
+            name = node.name
+            if not name and not unnamed:
                 continue
-            if not node.name or node.name in taken:
-                graph.rename_node(node, model.node_names.fresh(node.name or node.op_type))
-            taken.add(node.name)
+            if not name or name in taken:
+                graph.rename_node(node, model.node_names.fresh(name or node.op_type))
+                name = node.name
+            taken.add(name)

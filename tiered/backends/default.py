@@ -1,0 +1,76 @@
+"""The default target, as far as decisions ask of it: most runs need not read its profile."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tiered.backends.backend import Backend, Layout, QuantizationForm
+    from tiered.edits import PipelineEdit
+    from tiered.graph import Node
+
+DEFAULT: Final = "portable"
+"""The target where nobody names one."""
+
+REGISTERED: Final[dict[str, Backend]] = {}
+"""What `register_backend` added, by name."""
+
+STANDARD_DOMAINS: Final = ("", "ai.onnx.ml")
+
+
+class Refusal(NamedTuple):
+    """Why a target does not take a node: what was found, and what would be taken instead."""
+
+    found: str
+    takes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.found}; it takes {', '.join(self.takes)}" if self.takes else self.found
+
+
+NO_OPERATOR: Final = Refusal("the target has no such operator")
+
+
+def is_standard(op_type: str, domain: str) -> bool:
+    """Tell whether an operator is one of ONNX's own."""
+    from tiered.graph.schema import schema_of  # and with it all of onnx
+
+    return domain in STANDARD_DOMAINS and schema_of(op_type, domain) is not None
+
+
+def is_no_operator(node: Node) -> bool:
+    """Tell whether a node asks nothing of a target: a Constant is data, a call is what it calls."""
+    return (node.op_type == "Constant" and not node.domain) or node.domain.startswith("tiered.")
+
+
+class AnyRuntime:
+    """What the profile of the default target says to decisions, without the profile."""
+
+    edits: tuple[PipelineEdit, ...] = ()
+    quantization_form: QuantizationForm = "none"
+    layout: Layout = "any"
+    layouts: Mapping[str, Layout] = MappingProxyType({})
+
+    def supports(
+        self, op_type: str, domain: str = "", dtype: int | None = None, version: int | None = None
+    ) -> bool:
+        """Tell whether every runtime can be expected to have an operator, of whichever dtype."""
+        return is_standard(op_type, domain)
+
+    def has(self, node: Node) -> bool:
+        """Tell it of the operator of a node, which may be removed already."""
+        return is_no_operator(node) or is_standard(node.op_type, node.domain)
+
+    def refusals(self, node: Node) -> tuple[Refusal, ...]:
+        """Return why not every runtime takes a node; nothing if all do."""
+        is_taken = self.has(node) or node.owner.model.function(*node.callee) is not None
+        return () if is_taken else (NO_OPERATOR,)
+
+    def __str__(self) -> str:
+        return DEFAULT
+
+
+ANY_RUNTIME: Final = AnyRuntime()
