@@ -155,6 +155,11 @@ class Journal:
             edit, *rest = entries.pop()
             table[edit](*rest)
 
+    def clear(self) -> None:
+        """Forget all that was edited, and how to undo it."""
+        self.entries.clear()
+        self.undo_table.clear()
+        self._touched.clear()
 
     def note_touched(self) -> dict[Node, int]:
         """Return how long the journal was when each node was last touched, the latest ones last.

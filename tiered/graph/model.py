@@ -13,6 +13,7 @@ from google.protobuf.message import DecodeError
 
 from tiered.errors import ModelError
 from tiered.graph import calls
+from tiered.graph.closing import close_model
 from tiered.graph.exchange import exchange_content
 from tiered.graph.export import export_model
 from tiered.graph.gate import Gate
@@ -159,6 +160,10 @@ class Model:
         from tiered.graph.save import save_model
 
         save_model(self, os.fspath(path), annotate=annotate, storage=storage)
+
+    def close(self) -> None:
+        """Free what the view holds at once; of no use after this are the model and its graphs."""
+        close_model(self)
 
     # --- contents ---------------------------------------------------------------------------------
 

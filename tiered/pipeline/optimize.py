@@ -86,11 +86,15 @@ def optimize(
         _check_output(model, out)
     with paused_collector():
         view = _view(model)
-        _run(view, settings)
+        run, made = _run(view, settings), None
         if out is None:
-            return view.to_proto()
-        view.save(out)
-        return None
+            made = view.to_proto()
+        else:
+            view.save(out)
+        if not run.context.watchers:
+            # Nobody can have it; left to the collector, it would stay for long.
+            view.close()
+        return made
 
 
 def optimize_model(
