@@ -113,6 +113,8 @@ def _trial(
             except RuntimeFailure:
                 return None  # nothing to compare with
             found = compare(by_definition, _on_reference(result)(feeds), numerics)
+            if _is_folded_otherwise((model, result), found):
+                return None
         return None if found.ok else str(found)
 
     return Trial(label, feeds, fault)
@@ -129,6 +131,12 @@ def _deviates(models: Sequence[onnx.ModelProto], found: Comparison) -> bool:
     if any(node.op_type == "Where" for model in models for node in all_nodes(model)):
         return True
     return bool(explaining(models, [output for output in found.outputs if not output.ok]))
+
+
+def _is_folded_otherwise(models: Sequence[onnx.ModelProto], found: Comparison) -> bool:
+    """Tell whether onnxruntime, which folds, and onnx.reference, which runs, differ as is known."""
+    differing = [output for output in found.outputs if not output.ok]
+    return any(map(has_rare_types, models)) and bool(explaining(models, differing))
 
 
 def main(*, minutes: float = 10.0, seed: int = 0, folder: Path = Path("build/fuzz")) -> None:

@@ -12,6 +12,7 @@ from tiered.graph.model import Model
 from tiered.graph.node import Node
 from tiered.graph.padding import spatial_pads
 from tiered.graph.tensor import Tensor
+from tiered.graph.turns import loop_turns
 from tiered.graph.type_rules import TypeRule, register_type_rule, unregister_type_rule
 from tiered.graph.types import (
     DataType,
@@ -50,6 +51,7 @@ __all__ = [
     "ValueType",
     "broadcasts_into",
     "is_deterministic",
+    "loop_turns",
     "non_negative_axes",
     "register_type_rule",
     "same_axes",

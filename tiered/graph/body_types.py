@@ -1,11 +1,18 @@
-"""Types of what a Loop gives, told from those of its initial values and of its body."""
+"""Types that go through a body: what a Loop gives, and what the body of a Scan is given."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tiered.graph.symbols import INVENTED
+from tiered.graph.symbols import is_invented
+from tiered.graph.turns import loop_turns
 from tiered.graph.types import Dim, Shape, TensorType, tensor_type
+
+# The version from which a Scan has no axis of batches.
+_FLAT_SCAN: Final = 9
+
+# The version from which onnx infers what both branches of an If give: before, what either does.
+_UNITED_IF: Final = 11
 
 if TYPE_CHECKING:
     from tiered.graph.node import Node
@@ -17,9 +24,11 @@ def _loop(node: Node, kinds: list[TensorType]) -> Types:
     """Return the types of the states, then of what is collected.
 
     A state is its initial value, or what the body gives: what the two have in common is sure. onnx
-    says nothing of its shape, as each turn may change it.
+    says nothing of its shape, as each turn may change it. Rows are as many as there are turns.
     """
     (body,) = node.bodies
+    turns = loop_turns(node)
+    rows = turns if isinstance(turns, int) else None
     states = node.inputs[2:]
     results = [_tensor(value) for value in body.outputs[1:]]
     carried = [
@@ -27,10 +36,50 @@ def _loop(node: Node, kinds: list[TensorType]) -> Types:
         for state, result in zip(states, results, strict=False)
     ]
     collected = [
-        tensor_type(row.dtype, None if row.shape is None else (None, *_outside(row.shape)))
+        tensor_type(row.dtype, None if row.shape is None else (rows, *_outside(row.shape)))
         for row in results[len(states) :]
     ]
     return [*carried, *collected]
+
+
+def _if(node: Node, kinds: list[TensorType]) -> Types:
+    """Return the types that both branches give, with the dims that they agree on."""
+    one, other = [[_tensor(value) for value in body.outputs] for body in node.bodies]
+    return [
+        tensor_type(a.dtype, None if a.shape is None else _common(_outside(a.shape), b.shape))
+        for a, b in zip(one, other, strict=True)
+    ]
+
+
+def is_misjudged(node: Node) -> bool:
+    """Tell whether onnx infers more of a node than is true: of an If, what one branch gives."""
+    return node.op_type == "If" and not node.domain and node.owner.opset() < _UNITED_IF
+
+
+def scan_inputs(node: Node) -> list[tuple[Value, TensorType]]:
+    """Return the inputs of the body of a Scan with the types of what they are given.
+
+    States keep the shapes of their initial values, as the standard has it; of what is scanned, one
+    axis is gone. What nothing is known of is left out.
+    """
+    bodies, operands = node.bodies, node.inputs
+    scanned = node.attr("num_scan_inputs", 0)
+    if not bodies or node.owner.opset() < _FLAT_SCAN or len(operands) != len(bodies[0].inputs):
+        return []
+    states = len(operands) - scanned
+    axes = [None] * states + list(node.attr("scan_input_axes", None) or [0] * scanned)
+    found = []
+    for value, operand, axis in zip(bodies[0].inputs, operands, axes, strict=False):
+        kind = None if operand is None else operand.type
+        if not isinstance(kind, TensorType) or kind.dtype != value.dtype or kind.shape is None:
+            continue
+        shape = list(kind.shape)
+        if axis is not None:
+            if not -len(shape) <= axis < len(shape):
+                continue
+            del shape[axis]
+        found.append((value, tensor_type(kind.dtype, tuple(shape))))
+    return found
 
 
 def _tensor(value: Value | None) -> TensorType:
@@ -48,9 +97,7 @@ def _common(one: Shape | None, other: Shape | None) -> Shape | None:
 
 def _outside(shape: Shape) -> tuple[Dim, ...]:
     """Return dims as they are known outside of a body: a name invented in it is any size."""
-    return tuple(
-        [None if isinstance(dim, str) and dim.startswith(INVENTED) else dim for dim in shape]
-    )
+    return tuple([None if is_invented(dim) else dim for dim in shape])
 
 
-RULES: Final[dict[str, Rule]] = {"Loop": _loop}
+RULES: Final[dict[str, Rule]] = {"If": _if, "Loop": _loop}

@@ -7,12 +7,13 @@ become typed inputs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Container, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 from onnx import checker, shape_inference
 
+from tiered.graph.body_types import is_misjudged
 from tiered.graph.calls import expanded_size, recursive_functions
 from tiered.graph.export import export_model, export_node
 from tiered.graph.journal import dirty_nodes
@@ -116,9 +117,9 @@ def infer_outputs(node: Node, ask_onnx: bool = True) -> Sequence[ValueType | Non
     What the rules here cannot tell, onnx is asked, unless that is not wanted.
     """
     if node.op_type == "Constant":
-        return [_constant_type(node)]
+        return (_constant_type(node),)
     told = told_types(node)
-    if (told is not None and told.is_whole) or not ask_onnx:
+    if (told is not None and told.is_whole) or not ask_onnx or is_misjudged(node):
         return told.types if told is not None else ()
     outer = onnx_types(node)
     found = [None if value is None else outer.get(value.name) for value in node._outputs]
@@ -195,19 +196,24 @@ def infer_model(model: Model) -> None:
         for node in model.main.topological_order():
             infer_node(node, invent=True)
         return
-    _infer_whole(model)
+    misjudged = [node for graph in model.graphs() for node in graph.owners if is_misjudged(node)]
+    _infer_whole(model, misjudged)
     order = [node for graph in model.graphs() for node in graph.topological_order()]
-    Refiner(model, infer_outputs, _write_type).run(order, inferred=True)
+    # What reads them, onnx has not inferred.
+    Refiner(model, infer_outputs, _write_type).run(order, inferred=not misjudged)
 
 
-def _infer_whole(model: Model) -> None:
-    """Infer all that has no type yet by one run of onnx."""
+def _infer_whole(model: Model, misjudged: Sequence[Node]) -> None:
+    """Infer all that has no type yet by one run of onnx, but what follows from misjudged nodes."""
     for graph in model.graphs():
         for value in graph._values.values():
             if value._tensor is not None and value._type is NOT_INFERRED:
                 value._type = tensor_type(value._tensor.dtype, value._tensor.shape)
     try:
         proto = export_model(model, max_elements=DATA_ELEMENTS, for_inference=True)
+        hidden = {value.name for node in misjudged for value in node.outputs if value is not None}
+        if hidden:
+            _hide([proto.graph.node, *(function.node for function in proto.functions)], hidden)
         if not calls_are_bounded(model):
             model.note("the local functions call each other too often to infer through them")
             del proto.functions[:]
@@ -215,8 +221,12 @@ def _infer_whole(model: Model) -> None:
     except _INFERENCE_FAILURES as error:
         model.note(f"shape inference failed, only declared types are known: {error}")
         inferred = None
-    if inferred is not None:
-        _take_types(model.main, inferred.graph)
+    open_shapes = [] if inferred is None else _take_types(model.main, inferred.graph)
+    open_shapes += [value for node in misjudged for value in node.outputs if value is not None]
+    # A form that onnx stops at is no reason to believe what a file says of it: rules come first.
+    for value in open_shapes:
+        if value.producer is not None:
+            infer_node(value.producer, invent=True)
     for graph in model.graphs():
         # onnx infers a function where it is called; what is known without is true of every call.
         for node in graph.topological_order() if graph.root.is_function else ():
@@ -225,6 +235,15 @@ def _infer_whole(model: Model) -> None:
         for value in graph._values.values():
             if value._type is NOT_INFERRED and not _is_being_built(value.producer):
                 value._type = None if value.declared is None else read_type(value.declared.type)
+
+
+def _hide(pending: list[Any], names: Container[str]) -> None:
+    """Rename these outputs of nodes, so that nothing is known of what reads them."""
+    while pending:
+        for node in pending.pop():
+            node.output[:] = [f"{name} hidden" if name in names else name for name in node.output]
+            for attribute in node.attribute:
+                pending += [attribute.g.node, *(body.node for body in attribute.graphs)]
 
 
 def _is_being_built(node: Node | None) -> bool:
@@ -284,25 +303,32 @@ def _propagated_size(value: Value) -> int:
     return value._tensor.size if value._tensor.size <= DATA_ELEMENTS else 0
 
 
-def _take_types(graph: Graph, proto: onnx.GraphProto) -> None:
+def _take_types(graph: Graph, proto: onnx.GraphProto) -> list[Value]:
+    """Take over what onnx inferred; return those of which only a file knows the shape."""
+    open_shapes = list[Value]()
     for infos in (proto.value_info, proto.output):
         for info in infos:
             value = graph._values.get(info.name)
             if value is not None and value._type is NOT_INFERRED:
                 declared = None if value.declared is None else read_type(value.declared.type)
-                value._type = believed_type(declared, read_type(info.type))
+                inferred = read_type(info.type)
+                if declared and isinstance(inferred, TensorType) and inferred.shape is None:
+                    open_shapes.append(value)
+                else:
+                    value._type = believed_type(declared, inferred)
     if not any(node.bodies for node in graph._nodes.values()):
-        return
+        return open_shapes
     for node, exported in zip(graph.topological_order(), proto.node, strict=True):
         bodies = iter(node.bodies)
         for attribute in exported.attribute if node.bodies else ():
             if attribute.ref_attr_name:
                 continue
             if attribute.type == onnx.AttributeProto.GRAPH:
-                _take_types(next(bodies), attribute.g)
+                open_shapes += _take_types(next(bodies), attribute.g)
             elif attribute.type == onnx.AttributeProto.GRAPHS:
                 for body in attribute.graphs:
-                    _take_types(next(bodies), body)
+                    open_shapes += _take_types(next(bodies), body)
+    return open_shapes
 
 
 def refresh_types(model: Model) -> None:

@@ -16,7 +16,7 @@ from tiered.graph.types import DataType, Dim, Shape, TensorType, tensor_type
 
 if TYPE_CHECKING:
     from tiered.graph.node import Node
-    from tiered.graph.symbols import Size
+    from tiered.graph.symbols import Dims, Size
     from tiered.graph.value import Value
 
 Types = TensorType | list[TensorType] | None
@@ -84,24 +84,26 @@ def axis_within(axis: int, rank: int) -> int:
     return axis + rank if axis < 0 else axis
 
 
-def broadcast(shapes: Sequence[Shape | None]) -> Shape | None:
+def broadcast(dims: Dims, shapes: Sequence[Shape | None]) -> Shape | None:
     """Return what shapes broadcast to, None for an unknown rank; a dim that depends is None.
 
     Raises:
         ValueError: they do not broadcast.
     """
     first = shapes[0]
-    if all(shape == first for shape in shapes):
+    if shapes.count(first) == len(shapes):
         return first
     known = [shape for shape in shapes if shape is not None]
     if len(known) < len(shapes):
         return None
     rank = max(map(len, known))
     padded = [(1,) * (rank - len(shape)) + shape for shape in known]
-    return tuple([_broadcast_dim(column) for column in zip(*padded, strict=True)])
+    return tuple([_broadcast_dim(dims, column) for column in zip(*padded, strict=True)])
 
 
-def _broadcast_dim(column: Sequence[Dim]) -> Dim:
+def _broadcast_dim(dims: Dims, column: Sequence[Dim]) -> Dim:
+    if column.count(column[0]) == len(column):
+        return column[0]
     result: Dim = 1
     for dim in column:
         if dim in (1, result):
@@ -114,7 +116,9 @@ def _broadcast_dim(column: Sequence[Dim]) -> Dim:
             # Whatever the others are, they are 1 or this.
             result = dim
         elif not isinstance(result, int):
-            result = None
+            result = None if result is None or dim is None else dims.broadcast(result, dim)
+            if result is not None:
+                continue
             if any(isinstance(other, int) and other != 1 for other in column):
                 continue
             return None
@@ -122,6 +126,10 @@ def _broadcast_dim(column: Sequence[Dim]) -> Dim:
 
 
 # --- element by element ---------------------------------------------------------------------------
+
+
+def _common_shape(node: Node, kinds: list[TensorType]) -> Shape | None:
+    return broadcast(node.owner.model.dims, [kind.shape for kind in kinds])
 
 
 def _as_first(_: Node, kinds: list[TensorType]) -> Types:
@@ -132,18 +140,18 @@ def _bools(_: Node, kinds: list[TensorType]) -> Types:
     return tensor_type(DataType.BOOL, kinds[0].shape)
 
 
-def _elementwise(_: Node, kinds: list[TensorType]) -> Types:
+def _elementwise(node: Node, kinds: list[TensorType]) -> Types:
     first = kinds[0]
-    shape = broadcast([kind.shape for kind in kinds])
+    shape = _common_shape(node, kinds)
     return first if shape == first.shape else tensor_type(first.dtype, shape)
 
 
-def _compared(_: Node, kinds: list[TensorType]) -> Types:
-    return tensor_type(DataType.BOOL, broadcast([kind.shape for kind in kinds]))
+def _compared(node: Node, kinds: list[TensorType]) -> Types:
+    return tensor_type(DataType.BOOL, _common_shape(node, kinds))
 
 
-def _where(_: Node, kinds: list[TensorType]) -> Types:
-    return tensor_type(kinds[1].dtype, broadcast([kind.shape for kind in kinds]))
+def _where(node: Node, kinds: list[TensorType]) -> Types:
+    return tensor_type(kinds[1].dtype, _common_shape(node, kinds))
 
 
 def _cast(node: Node, kinds: list[TensorType]) -> Types:
@@ -248,14 +256,17 @@ def _concat(node: Node, kinds: list[TensorType]) -> Types:
     axis = axis_within(node.attr("axis"), len(shapes[0]))
     result: list[Dim] = []
     for at, column in enumerate(zip(*shapes, strict=True)):
-        sizes = {dim for dim in column if isinstance(dim, int)}
         if at == axis:
             result.append(_total(node, column))
-        elif len(sizes) > 1:
+            continue
+        if column.count(column[0]) == len(column):
+            result.append(column[0])
+            continue
+        sizes = {dim for dim in column if isinstance(dim, int)}
+        if len(sizes) > 1:
             return None
-        else:
-            # Dims that must be equal: a number says most.
-            result.append(next(iter(sizes), column[0]))
+        # Dims that must be equal: a number says most.
+        result.append(next(iter(sizes), column[0]))
     return tensor_type(kinds[0].dtype, tuple(result))
 
 
@@ -310,14 +321,14 @@ def _flatten(node: Node, kinds: list[TensorType]) -> Types:
 # --- products -------------------------------------------------------------------------------------
 
 
-def _matmul(_: Node, kinds: list[TensorType]) -> Types:
+def _matmul(node: Node, kinds: list[TensorType]) -> Types:
     a, b = shape_of(kinds[0]), shape_of(kinds[1])
     left: Shape = a[-2:-1] if len(a) > 1 else ()
     right: Shape = b[-1:] if len(b) > 1 else ()
     inner, other = a[-1], b[-2] if len(b) > 1 else b[-1]
     if isinstance(inner, int) and isinstance(other, int) and inner != other:
         return None
-    batch = broadcast([a[:-2], b[:-2]])
+    batch = broadcast(node.owner.model.dims, [a[:-2], b[:-2]])
     assert batch is not None
     return tensor_type(kinds[0].dtype, batch + left + right)
 

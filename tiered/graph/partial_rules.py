@@ -309,16 +309,24 @@ def _split(node: Node) -> tuple[Elements, ...] | None:
     return tuple(np.split(data, np.cumsum(sizes)[:-1], axis=axis))
 
 
-def _logic(absorbing: bool) -> Callable[[Any, Any], Element]:
-    def combine(a: bool, b: bool) -> Element:
-        return absorbing if absorbing in (a, b) else not absorbing
+def _logic(absorbing: bool) -> Callable[[Node], Elements | None]:
+    """And (False) and Or (True), which one operand may decide alone."""
 
-    return combine
+    def combine(a: Element, b: Element) -> Element:
+        if absorbing in (a, b):
+            return absorbing
+        return None if a is None or b is None else not absorbing
+
+    def rule(node: Node) -> Elements | None:
+        a, b = _read(node, 0), _read(node, 1)
+        return None if a is None or b is None else each(combine, a, b)
+
+    return rule
 
 
 RULES: dict[str, Callable[[Node], Elements | tuple[Elements, ...] | None]] = {
     "Add": _binary(symbols.add),
-    "And": _binary(_logic(absorbing=False)),
+    "And": _logic(absorbing=False),
     "Cast": _cast,
     "Concat": _concat,
     "ConstantOfShape": _constant_of_shape,
@@ -338,7 +346,7 @@ RULES: dict[str, Callable[[Node], Elements | tuple[Elements, ...] | None]] = {
     "Mul": _binary(symbols.multiply),
     "Neg": _negate,
     "Not": _not,
-    "Or": _binary(_logic(absorbing=True)),
+    "Or": _logic(absorbing=True),
     "Range": _range,
     "ReduceProd": _reduce(symbols.multiply, 1),
     "ReduceSum": _reduce(symbols.add, 0),

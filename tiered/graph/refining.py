@@ -10,8 +10,9 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from tiered.graph.body_types import scan_inputs
 from tiered.graph.elements import forget_elements
-from tiered.graph.symbols import INVENTED
+from tiered.graph.symbols import is_invented
 from tiered.graph.types import Dim, Shape, TensorType, ValueType, tensor_type
 from tiered.graph.value import NOT_INFERRED, Value
 
@@ -69,11 +70,16 @@ class Refiner:
         self.changed.add(value)
 
     def _refine(self, node: Node, *, inferred: bool) -> list[Value]:
-        """Infer the vague outputs of a node; return those that became more exact."""
+        """Infer what is vague about a node; return the values that became more exact."""
+        moved = list[Value]()
+        if node.op_type == "Scan" and not node.domain:
+            for value, given in scan_inputs(node):
+                if is_vague(value.type) and self._learn(value, given):
+                    moved.append(value)
         vague = [value for value in node._outputs if value is not None and is_vague(value._type)]
         if not vague:
-            return []
-        moved = [value for value in vague if self._resolve_value(value)]
+            return moved
+        moved += [value for value in vague if self._resolve_value(value)]
         passed_on = {
             dim for value in node._inputs if value is not None for dim in value.shape or ()
         }
@@ -89,7 +95,17 @@ class Refiner:
                     moved.append(output)
             elif output.type is None:
                 self.state(output, kind)
-        return moved
+        return [*moved, *(value for value in vague if self._name_dims(value))]
+
+    def _name_dims(self, value: Value) -> bool:
+        """Invent names for the dims that nothing is known of; tell whether there were such."""
+        kind = value._type
+        if not isinstance(kind, TensorType) or not kind.shape or None not in kind.shape:
+            return False
+        invent = self.model.dims.invent
+        shape = tuple([invent() if dim is None else dim for dim in kind.shape])
+        self.state(value, tensor_type(kind.dtype, shape))
+        return True
 
     def _learn(self, value: Value, news: TensorType) -> bool:
         """Take over what is known of a value's dims, and what that says of invented names."""
@@ -112,7 +128,8 @@ class Refiner:
                 size = dims.size(new)
                 assert size is not None
                 dims.learn(old, size)
-            after.append(dims.resolve(new if old is None else old))
+            is_better = new is not None and is_invented(old) and not is_invented(new)
+            after.append(dims.resolve(new if old is None or is_better else old))
         return tuple(after)
 
     def _resolve(self) -> list[Node]:
@@ -148,9 +165,4 @@ def is_vague(kind: object, passed_on: Container[Dim] = ()) -> bool:
     shape = kind.shape
     if shape is None:
         return True
-    for dim in shape:
-        if dim is None:
-            return True
-        if isinstance(dim, str) and dim.startswith(INVENTED) and dim not in passed_on:
-            return True
-    return False
+    return any(dim is None or (is_invented(dim) and dim not in passed_on) for dim in shape)

@@ -47,7 +47,8 @@ def _elements(node: Node, index: int) -> list[Size | None]:
     value = operands[index] if index < len(operands) else None
     elements = None if value is None else elements_of(value)
     if elements is not None:
-        return list(elements.ravel())
+        found: list[Size | None] = elements.ravel().tolist()
+        return found
     shape = None if value is None else value.static_shape
     if shape is None or len(shape) != 1:
         raise ValueError("the number of elements is not known")
@@ -141,14 +142,14 @@ def _slice(node: Node) -> Sequence[Size | None]:
         return [None] * len(sizes)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         assert isinstance(axis, int)
-        sizes[axis] = _sliced(sizes[axis], start, end, step)
+        sizes[axis] = _sliced(node, sizes[axis], start, end, step)
     return sizes
 
 
 def _sliced(
-    dim: Size | None, start: Size | None, end: Size | None, step: Size | None
+    node: Node, dim: Size | None, start: Size | None, end: Size | None, step: Size | None
 ) -> Size | None:
-    """Return how much of a dim a slice takes, if that does not depend on which end comes first."""
+    """Return how much of a dim a slice takes, as far as that can be said."""
     if dim is None or start is None or end is None or not isinstance(step, int) or step == 0:
         return None
     if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
@@ -160,6 +161,8 @@ def _sliced(
     is_all = end == dim or (isinstance(end, int) and end >= 1 << 31)
     if is_all or (not isinstance(reaches_end, int) and reaches_end.is_non_negative):
         return dim
+    if isinstance(dim, int) and not isinstance(end, int):
+        return node.owner.model.dims.capped(end, dim)
     return None
 
 

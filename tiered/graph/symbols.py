@@ -22,6 +22,13 @@ INVENTED: Final = "unk__"
 """What the names begin with that onnx's shape inference makes up."""
 
 
+def is_invented(dim: Dim) -> bool:
+    """Tell whether a dim is an invented name, or a size composed of such."""
+    if not isinstance(dim, str):
+        return False
+    return dim.startswith(INVENTED) or (dim.startswith(COMPOSED) and INVENTED in dim)
+
+
 class Poly(NamedTuple):
     """A polynomial with at least one dim in it, as sorted terms (monomial, coefficient)."""
 
@@ -163,10 +170,12 @@ class Dims:
     One for each model. Composed sizes get a name, so that a shape can hold them.
     """
 
-    __slots__ = ("_composed", "_invented", "_known", "has_news")
+    __slots__ = ("_capped", "_composed", "_invented", "_known", "has_news")
 
     def __init__(self) -> None:
         self._composed: dict[str, Poly] = {}
+        # Of min(most, size): the dim that the size alone has.
+        self._capped: dict[str, Dim] = {}
         # Invented names that turned out to be something else.
         self._known: dict[str, Size] = {}
         # Whether a name was learnt that shapes may still show.
@@ -196,6 +205,25 @@ class Dims:
         name = f"{COMPOSED}{size}"
         self._composed[name] = size
         return name
+
+    def capped(self, size: Poly, most: int) -> Size | None:
+        """Return min(size, most) for more than 1; None where a name may still be learnt."""
+        if not size.is_non_negative or most < 2:
+            return None
+        if any(name.startswith(INVENTED) for names, _ in size.terms for name in names):
+            return None
+        name = f"{COMPOSED}min({most},{size})"
+        self._capped[name] = self.dim(size)
+        return symbol(name)
+
+    def broadcast(self, a: str, b: str) -> str | None:
+        """Return what two dims broadcast to, None where that depends on their sizes.
+
+        A size and the same one that is cut at a number above 1 broadcast only if they are equal.
+        """
+        if a == b or self._capped.get(b) == a:
+            return a
+        return b if self._capped.get(a) == b else None
 
     def resolve(self, dim: Dim) -> Dim:
         """Return what a dim is now known as."""

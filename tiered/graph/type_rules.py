@@ -174,7 +174,8 @@ def _broadcast(node: Node, *slots: int) -> ValueType | None:
     values = [node.input(slot) for slot in slots]
     shapes = [None if value is None else value.shape for value in values]
     dtype = None if values[0] is None else values[0].dtype
-    return None if dtype is None else tensor_type(dtype, broadcast(shapes))
+    dims = node.owner.model.dims
+    return None if dtype is None else tensor_type(dtype, broadcast(dims, shapes))
 
 
 def _quantised_global_pool(node: Node) -> ValueType | None:

@@ -68,6 +68,25 @@ def test_equal_sizes_are_computed_once() -> None:
     )
 
 
+@pytest.mark.parametrize(("width", "folded"), [(4, "0,0,3,4"), (-1, "0,0,3,4")])
+def test_a_dim_that_stays_is_copied_where_a_zero_was_a_size(width: int, folded: str) -> None:
+    graph = "(float[B,S,12] x) => (float[B,S,3,4] y)"
+    assert_rewrites(
+        PASS,
+        f"{graph} <int64[2] h = {{3,{width}}}, int64[1] z = {{0}}, int64[1] two = {{2}}>"
+        " { s = Shape(x) bs = Slice(s, z, two) t = Concat<axis=0>(bs, h)"
+        " y = Reshape<allowzero=1>(x, t) }",
+        f"{graph} <int64[4] t = {{{folded}}}> {{ y = Reshape(x, t) }}",
+    )
+
+
+def test_sizes_without_a_zero_are_read_in_either_way() -> None:
+    graph = "(float[B,6] x) => (float[B,2,3] y) <int64[3] t = {-1,2,3}>"
+    assert_rewrites(
+        PASS, f"{graph} {{ y = Reshape<allowzero=1>(x, t) }}", f"{graph} {{ y = Reshape(x, t) }}"
+    )
+
+
 def test_sizes_that_an_expand_fills_already_become_ones() -> None:
     assert_rewrites(
         PASS,
@@ -110,9 +129,10 @@ def test_a_body_uses_what_the_graph_above_it_computed() -> None:
         " int64[1] two = {2}, int64[1] h = {12}> { s = Shape(x) b = Slice(s, z, one)"
         " q = Slice(s, one, two) m = Mul(q, h) t = Concat<axis=0>(b, m) y = Reshape(x, t) }",
         # allowzero: a 0 is a size.
-        "(float[B,S,12] x) => (float[B,S,3,4] y) <int64[2] h = {3,4}, int64[1] z = {0},"
-        " int64[1] two = {2}> { s = Shape(x) bs = Slice(s, z, two) t = Concat<axis=0>(bs, h)"
+        "(float[B,0] x) => (float[B,0,4] y) <int64[2] h = {0,4}, int64[1] z = {0},"
+        " int64[1] one = {1}> { s = Shape(x) b = Slice(s, z, one) t = Concat<axis=0>(b, h)"
         " y = Reshape<allowzero=1>(x, t) }",
+        "(float[0,3] x) => (float[0,2] y) <int64[2] t = {0,2}> { y = Reshape<allowzero=1>(x, t) }",
         # As int32, a product of dims may be another number.
         "(float[B,S,T] x) => (float[M,N,K] y) <int64[1] z = {0}, int64[1] one = {1},"
         " int64[1] two = {2}, int64[1] three = {3}> { s = Shape(x) b = Slice(s, z, one)"
@@ -157,3 +177,19 @@ def test_a_placeholder_for_unknown_dims_is_not_the_name_of_one_size(name: str) -
     model = Model.from_proto(source)
     get_pass(PASS).apply(model)
     assert len(model.main) == 4
+
+
+def test_many_numbers_are_left_to_fold_constant_which_knows_how_much_there_may_be() -> None:
+    assert_rewrites(
+        PASS,
+        "(int64[100] x) => (int64[N] y) <int64 zero = {0}, int64 one = {1}, int64[1] at = {0}>"
+        " { s = Shape(x) n = Squeeze(s, at) r = Range(zero, n, one) y = Add(x, r) }",
+        "(int64[100] x) => (int64[N] y) <int64 zero = {0}, int64 n = {100}, int64 one = {1}>"
+        " { r = Range(zero, n, one) y = Add(x, r) }",
+    )
+    assert_unchanged(
+        PASS,
+        "(int64[100] x) => (int64[N] y) <int64 zero = {0}, int64 n = {100}, int64 one = {1}>"
+        " { r = Range(zero, n, one) y = Add(x, r) }",
+        because="the constant would make the model grow",
+    )

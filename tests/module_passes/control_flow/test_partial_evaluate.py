@@ -266,3 +266,14 @@ def test_rows_of_8_bit_floats_are_not_joined() -> None:
         because="rows of this dtype cannot be taken and joined",
         opset=19,
     )
+
+
+def test_a_scan_that_only_an_unrolled_one_read_is_gone() -> None:
+    first = "<num_scan_inputs = 1, body = b (float[2] s, float[2] r) => (float[2] t, float[2] u) { t = Neg(s) u = Neg(r) }>"
+    last = "<num_scan_inputs = 1, body = e (float[2] s, float[1,2] r) => (float[2] t) { t = Neg(s) }>"
+    assert_rewrites(
+        PASS,
+        "(float[2] x, float[1,2] z) => (float[2] y) <int64[1] k = {0}>"
+        f" {{ a, b = Scan{first}(x, z) c = Unsqueeze(b, k) y = Scan{last}(x, c) }}",
+        "(float[2] x, float[1,2] z) => (float[2] y) { y = Neg(x) }",
+    )

@@ -6,11 +6,25 @@ from typing import Final
 
 import numpy as np
 
-from tiered import DataType, Elements, Graph, Node, PassContext, Tensor, Value, function_pass
+from tiered import (
+    DataType,
+    Elements,
+    Graph,
+    Node,
+    PassContext,
+    Skip,
+    Tensor,
+    Value,
+    freed_bytes,
+    function_pass,
+)
 
 Known = MutableMapping[Hashable, Value]
 
 _KEPT: Final = frozenset({"Constant", "If", "Loop", "Scan"})
+
+# More elements than any shape has.
+_MANY: Final = 16
 
 _TRACED: Final = frozenset({DataType.INT64, DataType.INT32, DataType.BOOL})
 
@@ -26,21 +40,23 @@ def trace_folding(graph: Graph, ctx: PassContext) -> None:
     or dims of its operand, takes them from there.
     """
     if graph.owner is None:
-        _visit(graph, {})
+        _visit(graph, ctx, {})
 
 
-def _visit(graph: Graph, known: Known) -> None:
+def _visit(graph: Graph, ctx: PassContext, known: Known) -> None:
+    order = graph.topological_order()
+    traced = {node: values for node in order if (values := _traced(node))}
     # Readers first: what only a constant reads need not become one.
-    for node in reversed(graph.topological_order()):
+    for node in reversed(traced):
         if node.graph is graph:
-            for value in _traced(node):
-                _fold_value(graph, node, value)
+            for value in traced[node]:
+                _fold_value(graph, ctx, node, value)
     for node in graph.topological_order():
         for body in node.bodies:
-            _visit(body, ChainMap({}, known))
+            _visit(body, ctx, ChainMap({}, known))
         if node.op_type in ("Expand", "Reshape") and not node.domain:
             _fold_sizes(graph, node)
-        for value in _traced(node):
+        for value in traced.get(node, ()):
             _share_value(graph, node, value, known)
 
 
@@ -51,7 +67,7 @@ def _traced(node: Node) -> list[Value]:
     return [value for value in node.outputs if value is not None and value.dtype in _TRACED]
 
 
-def _fold_value(graph: Graph, node: Node, value: Value) -> None:
+def _fold_value(graph: Graph, ctx: PassContext, node: Node, value: Value) -> None:
     elements = value.elements
     if elements is None or value.pins or not value.is_used:
         return
@@ -62,6 +78,10 @@ def _fold_value(graph: Graph, node: Node, value: Value) -> None:
         return
     assert value.dtype is not None
     array = elements.astype(DataType(value.dtype).numpy)
+    if array.size > _MANY and array.nbytes > freed_bytes(value):
+        # Once its operands are constants, fold_constant knows how much the model may grow.
+        ctx.skip(node, Skip("the constant would make the model grow"))
+        return
     with graph.rewrite("a tensor whose elements are all known => a constant", node):
         graph.become_constant(value, Tensor.of(array))
 
@@ -86,10 +106,18 @@ def _share_value(graph: Graph, node: Node, value: Value, known: Known) -> None:
 def _fold_sizes(graph: Graph, node: Node) -> None:
     """Write the sizes of a Reshape or Expand as a constant, if they can be."""
     data, sizes = node.inputs[0], node.input(1)
-    if data is None or sizes is None or sizes.is_constant or data.shape is None:
+    if data is None or sizes is None or data.shape is None or node.has_references:
+        return
+    is_strict = bool(node.attributes.get("allowzero"))
+    if sizes.is_constant and not is_strict:
         return
     elements = sizes.elements
     if elements is None or elements.ndim != 1:
+        return
+    if sizes.is_constant:
+        if 0 not in elements.tolist():
+            with graph.rewrite("allowzero where no size is 0 => the default", node):
+                graph.set_attribute(node, "allowzero", None)
         return
     fold = _reshape_sizes if node.op_type == "Reshape" else _expand_sizes
     target = fold(node, data, elements)
@@ -97,8 +125,24 @@ def _fold_sizes(graph: Graph, node: Node) -> None:
         return
     with graph.rewrite("sizes that are numbers or dims of the operand => a constant", node):
         graph.set_input(node, 1, graph.constant(np.array(target, np.int64), f"{sizes.name}_folded"))
+        if is_strict:
+            graph.set_attribute(node, "allowzero", None)
         if sizes.producer is not None:
             graph.prune([sizes.producer])
+
+
+def _strict_sizes(node: Node, elements: Elements) -> Elements | None:
+    """Return what a target with `allowzero` means, None for a 0 or for -1 for an unknown size.
+
+    -1 is what remains there even beside a dim of 0, which it is not in a target that copies it.
+    """
+    shape, target = node.output.shape, elements.copy()
+    for axis, element in enumerate(elements.tolist()):
+        if element == -1:
+            target[axis] = None if shape is None else shape[axis]
+        if element in (0, -1) and (not isinstance(target[axis], int) or target[axis] == 0):
+            return None
+    return target
 
 
 def _reshape_sizes(node: Node, data: Value, elements: Elements) -> list[int] | None:
@@ -107,11 +151,12 @@ def _reshape_sizes(node: Node, data: Value, elements: Elements) -> list[int] | N
     Both at once are only good where the target had the -1 before: if the copied dim is 0 at run
     time no size can be computed for the -1, and the Reshape would fail where it did not.
     """
-    if node.attr("allowzero", 0):
+    meant = _strict_sizes(node, elements) if node.attributes.get("allowzero") else elements
+    if meant is None:
         return None
     dims = [data.owner.model.dims.size(dim) for dim in data.shape or ()]
     target: list[int | None] = []
-    for axis, element in enumerate(elements.flat):
+    for axis, element in enumerate(meant.flat):
         if isinstance(element, int):
             target.append(element)
         elif element is not None and axis < len(dims) and element == dims[axis]:

@@ -10,12 +10,10 @@ from tiered import (
     Node,
     PassContext,
     Skip,
-    Value,
     is_deterministic,
+    loop_turns,
     module_pass,
 )
-
-_ENDLESS: Final = 1 << 63
 
 _UNROLLED: Final = ("Loop", "Scan")
 
@@ -45,6 +43,8 @@ def partial_evaluate(
     pending = deque(reversed(loops))
     while pending:
         node = pending.popleft()
+        if not node.is_live:
+            continue
         iterations = _iterations(node, max_iterations)
         if not isinstance(iterations, Skip) and iterations > 1:
             made = iterations * sum(1 for _ in node.bodies[0].walk())
@@ -74,11 +74,9 @@ def _iterations(node: Node, most: int) -> int | Skip:
         return Skip("its operands are not those of its body")
     if body.annotations:
         return Skip("quantization annotations speak of the body")
-    count = _length(node) if is_scan else _trip_count(node, body)
-    if isinstance(count, Skip):
-        return count
-    if count == _ENDLESS:
-        return Skip("nothing ends it")
+    count = _length(node) if is_scan else loop_turns(node)
+    if isinstance(count, str):
+        return Skip("{}", count)
     if count > max(most, 1):
         return Skip("it runs {} times, more than max_iterations={}", count, most)
     scans = node.outputs if is_scan else node.outputs[len(node.inputs) - 2 :]
@@ -105,44 +103,11 @@ def _scan_fits(node: Node, body: Graph) -> bool:
     return is_whole and None not in node.inputs and not node.has_references
 
 
-def _length(node: Node) -> int | Skip:
-    """Return how many rows a Scan reads, one after the other from the first."""
+def _length(node: Node) -> int | str:
+    """Return how many rows a Scan reads from the first on, or what is not known of that."""
     if any(any(node.attr(name, None) or ()) for name in _WAYS):
-        return Skip("it reads or writes along another axis, or backwards")
+        return "it reads or writes along another axis, or backwards"
     scanned = node.inputs[-node.attr("num_scan_inputs") :]
     lengths = [value.dim(0) for value in scanned if value is not None]
     known = next((length for length in lengths if isinstance(length, int)), None)
-    return Skip("the number of iterations is not a constant") if known is None else known
-
-
-def _trip_count(node: Node, body: Graph) -> int | Skip:
-    """Return the number of iterations, as far as constants decide it."""
-    most, condition = (_scalar(value, _ENDLESS) for value in node.inputs[:2])
-    if (most is not None and most <= 0) or condition == 0:
-        return 0
-    if most is None:
-        return Skip("the number of iterations is not a constant")
-    if condition is None:
-        return Skip("the condition is not a constant")
-    if most == 1:
-        return 1
-    goes_on = body.outputs[0]
-    while goes_on.producer is not None and goes_on.producer.op_type == "Identity":
-        source = goes_on.producer.input(0)
-        if source is None:
-            break
-        goes_on = source
-    if goes_on is body.inputs[1]:
-        return most
-    again = _scalar(goes_on, None)
-    if again is None:
-        return Skip("the body decides when it ends")
-    return most if again else 1
-
-
-def _scalar(value: Value | None, absent: int | None) -> int | None:
-    """Return the one element of a constant; None for anything else."""
-    if value is None:
-        return absent
-    known = value.const
-    return None if known is None or known.size != 1 else int(known.item())
+    return "the number of iterations is not a constant" if known is None else known
