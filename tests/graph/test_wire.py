@@ -126,7 +126,8 @@ def test_stored_numbers_hashes_and_sizes_are_those_of_the_file(tmp_path: Path) -
         assert whole is not None
         assert stored.key() == whole.key()
         assert np.array_equal(stored.numpy(), whole.numpy())
-    assert model.nbytes == path.stat().st_size
+    assert model.nbytes == parsed.nbytes
+    assert 0 <= path.stat().st_size - model.nbytes < 1000
     assert abs(model.skeleton_size() + 3 * 360_000 - path.stat().st_size) < 300
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import onnx
@@ -50,8 +49,6 @@ class Model:
         self.skeleton = onnx.ModelProto()
         # What was loaded; the view shares its tensors anyway.
         self.origin: onnx.ModelProto | None = None
-        # Bytes of the file that it was loaded from.
-        self.file_size: int | None = None
         # Whether Constant nodes hold weights that are on disk.
         self.has_stored_constants = False
         self.main: Graph
@@ -70,9 +67,7 @@ class Model:
         # What new nodes are named after: the node that a rewrite replaces.
         self.hint: str | None = None
         self.notes: list[str] = []
-        # Bytes by which constant folding made the model grow so far.
-        self.folded_growth = 0
-        # Multiplications that it took so far.
+        # Multiplications that constant folding took so far.
         self.folded_work = 0
         self._serial = 0
         self._analyses: dict[Callable[[Model], Any], tuple[Stamp, Any]] = {}
@@ -121,7 +116,6 @@ class Model:
                 with open(path, "rb") as file:
                     content = file.read()
             proto = onnx.ModelProto.FromString(content)
-            size = os.path.getsize(path)
         except OSError as error:
             raise ModelError(f"cannot read {path}: {error.strerror or error}") from error
         except DecodeError as error:
@@ -133,7 +127,6 @@ class Model:
         except ModelError as error:
             text = str(error)
             raise ModelError(text if text.startswith(path) else f"{path}: {text}") from error
-        model.file_size = size
         return model
 
     def to_proto(self, *, annotate: bool = False) -> onnx.ModelProto:
@@ -172,14 +165,16 @@ class Model:
         """Return what messages call the model."""
         return self.source or "the model"
 
-    @cached_property
+    @property
     def nbytes(self) -> int:
-        """Return the bytes of the model as it was loaded, with its external data."""
-        if self.origin is None:
-            return 0
-        tensors = (value.default for value in self.main.initializers)
-        external = sum(tensor.nbytes for tensor in tensors if tensor and tensor.is_external)
-        return (self.origin.ByteSize() if self.file_size is None else self.file_size) + external
+        """Return the bytes of all tensors and nodes as they are now, external data too."""
+        total = 0
+        for graph in self.graphs():
+            total += sum(value.default.nbytes for value in graph.initializers if value.default)
+            for node in graph.nodes:
+                stored = node.constant_tensor() if self.has_stored_constants else None
+                total += node.proto.ByteSize() if stored is None else stored.nbytes
+        return total
 
     def skeleton_size(self) -> int:
         """Return the bytes of the model as a file, without the weights that are on disk now."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tiered.runtime.elements import OutputDifference
     from tiered.runtime.fold import ancestors, divides_safely, evaluate, freed_bytes
     from tiered.runtime.inputs import Inputs, feasible_inputs, make_inputs
+    from tiered.runtime.needs import held_bytes, needs_of, waits_for_operands
     from tiered.runtime.numerics import QUANTISED, Numerics
     from tiered.runtime.session import Reference, Runner, Session, run, run_reference
     from tiered.runtime.work import is_fragile, work_of
@@ -36,11 +37,14 @@ __all__ = [
     "evaluate",
     "feasible_inputs",
     "freed_bytes",
+    "held_bytes",
     "is_fragile",
     "make_inputs",
+    "needs_of",
     "run",
     "run_reference",
     "shared_worker",
+    "waits_for_operands",
     "work_of",
 ]
 
@@ -49,6 +53,7 @@ _HOME = {
     "elements": ("OutputDifference",),
     "fold": ("ancestors", "divides_safely", "evaluate", "freed_bytes"),
     "inputs": ("Inputs", "feasible_inputs", "make_inputs"),
+    "needs": ("held_bytes", "needs_of", "waits_for_operands"),
     "numerics": ("QUANTISED", "Numerics"),
     "session": ("Reference", "Runner", "Session", "run", "run_reference"),
     "work": ("is_fragile", "work_of"),

@@ -144,15 +144,3 @@ def test_one_that_an_annotation_names_keeps_its_name() -> None:
     view = Model.from_proto(model)
     get_pass(PASS).apply(view)
     assert [value.name for value in view.main.initializers] == ["b"]
-
-
-def test_what_goes_leaves_room_for_constants_that_folding_adds() -> None:
-    model = Model.from_proto(
-        parse(
-            "(float[2] x) => (float[2] y) <float[2] a = {1,2}, float[2] b = {1,2}>"
-            " { c = Mul(x, a) y = Add(c, b) }"
-        )
-    )
-    model.folded_growth = 100
-    get_pass(PASS).apply(model)
-    assert model.folded_growth == 92

@@ -136,7 +136,7 @@ def test_a_copy_may_be_too_large() -> None:
         "(float[1,2,17,17] x) => (float[1,2,1,1] y, float[1,2,1,1] z)"
         f" <float[2,2,17,17] w = {{{numbers}}}, {VECTORS}>"
         f" {{ t = Conv(x, w) {NORM} z = Conv(x, w) }}",
-        because="the weight is shared, and a copy would make the model too large",
+        because="the weight is shared, and copies would make the model too large",
     )
 
 
@@ -285,3 +285,17 @@ def test_absorbing_refuses_groups_that_do_not_divide_the_channels() -> None:
 
 def test_it_promises_no_more_than_another_order_of_operations() -> None:
     assert get_pass(PASS).info.numerics == "reassociating"
+
+
+def test_what_a_transposed_convolution_adds_to_its_size_stays() -> None:
+    image = "(float[1,2,3,3] x) => (float[1,1,6,6] y)"
+    settings = "<strides=[2,2], output_padding=[1,1], kernel_shape=[1,1]>"
+    assert_rewrites(
+        PASS,
+        f"{image} <float[2,1,1,1] w = {{1,2}}, float[1] s = {{2}}, float[1] b = {{1}},"
+        " float[1] m = {0.5}, float[1] v = {4}>"
+        f" {{ t = ConvTranspose{settings}(x, w)"
+        " y = BatchNormalization<epsilon=0.0>(t, s, b, m, v) }",
+        f"{image} <float[2,1,1,1] w = {{1,2}}, float[1] c = {{0.5}}>"
+        f" {{ y = ConvTranspose{settings}(x, w, c) }}",
+    )

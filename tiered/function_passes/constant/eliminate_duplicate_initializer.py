@@ -1,9 +1,7 @@
 """Two initializers with the same bits  =>  one"""
 
-from collections import ChainMap, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping
-
-from onnx import TensorProto
+from collections import ChainMap, Counter, defaultdict
+from collections.abc import Hashable, Iterator, Mapping, MutableMapping
 
 from tiered import Graph, PassContext, Tensor, Value, function_pass
 
@@ -20,57 +18,46 @@ def eliminate_duplicate_initializer(graph: Graph, ctx: PassContext) -> None:
     """
     if graph.owner is not None:
         return
-    alike = [[*_constants(graph)]]
-    for looks in (_outside, _inside):
-        alike = [part for group in alike for part in _parts(group, looks) if len(part) > 1]
-    _merge(graph, {value for group in alike for value, _ in group}, {})
+    groups: defaultdict[Hashable, list[Constant]] = defaultdict(list)
+    for value, tensor in _constants(graph):
+        groups[tensor.dtype, tensor.shape].append((value, tensor))
+    alike: dict[int, Tensor] = {}
+    for group in groups.values():
+        if len(group) > 1:
+            alike.update(_alike(group))
+    if alike:
+        _merge(graph, alike, {})
 
 
 def _constants(graph: Graph) -> Iterator[Constant]:
     for value in graph.initializers:
-        if value.tensor is not None:
-            yield value, value.tensor
-    for node in graph.nodes:
+        if (tensor := value.tensor) is not None:
+            yield value, tensor
+    for node in graph.owners:
         for body in node.bodies:
             yield from _constants(body)
 
 
-def _parts(
-    group: list[Constant], looks: Callable[[Tensor], Hashable]
-) -> Iterable[list[Constant]]:
-    parts: defaultdict[Hashable, list[Constant]] = defaultdict(list)
+def _alike(group: list[Constant]) -> Iterator[tuple[int, Tensor]]:
+    """Yield which of some constants of one dtype and shape begin like another of them."""
+    counts = Counter([tensor.outline() for _, tensor in group])
     for value, tensor in group:
-        parts[looks(tensor)].append((value, tensor))
-    return parts.values()
+        if counts[tensor.outline()] > 1:
+            yield value.id, tensor
 
 
-def _outside(tensor: Tensor) -> Hashable:
-    return tensor.dtype, tensor.shape
-
-
-def _inside(tensor: Tensor) -> Hashable:
-    """Return what tells most tensors apart at next to no cost: the first numbers."""
-    if tensor.is_sparse or tensor.dtype == TensorProto.STRING:
-        return tensor.key()
-    return tensor.numpy().reshape(-1)[:64].tobytes()
-
-
-def _merge(graph: Graph, alike: set[Value], kept: Kept) -> None:
+def _merge(graph: Graph, alike: Mapping[int, Tensor], kept: Kept) -> None:
     # What must stay anyway is what the others become.
-    candidates = [value for value in graph.initializers if value in alike]
+    candidates = [value for value in graph.initializers if value.id in alike]
     for value in sorted(candidates, key=lambda value: not _must_stay(value)):
-        assert value.tensor is not None
-        first = kept.setdefault(value.tensor.key(), value)
+        tensor = alike[value.id]
+        first = kept.setdefault(tensor.key(), value)
         if first is value or _must_stay(value):
             continue
-        freed = value.tensor.nbytes
         with graph.rewrite("two initializers with the same bits => one", value):
             graph.replace_uses(value, first)
             graph.remove_constant(value)
-        if value.graph is None:
-            # There is room for more constants again.
-            graph.model.folded_growth -= freed
-    for node in graph.nodes:
+    for node in graph.owners:
         for body in node.bodies:
             _merge(body, alike, ChainMap({}, kept))
 

@@ -1,6 +1,5 @@
 """A node that reads only constants  =>  what it computes, as a constant"""
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Final
@@ -9,48 +8,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiered import (
-    DataType,
     Graph,
+    Model,
     Node,
     PassContext,
     Size,
     Skip,
     Tensor,
     Value,
-    divides_safely,
     evaluate,
     freed_bytes,
     function_pass,
-    is_deterministic,
+    held_bytes,
+    needs_of,
     size_in_bytes,
+    waits_for_operands,
     work_of,
 )
 
-# A file of a few bytes must not exhaust the memory. These bound, in bytes, what a node makes out of
-# less, what one round of computing holds, and what its sessions return before that goes to disk.
-_LARGEST_GROWN: Final = 1 << 28
+# A file of a few bytes must not exhaust the memory. These bound, in bytes, what one round of
+# computing holds, and what its sessions return before that goes to disk.
 _LARGEST_ROUND: Final = 1 << 30
 _LARGEST_SESSION: Final = 1 << 27
 
-# Nor must it take all day: multiplications in one model, about a second of them.
+# Nor must it take all day: multiplications, about a second of them at a time, which are few only
+# if they are far fewer; and all in all, where one result decides what is computed next.
 _MOST_WORK: Final = 1 << 33
+_LITTLE_WORK: Final = 1 << 20
+_MOST_WORK_OF_ALL: Final = 1 << 36
 
 # Quantised weights stay quantised, and a Constant is a constant already.
 _KEPT: Final = frozenset(
     {"Constant", "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"}
 )
 
-# How many elements these give depends on the numbers: at most the operand's, times its rank.
-_SELECTING: Final = frozenset({"Compress", "NonZero", "Unique"})
-
-_FLOATS16: Final = frozenset({DataType.BFLOAT16, DataType.FLOAT16})
-_FLOATS: Final = _FLOATS16 | {DataType.DOUBLE, DataType.FLOAT}
-_EVALUATED: Final = _FLOATS | {
-    DataType.BOOL, DataType.INT8, DataType.INT16, DataType.INT32, DataType.INT64,
-    DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.UINT64,
-}  # fmt: skip
-
 _NONE: Final = frozenset[Node]()
+
+_TOO_LONG: Final = Skip("computing it takes too long")
 
 Sizes = dict[Value, int]
 
@@ -61,51 +55,210 @@ Sizes = dict[Value, int]
 def fold_constant(graph: Graph, ctx: PassContext, *, max_growth: Size = Size("1%")) -> None:
     """Compute at once what does not depend on the inputs.
 
-    A constant may take more bytes than the nodes it replaces; folding that would make the model
-    grow by more than `max_growth` is left, so that ConstantOfShape, Expand, Tile and Range do not
-    blow it up.
+    A constant may take more bytes than the nodes it replaces. Such constants are folded all
+    together, or none of them if the model would grow by more than `max_growth`, so that
+    ConstantOfShape, Expand, Tile and Range do not blow it up.
 
     Args:
         max_growth: bytes, or a share of the model, by which it may grow; at least 4 KiB.
     """
-    # What reads these is looked at once they are taken.
-    pending = deque(node for node in graph.topological_order() if _is_known(node, _NONE))
-    refused: set[Node] = set()
-    while pending:
-        sizes: Sizes = {}
-        if nodes := _take(graph, ctx, pending, refused, sizes):
-            pending.extend(_fold(graph, ctx, nodes, refused, sizes, max_growth))
+    model = graph.model
+    if graph is not model.main:
+        # What the model may grow by is one decision for all of its graphs.
+        return
+    failed: dict[Node, Skip] = {}
+    while True:
+        mark, failures, look = model.mark(), len(failed), _Look(ctx, failed)
+        for each in _graphs(model):
+            look.fold_what_is_small(each)
+        if look.growing:
+            look.fold_what_grows(model, max_growth)
+        # A decision that holds of the result is the one that a second run comes to.
+        if not model.changed_since(mark) and len(failed) == failures:
+            break
+    for node, reason in look.refused.items():
+        if node.is_live:
+            ctx.skip(node, reason)
+
+
+def _graphs(model: Model) -> Iterator[Graph]:
+    """Yield the graphs that are there when their turn comes."""
+    for graph in tuple(model.graphs()):
+        if graph.owner is None or graph.owner.is_live:
+            yield graph
+
+
+class _Look:
+    """One look at a model: what it leaves alone is left for the whole of it.
+
+    Args:
+        failed: what could not be computed so far, and why; more is added.
+    """
+
+    def __init__(self, ctx: PassContext, failed: dict[Node, Skip]) -> None:
+        self.ctx = ctx
+        self.failed = failed
+        self.refused = dict(failed)
+        # Nodes whose results take more than what they would free.
+        self.growing: set[Node] = set()
+        self._most = min(_LARGEST_ROUND, (ctx.max_memory or _LARGEST_ROUND * 2) // 2)
+
+    def fold_what_is_small(self, graph: Graph) -> None:
+        """Fold all constants of a graph that do not make the model grow."""
+        # What reads these is looked at once they are taken.
+        pending = deque(_known(graph))
+        while pending:
+            sizes: Sizes = {}
+            nodes = self._take(graph, pending, sizes)
+            wanted = list[Value]()
+            for value in _read_elsewhere(nodes):
+                assert value.producer is not None
+                if sizes[value] <= freed_bytes(value):
+                    wanted.append(value)
+                else:
+                    self.growing.add(value.producer)
+                    # What it is computed from has a reader now that is left alone.
+                    pending.extend(_leading_to([value], nodes))
+            pending.extend(self._fold(graph, wanted, nodes, sizes))
+
+    def fold_what_grows(self, model: Model, max_growth: Size) -> None:
+        """Fold all constants that make the model grow, if it may grow by as much.
+
+        None is folded that makes room for another one, or brings up more: then the second run
+        would have to go on.
+        """
+        self.growing.clear()
+        growths, limit = dict[Value, int](), _limit(model, max_growth)
+        for graph in _graphs(model):
+            sizes: Sizes = {}
+            nodes = self._take(graph, deque(_known(graph)), sizes, ahead=True)
+            growths |= self._growths(nodes, sizes, limit)
+        if sum(growths.values()) > limit:
+            reason = Skip("the constants would make the model too large together")
+            self.refused |= {value.producer: reason for value in growths if value.producer}
+            return
+        for graph in _graphs(model):
+            sizes = {}
+            nodes = self._take(graph, deque(_known(graph)), sizes)
+            wanted = [value for value in _read_elsewhere(nodes) if value in growths]
+            self._fold(graph, wanted, nodes, sizes)
+
+    def _growths(self, nodes: Set[Node], sizes: Sizes, limit: int) -> dict[Value, int]:
+        """Return by how many bytes values make the model grow, of those that fit each for itself.
+
+        Args:
+            nodes: what can be computed, at once or one after the other.
+            sizes: the bytes of all that they read and make.
+            limit: by how many bytes the model may grow.
+        """
+        found: dict[Value, int] = {}
+        close: set[Node] = set()
+        freed_by_all = _bytes_of(nodes, sizes)
+        pending = deque(_read_elsewhere(nodes))
+        # What must be computed before another node can be is there for a while.
+        pending.extend(v for v in _made_by(nodes) if any(map(waits_for_operands, v.readers)))
+        while pending:
+            value = pending.popleft()
+            node, growth = value.producer, sizes[value] - freed_bytes(value)
+            if value in found or node is None or node in self.refused:
+                continue
+            if self._decides_a_size(value, nodes):
+                self.refused[node] = Skip("what reads it has a size that only computing it tells")
+            elif growth <= limit:
+                found[value] = max(growth, 0)
+            else:
+                self.refused[node] = Skip("the constant would make the model too large")
+                if sizes[value] - freed_by_all > 2 * limit:
+                    # It is too large even when all that it is computed from is folded.
+                    pending.extend(v for v in node.inputs if v is not None and v.producer in nodes)
+                else:
+                    close |= _close_to(value, nodes, sizes, limit)
+        for value in [value for value in found if value.producer in close]:
+            assert value.producer is not None
+            self.refused[value.producer] = Skip("beside it, a constant that is too large would fit")
+            del found[value]
+        return found
+
+    def _decides_a_size(self, value: Value, nodes: Set[Node]) -> bool:
+        """Tell whether a reader of a value must wait for it to know how large its own result is."""
+        return any(
+            reader not in nodes and reader not in self.refused and _is_known(reader, nodes)
+            for reader in value.readers
+        )
+
+    def _take(
+        self, graph: Graph, pending: deque[Node], sizes: Sizes, *, ahead: bool = False
+    ) -> set[Node]:
+        """Take pending nodes, and return those that one session can compute.
+
+        Args:
+            graph: where they are.
+            pending: what is not taken remains there.
+            sizes: gets the bytes of all that the nodes read and make.
+            ahead: take also what only the next sessions can compute, as far as its size is known.
+        """
+        works: dict[Node, int] = {}
+        held = 0
+        while pending and (ahead or held < self._most):
+            node = pending.popleft()
+            if node.graph is not graph or node in works or node in self.refused:
+                continue
+            if node in self.growing or not _is_known(node, works.keys()):
+                continue
+            needs, work = needs_of(node, sizes, self._most, ahead=ahead), work_of(node) or 0
+            if isinstance(needs, Skip):
+                self.refused[node] = needs
+            elif work > _MOST_WORK:
+                self.refused[node] = _TOO_LONG
+            elif needs is not None:
+                works[node] = work
+                sizes.update(needs)
+                held += sum(held_bytes(value, size) for value, size in needs.items())
+                readers = (v.readers for v in node.outputs if v is not None)
+                pending.extend(reader for each in readers for reader in each)
+        if sum(works.values()) <= _MOST_WORK:
+            return set(works)
+        # All that takes long, or none of it: what a second run would compute, this one does.
+        for node in [node for node, work in works.items() if work > _LITTLE_WORK]:
+            self.refused[node] = _TOO_LONG
+        return self._take(graph, deque(works), sizes, ahead=ahead)
+
+    def _fold(
+        self, graph: Graph, wanted: list[Value], nodes: Set[Node], sizes: Sizes
+    ) -> list[Node]:
+        """Compute values from nodes; return the nodes that are worth a look after it."""
+        model, again = graph.model, list[Node]()
+
+        def refuse(value: Value, reason: Skip) -> None:
+            assert value.producer is not None
+            self.failed[value.producer] = self.refused[value.producer] = reason
+            again.extend(_leading_to([value], nodes))
+
+        needed = {value.producer for value in wanted}.union(_leading_to(wanted, nodes))
+        model.folded_work += sum(work_of(node) or 0 for node in needed if node is not None)
+        if model.folded_work > _MOST_WORK_OF_ALL:
+            self.refused |= dict.fromkeys(nodes, _TOO_LONG)
+            return []
+        for value, array in _computed(wanted, sizes, refuse):
+            node, mark = value.producer, model.mark()
+            if node is None or node.graph is None or not _is_as_declared(value, array):
+                continue
+            users = value.readers
+            with graph.rewrite("a node that reads only constants => what it computes", node):
+                graph.become_constant(value, Tensor.of(array))
+            if model.changed_since(mark):
+                again.extend(users)
+        if again:
+            # What is constant now may decide the size of what reads it.
+            model.refresh_types()
+        return list(dict.fromkeys(again))
 
 
 # --- what can be computed -------------------------------------------------------------------------
 
 
-def _take(
-    graph: Graph, ctx: PassContext, pending: deque[Node], refused: set[Node], sizes: Sizes
-) -> set[Node]:
-    """Take pending nodes, and return those that one session can compute.
-
-    `sizes` gets the bytes of all that these read and make.
-    """
-    taken: set[Node] = set()
-    most = min(_LARGEST_ROUND, (ctx.max_memory or _LARGEST_ROUND * 2) // 2)
-    held = 0
-    while pending and held < most:
-        node = pending.popleft()
-        if node.graph is not graph or node in taken or node in refused:
-            continue
-        if not _is_known(node, taken):
-            continue
-        needs = _needs(node, sizes, most)
-        if isinstance(needs, Skip):
-            refused.add(node)
-            ctx.skip(node, needs)
-        elif needs is not None:
-            taken.add(node)
-            sizes.update(needs)
-            held += sum(_held(value, size) for value, size in needs.items())
-            pending.extend(reader for value in node.outputs if value for reader in value.readers)
-    return taken
+def _known(graph: Graph) -> Iterator[Node]:
+    return (node for node in graph.topological_order() if _is_known(node, _NONE))
 
 
 def _is_known(node: Node, taken: Set[Node]) -> bool:
@@ -125,128 +278,49 @@ def _is_known(node: Node, taken: Set[Node]) -> bool:
     return not (bears_output and node.op_type == "Identity")
 
 
-def _needs(node: Node, sizes: Sizes, most: int) -> Sizes | Skip | None:
-    """Return the bytes of what a node reads and makes beyond `sizes`, `most` of them in memory.
-
-    A Skip says why it cannot be computed; None, that its operands must be computed before it.
-    """
-    if node.has_references:
-        return Skip("the call of the function decides an attribute")
-    if not is_deterministic(node):
-        return Skip("it is random, or nothing is known of it")
-    if node.is_pinned:
-        return Skip("training info or an annotation names the result")
-    inputs = [value for value in (*node.inputs, *node.captured) if value is not None]
-    outputs = [value for value in node.outputs if value is not None]
-    dtypes = {value.dtype for value in (*inputs, *outputs)}
-    if not dtypes <= _EVALUATED:
-        return Skip("a dtype cannot be computed")
-    is_ready = all(value.tensor is not None for value in inputs)
-    divides = node.op_type in ("Div", "Mod") and dtypes.isdisjoint(_FLOATS)
-    # onnxruntime computes 16 bits in 32 and rounds where it likes; between sessions it must.
-    # What has a body is computed alone, in a process of its own.
-    if not is_ready and (divides or node.bodies or not dtypes.isdisjoint(_FLOATS16)):
-        return None
-    if divides and not divides_safely(node):
-        return Skip("an integer division by zero, or one that overflows")
-    needs = {value: sizes[value] if value in sizes else _bytes(value) for value in inputs}
-    largest = max(_LARGEST_GROWN, *needs.values())
-    for value in outputs:
-        elements = _elements(node, value)
-        if elements is None:
-            return Skip("the size of the result is not known beforehand") if is_ready else None
-        assert value.dtype is not None
-        needs[value] = elements * DataType(value.dtype).numpy.itemsize
-        if needs[value] > largest:
-            return Skip("the result is too large to compute")
-    if sum(_held(value, size) for value, size in needs.items()) > most:
-        return Skip("computing it takes too much memory")
-    work = work_of(node)
-    if work is None and node.bodies:
-        return Skip("how often it runs is not known beforehand")
-    if work is not None:
-        if node.owner.model.folded_work + work > _MOST_WORK:
-            return Skip("computing it takes too long")
-        node.owner.model.folded_work += work
-    return {value: size for value, size in needs.items() if value not in sizes}
-
-
-def _elements(node: Node, value: Value) -> int | None:
-    """Return how many elements an output has, or at most has; None if that is not known."""
-    if value.static_shape is not None:
-        return math.prod(value.static_shape)
-    operand = node.inputs[0]
-    if node.op_type in _SELECTING and operand is not None and operand.static_shape is not None:
-        return max(1, len(operand.static_shape)) * math.prod(operand.static_shape)
-    return None
-
-
-def _bytes(value: Value) -> int:
-    return 0 if value.tensor is None else value.tensor.nbytes
-
-
-def _held(value: Value, size: int) -> int:
-    """Return how much of a value of so many bytes is in memory: what is on disk is mapped."""
-    return 0 if value.tensor is not None and value.tensor.is_on_disk else size
-
-
 # --- computing it ---------------------------------------------------------------------------------
 
 
-def _fold(
-    graph: Graph,
-    ctx: PassContext,
-    nodes: set[Node],
-    refused: set[Node],
-    sizes: Sizes,
-    max_growth: Size,
-) -> list[Node]:
-    """Compute what others read of the nodes; return the nodes that are worth a look after it."""
-    model, growths, again = graph.model, dict[Value, int](), list[Node]()
-    limit = max(size_in_bytes(max_growth, model.nbytes), 4096)
-    room = limit - model.folded_growth
-
-    def refuse(value: Value, reason: Skip) -> None:
-        assert value.producer is not None
-        ctx.skip(value.producer, reason)
-        refused.add(value.producer)
-        # What it is computed from has a reader now that is left alone.
-        again.extend(_leading_to(value.producer, nodes))
-
-    for value in _read_elsewhere(nodes):
-        growth = sizes[value] - freed_bytes(value)
-        if growth > room:
-            refuse(value, Skip("the constant would make the model too large"))
-        else:
-            growths[value] = growth
-            room -= growth
-    for value, array in _computed(growths, sizes, refuse):
-        node, mark = value.producer, model.mark()
-        if node is None or node.graph is None or not _is_as_declared(value, array):
-            continue
-        users = value.readers
-        with graph.rewrite("a node that reads only constants => what it computes", node):
-            graph.become_constant(value, Tensor.of(array))
-        if model.changed_since(mark):
-            model.folded_growth += growths[value]
-            again.extend(users)
-    if again:
-        # What is constant now may decide the size of what reads it.
-        model.refresh_types()
-    return list(dict.fromkeys(again))
-
-
-def _leading_to(node: Node, nodes: Set[Node]) -> list[Node]:
-    """Return which of some nodes lead to another one, however far."""
+def _leading_to(values: Iterable[Value], nodes: Set[Node]) -> list[Node]:
+    """Return which of some nodes lead to the producers of values, however far."""
     found: dict[Node, None] = {}
-    pending = [node]
+    pending = [value.producer for value in values]
     while pending:
-        for value in pending.pop().inputs:
+        node = pending.pop()
+        for value in node.inputs if node is not None else ():
             producer = value.producer if value is not None else None
             if producer is not None and producer in nodes and producer not in found:
                 found[producer] = None
                 pending.append(producer)
     return list(found)
+
+
+def _bytes_of(nodes: Iterable[Node], sizes: Sizes) -> int:
+    """Return the most that folding nodes can free: they, and all constants that they read."""
+    read = {v for node in nodes for v in (*node.inputs, *node.captured) if v and v.is_constant}
+    return sum(sizes[value] for value in read) + sum(node.proto.ByteSize() for node in nodes)
+
+
+def _close_to(value: Value, nodes: Set[Node], sizes: Sizes, limit: int) -> set[Node]:
+    """Return the nodes whose folding might make a value fit that is too large.
+
+    Growth of at most `limit` moves into what it is computed from. Where that is not even needed,
+    whatever leaves it the last reader of something is close too.
+    """
+    reach = set(_leading_to([value], nodes))
+    if value.producer is not None:
+        reach.add(value.producer)
+    least = sizes[value] - _bytes_of(reach, sizes)
+    if least > 2 * limit:
+        return set()
+    if least <= limit:
+        pending = [reader for node in reach for v in node.inputs if v for reader in v.readers]
+        while pending:
+            node = pending.pop()
+            if node in nodes and node not in reach:
+                reach.add(node)
+                pending.extend(reader for v in node.outputs if v for reader in v.readers)
+    return reach
 
 
 def _computed(
@@ -270,14 +344,21 @@ def _sessions(wanted: Iterable[Value], sizes: Sizes) -> Iterator[list[Value]]:
         yield session
 
 
-def _read_elsewhere(nodes: set[Node]) -> Iterator[Value]:
+def _read_elsewhere(nodes: Set[Node]) -> Iterator[Value]:
     """Yield the outputs that something beside the nodes reads."""
+    for value in _made_by(nodes):
+        if value.output_of or any(use.node not in nodes for use in value.users):
+            yield value
+
+
+def _made_by(nodes: Iterable[Node]) -> Iterator[Value]:
     for node in sorted(nodes, key=lambda node: node.id):
-        for value in node.outputs:
-            if value is not None and (
-                value.output_of or any(use.node not in nodes for use in value.users)
-            ):
-                yield value
+        yield from (value for value in node.outputs if value is not None)
+
+
+def _limit(model: Model, max_growth: Size) -> int:
+    """Return by how many bytes the model may grow, as it is now."""
+    return max(size_in_bytes(max_growth, model.nbytes), 4096)
 
 
 def _is_as_declared(value: Value, array: NDArray[np.generic]) -> bool:

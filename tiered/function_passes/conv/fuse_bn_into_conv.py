@@ -1,11 +1,14 @@
 """BatchNormalization(Conv(x, weight, bias))  =>  Conv(x, weight', bias')"""
 
+from collections import defaultdict
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tiered import (
     BatchNorm,
     Graph,
+    Model,
     Node,
     ShapeError,
     Size,
@@ -44,10 +47,11 @@ def fuse_bn_into_conv(
 ) -> Value | Skip:
     """Scale the kernel and shift the bias, so that the batch norm has nothing left to do.
 
-    A weight that others read too stays for them, and the convolution gets a copy.
+    A weight that others read too stays for them, and the convolution gets a copy: each that shares
+    one, or none of them.
 
     Args:
-        max_growth: bytes, or a share of the model, that copies may take; at least 4 KiB.
+        max_growth: bytes, or a share of the model, that all copies may take; at least 4 KiB.
     """
     if conv.has_references:
         return Skip("the call of the function decides an attribute of the convolution")
@@ -64,16 +68,29 @@ def fuse_bn_into_conv(
         return Skip("{}", error)
     if not all(np.isfinite(array.astype(np.float64)).all() for array in fused):
         return Skip("the fused weights are not finite")
-    growth = 0 if weight.has_one_user else kernel.nbytes
-    if growth and graph.model.folded_growth + growth > max(
-        size_in_bytes(max_growth, graph.model.nbytes), 4096
+    model = graph.model
+    if not weight.has_one_user and model.analysis(_bytes_of_copies) > max(
+        size_in_bytes(max_growth, model.nbytes), 4096
     ):
-        return Skip("the weight is shared, and a copy would make the model too large")
-    graph.model.folded_growth += growth
+        return Skip("the weight is shared, and copies would make the model too large")
     names = weight.name, f"{weight.name}_bias" if bias is None else bias.name
     operands = map(graph.constant, fused, names)
     result: Value = getattr(graph.op, conv.op_type)(x, *operands, **conv.attributes)
     return result
+
+
+def _bytes_of_copies(model: Model) -> int:
+    """Return what it takes to give each convolution before a batch norm a weight of its own."""
+    shared: defaultdict[Value, int] = defaultdict(int)
+    for graph in model.graphs():
+        for norm in graph.nodes_of("BatchNormalization"):
+            conv = norm.inputs[0].producer if norm.inputs[0] is not None else None
+            if conv is not None and conv.op_type in ("Conv", "ConvTranspose"):
+                weight = conv.input(1)
+                if weight is not None and weight.tensor is not None:
+                    shared[weight] += 1
+    copies = {weight: count - (count == weight.n_users) for weight, count in shared.items()}
+    return sum(weight.tensor.nbytes * count for weight, count in copies.items() if weight.tensor)
 
 
 def absorb_batch_norm(
