@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -q -n 2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # two pips in one .venv would trip over each other
-.PHONY: help demo test test-long check lint types conformance blame bench bench-growth bench-view \
+.PHONY: help demo test test-long check lint types index conformance blame bench bench-growth bench-view \
   bench-context bench-looks bench-rewrite bench-startup bench-verify profile kernels clean
 
 help:  ## Show this list
@@ -43,6 +43,9 @@ lint: $(VENV)/.installed-dev  ## Run ruff
 
 types: $(VENV)/.installed-dev  ## Run mypy --strict
 	@$(BIN)/mypy
+
+index: $(VENV)/.installed-test  ## Write the index of passes anew: after a pass came, went or changed its declaration
+	@$(BIN)/python -m tiered.passes.indexing
 
 conformance: $(VENV)/.installed-test  ## Judge every model of MODELS=DIR and the ONNX backend cases at every level
 	@$(BIN)/python -m tests.conformance --models $(MODELS) $(CONFORMANCE_ARGS)

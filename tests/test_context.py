@@ -24,7 +24,7 @@ from tests.small import (
     registered,
     rename_graph,
 )
-from tiered import Graph, Model, Pass, PassContext, PassInfo, PassResult, Sequential
+from tiered import Fixpoint, Graph, Model, Pass, PassContext, PassInfo, PassResult, Sequential
 from tiered.control.decision import Decision, Place
 from tiered.errors import (
     ConfigError,
@@ -476,6 +476,18 @@ def test_results_are_told_as_they_are_reported() -> None:
         Sequential([fuse_relu, drop_neg, failing(ValueError())], name="two")(model())
     assert recorder.results == ctx.report.results
     assert [result.ran for result in recorder.results] == [True, False, True, True]
+
+
+def test_what_is_reported_does_not_depend_on_who_watches() -> None:
+    # Nothing is there for most of them, and in the second round nothing has moved.
+    passes = Fixpoint([fuse_relu, drop_neg, look, "fuse_consecutive_cast", "eliminate_nop_expand"])
+    seen = []
+    for instruments in ([], [Recorder()]):
+        with PassContext(opt_level=3, instruments=instruments) as ctx:
+            passes(model())
+        seen.append([(r.text, r.ran, r.reason, r.edits, r.applied) for r in ctx.report.results])
+    assert seen[0] == seen[1]
+    assert [text for text, *_ in seen[0]].count("fuse_consecutive_cast") == 2
 
 
 def test_an_instrument_of_two_contexts_is_told_once() -> None:

@@ -52,7 +52,7 @@ def test_a_pass_is_a_value() -> None:
 
 def test_a_pass_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
-        look.scope = None  # type: ignore[misc]  # the point
+        look.scope = None
     with pytest.raises(TypeError):
         rename_graph.options["times"] = 3  # type: ignore[index]  # the point
 

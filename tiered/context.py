@@ -256,7 +256,7 @@ class PassContext:
         Raises:
             PassNotFoundError: no pass has this name.
         """
-        asked = registry.load(pass_) if isinstance(pass_, str) else pass_
+        asked = registry.named(pass_) if isinstance(pass_, str) else pass_
         return decide(self.chain, asked, place or Place())
 
     def meet(self, entry: Entry) -> None:

@@ -7,14 +7,13 @@ packages add passes through the entry-point group `tiered.passes`, scripts throu
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import importlib.util
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tiered.aliases import ALIASES
 from tiered.errors import PassError, PassNotFoundError, UsageError, did_you_mean
@@ -24,12 +23,19 @@ from tiered.runtime.numerics import Numerics, Promise
 if TYPE_CHECKING:
     from tiered.passes import Pass
 
+    class Expected(Protocol):
+        """What is known of a pass without its file."""
+
+        def made(self) -> Pass:
+            """Return the pass."""
+            ...
+
 PACKAGES = ("tiered.function_passes", "tiered.module_passes")
 ENTRY_POINTS = "tiered.passes"
+INDEX = "tiered.passes.index"
 
 
-@dataclass(frozen=True, slots=True)
-class PassInfo:
+class PassInfo(NamedTuple):
     """What is known of a pass without running it; hooks receive it too.
 
     `opt_level` None is opt-in; `kind` is one of rewrite, function, module, proto and pipeline;
@@ -75,7 +81,7 @@ class PassInfo:
         changes = any(options.get(name) == value for name, value in self.interface_options)
         if not self.interface_options or changes == self.changes_interface:
             return self
-        return replace(self, changes_interface=changes)
+        return self._replace(changes_interface=changes)
 
     @property
     def is_node_wise(self) -> bool:
@@ -83,8 +89,7 @@ class PassInfo:
         return self.kind in ("rewrite", "function")
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     """Where a pass is, for messages, and how to get it."""
 
     where: str
@@ -97,10 +102,19 @@ def is_glob(name: str) -> bool:
 
 
 class Registry:
-    """All passes that can be named; `tiered` has one, tests make their own."""
+    """All passes that can be named; `tiered` has one, tests make their own.
+
+    Args:
+        packages: where the files of passes are.
+        entry_points: the group of those of other packages.
+        index: the module that says as INDEX what is known of passes without their files.
+    """
 
     def __init__(
-        self, packages: Iterable[str] = PACKAGES, entry_points: str | None = ENTRY_POINTS
+        self,
+        packages: Iterable[str] = PACKAGES,
+        entry_points: str | None = ENTRY_POINTS,
+        index: str | None = None,
     ) -> None:
         self._packages = tuple(packages)
         self._entry_points = entry_points
@@ -108,6 +122,8 @@ class Registry:
         self._files: dict[str, _Entry] | None = None
         self._plugins: dict[str, _Entry] | None = None
         self._loaded: dict[str, Pass] = {}
+        self._index = index
+        self._later: dict[str, Pass] = {}
 
     # --- names ------------------------------------------------------------------------------------
 
@@ -166,9 +182,31 @@ class Registry:
         canonical = self.resolve(name)
         if len(canonical) > 1:
             raise UsageError(f"{name!r} stands for {' and '.join(canonical)}; name one of them")
-        found = self._load(canonical[0])
-        self._loaded[canonical[0]] = found
-        return found
+        entry = self._find(canonical[0])
+        assert entry is not None, canonical
+        return self._load(canonical[0], entry)
+
+    def load_file(self, module: str, path: str) -> Pass:
+        """Return the pass of a file, without a look into folders; raises as `load`.
+
+        Args:
+            module: the file as a module: "tiered.function_passes.conv.fuse_bias_add".
+            path: the file.
+        """
+        name = module.rpartition(".")[2]
+        known = self._loaded.get(name)
+        return known or self._load(name, _Entry(path, _attribute_of(module, name)))
+
+    def named(self, name: str) -> Pass:
+        """Return the pass of a name; its file is loaded when it runs, if that can wait until then.
+
+        Raises:
+            as `load`.
+        """
+        known = self._loaded.get(name) or self._later.get(name)
+        if known is None and name in self._expected:
+            known = self._later[name] = self._expected[name].made()
+        return self.load(name) if known is None else known
 
     def load_all(self) -> dict[str, Pass]:
         """Return every pass by its canonical name."""
@@ -206,13 +244,25 @@ class Registry:
 
     def _depend(self, info: PassInfo, path: tuple[str, ...], ordered: dict[str, Pass]) -> None:
         for name in info.required:
-            needed = self.load(name)
+            needed = self.named(name)
             if needed.name in path:
                 circle = " -> ".join((*path[path.index(needed.name) :], needed.name))
                 raise UsageError(f"passes require each other: {circle}")
             if needed.name not in ordered:
                 self._depend(needed.info, (*path, needed.name), ordered)
                 ordered[needed.name] = needed
+
+    def expects(self, name: str) -> bool:
+        """Tell whether a pass of this name is known without its file, or a look into folders."""
+        return name in self._expected
+
+    @cached_property
+    def _expected(self) -> Mapping[str, Expected]:
+        """What is known without the files, by name."""
+        if self._index is None:
+            return {}
+        found: Mapping[str, Expected] = importlib.import_module(self._index).INDEX
+        return found
 
     # --- where passes are -------------------------------------------------------------------------
 
@@ -223,9 +273,7 @@ class Registry:
                 return known[name]
         return self._plugged().get(name)
 
-    def _load(self, name: str) -> Pass:
-        entry = self._find(name)
-        assert entry is not None, name
+    def _load(self, name: str, entry: _Entry) -> Pass:
         try:
             found = entry.load()
         except UsageError:
@@ -238,6 +286,7 @@ class Registry:
         info = getattr(found, "info", None)
         if not isinstance(info, PassInfo) or info.name != name:
             raise UsageError(f"{entry.where} does not define a pass {name!r}, as its name says")
+        self._loaded[name] = found
         loaded: Pass = found
         return loaded
 
@@ -253,6 +302,8 @@ class Registry:
 
     def _plugged(self) -> Mapping[str, _Entry]:
         if self._plugins is None:
+            import importlib.metadata  # slow, and few names are not ours
+
             plugins: dict[str, _Entry] = {}
             for point in importlib.metadata.entry_points(group=self._entry_points or ""):
                 where = f"entry point {point.value!r} of {point.dist.name if point.dist else '?'}"
@@ -329,4 +380,4 @@ def _snake(name: str) -> str:
     return "".join(f"_{char.lower()}" if char.isupper() else char for char in name).strip("_")
 
 
-registry = Registry()
+registry = Registry(index=INDEX)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def run_passes(name: str | None, *, as_json: bool) -> None:
     """Print the table of all passes, or everything about those that a name stands for."""
     names = registry.names() if name is None else registry.resolve(name)
-    infos = [registry.load(canonical).info for canonical in names]
+    infos = [registry.named(canonical).info for canonical in names]
     if as_json:
         described = [describe(info) for info in infos]
         print_json(described if name is None or len(described) > 1 else described[0])

@@ -160,7 +160,7 @@ def _entry_of_text(text: str, argument: str, site: Site) -> Entry:
 
 def _check_scoped(names: Iterable[str], text: str, argument: str) -> None:
     for name in names:
-        info = registry.load(name).info
+        info = registry.named(name).info
         if not info.is_node_wise:
             raise UsageError(
                 f"{argument}: {text!r} has a scope, but {name} is a {info.kind} pass; only rewrite "

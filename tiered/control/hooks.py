@@ -291,6 +291,11 @@ class Watch:
                 _all(self._watchers, "on_result", self._model, result)
 
     @property
+    def is_needed(self) -> bool:
+        """Tell whether anybody watches."""
+        return bool(self._watchers)
+
+    @property
     def wants_rewrites(self) -> bool:
         """Tell whether an instrument listens to rewrites."""
         return bool(self._rewrite_hooks)

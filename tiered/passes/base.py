@@ -6,7 +6,6 @@ import copy
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -15,7 +14,6 @@ import onnx
 
 from tiered.context import PassContext
 from tiered.control.decision import Place
-from tiered.control.scope import Scope
 from tiered.errors import UsageError
 from tiered.graph import Model
 from tiered.options import checked_options
@@ -24,22 +22,44 @@ from tiered.runtime.numerics import Numerics, Promise
 from tiered.values import format_value
 
 if TYPE_CHECKING:
+    from tiered.control.scope import Scope
     from tiered.passes.execution import Execution
     from tiered.passes.recording import PassRun
 
 AnyModel = TypeVar("AnyModel", Model, onnx.ModelProto)
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Pass(ABC):
     """What a pass is: its info, its options, the part of the model that it is bound to.
 
-    Passes are equal if they have the same text. They keep nothing from one run to the next.
+    Passes are equal if they have the same text. They keep nothing from one run to the next, and
+    nothing of them can be set.
     """
 
     info: PassInfo
-    _options: Mapping[str, Any] = field(default_factory=dict)
-    scope: Scope | None = None
+    _options: Mapping[str, Any]
+    scope: Scope | None
+
+    def __init__(
+        self,
+        *,
+        info: PassInfo,
+        options: Mapping[str, Any] = MappingProxyType({}),
+        scope: Scope | None = None,
+    ) -> None:
+        vars(self).update(info=info, _options=options, scope=scope)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a pass is a value: {name!r} of {self.name} cannot be set")
+
+    __delattr__ = __setattr__  # type: ignore[assignment]  # it never returns
+
+    def _with(self, **parts: Any) -> Self:
+        """Return the same pass with some of its parts exchanged."""
+        made = object.__new__(type(self))
+        vars(made).update({**vars(self), **parts})
+        vars(made).pop("text", None)
+        return made
 
     @property
     def name(self) -> str:
@@ -59,7 +79,7 @@ class Pass(ABC):
         """
         checked = checked_options(self.info.options, {**self._options, **options}, self.name)
         info = self.info.with_options(checked)
-        return replace(self, info=info, _options=copy.deepcopy(checked))
+        return self._with(info=info, _options=copy.deepcopy(checked))
 
     def on(self, scope: Any) -> Self:
         """Return the pass bound to a part of a model; bound twice, to what both have in common.
@@ -76,8 +96,10 @@ class Pass(ABC):
                 f"{self.name} is a {self.info.kind} pass: only rewrite and function passes can be "
                 "bound to a part of a model"
             )
+        from tiered.control.scope import Scope
+
         part = Scope.of(scope)
-        return replace(self, scope=part if self.scope is None else self.scope & part)
+        return self._with(scope=part if self.scope is None else self.scope & part)
 
     def promising(self, promise: Promise) -> Self:
         """Return the pass with another promise about the outputs.
@@ -85,10 +107,10 @@ class Pass(ABC):
         Raises:
             UsageError: the pass runs by level, and no level may imply what is lossy.
         """
-        info = replace(self.info, numerics=promise.numerics, limits=promise)
+        info = self.info._replace(numerics=promise.numerics, limits=promise)
         if info.opt_level is not None and promise.numerics is Numerics.LOSSY:
             raise UsageError(f"{info.name} is lossy, so no level may imply it: opt_level=None")
-        return replace(self, info=info)
+        return self._with(info=info)
 
     # --- running ----------------------------------------------------------------------------------
 
@@ -132,6 +154,10 @@ class Pass(ABC):
         raise UsageError(
             f"{self.name} takes a tiered.Model or an onnx.ModelProto, not {type(model).__name__}"
         )
+
+    def may_act(self, model: Model) -> bool:
+        """Tell whether a model has anything that the pass works on; if not, it need not run."""
+        return True
 
     @abstractmethod
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:

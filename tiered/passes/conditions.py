@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tiered.control.hooks import looking
 from tiered.errors import PassError, PostconditionError, PreconditionError, UsageError
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
 Condition = Callable[[Any, "PassContext"], object]
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(NamedTuple):
     """Functions of what the pass works on, a graph or for a module pass the model, and the context.
 
     A condition fails by raising, or by returning False; None and True are fine. `requires` may also

@@ -11,15 +11,20 @@ from functools import partial
 from typing import Any, TypedDict, Unpack
 
 from tiered.errors import UsageError
+from tiered.loading import is_plain
 from tiered.options import Option, checked_options, options_of
+from tiered.passes.body import Body
 from tiered.passes.conditions import Conditions, condition_of
 from tiered.passes.kinds import FunctionPass, ModulePass, RewritePass
 from tiered.registry import PassInfo
 from tiered.rewrite import Pattern, Rule
 from tiered.runtime.numerics import Numerics, Promise
 
+_POSITIONAL = 2
+"""What a pass function takes: the graph or model, and the context."""
+
 # What entries and pipeline text can name.
-_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+_NAME = r"[A-Za-z_][\w.-]*"
 
 
 class Declared(TypedDict, total=False):
@@ -48,6 +53,9 @@ class Declared(TypedDict, total=False):
     """Whether it changes inputs, outputs or their types."""
     interface_options: Mapping[str, Any]
     """Options that have it do so if they have these values: no level gives them these."""
+    looks_for: Iterable[str]
+    """Operators, "Conv" or "com.microsoft::BiasGelu", without any of which a model has nothing for
+    the function, or the class: it is not called then. Of a rule the pattern says so."""
     analysis: bool
     """Whether it only looks: the journal must stay empty."""
     requires: Callable[..., object] | None
@@ -77,8 +85,10 @@ def rewrite(
     def decorate(function: Callable[..., Any]) -> RewritePass:
         info = info_of(function, "rewrite", opt_level, declared)
         rule = Rule(info.name, pattern, function, info.law or str(pattern))
-        conditions = conditions_of(declared, info.name)
-        return RewritePass(info=info, _options=defaults_of(info), rule=rule, conditions=conditions)
+        if "looks_for" in declared:
+            raise UsageError(f"{info.name}: the pattern of a rule says what it looks for")
+        body = Body(rule, conditions_of(declared, info.name))
+        return RewritePass(info=info, options=defaults_of(info), body=body)
 
     return decorate
 
@@ -138,9 +148,12 @@ def _made(
     info = info_of(function, kind, opt_level, declared)
     return {
         "info": info,
-        "_options": defaults_of(info),
-        "function": _body(function, method, info.name),
-        "conditions": conditions_of(declared, info.name),
+        "options": defaults_of(info),
+        "body": Body(
+            _called(function, method, info.name),
+            conditions_of(declared, info.name),
+            looks_for_of(declared, info.name),
+        ),
     }
 
 
@@ -153,6 +166,11 @@ def conditions_of(declared: Declared, name: str) -> Conditions:
         condition_of(declared.get("requires"), "requires", name),
         condition_of(declared.get("ensures"), "ensures", name),
     )
+
+
+def looks_for_of(declared: Declared, name: str) -> tuple[str, ...]:
+    """Return the operators that a pass declares to look for."""
+    return _names(declared, "looks_for", name)
 
 
 def defaults_of(info: PassInfo) -> dict[str, Any]:
@@ -187,7 +205,7 @@ def info_of(
         analysis=declared.get("analysis", False),
         law=_law(function, name),
         doc=inspect.getdoc(function) or "",
-        source=_source(function),
+        source=_source(function, name),
         options=_options(function, kind, name),
         limits=limits,
     )
@@ -218,7 +236,7 @@ def _name(function: Callable[..., Any], given: str | None) -> str:
     name = str(given or getattr(function, "__name__", type(function).__name__))
     if isinstance(function, type) and not given:
         name = "".join(f"_{char.lower()}" if char.isupper() else char for char in name).strip("_")
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(_NAME, name):
         raise UsageError(f"a pass cannot be called {name!r}; say name=")
     return name
 
@@ -247,19 +265,26 @@ def _numerics(numerics: Promise | Numerics | str, name: str) -> Numerics:
 def _law(function: Callable[..., Any], name: str) -> str:
     """Return the first line of the file, if it is the file of this pass."""
     module = sys.modules.get(function.__module__)
-    stem = os.path.splitext(os.path.basename(getattr(module, "__file__", None) or ""))[0]
-    doc = (getattr(module, "__doc__", None) or "").strip()
-    return doc.splitlines()[0] if stem == name and doc else ""
+    if _stem(getattr(module, "__file__", None) or "") != name:
+        return ""
+    law, _, _ = (getattr(module, "__doc__", None) or "").strip().partition("\n")
+    return law
 
 
-def _source(function: Callable[..., Any]) -> str:
+def _source(function: Callable[..., Any], name: str) -> str:
+    """Return where a pass is written: its file, with the line where that holds other things too."""
     code = getattr(inspect.unwrap(function), "__code__", None)
-    if code is not None:
-        return f"{code.co_filename}:{code.co_firstlineno}"
-    return getattr(sys.modules.get(function.__module__), "__file__", None) or ""
+    if code is None:
+        return getattr(sys.modules.get(function.__module__), "__file__", None) or ""
+    path: str = code.co_filename
+    return path if _stem(path) == name else f"{path}:{code.co_firstlineno}"
 
 
-def _body(function: Callable[..., Any], method: str, name: str) -> Callable[..., Any]:
+def _stem(path: str) -> str:
+    return os.path.splitext(os.path.basename(path))[0]
+
+
+def _called(function: Callable[..., Any], method: str, name: str) -> Callable[..., Any]:
     """Return the function to call: the one given, or one that makes an instance and asks it."""
     if not isinstance(function, type):
         _check_positional(function, name)
@@ -281,6 +306,8 @@ def _body(function: Callable[..., Any], method: str, name: str) -> Callable[...,
 
 
 def _check_positional(function: Callable[..., Any], name: str) -> None:
+    if is_plain(function) and function.__code__.co_argcount == _POSITIONAL:
+        return
     try:
         inspect.signature(function).bind(None, None)
     except TypeError as error:

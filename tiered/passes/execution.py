@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 from tiered.context import LISTENER, PassContext
@@ -18,14 +17,13 @@ from tiered.control.decision import Decision, Place
 from tiered.control.hooks import Watch
 from tiered.control.report import PassResult
 from tiered.errors import PassError, PostconditionError, PreconditionError, TieredError
-from tiered.graph import Model, Node, RewriteRecord
+from tiered.graph import Model, RewriteRecord
 from tiered.graph.provenance import write_origins
 from tiered.graph.validity import complaint_about
+from tiered.passes.case import Case
 from tiered.passes.interrupts import interrupted_between_edits
 from tiered.passes.memory import memory_of
 from tiered.passes.recording import PassRun
-from tiered.passes.scoped import Allows
-from tiered.registry import registry
 
 if TYPE_CHECKING:
     from tiered.passes.base import Pass
@@ -89,6 +87,8 @@ class Execution:
         self.watch = Watch(ctx.watchers, model)
         self._reports = [context.report for context in ctx.chain]
         self._following: list[str] = []
+        # By the identities of a pass and its place, both of which a case keeps alive.
+        self._cases: dict[tuple[int, int], Case] = {}
         settings = tuple(sorted((key, repr(value)) for key, value in ctx.config_set.items()))
         self._checks_view = ctx.config["debug.check_view"]
         # The default backend is always the same, and takes longer to read than many a pass to run.
@@ -98,89 +98,87 @@ class Execution:
     def execute(self, pass_: Pass, place: Place) -> tuple[str, ...]:
         """Run a pass if the context says so; return the names of the passes that changed something.
 
+        Whether the context says so is asked once for a pass at a place.
+
         Raises:
             PassError: a pass raised.
             TieredError: a check or verification failed, or something was used wrongly.
         """
-        decision, changed = self._decide(pass_, place), list[str]()
-        if decision and (missing := self._run_dependencies(pass_, place, changed)):
-            decision = Decision(False, f"needs {missing}, which did not run to its end")
+        key = id(pass_), id(place)
+        case = self._cases.get(key)
+        if case is None:
+            decision = self.ctx.decide(pass_, place)
+            case = self._cases[key] = Case.of(pass_, place, decision, self._settings)
+        changed: list[str] = []
+        decision = self._decide(case, changed)
         if not decision:
             self.watch.skipped(pass_.info, decision)
-            self._record(
-                PassResult(
-                    pass_.info,
-                    pass_.text,
-                    False,
-                    decision.reason,
-                    needed_by=place.needed_by,
-                    model=self.memory.serial,
-                )
-            )
+            self._record(case.result(self.memory, ran=False, reason=decision.reason))
             return tuple(changed)
-        own = self._attempt(pass_, place, decision)
-        followers = self._run_followers(pass_, place) if own else NOTHING
+        own = self._attempt(case)
+        followers = self._run_followers(case) if own else NOTHING
         return (*changed, *own, *followers)
 
-    def _decide(self, pass_: Pass, place: Place) -> Decision:
-        decision = self.ctx.decide(pass_, place)
-        if decision and (refused := self.watch.veto(pass_.info)) is not None:
-            return Decision(False, f"instrument {refused} said no")
+    def _decide(self, case: Case, changed: list[str]) -> Decision:
+        """Return whether a pass runs now; what it requires did, and `changed` has who did what."""
+        decision = case.decision
+        if decision and self.watch.is_needed:
+            refused = self.watch.veto(case.pass_.info)
+            if refused is not None:
+                return Decision(False, f"instrument {refused} said no")
+        if decision and case.required:
+            missing = self._run_dependencies(case, changed)
+            if missing:
+                return Decision(False, f"needs {missing}, which did not run to its end")
         return decision
 
-    def _run_dependencies(self, pass_: Pass, place: Place, changed: list[str]) -> str:
-        """Run what the pass requires, where the model moved since that last ran.
+    def _run_dependencies(self, case: Case, changed: list[str]) -> str:
+        """Run what a pass requires, where the model moved since that last ran.
 
         Returns:
             the name of the one that did not run, if any; `changed` gets who changed something.
         """
-        for name in pass_.info.required:
-            needed = registry.load(name)
+        for needed, place in case.required:
             ended = self.memory.ended.get(needed.text)
             if ended is not None and not self.model.journal.moved_since(ended):
                 continue
-            changed += self.execute(needed, place.beside(pass_.name))
+            changed += self.execute(needed, place)
             if self.memory.ended.get(needed.text) is ended:
                 return needed.name
         return ""
 
-    def _run_followers(self, pass_: Pass, place: Place) -> tuple[str, ...]:
+    def _run_followers(self, case: Case) -> tuple[str, ...]:
         """Run what follows a pass that changed something; never a pass inside its own following."""
         changed = NOTHING
-        self._following.append(pass_.name)
+        self._following.append(case.pass_.name)
         try:
-            for name in pass_.info.followed_by:
-                follower = registry.load(name)
+            for follower, place in case.followers:
                 if follower.name not in self._following:
-                    changed += self.execute(follower, place.beside(pass_.name))
+                    changed += self.execute(follower, place)
         finally:
             self._following.pop()
         return changed
 
     # --- one pass ---------------------------------------------------------------------------------
 
-    def _attempt(self, pass_: Pass, place: Place, decision: Decision) -> tuple[str, ...]:
+    def _attempt(self, case: Case) -> tuple[str, ...]:
         """Run a pass as a transaction and record what came of it; return who changed the model."""
         memory, journal, gate = self.memory, self.model.journal, self.model.gate
-        run = PassRun(pass_, place, allows=_allows(pass_, decision))
-        before, length, rewrites = journal.stamp(), len(journal), gate.count
-        made_before, started = len(memory.changed_by), time.perf_counter()
-        result = partial(
-            PassResult,
-            pass_.info,
-            pass_.text,
-            True,
-            decision.reason,
-            needed_by=place.needed_by,
-            model=memory.serial,
-        )
+        started = time.perf_counter()
+        if not self.watch.is_needed and self._is_idle(case):
+            memory.ended[case.pass_.text] = journal.stamp()
+            self._record(case.result(memory, seconds=time.perf_counter() - started))
+            return NOTHING
+        run = PassRun(case.pass_, case.place, allows=case.allows)
+        before, rewrites, made_before = journal.stamp(), gate.count, len(memory.changed_by)
         try:
-            self._transact(run, decision)
+            self._transact(case, run)
         except BaseException as error:
             del memory.changed_by[made_before:]
             seconds = time.perf_counter() - started
+            said = f"{type(error).__name__}: {error}"
             try:
-                self._record(result(seconds=seconds, error=f"{type(error).__name__}: {error}"))
+                self._record(case.result(memory, seconds=seconds, error=said))
             except TieredError as late:
                 error.add_note(f"and in a hook that was told of it: {late}")
             if self.ctx.on_error == "raise" or not isinstance(error, Exception):
@@ -188,114 +186,115 @@ class Execution:
             return NOTHING
         seconds = time.perf_counter() - started
         changed = journal.moved_since(before)
-        memory.ended[pass_.text] = journal.stamp()
-        if changed and pass_.info.kind != "pipeline":
-            run.changed.append(pass_.name)
-            memory.changed_by.append(pass_.name)
+        memory.ended[case.pass_.text] = journal.stamp()
+        if changed and case.pass_.info.kind != "pipeline":
+            run.changed.append(case.pass_.name)
+            memory.changed_by.append(case.pass_.name)
         self._record(
-            result(
+            case.result(
+                memory,
                 changed=changed,
                 rewrites=gate.count - rewrites,
-                edits=len(journal) - length,
+                edits=len(journal) - before.length,
                 seconds=seconds,
                 **run.notes(),
             )
         )
         return tuple(run.changed)
 
-    def _transact(self, run: PassRun, decision: Decision) -> None:
+    def _transact(self, case: Case, run: PassRun) -> None:
         """Run a pass between its hooks; if it or one of them raises, the model is as it was."""
-        info, journal = run.pass_.info, self.model.journal
-        waiting = self.watch.before(info)
+        info, journal = case.pass_.info, self.model.journal
+        waiting, before = self.watch.before(info), journal.stamp()
         try:
-            with self.model.transaction():
-                before = journal.stamp()
-                if info.kind == "pipeline":
-                    run.pass_.run(self.model, self, run)
-                else:
-                    self._run_leaf(run, decision)
-                if run.place.checks and info.kind != "pipeline" and journal.moved_since(before):
-                    self.check(run.place.checks, PostconditionError, f"after {run.pass_}")
-                told, waiting = waiting, []
-                self.watch.after(info, told)
+            if info.kind == "pipeline":
+                case.pass_.run(self.model, self, run)
+            else:
+                self._run_leaf(case, run)
+                if case.place.checks and journal.moved_since(before):
+                    self.check(case.place.checks, PostconditionError, f"after {case.pass_}")
+            told, waiting = waiting, []
+            self.watch.after(info, told)
         except BaseException as error:
+            journal.undo_to(before.length)
             self.watch.failed(info, waiting, error)
             raise
 
-    def _run_leaf(self, run: PassRun, decision: Decision) -> None:
-        """Run a pass that is no pipeline, unless it has nothing to look at since its last run."""
-        info, journal, gate = run.pass_.info, self.model.journal, self.model.gate
-        key = self._key(run.pass_, decision)
-        if info.is_node_wise:
-            run.looked = self.memory.looked.get(key)
-            if run.looked is not None and not journal.moved_since(run.looked):
-                return
-        before, refused = journal.stamp(), gate.refused
-        with self._listening(run), self._blaming(run):
-            run.pass_.run(self.model, self, run)
-            if info.analysis and journal.moved_since(before):
-                raise PassError(f"{info.name} is an analysis, but it edited the model")
+    def _is_idle(self, case: Case) -> bool:
+        """Tell whether nothing that a pass works on is there, or moved since it last looked."""
+        looked, journal = self.memory.looked, self.model.journal
+        last = None if case.key is None else looked.get(case.key)
+        if last is not None and not journal.moved_since(last):
+            return True
+        if self._checks_view or case.pass_.may_act(self.model):
+            return False
+        journal.note_touched()
+        if case.key is not None:
+            looked[case.key] = journal.stamp()
+        return True
+
+    def _run_leaf(self, case: Case, run: PassRun) -> None:
+        """Run a pass that is no pipeline; where somebody watches, unless it has nothing to do."""
+        if self.watch.is_needed and self._is_idle(case):
+            return
+        pass_, journal, gate = case.pass_, self.model.journal, self.model.gate
+        run.looked = self.memory.looked.get(case.key)
+        before, refused, around = journal.stamp(), gate.refused, gate.pass_name
+        listen = self._listener(run)
+        gate.pass_name, gate.at = pass_.name, ""
+        gate.listeners.append(listen)
+        token = LISTENER.set(run)
+        try:
+            pass_.run(self.model, self, run)
+            if pass_.info.analysis and journal.moved_since(before):
+                raise PassError(f"{pass_.name} is an analysis, but it edited the model")
             if self._checks_view:
                 self.model.check_view(types=True)
+        except TieredError as error:
+            error.add_note(f"in pass {pass_}{self._history()}")
+            raise
+        except Exception as error:
+            raise self._blamed(pass_, error) from error
+        finally:
+            LISTENER.reset(token)
+            gate.listeners.remove(listen)
+            gate.pass_name = around
         journal.note_touched()
+        if case.key is None:
+            return
         # A rule leaves nothing to do for itself; a function may find more in what it made.
-        is_done = info.kind == "rewrite" or not journal.moved_since(before)
+        is_done = pass_.info.kind == "rewrite" or not journal.moved_since(before)
         if is_done and gate.refused == refused and gate.is_open:
-            self.memory.looked[key] = journal.stamp()
+            self.memory.looked[case.key] = journal.stamp()
         else:
-            self.memory.looked.pop(key, None)
+            self.memory.looked.pop(case.key, None)
 
-    def _key(self, pass_: Pass, decision: Decision) -> object:
-        """Return what, with the model, decides the outcome of a run; it must hold no node."""
-        # Function passes and conditions see the context, so what it says may matter to them; and
-        # what needs operators of a target asks the context for it.
-        info, conditions = pass_.info, getattr(pass_, "conditions", None)
-        sees = info.kind == "function" or info.asks_target or conditions
-        settings = self._settings if sees else None
-        return pass_.text, hash(pass_.scope), decision.nodes, settings
-
-    @contextmanager
-    def _listening(self, run: PassRun) -> Iterator[None]:
-        """Note the rewrites of a pass, and tell the instruments that want to know of them."""
-        gate, info, tells = self.model.gate, run.pass_.info, self.watch.wants_rewrites
+    def _listener(self, run: PassRun) -> Callable[[RewriteRecord], None]:
+        """Return what notes the rewrites of a pass, and tells the instruments that want to know."""
+        info, tells = run.pass_.info, self.watch.wants_rewrites
 
         def listen(record: RewriteRecord) -> None:
             run.applied.append((record.node_name, record.law))
             if tells:
                 self.watch.rewrote(info, record)
 
-        before, gate.pass_name, gate.at = gate.pass_name, info.name, ""
-        gate.listeners.append(listen)
-        token = LISTENER.set(run)
-        try:
-            yield
-        finally:
-            LISTENER.reset(token)
-            gate.listeners.remove(listen)
-            gate.pass_name = before
+        return listen
 
-    @contextmanager
-    def _blaming(self, run: PassRun) -> Iterator[None]:
-        """Make the error of a pass name the pass, the rewrite, and what ran before."""
-        try:
-            yield
-        except TieredError as error:
-            error.add_note(f"in pass {run.pass_}{self._history()}")
-            raise
-        except Exception as error:
-            gate = self.model.gate
-            if not isinstance(error, MemoryError | RecursionError):
-                complaint = complaint_about(self.model)
-                if complaint is not None:
-                    raise PreconditionError(
-                        f"{self.model.label} is not a valid model, and {run.pass_} cannot work on "
-                        f"it: {complaint}"
-                    ) from error
-            where = f"rewrite #{gate.count + 1}" + (f", node {gate.at!r}," if gate.at else "")
-            raise PassError(
-                f"{run.pass_} failed at {where} of {self.model.label}: "
-                f"{type(error).__name__}: {error}{self._history()}"
-            ) from error
+    def _blamed(self, pass_: Pass, error: Exception) -> PassError:
+        """Return the error that names the pass, the rewrite, and what ran before."""
+        gate = self.model.gate
+        if not isinstance(error, MemoryError | RecursionError):
+            complaint = complaint_about(self.model)
+            if complaint is not None:
+                return PreconditionError(
+                    f"{self.model.label} is not a valid model, and {pass_} cannot work on it: "
+                    f"{complaint}"
+                )
+        where = f"rewrite #{gate.count + 1}" + (f", node {gate.at!r}," if gate.at else "")
+        return PassError(
+            f"{pass_} failed at {where} of {self.model.label}: "
+            f"{type(error).__name__}: {error}{self._history()}"
+        )
 
     def check(self, checks: Iterable[Check], kind: type[PassError], when: str) -> None:
         """Ask checks about the model; those that are suppressed only say so.
@@ -323,17 +322,3 @@ class Execution:
         for report in self._reports:
             report.results.append(result)
         self.watch.result(result)
-
-
-def _allows(pass_: Pass, decision: Decision) -> Allows | None:
-    """Return which nodes a pass may rewrite, by its own scope and by the entries that fit it."""
-    scope, rules = pass_.scope, decision.nodes
-    if rules is None:
-        return None if scope is None else scope.holds
-    if scope is None:
-        return rules.allow
-
-    def both(node: Node) -> bool:
-        return scope.holds(node) and rules.allow(node)
-
-    return both

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tiered.graph import Graph, Model
 from tiered.graph.journal import Edit, Entry
 from tiered.passes.base import Pass
-from tiered.passes.conditions import NO_CONDITIONS, Conditions
+from tiered.passes.body import Body
+from tiered.passes.conditions import Conditions
 from tiered.passes.recording import PassRun
 from tiered.passes.scoped import OUTSIDE, Allows, Inside, scoped
+from tiered.registry import PassInfo
 from tiered.rewrite import Match, Rule, Skip, apply_rule
 
 if TYPE_CHECKING:
@@ -21,12 +22,33 @@ if TYPE_CHECKING:
     from tiered.passes.execution import Execution
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class RewritePass(Pass):
+class BodyPass(Pass):
+    """A pass that has a body, which may be loaded when it is run first."""
+
+    body: Body
+
+    def __init__(self, *, info: PassInfo, options: Mapping[str, Any], body: Body) -> None:
+        super().__init__(info=info, options=options)
+        vars(self).update(body=body)
+
+    @property
+    def conditions(self) -> Conditions:
+        """What the pass requires and ensures."""
+        return self.body.conditions
+
+    def may_act(self, model: Model) -> bool:
+        """Tell whether a model has operators that the pass could do anything with."""
+        return self.body.may_act(model)
+
+
+class RewritePass(BodyPass):
     """One rule, wherever its pattern matches, until it matches nowhere any more."""
 
-    rule: Rule
-    conditions: Conditions = NO_CONDITIONS
+    @property
+    def rule(self) -> Rule:
+        """The law: its pattern, and what stands in its place."""
+        rule: Rule = self.body.work
+        return rule
 
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
         """Apply the rule to what was edited since it last looked."""
@@ -70,7 +92,7 @@ def _approval(ctx: PassContext) -> Callable[[Sequence[Entry]], Skip | None]:
     One that is not ONNX's own must be taken as it stands; of the others none may come in that the
     target does not have, unless it has one that went just as little.
     """
-    backend = ctx.backend
+    backend = ctx.target
 
     def approve(edits: Sequence[Entry]) -> Skip | None:
         for edit, node, *_ in edits:
@@ -87,12 +109,18 @@ def _approval(ctx: PassContext) -> Callable[[Sequence[Entry]], Skip | None]:
     return approve
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class FunctionPass(Pass):
-    """A function of one graph, called with each: the main graph, bodies, local functions."""
+class CallingPass(BodyPass):
+    """A pass that calls a function."""
 
-    function: Callable[..., Any]
-    conditions: Conditions = NO_CONDITIONS
+    @property
+    def function(self) -> Callable[..., Any]:
+        """What is called with the graph, the model or the proto, the context and the options."""
+        function: Callable[..., Any] = self.body.work
+        return function
+
+
+class FunctionPass(CallingPass):
+    """A function of one graph, called with each: the main graph, bodies, local functions."""
 
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
         """Call the function with every graph that is still there when its turn comes."""
@@ -106,12 +134,8 @@ class FunctionPass(Pass):
                     run.returned(self.conditions.around(call, graph, ctx, self.name), graph)
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class ModulePass(Pass):
+class ModulePass(CallingPass):
     """A function of the whole model."""
-
-    function: Callable[..., Any]
-    conditions: Conditions = NO_CONDITIONS
 
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
         """Call the function with the model."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
@@ -11,10 +10,9 @@ import onnx
 
 from tiered.errors import PassError, UsageError
 from tiered.graph import Model
-from tiered.passes.base import Pass
-from tiered.passes.conditions import Conditions
-from tiered.passes.decorators import Declared, conditions_of, defaults_of, info_of
-from tiered.passes.kinds import one_rewrite
+from tiered.passes.body import Body
+from tiered.passes.decorators import Declared, conditions_of, defaults_of, info_of, looks_for_of
+from tiered.passes.kinds import CallingPass, one_rewrite
 from tiered.passes.recording import PassRun
 
 if TYPE_CHECKING:
@@ -23,12 +21,8 @@ if TYPE_CHECKING:
 ProtoFunction = Callable[..., Any]
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class ProtoPass(Pass):
+class ProtoPass(CallingPass):
     """A function of a ModelProto; what it returns takes the place of all that the model holds."""
-
-    function: ProtoFunction
-    conditions: Conditions = field(default_factory=Conditions)
 
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
         """Give the function a ModelProto of its own, and take over what it made of it."""
@@ -86,9 +80,10 @@ def proto_pass(
         info = info_of(lifted, "proto", opt_level, declared)
         return ProtoPass(
             info=info,
-            _options=defaults_of(info),
-            function=lifted,
-            conditions=conditions_of(declared, info.name),
+            options=defaults_of(info),
+            body=Body(
+                lifted, conditions_of(declared, info.name), looks_for_of(declared, info.name)
+            ),
         )
 
     return decorate if function is None else decorate(function)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from tiered.graph import Model, Stamp
@@ -11,17 +10,17 @@ from tiered.graph import Model, Stamp
 _SERIALS = itertools.count(1)
 
 
-@dataclass(slots=True)
 class Memory:
     """One model's: it holds stamps and names only, so that it keeps no model alive."""
 
-    serial: int = field(default_factory=lambda: next(_SERIALS))
-    # By what decides the outcome of a run: the moment from which on there may be something new.
-    looked: dict[object, Stamp] = field(default_factory=dict)
-    # By the text of a pass: the end of its last run, for those who depend on it.
-    ended: dict[str, Stamp] = field(default_factory=dict)
-    # The passes that changed the model, in order.
-    changed_by: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.serial = next(_SERIALS)
+        # By what decides the outcome of a run: the moment from which on there may be something new.
+        self.looked: dict[object, Stamp] = {}
+        # By the text of a pass: the end of its last run, for those who depend on it.
+        self.ended: dict[str, Stamp] = {}
+        # The passes that changed the model, in order.
+        self.changed_by: list[str] = []
 
 
 _MEMORIES: WeakKeyDictionary[Model, Memory] = WeakKeyDictionary()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tiered.context import SaidKind
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from tiered.passes.base import Pass
 
 
-@dataclass(slots=True)
 class PassRun:
     """One run of one pass.
 
@@ -30,14 +28,15 @@ class PassRun:
         applied: the node and the law of each rewrite.
     """
 
-    pass_: Pass
-    place: Place
-    looked: Stamp | None = None
-    allows: Allows | None = None
-    changed: list[str] = field(default_factory=list)
-    applied: list[tuple[str, str]] = field(default_factory=list)
-    _missed: dict[Node, Skip] = field(default_factory=dict)
-    _said: list[tuple[SaidKind, Node | None, Skip | str]] = field(default_factory=list)
+    def __init__(self, pass_: Pass, place: Place, allows: Allows | None = None) -> None:
+        self.pass_ = pass_
+        self.place = place
+        self.looked: Stamp | None = None
+        self.allows = allows
+        self.changed: list[str] = []
+        self.applied: list[tuple[str, str]] = []
+        self._missed: dict[Node, Skip] = {}
+        self._said: list[tuple[SaidKind, Node | None, Skip | str]] = []
 
     def missed(self, node: Node, reason: Skip) -> None:
         """Note a node that was left alone."""
@@ -69,8 +68,8 @@ class PassRun:
                 notes["missed"].append(_note(node, skip))
         for kind, subject, reason in self._said:
             notes[kind].append(_note(subject, reason))
-        notes["applied"] = [note_of("", label, law) for label, law in self.applied]
-        return {kind: tuple(of_kind) for kind, of_kind in notes.items()}
+        notes["applied"] = [NodeNote("", label, law, law) for label, law in self.applied]
+        return {kind: tuple(of_kind) for kind, of_kind in notes.items() if of_kind}
 
 
 def _note(node: Node | None, reason: Skip | str) -> NodeNote:

@@ -7,8 +7,8 @@ import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from functools import cached_property
+from typing import Any, NamedTuple, Self, TypeVar
 
 from tiered.context import PassContext
 from tiered.control.decision import Decision, Place
@@ -18,13 +18,12 @@ from tiered.passes import Pass, PassBase, PassInfo, PassLike
 from tiered.registry import registry
 from tiered.runtime.numerics import Numerics
 
-_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+_NAME = r"[A-Za-z_][\w.-]*"
 _RESERVED = ("fix", "sequential")
 _CLASSES = list(Numerics)
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One pass of a pipeline: where it stands, and whether it would run."""
 
     pass_: Pass
@@ -63,9 +62,8 @@ class Pipeline(Pass):
             changes_interface=any(p.info.changes_interface for p in made),
             options=tuple(options),
         )
-        Pass.__init__(self, info=info, _options=values)
-        object.__setattr__(self, "passes", made)
-        object.__setattr__(self, "group", name)
+        super().__init__(info=info, options=values)
+        vars(self).update(passes=made, group=name)
 
     @abstractmethod
     def _made_of(self, passes: Iterable[PassLike], **options: Any) -> Self:
@@ -110,6 +108,11 @@ class Pipeline(Pass):
         """The sha256 of the text: equal for equal pipelines, in every process."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
+    @cached_property
+    def _named(self) -> tuple[tuple[Pass, list[str]], ...]:
+        """Each pass with the names that it puts into the pipeline."""
+        return tuple((pass_, names_in(pass_)) for pass_ in self.passes)
+
     def places(self, place: Place) -> Iterator[tuple[Pass, Place]]:
         """Yield each pass with where it stands, the pipeline itself being at `place`."""
         earlier = dict(place.earlier)
@@ -117,11 +120,10 @@ class Pipeline(Pass):
         parks = self.parks
         asked = place.asked and not parks
         parks = place.parks if parks is None else parks
-        for pass_ in self.passes:
-            name = pass_.name
+        for pass_, names in self._named:
             yield pass_, Place(
-                occurrence=0 if place.needed_by else earlier.get(name, 0) + 1,
-                earlier=dict(earlier) if isinstance(pass_, Pipeline) else {},
+                occurrence=0 if place.needed_by else earlier.get(names[0], 0) + 1,
+                earlier=dict(earlier) if len(names) > 1 else {},
                 groups=groups,
                 needed_by=place.needed_by,
                 parks=parks,
@@ -129,8 +131,8 @@ class Pipeline(Pass):
                 forced=place.forced,
                 checks=place.checks,
             )
-            for inner in names_in(pass_) if isinstance(pass_, Pipeline) else (name,):
-                earlier[inner] = earlier.get(inner, 0) + 1
+            for name in names:
+                earlier[name] = earlier.get(name, 0) + 1
 
     def plan(self, ctx: PassContext | None = None, place: Place | None = None) -> list[Step]:
         """Return every pass with the decision about it in a context, by default the one here."""
@@ -246,7 +248,7 @@ def passes_of(passes: Iterable[PassLike]) -> tuple[Pass, ...]:
 
 
 def _checked_name(name: str | None) -> str:
-    if not name or (_NAME.fullmatch(name) and name not in _RESERVED):
+    if not name or (re.fullmatch(_NAME, name) and name not in _RESERVED):
         return name or ""
     raise UsageError(f"a group cannot be called {name!r}")
 

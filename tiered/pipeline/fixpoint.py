@@ -65,10 +65,10 @@ class Fixpoint(Pipeline):
         """Run all passes until a round changes nothing, or until they go round in a circle."""
         rounds = self.options["max_rounds"] or execution.ctx.config["fixpoint.max_rounds"]
         changed: list[str] = []
-        states = _States()
+        states, places = _States(), tuple(self.places(run.place))
         for number in range(rounds):
             changed = []
-            for pass_, place in self.places(run.place):
+            for pass_, place in places:
                 made = execution.execute(pass_, place)
                 changed += made
                 if made and number >= _FREE_ROUNDS and (circle := states.add(model, made)):

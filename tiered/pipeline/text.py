@@ -126,6 +126,6 @@ def _named(head: str, options: dict[str, Any]) -> list[Pass]:
         rank = {name: place for place, name in reversed(list(enumerate(order)))}
         names = sorted(registry.expand(head), key=lambda name: rank.get(name, len(order)))
     else:
-        names = list(registry.resolve(head))
-    found = [registry.load(name) for name in names]
+        names = [head] if registry.expects(head) else list(registry.resolve(head))
+    found = [registry.named(name) for name in names]
     return [pass_.with_options(**options) if options else pass_ for pass_ in found]

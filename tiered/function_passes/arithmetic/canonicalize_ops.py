@@ -7,7 +7,9 @@ from tiered import Graph, Node, PassContext, Skip, function_pass
 _COMMUTATIVE: Final = ("Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Mul", "Or", "Xor")
 
 
-@function_pass(opt_level=3, required=("infer_shapes",))
+@function_pass(
+    opt_level=3, required=("infer_shapes",), looks_for=("Sum", *_COMMUTATIVE, "Transpose")
+)
 def canonicalize_ops(graph: Graph, ctx: PassContext) -> None:
     """Write what can be written in several ways in one, so that one pattern finds it.
 

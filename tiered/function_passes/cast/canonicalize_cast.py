@@ -3,7 +3,9 @@
 from tiered import Graph, PassContext, Skip, function_pass
 
 
-@function_pass(opt_level=None, conflicts=("eliminate_common_subexpr",))
+@function_pass(
+    opt_level=None, conflicts=("eliminate_common_subexpr",), looks_for=("Cast",)
+)
 def canonicalize_cast(graph: Graph, ctx: PassContext) -> None:
     """Give each reader of a Cast one of its own.
 

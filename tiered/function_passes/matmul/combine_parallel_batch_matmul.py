@@ -10,6 +10,7 @@ from tiered import Graph, Node, PassContext, combine_branches, function_pass
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer",),
     numerics="reassociating",
+    looks_for=("MatMul",),
 )
 def combine_parallel_batch_matmul(
     graph: Graph, ctx: PassContext, *, min_num_branches: int = 3, min_depth: int = 16

@@ -10,6 +10,7 @@ from tiered import Graph, Node, PassContext, combine_branches, function_pass
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer", "convert_layout", "trace_folding"),
     numerics="reassociating",
+    looks_for=("Gemm", "MatMul"),
 )
 def combine_parallel_dense(
     graph: Graph, ctx: PassContext, *, min_num_branches: int = 3, min_depth: int = 16

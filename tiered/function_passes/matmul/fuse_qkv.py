@@ -29,6 +29,7 @@ class _Branch(NamedTuple):
     required=("infer_shapes",),
     followed_by=("fold_constant", "eliminate_unused_initializer"),
     numerics="reassociating",
+    looks_for=("MatMul",),
 )
 def fuse_qkv(graph: Graph, ctx: PassContext) -> None:
     """Project queries, keys and values by one product, and share out its heads.

@@ -3,7 +3,7 @@
 from tiered import Graph, Node, PassContext, Skip, function_pass
 
 
-@function_pass(opt_level=0)
+@function_pass(opt_level=0, looks_for=("BatchNormalization",))
 def batchnorm_workaround(graph: Graph, ctx: PassContext) -> None:
     """Reduce the inference form to what inference needs.
 

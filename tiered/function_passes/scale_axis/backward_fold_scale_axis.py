@@ -16,6 +16,7 @@ from tiered import (
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer",),
     numerics="reassociating",
+    looks_for=("Div", "Mul"),
 )
 def backward_fold_scale_axis(graph: Graph, ctx: PassContext) -> None:
     """Push factors back into the weights that made a tensor, through what commutes with them."""

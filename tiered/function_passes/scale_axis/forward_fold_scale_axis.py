@@ -25,6 +25,7 @@ _DEPTH: Final = 4
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer",),
     numerics="reassociating",
+    looks_for=("Div", "Mul"),
 )
 def forward_fold_scale_axis(graph: Graph, ctx: PassContext) -> None:
     """Push factors on into the weights that a tensor meets, through what commutes with them."""

@@ -21,7 +21,7 @@ _KEEPS_SHAPE: Final = frozenset(
 _READ: Final = frozenset(dtype for dtype in DataType if dtype < DataType.BFLOAT16)
 
 
-@function_pass(opt_level=1)
+@function_pass(opt_level=1, looks_for=("Shape", "Size"))
 def eliminate_cast_before_shape(graph: Graph, ctx: PassContext) -> None:
     """Read the shape where it arises: then less depends on it, and equal shapes are one value."""
     for node in (*graph.nodes_of("Shape"), *graph.nodes_of("Size")):

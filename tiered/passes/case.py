@@ -1,0 +1,87 @@
+"""A pass at its place: what stays the same each time that its turn comes there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tiered.control.decision import Decision, Place
+from tiered.control.report import PassResult
+from tiered.graph import Node
+from tiered.passes.memory import Memory
+from tiered.passes.scoped import Allows
+from tiered.registry import registry
+
+if TYPE_CHECKING:
+    from tiered.passes.base import Pass
+
+
+class Case(NamedTuple):
+    """A pass that stands somewhere, decided once for a whole run.
+
+    Attributes:
+        pass_: the pass.
+        place: where it stands.
+        decision: whether it runs, as far as the context decides.
+        required: the passes that it requires, at their places beside it.
+        followers: those that follow once it changed something, likewise.
+        allows: which nodes it may rewrite; None for all.
+        key: what, with the model, decides the outcome of a run; None for passes that always run.
+    """
+
+    pass_: Pass
+    place: Place
+    decision: Decision
+    required: tuple[tuple[Pass, Place], ...] = ()
+    followers: tuple[tuple[Pass, Place], ...] = ()
+    allows: Allows | None = None
+    key: object = None
+
+    def result(self, memory: Memory, *, ran: bool = True, **came_of_it: Any) -> PassResult:
+        """Return what is recorded of one turn, where it ran for the reasons of the decision."""
+        reason = came_of_it.pop("reason", self.decision.reason)
+        info, text, needed_by = self.pass_.info, self.pass_.text, self.place.needed_by
+        return PassResult(
+            info, text, ran, reason, needed_by=needed_by, model=memory.serial, **came_of_it
+        )
+
+    @classmethod
+    def of(cls, pass_: Pass, place: Place, decision: Decision, settings: object) -> Case:
+        """Return the case of a pass; `settings` is what the context says of more than passes."""
+        if not decision:
+            return cls(pass_, place, decision)
+        info = pass_.info
+        required, followers = _beside(pass_, place, info.required, info.followed_by)
+        key = _key(pass_, decision, settings) if info.is_node_wise else None
+        return cls(pass_, place, decision, required, followers, _allows(pass_, decision), key)
+
+
+def _beside(
+    pass_: Pass, place: Place, *names: Iterable[str]
+) -> list[tuple[tuple[Pass, Place], ...]]:
+    """Return each list of names as passes at the place beside a pass."""
+    beside = place.beside(pass_.name)
+    return [tuple((registry.named(name), beside) for name in listed) for listed in names]
+
+
+def _key(pass_: Pass, decision: Decision, settings: object) -> object:
+    """Return what decides the outcome of a run besides the model; it must hold no node."""
+    # Function passes and conditions see the context, so what it says may matter to them; and what
+    # needs operators of a target asks the context for it.
+    info, conditions = pass_.info, getattr(pass_, "conditions", None)
+    sees = info.kind == "function" or info.asks_target or conditions
+    return pass_.text, hash(pass_.scope), decision.nodes, settings if sees else None
+
+
+def _allows(pass_: Pass, decision: Decision) -> Allows | None:
+    """Return which nodes a pass may rewrite, by its own scope and by the entries that fit it."""
+    scope, rules = pass_.scope, decision.nodes
+    if rules is None:
+        return None if scope is None else scope.holds
+    if scope is None:
+        return rules.allow
+
+    def both(node: Node) -> bool:
+        return scope.holds(node) and rules.allow(node)
+
+    return both

@@ -1,0 +1,87 @@
+"""Write the index of passes: `python -m tiered.passes.indexing`, which is `make index`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final
+
+from tiered.options import Option
+from tiered.passes.body import Operators
+from tiered.passes.indexed import PACKAGE
+from tiered.passes.kinds import BodyPass
+from tiered.registry import PACKAGES, PassInfo, Registry
+from tiered.runtime.numerics import QUANTISED, Numerics, Promise
+
+PATH: Final = os.path.join(os.path.dirname(__file__), "index.py")
+
+_HEAD: Final = '''"""What is known of each pass without its file. `make index` writes this."""
+
+from typing import Final, Literal
+
+from tiered.options import Option, Size
+from tiered.passes.indexed import Indexed
+from tiered.registry import PassInfo
+from tiered.runtime.numerics import QUANTISED, Numerics
+
+INDEX: Final[dict[str, Indexed]] = {
+'''
+
+
+def index_text() -> str:
+    """Return what the index is to be, from the files of all passes."""
+    passes = Registry(PACKAGES, None).load_all()
+    # Conditions are asked before a pass runs, so what has some is not in the index.
+    found = (p for p in passes.values() if isinstance(p, BodyPass) and not p.conditions)
+    return f"{_HEAD}{''.join(map(_line, found))}}}\n"
+
+
+def _line(pass_: BodyPass) -> str:
+    info = pass_.info
+    folder = os.path.relpath(os.path.dirname(info.source), PACKAGE).replace(os.sep, "/")
+    fields = [
+        f"{name}={_written(value)}"
+        for name, value in info._asdict().items()
+        if name != "source" and value != PassInfo._field_defaults.get(name, ...)
+    ]
+    known = f"PassInfo({', '.join(fields)})"
+    operators = _operators(pass_.body.operators)
+    return f'    "{info.name}": Indexed("{folder}", {known}, {operators!r}),\n'
+
+
+def _operators(found: Operators | None) -> tuple[str, ...] | None:
+    """Return sets of operators as the index has them, without those that hold another one."""
+    if found is None:
+        return None
+    least = {needed for needed in found if not any(other < needed for other in found)}
+    return tuple(sorted(" ".join(sorted(map(_name_of, needed))) for needed in least))
+
+
+def _name_of(key: tuple[str, str]) -> str:
+    domain, op_type = key
+    return f"{domain}::{op_type}" if domain else op_type
+
+
+def _written(value: Any) -> str:
+    """Return a value of a `PassInfo` as Python."""
+    match value:
+        case Numerics():
+            return f"Numerics.{value.name}"
+        case Promise():
+            assert value is QUANTISED, value
+            return "QUANTISED"
+        case Option():
+            return f"Option({value.name!r}, {_type(value.type)}, {value.default!r}, {value.doc!r})"
+        case tuple():
+            return f"({''.join(f'{_written(item)}, ' for item in value).rstrip()})"
+        case _:
+            return repr(value)
+
+
+def _type(kind: Any) -> str:
+    text = kind.__name__ if isinstance(kind, type) and not hasattr(kind, "__args__") else repr(kind)
+    return text.replace("typing.", "").replace("tiered.options.", "")
+
+
+if __name__ == "__main__":
+    with open(PATH, "w", encoding="utf-8", newline="\n") as file:
+        file.write(index_text())
