@@ -14,7 +14,9 @@ from tests.graph.editor import Editor, fresh
 from tests.small import content, model, ops
 from tiered import Graph, Model, Node, Pass, PassContext, Skip, Value, chain, op, rewrite, var
 from tiered.errors import ModelError, PassError
+from tiered.passes.body import Body
 from tiered.rewrite import PatternError, Rule, apply_rule, driver, matcher
+from tiered.rewrite import anchors as looking
 from tiered.rewrite.anchors import Anchors, Near
 
 
@@ -248,8 +250,45 @@ def test_the_same_model_comes_out_bit_for_bit() -> None:
 def test_a_rule_is_not_compiled_for_a_model_without_one_of_its_operators() -> None:
     rule = Rule("halve", op.Mul(op.Erf(var.x) | op.Neg(op.Erf(var.x)), 0.5), lambda graph, x: x)
     assert rule.operators == (frozenset({("", "Mul"), ("", "Erf")}),)
-    apply_rule(rule, model("g (float[2] x) => (float[2] y) { y = Mul(x, x) }"), {})
+    assert not Body(rule).may_act(model("g (float[2] x) => (float[2] y) { y = Mul(x, x) }"))
     assert "programs" not in vars(rule)
+
+
+def test_what_a_rule_makes_may_be_what_another_choice_of_its_root_needs() -> None:
+    pattern = op.Neg(op.Neg(var.x)) | op.Relu(op.Abs(var.x))
+    law("absolute", pattern, lambda graph, x: graph.op.Abs(x)).apply(
+        given := model("g (float[2] x) => (float[2] y) { a = Neg(x) b = Neg(a) y = Relu(b) }")
+    )
+    assert [node.op_type for node in given.main.nodes] == ["Abs"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_only_what_is_near_a_rare_operator_is_left_out(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose, edited = random.Random(seed), fresh()
+    editor = Editor(edited, lambda things, _: choose.choice(things))
+    for _ in range(20):
+        with contextlib.suppress(ModelError), edited.transaction():
+            editor.step()
+    for pattern in (*LAWS, op.Mul(op.Add(var.x, ...), ...) | op.Add(op.Neg(var.x), var.w)):
+        rule = Rule("law", pattern, lambda graph: None)
+        found = []
+        for few in (1, 10**6):
+            monkeypatch.setattr(looking, "_FEW", few)
+            anchors = Anchors(rule, edited).everything()
+            found.append([node for node in anchors if matcher.match_node(rule.programs, node)])
+        assert found[0] == found[1]
+
+
+def test_anchors_far_from_a_rare_operator_are_not_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = looks(monkeypatch)
+    negs = " ".join(f"a{at + 1} = Neg(a{at})" for at in range(20))
+    text = f"g (float[2] x) => (float[2] y) {{ a0 = Abs(x) {negs} y = Relu(a20) }}"
+    law("flat", op.Neg(op.Abs(var.x)), lambda graph, x: Skip("no")).apply(model(text))
+    assert len(seen) < 4
 
 
 LAWS = [

@@ -11,6 +11,7 @@ import pytest
 from tests.small import content, model, ops
 from tiered import DataType, Model, SubgraphMatcher, UsageError, op, replace_pattern, var
 from tiered.rewrite import PatternError
+from tiered.testing import parse
 
 ADDS = """g (float[2] x, float[2] w) => (float[2] y) {
     a = Add(x, w)  b = Relu(a)  c = Add(b, w)  y = Abs(c)
@@ -55,6 +56,24 @@ def test_what_was_made_is_not_matched_again() -> None:
     given = model("g (float[2] x) => (float[2] y) { a = Relu(x) y = Relu(a) }")
     replace_pattern(given, lambda a: op.Relu(a), lambda a: op.Relu(op.Abs(a)))
     assert ops(given) == ["Abs", "Relu", "Abs", "Relu"]
+
+
+def test_what_was_made_is_no_part_of_another_match() -> None:
+    given = model("g (float[2] x) => (float[2] y) { a = Neg(x) b = Relu(a) y = Relu(b) }")
+    replace_pattern(given, lambda a: op.Relu(op.Neg(a)), lambda a: op.Neg(op.Relu(a)))
+    assert ops(given) == ["Relu", "Neg", "Relu"]
+
+
+def test_a_number_beside_what_has_no_dtype_is_not_written() -> None:
+    given = Model.from_proto(
+        parse(
+            """<ir_version: 10, opset_import: ["": 21, "local": 1]>
+            g (float[2] x) => (float[2] y) { y = local.f(x) }
+            <domain: "local", opset_import: ["": 21]> f (x) => (y) { y = Neg(x) }"""
+        )
+    )
+    assert replace_pattern(given, lambda a: op.Neg(a), lambda a: op.Mul(a, -1.0)) == []
+    assert [node.op_type for node in given.to_proto().functions[0].node] == ["Neg"]
 
 
 def test_of_matches_that_overlap_the_first_is_replaced() -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tiered.graph.journal import Stamp
-from tiered.rewrite.rule import Rule
+from tiered.rewrite.rule import Key, Rule
 
 if TYPE_CHECKING:
     from tiered.graph.graph import Graph
     from tiered.graph.model import Model
     from tiered.graph.node import Node
+
+
+_FEW: Final = 4
+"""How many anchors are looked at in the time in which those near one node are found."""
 
 
 class Anchors:
@@ -39,8 +42,32 @@ class Anchors:
             here: dict[int, Node] = {}
             for key in self.keys:
                 here.update(graph._by_op.get(key, {}))
-            found += (here[serial] for serial in sorted(here))
-        return found
+            found += [here[serial] for serial in sorted(here)]
+        rare = self._rare(len(found))
+        if rare is None:
+            return found
+        near = set(self.near(rare))
+        return [node for node in found if node in near]
+
+    def _rare(self, count: int) -> list[Node] | None:
+        """Return nodes of which every match has one, None unless they are few beside a count."""
+        rule, left = self.rule, count // _FEW
+        if rule.has_several_roots or max(map(len, rule.operators)) == 1:
+            return None
+        indices = [graph._by_op for graph in self.model.graphs()]
+        found: dict[Key, list[Node]] = {}
+        for choice in rule.choices_in(self.model):
+            nodes = {
+                key: [node for index in indices for node in index.get(key, {}).values()]
+                for key in rule.operators[choice]
+            }
+            rarest = min(nodes, key=lambda key: (len(nodes[key]), key))
+            if rarest not in found:
+                found[rarest] = nodes[rarest]
+                left -= len(nodes[rarest])
+            if left < 0:
+                return None
+        return [node for nodes in found.values() for node in nodes]
 
     def in_order(self) -> list[Node]:
         """Return every possible anchor in topological order."""
@@ -59,8 +86,12 @@ class Anchors:
             # Edits that the last run saw were undone since: nothing can be said about the rest.
             return self.everything()
         touched = journal.note_touched()
-        latest = takewhile(lambda node: touched[node] > since.length, reversed(touched))
-        dirty = [node for node in latest if node.is_live]
+        dirty: list[Node] = []
+        for node, at in reversed(touched.items()):
+            if at <= since.length:
+                break
+            if node.is_live:
+                dirty.append(node)
         if not dirty or self.rule.has_several_roots or len(dirty) < self.candidates():
             return self.near(dirty)
         near = Near(touched, since.length, self.rule)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tiered.graph.form_table import READ_ANEW
@@ -11,16 +12,18 @@ from tiered.rewrite.layout import ACCEPT, TAKEN, UNBOUND, Registers
 from tiered.rewrite.pattern import (
     Alternatives,
     Chain,
+    Const,
     Op,
     Pattern,
     PatternError,
     Together,
     Var,
 )
-from tiered.rewrite.steps import Linker, Step
+from tiered.rewrite.steps import Enter, Linker, Step
 
 if TYPE_CHECKING:
     from tiered.graph.node import Node
+    from tiered.graph.value import Value
 
 
 class Program:
@@ -51,24 +54,49 @@ class Program:
         for root in whole:
             assert isinstance(root, Op)
             self.roots.append(self.layout.of_node(root))
+        self._whole = whole
+        self._needs, self._is_commutative = _needs_of(first), first.is_commutative
+
+    def link(self) -> None:
+        """Make the steps now.
+
+        Raises:
+            PatternError: the pattern cannot be searched for.
+        """
+        _ = self._enter
+
+    @cached_property
+    def _enter(self) -> Enter:
+        """The steps, linked where a match could begin for the first time: most never run."""
+        whole = self._whole
         then: Step = self._finish
         for at in range(len(whole) - 1, 0, -1):
             then = self._other_root(whole[:at], whole[at], then)
-        self._enter = self._linker.op(first, then)
-        self._needs = _needs_of(first)
+        first = whole[0]
+        assert isinstance(first, Op)
+        return self._linker.op(first, then)
+
+    def starts_at(self, node: Node) -> bool:
+        """Tell whether a node and what it reads look as if a match could be anchored there."""
+        if node.op_type != self.op_type or node.domain != self.domain:
+            return False
+        inputs = node._inputs
+        for turn in (0, 1) if self._is_commutative and len(inputs) == 2 else (0,):
+            for index, need in self._needs:
+                at = index ^ turn
+                if not _meets(inputs[at] if at < len(inputs) else None, need):
+                    break
+            else:
+                return True
+        return False
 
     def run(self, node: Node, accept: Callable[[Registers], bool]) -> bool:
         """Search from an anchor; tell whether a match was accepted."""
-        inputs = node._inputs
-        for index, keys in self._needs:
-            value = inputs[index] if index < len(inputs) else None
-            producer = None if value is None else value.producer
-            if producer is None or (producer.domain, producer.op_type) not in keys:
-                return False
+        enter = self._enter
         registers = [UNBOUND] * self.layout.size
         registers[TAKEN] = {}
         registers[ACCEPT] = accept
-        return self._enter(node, registers)
+        return enter(node, registers)
 
     def bindings(self, registers: Registers) -> dict[str, Any] | None:
         """Return what each name of the pattern stands for, None where a choice does not bind it.
@@ -156,10 +184,14 @@ class Program:
         return True
 
 
-def _needs_of(pattern: Op) -> tuple[tuple[int, frozenset[tuple[str, str]]], ...]:
+_Need = frozenset[tuple[str, str]]
+
+_CONSTANT: _Need = frozenset()
+"""Nobody makes it."""
+
+
+def _needs_of(pattern: Op) -> tuple[tuple[int, _Need], ...]:
     """Return what shows at a glance that most nodes do not match: operands and who makes them."""
-    if pattern.is_commutative:
-        return ()
     found = []
     for index, operand in enumerate(pattern.operands):
         if index and not pattern.domain and pattern.op_type in READ_ANEW:
@@ -168,7 +200,19 @@ def _needs_of(pattern: Op) -> tuple[tuple[int, frozenset[tuple[str, str]]], ...]
         keys = [choice.key for choice in choices if isinstance(choice, Op)]
         if len(keys) == len(choices):
             found.append((index, frozenset(keys)))
+        elif all(isinstance(choice, Const) for choice in choices):
+            found.append((index, _CONSTANT))
     return tuple(found)
+
+
+def _meets(value: Value | None, need: _Need) -> bool:
+    """Tell whether a value is made by one of some operators, or is the constant that is needed."""
+    if value is None:
+        return False
+    if need is _CONSTANT:
+        return value.tensor is not None
+    producer = value.producer
+    return producer is not None and (producer.domain, producer.op_type) in need
 
 
 def _way_up(

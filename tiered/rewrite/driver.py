@@ -11,6 +11,7 @@ from tiered.graph.forms import NoEquivalentForm
 from tiered.graph.journal import Entry, Stamp, dirty_nodes
 from tiered.graph.types import DataType
 from tiered.rewrite.anchors import Anchors
+from tiered.rewrite.compiler import Program
 from tiered.rewrite.matcher import Match, match_node
 from tiered.rewrite.rule import Rule
 from tiered.rewrite.skip import Skip
@@ -70,7 +71,7 @@ def apply_rule(
     Raises:
         PassError: the rule does not come to an end.
     """
-    if model.gate.is_shut() or not rule.may_match(model):
+    if model.gate.is_shut():
         return
     anchors = Anchors(rule, model, graphs)
     if once:
@@ -80,6 +81,7 @@ def apply_rule(
     if not queue:
         return
     run = _Run(rule, model, options, on_skip, accept, approve, on_rewrite)
+    run.choose_programs()
     queued = {node.id for node in queue}
     total = sum(len(graph) for graph in model.graphs())
     budget = _REWRITES_PER_NODE * (total + 1)
@@ -93,6 +95,8 @@ def apply_rule(
             continue
         if model.gate.is_shut():
             return
+        # What was made may be what another choice of the root needs.
+        run.choose_programs()
         if once:
             continue
         budget -= 1
@@ -122,10 +126,16 @@ class _Run:
         self.accept = accept
         self.approve = approve
         self.on_rewrite = on_rewrite
+        self._programs: list[Program] = []
+
+    def choose_programs(self) -> None:
+        """Take the programs of which the model has all operators now."""
+        programs = self.rule.programs
+        self._programs = [programs[choice] for choice in self.rule.choices_in(self.model)]
 
     def rewrite(self, node: Node) -> bool:
         """Try the rule at one node; tell whether it fired."""
-        match = match_node(self.rule.programs, node)
+        match = match_node(self._programs, node)
         if match is None:
             return False
         if isinstance(match, Skip):
@@ -138,9 +148,10 @@ class _Run:
         if model.gate.chosen is not None and not model.gate.lets(node.label):
             return self._declined(node, _NOT_CHOSEN)
         outcome = self._edit(match)
-        edits = model.journal.since(mark)
-        if self.approve is not None and not isinstance(outcome, Skip):
-            outcome = self.approve(edits) or outcome
+        edits: Sequence[Entry] = ()
+        if not isinstance(outcome, Skip):
+            edits = model.journal.since(mark)
+            outcome = (self.approve(edits) if self.approve is not None else None) or outcome
         if isinstance(outcome, Skip):
             model.undo_to(mark)
             return self._declined(node, outcome)
@@ -151,9 +162,9 @@ class _Run:
 
     def _edit(self, match: Match) -> Graph | Skip:
         node, graph, model = match.node, match.node.owner, self.model
-        first_new = model.peek_serial()
-        model.hint = node.label or None
-        model.gate.at = node.label
+        first_new, label = model.peek_serial(), node.label
+        model.hint = label or None
+        model.gate.at = label
         bindings = match.bindings
         arguments = [node if name == "node" else bindings[name] for name in self.rule.parameters]
         try:

@@ -52,6 +52,14 @@ def compile_pattern(pattern: Pattern) -> tuple[Program, ...]:
     Raises:
         PatternError: it cannot be searched for.
     """
+    programs = programs_of(pattern)
+    for program in programs:
+        program.link()
+    return programs
+
+
+def programs_of(pattern: Pattern) -> tuple[Program, ...]:
+    """Return the programs of a pattern, each of which is linked when it runs first."""
     names = pattern.bound
     return tuple(Program(anchor, names) for anchor in roots(pattern))
 
@@ -59,10 +67,23 @@ def compile_pattern(pattern: Pattern) -> tuple[Program, ...]:
 def match_node(programs: Sequence[Program], node: Node) -> Match | Skip | None:
     """Match a node against programs: the match, None, or the guard that a match runs into."""
     blocked: Skip | None = None
+    for program in programs:
+        if not program.starts_at(node):
+            continue
+        found = _searched(program, node)
+        if isinstance(found, Match):
+            return found
+        blocked = blocked or found
+    return blocked
+
+
+def _searched(program: Program, node: Node) -> Match | Skip | None:
+    """Return the first match of one program that no guard forbids, or the first guard that did."""
     found: Match | None = None
+    blocked: Skip | None = None
 
     def accept(registers: Registers) -> bool:
-        nonlocal blocked, found
+        nonlocal found, blocked
         match = _match(program, registers)
         if match is None:
             return False
@@ -73,12 +94,8 @@ def match_node(programs: Sequence[Program], node: Node) -> Match | Skip | None:
             blocked = blocked or reason
         return reason is None
 
-    for program in programs:
-        if node.op_type == program.op_type and node.domain == program.domain:
-            program.run(node, accept)
-            if found is not None:
-                return found
-    return blocked
+    program.run(node, accept)
+    return found or blocked
 
 
 def all_matches(programs: Sequence[Program], node: Node) -> list[Match]:
@@ -99,7 +116,7 @@ def all_matches(programs: Sequence[Program], node: Node) -> list[Match]:
         return False
 
     for program in programs:
-        if (node.domain, node.op_type) == program.key:
+        if program.starts_at(node):
             program.run(node, accept)
     return matches
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tiered.loading import is_plain
 from tiered.rewrite.compiler import Program
-from tiered.rewrite.matcher import compile_pattern
+from tiered.rewrite.matcher import programs_of
 from tiered.rewrite.pattern import (
     Chain,
     Op,
@@ -24,17 +24,24 @@ from tiered.rewrite.pattern import (
 if TYPE_CHECKING:
     from tiered.graph.model import Model
 
+Key = tuple[str, str]
+"""The domain and the type of an operator."""
 
-@dataclass(frozen=True)
+
 class Rule:
-    """One law: a pattern, and the function that says what stands in its place, or why not."""
+    """One law: a pattern, and the function that says what stands in its place, or why not.
 
-    name: str
-    pattern: Pattern
-    function: Callable[..., Any]
-    law: str = ""
+    Raises:
+        PatternError: the function asks for what the pattern does not bind.
+    """
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self, name: str, pattern: Pattern, function: Callable[..., Any], law: str = ""
+    ) -> None:
+        self.name = name
+        self.pattern = pattern
+        self.function = function
+        self.law = law
         missing = set(self.parameters) - set(self.bound)
         if missing:
             raise PatternError(
@@ -50,35 +57,35 @@ class Rule:
     @cached_property
     def parameters(self) -> tuple[str, ...]:
         """Return the names that the function asks for, after the graph."""
+        if is_plain(self.function):
+            code = self.function.__code__
+            return code.co_varnames[1 : code.co_argcount]
         signature = inspect.signature(self.function)
         positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
         names = [p.name for p in signature.parameters.values() if p.kind is positional]
         return tuple(names[1:])
 
     @cached_property
-    def keys(self) -> frozenset[tuple[str, str]]:
+    def keys(self) -> frozenset[Key]:
         """Return (domain, op type) of the nodes that a match may be anchored at."""
         choices = roots(self.pattern)
         anchors = (one.roots[0] if isinstance(one, Together) else one for one in choices)
         return frozenset(anchor.key for anchor in anchors if isinstance(anchor, Op))
 
     @cached_property
-    def operators(self) -> tuple[frozenset[tuple[str, str]], ...]:
+    def operators(self) -> tuple[frozenset[Key], ...]:
         """Return, for each choice of the root, the operators without which it matches nothing."""
         return tuple(map(operators, roots(self.pattern)))
 
-    def may_match(self, model: Model) -> bool:
-        """Tell whether a model has all operators that some choice of the root needs."""
-        graphs = tuple(model.graphs())
-        return any(
-            all(any(graph._by_op.get(key) for graph in graphs) for key in needed)
-            for needed in self.operators
-        )
+    def choices_in(self, model: Model) -> list[int]:
+        """Return the numbers of the choices of the root of which a model has all operators."""
+        indices = [graph._by_op for graph in model.graphs()]
+        return [at for at, needed in enumerate(self.operators) if _has_all(indices, needed)]
 
     @cached_property
     def programs(self) -> tuple[Program, ...]:
         """Return the compiled pattern."""
-        return compile_pattern(self.pattern)
+        return programs_of(self.pattern)
 
     @cached_property
     def reach(self) -> int:
@@ -86,7 +93,7 @@ class Rule:
         return depth(self.pattern)
 
     @cached_property
-    def links(self) -> frozenset[tuple[str, str]]:
+    def links(self) -> frozenset[Key]:
         """Return the operators of which the pattern takes any number in a row."""
         chains = (part for part in self.pattern.walk() if isinstance(part, Chain))
         return frozenset(key for chain in chains for key in chain.kinds)
@@ -94,3 +101,14 @@ class Rule:
     @cached_property
     def has_several_roots(self) -> bool:
         return any(isinstance(part, Together) for part in self.pattern.walk())
+
+
+def _has_all(indices: Sequence[Mapping[Key, object]], needed: Iterable[Key]) -> bool:
+    """Tell whether each operator is in one of some indices of nodes by operator."""
+    for key in needed:
+        for index in indices:
+            if index.get(key):
+                break
+        else:
+            return False
+    return True
