@@ -54,6 +54,7 @@ DEFAULT: tuple[str, ...] = (
     "fuse_consecutive_reshape,fuse_consecutive_squeeze,fuse_consecutive_unsqueeze,"
     "eliminate_reshape_around_elementwise,"
     "eliminate_nop_pad,eliminate_nop_transpose,fuse_consecutive_transpose,"
+    "eliminate_transpose_around_elementwise,"
     # Parts and wholes.
     "eliminate_nop_slice,fuse_consecutive_slice,eliminate_nop_gather,eliminate_nop_split,"
     "eliminate_nop_concat,fuse_consecutive_concat,eliminate_split_concat,"
