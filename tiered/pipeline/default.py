@@ -82,7 +82,7 @@ DEFAULT: tuple[str, ...] = (
     "fuse_attention,fuse_rotary_embedding,"
     # Activations, and what runtimes fuse with the operator before it. A swish is opt-in: it is
     # slower than its parts.
-    "fuse_gelu,fuse_silu,fuse_hardswish,fuse_mish,fuse_minmax_into_clip,"
+    "fuse_gelu,fuse_silu,fuse_hardswish,fuse_mish,fuse_minmax_into_clip,fuse_hardsigmoid,"
     # A bias has its place in the operator; so what scales and shifts it finds one to change.
     "fuse_bias_add,fuse_gemm,"
     "fuse_bn_into_conv,fuse_bn_into_gemm,fuse_pad_into_conv,fuse_pad_into_pool,"
