@@ -141,6 +141,8 @@ DEFAULT: tuple[str, ...] = (
     "fuse_gemm_activation",
     "fuse_multi_head_attention",
     "fuse_matmul_scale",
+    # What looks for a product and its bias has found them.
+    "fuse_narrow_gemm",
     # Parked: for targets that have no Gemm, no convolution, no Sigmoid, no pool of whole pictures;
     # and sums of constants, which lose what is small beside them.
     "decompose_gemm",
