@@ -153,6 +153,55 @@ main_graph (float[1,seq,4] hidden, float[1,seq,1] angle) => (float[1,seq,4] outp
 }
 """
 
+_PLACES: Final = 64
+
+ENCODER: Final = f"""
+<ir_version: 10, producer_name: "pytorch", opset_import: ["" : 18]>
+main_graph (int64[s0,s1] input_ids) => (float[s0,s1,4] view_3)
+<float[3,4] words = {{1,0,2,1, 0,3,1,0, 2,1,0,2}},
+ float[{_PLACES},4] places = {{{",".join(str(at % 5) for at in range(4 * _PLACES))}}},
+ int64[1,{_PLACES}] position_ids = {{{",".join(map(str, range(_PLACES)))}}},
+ float[4] weight = {{1,2,1,2}}, float[4] bias = {{0,1,0,1}}, float zeros = {{0}},
+ float[4,4] q_proj = {{1,2,0,0, 0,1,2,0, 0,0,1,2, 2,0,0,1}}, float[4] q_bias = {{1,0,5,0}},
+ float[4,4] k_proj = {{1,0,0,2, 2,1,0,0, 0,2,1,0, 0,0,2,1}}, float[4] k_bias = {{0,1,0,3}},
+ float[4,4] v_proj = {{0,1,0,0, 1,0,0,0, 0,0,0,1, 0,0,1,0}}, float[4] v_bias = {{1,1,0,0}},
+ float root = {{0.84}}, int64[1] start = {{0}}, int64[1] one = {{1}}, int64[1] rest = {{-1}},
+ int64[1] two = {{2}}>
+{{
+    val_0 = Shape<start=0, end=1>(input_ids)
+    val_1 = Shape<start=1, end=2>(input_ids)
+    slice_1 = Slice(position_ids, start, val_1, one, one)
+    embedding = Gather(words, input_ids)
+    embedding_1 = Gather(places, slice_1)
+    add = Add(embedding, embedding_1)
+    layer_norm = LayerNormalization<axis=-1>(add, weight, bias)
+    val_2 = MatMul(layer_norm, q_proj)
+    linear = Add(val_2, q_bias)
+    val_3 = Concat<axis=0>(val_0, val_1, rest, two)
+    view = Reshape<allowzero=1>(linear, val_3)
+    transpose = Transpose<perm=[0,2,1,3]>(view)
+    val_4 = MatMul(layer_norm, k_proj)
+    linear_1 = Add(val_4, k_bias)
+    view_1 = Reshape<allowzero=1>(linear_1, val_3)
+    transpose_1 = Transpose<perm=[0,2,1,3]>(view_1)
+    val_5 = MatMul(layer_norm, v_proj)
+    linear_2 = Add(val_5, v_bias)
+    view_2 = Reshape<allowzero=1>(linear_2, val_3)
+    transpose_2 = Transpose<perm=[0,2,1,3]>(view_2)
+    val_6 = Transpose<perm=[0,1,3,2]>(transpose_1)
+    val_7 = Mul(transpose, root)
+    val_8 = Mul(val_6, root)
+    val_9 = MatMul(val_7, val_8)
+    val_10 = Softmax<axis=-1>(val_9)
+    val_11 = IsNaN(val_10)
+    val_12 = Where(val_11, zeros, val_10)
+    attended = MatMul(val_12, transpose_2)
+    transpose_3 = Transpose<perm=[0,2,1,3]>(attended)
+    val_13 = Concat<axis=0>(val_0, val_1, rest)
+    view_3 = Reshape<allowzero=1>(transpose_3, val_13)
+}}
+"""
+
 QDQ: Final = """
 <ir_version: 8, producer_name: "onnx.quantize", opset_import: ["" : 17]>
 graph (float[N,1,4,4] image) => (float[N,2] logits)
@@ -192,6 +241,7 @@ EXPORTERS: Final = {
     "nhwc": NHWC,
     "old": OLD,
     "attention": ATTENTION,
+    "encoder": ENCODER,
     "qdq": QDQ,
 }
 

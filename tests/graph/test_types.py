@@ -178,6 +178,18 @@ def test_heads_are_side_by_side_again(v: str, expected: str) -> None:
     assert types(model)["a"] == expected
 
 
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [("num_heads=2", "float[N,3,4]"), ("num_heads=2, qkv_hidden_sizes=[5,5,2]", "float[N,3,2]")],
+)
+def test_attention_has_the_width_of_its_values(attributes: str, expected: str) -> None:
+    model = parsed(
+        "(float[N,3,8] x, float[8,12] w, float[12] b) => (float[A,B,C] y) {"
+        f" a = com.microsoft.Attention<{attributes}>(x, w, b) y = Relu(a) }}"
+    )
+    assert types(model)["a"] == expected
+
+
 def test_the_sum_of_a_skip_layer_norm_has_its_type() -> None:
     model = parsed(
         "(float[N,2,8] x, float[8] s) => (float[N,2,8] y) {"

@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,9 +16,22 @@ from tiered import (
     optimize,
     optimize_model,
 )
+from tiered.pipeline.base import Pipeline
 
 LEAVES = [leaf for leaf in default_pipeline().leaves() if leaf.info.opt_level is not None]
-PAIRS = list(itertools.pairwise(LEAVES))
+
+
+def _turns(pipeline: Pipeline) -> Iterator[tuple[Pass, Pass]]:
+    """Yield the last and the first pass of each fixed point: a round ends, and the next begins."""
+    for part in pipeline.passes:
+        if isinstance(part, Pipeline):
+            yield from _turns(part)
+    leaves = [leaf for leaf in pipeline.leaves() if leaf.info.opt_level is not None]
+    if isinstance(pipeline, Fixpoint) and len(leaves) > 1:
+        yield leaves[-1], leaves[0]
+
+
+PAIRS = [*itertools.pairwise(LEAVES), *_turns(default_pipeline())]
 
 EXPECTED = {
     "torchscript": {"LayerNormalization": 1, "MatMul": 1, "Add": 2, "Div": 1, "Erf": 1, "Mul": 2},
@@ -33,6 +47,10 @@ FOR_ONNXRUNTIME = {
     "attention": {
         **{"MatMul": 3, "Reshape": 2, "Transpose": 2, "Cos": 1, "Sin": 1, "Squeeze": 2},
         **{"Unsqueeze": 2, "RotaryEmbedding": 1, "MultiHeadAttention": 1},
+    },
+    "encoder": {
+        **{"Shape": 1, "Slice": 1, "Gather": 2, "Add": 1, "LayerNormalization": 1},
+        **{"Attention": 1},
     },
     "qdq": {
         **{"QuantizeLinear": 1, "QLinearConv": 1, "QLinearAdd": 1, "QLinearGlobalAveragePool": 1},
@@ -51,9 +69,10 @@ def test_what_exporters_spell_out_is_fused_and_computes_the_same(name: str) -> N
 
 
 @pytest.mark.parametrize("name", FOR_ONNXRUNTIME)
-def test_operators_of_onnxruntime_compute_the_same(name: str) -> None:
+@pytest.mark.parametrize("opt_level", [3, 4])
+def test_operators_of_onnxruntime_compute_the_same(name: str, opt_level: int) -> None:
     backend = "onnxruntime_cpu"
-    result = optimize_model(exported(name), opt_level=3, backend=backend, verify=True)
+    result = optimize_model(exported(name), opt_level=opt_level, backend=backend, verify=True)
     assert result.verified
     counts = Counter(node.op_type for node in result.model.main.nodes)
     assert counts == FOR_ONNXRUNTIME[name]
@@ -86,6 +105,11 @@ def test_neighbours_come_to_an_end_together(name: str) -> None:
             Fixpoint([first, second], max_rounds=6).apply(model, ctx)
         said = [str(remark) for remark in ctx.remarks if "no fixed point" in remark.reason]
         assert said == [], f"{first.name} and {second.name}"
+
+
+def test_pairs_and_switches_know_every_pass_that_a_level_runs() -> None:
+    assert {leaf.name for pair in PAIRS for leaf in pair} == {leaf.name for leaf in LEAVES}
+    assert ("normalize_axes", "eliminate_nop_cast") in [(a.name, b.name) for a, b in PAIRS]
 
 
 def _can_share_a_fixed_point(first: Pass, second: Pass) -> bool:

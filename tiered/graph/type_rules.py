@@ -223,6 +223,19 @@ def _heads(node: Node) -> ValueType | None:
     return tensor_type(q.dtype, (q.dim(0), q.dim(1), width))
 
 
+def _packed_heads(node: Node) -> ValueType | None:
+    """Attention: of x and the matrices of queries, keys and values side by side."""
+    x, weight = node.input(0), node.input(1)
+    if x is None or weight is None or x.dtype is None or x.rank != 3:
+        return None
+    width, sizes = weight.dim(-1), node.attributes.get("qkv_hidden_sizes")
+    if sizes or not isinstance(width, int):
+        width = sizes[2] if sizes else None
+    else:
+        width //= 3
+    return tensor_type(x.dtype, (x.dim(0), x.dim(1), width))
+
+
 def _dynamic_product(node: Node) -> ValueType | None:
     """DynamicQuantizeMatMul and MatMulIntegerToFloat."""
     return _matrix(node, list(node.inputs[:2]), DataType.FLOAT)
@@ -245,6 +258,7 @@ _RULES["com.microsoft", "QLinearGlobalAveragePool"] = _quantised_global_pool
 _RULES["com.microsoft", "QLinearAveragePool"] = _quantised_pool
 _RULES["com.microsoft", "QLinearConcat"] = _quantised_concat
 _RULES["com.microsoft", "QGemm"] = _quantised_gemm
+_RULES["com.microsoft", "Attention"] = _packed_heads
 _RULES["com.microsoft", "MultiHeadAttention"] = _heads
 for _name in ("DynamicQuantizeMatMul", "MatMulIntegerToFloat"):
     _RULES["com.microsoft", _name] = _dynamic_product

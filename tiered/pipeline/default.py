@@ -103,6 +103,10 @@ DEFAULT: tuple[str, ...] = (
     # What stood behind a Transpose or a scale stands behind the operator now.
     "fix(fuse_bias_add,fuse_bn_into_conv,fuse_pad_into_conv,fuse_pad_into_pool,"
     "fuse_minmax_into_clip,fuse_rotary_embedding,eliminate_squeeze_unsqueeze)",
+    # Heads of targets that have an operator for them: with what projects them, or else with what
+    # splits them; before their projections become one.
+    "fuse_qkv_into_attention",
+    "fuse_multi_head_attention",
     # Branches that do the same side by side, when scales, biases and norms are in their weights;
     # heads before what leaves them apart.
     "fuse_qkv",
@@ -129,9 +133,8 @@ DEFAULT: tuple[str, ...] = (
     "fuse_dequantize_into_matmul",
     "fuse_dynamic_quantize_matmul",
     # What only some targets have, when nothing is left that looks for the parts: residual and norm,
-    # bias and activation, operator and activation, heads with what splits them, and what is left of
-    # transpose and scale and product. A norm or a convolution with its sum is opt-in: they are
-    # slower than their parts.
+    # bias and activation, operator and activation, and what is left of transpose and scale and
+    # product. A norm or a convolution with its sum is opt-in: they are slower than their parts.
     "fuse_skip_layernorm",
     "fuse_skip_rmsnorm",
     "fuse_bias_gelu",
@@ -139,7 +142,6 @@ DEFAULT: tuple[str, ...] = (
     "fuse_residual_into_conv",
     "fuse_conv_activation",
     "fuse_gemm_activation",
-    "fuse_multi_head_attention",
     "fuse_matmul_scale",
     # What looks for a product and its bias has found them.
     "fuse_narrow_gemm",

@@ -13,6 +13,12 @@ from tiered.rewrite.rule import Rule
 from tiered.rewrite.skip import Skip
 
 if TYPE_CHECKING:
+    from tiered.rewrite.heads import (
+        attention_of_heads,
+        heads_pattern,
+        is_mask_of,
+        numbers_of_mask,
+    )
     from tiered.rewrite.idioms import (
         BatchNorm,
         attention_pattern,
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
         norm_epsilon,
         norm_over_last_dims,
         rms_norm_pattern,
+        scale_apart,
         swish_factor,
         swish_pattern,
     )
@@ -68,6 +75,7 @@ __all__ = [
     "SubgraphMatch",
     "SubgraphMatcher",
     "apply_rule",
+    "attention_of_heads",
     "attention_pattern",
     "attention_scale",
     "batch_norm_of",
@@ -80,12 +88,15 @@ __all__ = [
     "const",
     "dequantized",
     "find_matches",
+    "heads_pattern",
+    "is_mask_of",
     "kernel_unit",
     "keys_as_heads",
     "layer_norm_pattern",
     "match_node",
     "norm_epsilon",
     "norm_over_last_dims",
+    "numbers_of_mask",
     "only_reader",
     "op",
     "opset_matching",
@@ -100,6 +111,7 @@ __all__ = [
     "replace_pattern",
     "rest",
     "rms_norm_pattern",
+    "scale_apart",
     "scaling_of",
     "swish_factor",
     "swish_pattern",
@@ -109,6 +121,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "heads": ("attention_of_heads", "heads_pattern", "is_mask_of", "numbers_of_mask"),
     "idioms": (
         "BatchNorm",
         "attention_pattern",
@@ -121,6 +134,7 @@ _HOME = {
         "norm_epsilon",
         "norm_over_last_dims",
         "rms_norm_pattern",
+        "scale_apart",
         "swish_factor",
         "swish_pattern",
     ),

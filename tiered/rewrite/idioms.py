@@ -205,6 +205,18 @@ def attention_scale(factor: Value | None, divisor: Value | None) -> float | Skip
     return float(array.item()) if factor is not None else 1 / float(array.item())
 
 
+def scale_apart(value: Value) -> tuple[Value, float]:
+    """Return what one positive number is multiplied with, and that number; else the value and 1."""
+    node = value.producer
+    if node is None or (node.op_type, node.domain) != ("Mul", "") or not value.has_one_user:
+        return value, 1.0
+    for x, factor in (node.inputs, node.inputs[::-1]):
+        scale = attention_scale(factor, None)
+        if x is not None and x.rank == value.rank and not isinstance(scale, Skip):
+            return x, scale
+    return value, 1.0
+
+
 def keys_as_heads(graph: Graph, keys: Value) -> Value:
     """Return k of the k' that is ready to be multiplied with: its last two dims change places."""
     node = keys.producer

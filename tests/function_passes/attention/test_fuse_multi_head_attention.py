@@ -49,6 +49,15 @@ def test_queries_may_be_scaled() -> None:
     )
 
 
+def test_keys_may_be_scaled() -> None:
+    assert_rewrites(
+        PASS,
+        graph(f"{Q} {K} {V} k3 = Mul(k2, c) s = MatMul(q2, k3) p = Softmax(s) {END}"),
+        graph(f"y = {MHA.format('0.5')}(q, k, v)"),
+        backend=ORT,
+    )
+
+
 @pytest.mark.parametrize("dims", ["B,1,S,T", "1,2,S,T", "1,1,S,T"])
 def test_a_mask_is_added_to_the_scores(dims: str) -> None:
     inputs = f"{INPUTS}, float[{dims}] m"
@@ -89,6 +98,10 @@ def test_another_shape_of_the_result_is_made_of_heads_side_by_side() -> None:
 @pytest.mark.parametrize(
     ("text", "because"),
     [
+        (
+            graph(f"{Q} {K} {V} {SCORES} p = Softmax(s) {END}").replace("float", "float16"),
+            "the kernels that attend compute in floats of 32 bits",
+        ),
         (
             graph(f"{Q} {K} {V} {SCORES} p = Softmax(s) {END}", INPUTS.replace("S,8] q", "S,M] q")),
             "queries are not split into heads alone",

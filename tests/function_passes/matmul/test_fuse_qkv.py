@@ -26,6 +26,25 @@ def test_three_projections_become_one() -> None:
     )
 
 
+def test_heads_that_are_transposed_are_shared_out_where_they_are() -> None:
+    moved = " ".join(
+        f"{name} = Transpose<perm={perm}>({name}0)"
+        for name, perm in (("q", "[0,2,1,3]"), ("k", "[0,2,3,1]"), ("v", "[0,2,1,3]"))
+    )
+    before = BRANCHES
+    for name in "qkv":
+        before = before.replace(f"{name} = Reshape", f"{name}0 = Reshape")
+    assert_rewrites(
+        PASS,
+        f"({INPUTS}) => {HEADS} <int64[4] sh = {{1,2,2,2}}> {{ {before} {moved} }}",
+        f"({INPUTS}) => {HEADS} <int64[5] sh = {{1,2,3,2,2}}, int64[1] ax = {{2}},"
+        " int64[3] sp = {1,1,1}> { w = Concat<axis=1>(wq, wk, wv) g = Concat<axis=0>(bq, bk, bv)"
+        " m = MatMul(x, w) n = Add(m, g) r = Reshape(n, sh)"
+        " q1, k1, v1 = Split<axis=2>(r, sp) q0 = Squeeze(q1, ax) k0 = Squeeze(k1, ax)"
+        f" v0 = Squeeze(v1, ax) {moved} }}",
+    )
+
+
 def test_constants_are_concatenated_now_and_dims_may_be_copied() -> None:
     weights = ", ".join(
         f"float[2,2] w{name} = {{{value},0,0,{value}}}, float[2] b{name} = {{{value},1}}"

@@ -84,11 +84,20 @@ def _fuse(graph: Graph, x: Value | None, branches: Sequence[_Branch]) -> None:
     bias = _joined(graph, [branch.bias for branch in branches], axis=0)
     shape = branches[0].shape
     heads = op.Reshape(op.Add(op.MatMul(x, weight), bias), np.array([*shape[:2], 3, *shape[2:]]))
-    apart = op.Transpose(heads, perm=[2, 0, 1, 3, 4])
-    first = graph.constant(np.array([0]))
-    parts = op.Split(apart, np.array([1, 1, 1]), axis=0, outputs=3)
+    # What is transposed later need not be before.
+    axis = 2 if all(map(_is_transposed, branches)) else 0
+    apart = heads if axis else op.Transpose(heads, perm=[2, 0, 1, 3, 4])
+    squeezed = graph.constant(np.array([axis]))
+    parts = op.Split(apart, np.array([1, 1, 1]), axis=axis, outputs=3)
     for branch, part in zip(branches, parts, strict=True):
-        graph.replace(branch.end, (op.Squeeze(part, first),))
+        graph.replace(branch.end, (op.Squeeze(part, squeezed),))
+
+
+def _is_transposed(branch: _Branch) -> bool:
+    """Tell whether all that reads the heads of a branch changes the order of their axes."""
+    value = branch.end.output
+    readers = {(user.node.op_type, user.node.domain) for user in value.users}
+    return readers == {("Transpose", "")} and not value.is_graph_output
 
 
 def _joined(graph: Graph, values: Sequence[Value], axis: int) -> Value:

@@ -1,0 +1,121 @@
+"""Heads of x * wq + bq that attend to those of x * wk + bk  =>  Attention(x, [w], [b])"""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiered import Graph, Node, Skip, Value, attention_of_heads, heads_pattern, rewrite
+
+Matrix: TypeAlias = NDArray[Any]
+
+_NARROW: Final = 256
+_LONG: Final = 128
+
+
+class _Projection(NamedTuple):
+    x: Value
+    weight: Value
+    bias: Value | None
+
+
+@rewrite(
+    heads_pattern(),
+    opt_level=3,
+    required=("infer_shapes",),
+    followed_by=("eliminate_unused_initializer",),
+    needs=["com.microsoft::Attention"],
+    numerics="reassociating",
+)
+def fuse_qkv_into_attention(
+    graph: Graph,
+    node: Node,
+    queries: Node,
+    keys: Value,
+    v: Value,
+    mask: Value | None,
+    unseen: Node | None,
+    before: Value | None,
+    factor: Value | None,
+    divisor: Value | None,
+    *,
+    wide: bool = False,
+) -> Value | Skip:
+    """Project queries, keys and values of one tensor, attend, and put the heads side by side.
+
+    The three matrices become one. The kernel multiplies with the part of each head, one entry of
+    the batch after the other: a wide matrix and many short sequences take longer so.
+
+    Args:
+        wide: also where x is wider than 256, and neither a batch of 1 nor 128 places are known.
+    """
+    heads = attention_of_heads(node, queries, keys, v, mask, unseen, (before, factor, divisor))
+    if isinstance(heads, Skip):
+        return heads
+    split = heads.before_split
+    if split is None:
+        return Skip("keys and values are in heads already")
+    found = [one for value in (heads.q, *split) if (one := _projection(value)) is not None]
+    if len(found) < 3 or any(one.x is not found[0].x for one in found):
+        return Skip("queries, keys and values are not three products of one tensor")
+    if not heads.q.has_one_user or not all(map(_is_all_for, (heads.keys, v))):
+        return Skip("others read queries, keys or values too")
+    if any(not one.weight.has_one_user for one in found):
+        return Skip("others read a matrix too")
+    batch, length, width = heads.q.dim(0), heads.q.dim(1), found[0].weight.dim(0)
+    is_long = isinstance(length, int) and length >= _LONG
+    if not (wide or batch == 1 or is_long or (isinstance(width, int) and width <= _NARROW)):
+        return Skip("many short sequences are projected faster by one product")
+    weight, bias, sizes = _joined(found)
+    made: Value = graph.op("com.microsoft").Attention(
+        found[0].x,
+        graph.constant(weight, found[0].weight.name),
+        graph.constant(bias, f"{found[0].weight.name}_bias"),
+        *(None, None, mask),
+        num_heads=heads.number,
+        qkv_hidden_sizes=sizes,
+        scale=heads.scale,
+    )
+    return made if heads.shape is None else graph.op.Reshape(made, heads.shape)
+
+
+def _projection(value: Value) -> _Projection | None:
+    """Return what a product with a constant matrix, and a constant bias if any, is made of."""
+    node, bias = value.producer, None
+    if node is not None and (node.op_type, node.domain) == ("Add", ""):
+        product, bias = node.inputs
+        if product is not None and product.is_constant:
+            product, bias = bias, product
+        if bias is None or bias.const is None or product is None or not product.has_one_user:
+            return None
+        if value.shape is None or bias.shape != value.shape[-1:]:
+            return None
+        node = product.producer
+    if node is None or (node.op_type, node.domain) != ("MatMul", ""):
+        return None
+    x, weight = node.inputs
+    if x is None or weight is None or not weight.is_constant or weight.rank != 2:
+        return None
+    return _Projection(x, weight, bias)
+
+
+def _is_all_for(heads: Value) -> bool:
+    """Tell whether heads are read once, and so is what they are split from."""
+    values = [heads]
+    while len(values) < 3 and (node := values[-1].producer) is not None:
+        values += [value for value in node.inputs[:1] if value is not None]
+    return all(value.has_one_user for value in values)
+
+
+def _joined(parts: Sequence[_Projection]) -> tuple[Matrix, Matrix, list[int] | None]:
+    """Return the matrices side by side, their biases, and their sizes where these differ."""
+    matrices, biases = list[Matrix](), list[Matrix]()
+    for part in parts:
+        matrix, bias = part.weight.const, None if part.bias is None else part.bias.const
+        assert matrix is not None
+        matrices.append(matrix)
+        biases.append(np.zeros(matrix.shape[1], matrix.dtype) if bias is None else bias)
+    sizes = [len(bias) for bias in biases]
+    different = sizes if len(set(sizes)) > 1 else None
+    return np.concatenate(matrices, 1), np.concatenate(biases), different
