@@ -79,7 +79,7 @@ DEFAULT: tuple[str, ...] = (
     # What exporters spell out, into the operator of that name, before anything moves its scales.
     # Pictures first: of their two last dims a layer norm could be too.
     "fuse_instancenorm,fuse_groupnorm,fuse_layernorm,fuse_rmsnorm,fuse_softmax,fuse_log_softmax,"
-    "fuse_attention,fuse_rotary_embedding,"
+    "fuse_consecutive_mask,fuse_attention,fuse_rotary_embedding,"
     # Activations, and what runtimes fuse with the operator before it. A swish is opt-in: it is
     # slower than its parts.
     "fuse_gelu,fuse_silu,fuse_hardswish,fuse_mish,fuse_minmax_into_clip,fuse_hardsigmoid,"

@@ -1,0 +1,40 @@
+"""Softmax((scores + a) + b)  =>  Softmax(scores + (a + b)), where others add the same two"""
+
+from tiered import Graph, Node, Skip, Value, op, rewrite, var
+
+
+@rewrite(
+    op.Softmax(op.Add(op.Add(var.first, var.second), var.outer).bind("added"), axis=var.axis),
+    opt_level=3,
+    required=("infer_shapes",),
+    followed_by=("eliminate_common_subexpr",),
+    numerics="reassociating",
+)
+def fuse_consecutive_mask(
+    graph: Graph, node: Node, added: Node, first: Value, second: Value, outer: Value, axis: int
+) -> Value | Skip:
+    """Add what all layers add to their scores once, and the sum to the scores of each."""
+    scores, inner = (first, second) if first.has_one_user else (second, first)
+    if not scores.has_one_user:
+        return Skip("it is not known which of the three are scores")
+    if inner is outer or not _is_added_elsewhere(added, inner, outer):
+        return Skip("no other layer adds the same two")
+    shape = node.output.shape
+    if shape is None or None in shape or scores.shape != shape:
+        return Skip("the masks may be larger than the scores")
+    return graph.op.Softmax(graph.op.Add(scores, graph.op.Add(inner, outer)), axis=axis)
+
+
+def _is_added_elsewhere(added: Node, inner: Value, outer: Value) -> bool:
+    """Tell whether another node adds both masks to something, or to each other."""
+    others = (user.node for user in outer.users if user.node is not added)
+    for other in others:
+        for operand in other.inputs if (other.op_type, other.domain) == ("Add", "") else ():
+            before = None if operand is None else operand.producer
+            if operand is inner or (
+                before is not None
+                and (before.op_type, before.domain) == ("Add", "")
+                and inner in before.inputs
+            ):
+                return True
+    return False
