@@ -190,6 +190,17 @@ def test_attention_has_the_width_of_its_values(attributes: str, expected: str) -
     assert types(model)["a"] == expected
 
 
+def test_what_is_behind_the_past_is_of_the_same_size() -> None:
+    model = parsed(
+        "(float[2,1,16] q, float[2,1,8] k, float[2,1,P,8] past, int32[2] l, int32 t) =>"
+        " (float[A,B,C] y) { a, b, c = com.microsoft.GroupQueryAttention<num_heads=2,"
+        " kv_num_heads=1>(q, k, k, past, past, l, t) y = Relu(a) }"
+    )
+    assert types(model)["a"] == "float[2,1,16]"
+    assert types(model)["c"].startswith("float[2,1,unk__")
+    assert types(model)["c"].endswith(",8]")
+
+
 def test_the_sum_of_a_skip_layer_norm_has_its_type() -> None:
     model = parsed(
         "(float[N,2,8] x, float[8] s) => (float[N,2,8] y) {"

@@ -114,3 +114,10 @@ def test_pairs_and_switches_know_every_pass_that_a_level_runs() -> None:
 
 def _can_share_a_fixed_point(first: Pass, second: Pass) -> bool:
     return second.name not in first.info.conflicts and first.name not in second.info.conflicts
+
+
+def test_heads_find_their_products_before_these_become_one() -> None:
+    names = [leaf.name for leaf in LEAVES]
+    merged = min(map(names.index, ("fuse_qkv", "combine_parallel_dense")))
+    heads = ("fuse_group_query_attention", "fuse_qkv_into_attention", "fuse_multi_head_attention")
+    assert max(map(names.index, heads)) < merged

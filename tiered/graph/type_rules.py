@@ -223,6 +223,15 @@ def _heads(node: Node) -> ValueType | None:
     return tensor_type(q.dtype, (q.dim(0), q.dim(1), width))
 
 
+def _heads_with_past(node: Node) -> Sequence[ValueType | None]:
+    """GroupQueryAttention: as q, and keys and values of which it is not said how many there are."""
+    q, past = node.input(0), node.input(3)
+    if q is None or past is None or past.dtype is None or past.rank != 4:
+        return ()
+    cache = tensor_type(past.dtype, (past.dim(0), past.dim(1), None, past.dim(3)))
+    return (q.type, cache, cache)
+
+
 def _packed_heads(node: Node) -> ValueType | None:
     """Attention: of x and the matrices of queries, keys and values side by side."""
     x, weight = node.input(0), node.input(1)
@@ -259,6 +268,7 @@ _RULES["com.microsoft", "QLinearAveragePool"] = _quantised_pool
 _RULES["com.microsoft", "QLinearConcat"] = _quantised_concat
 _RULES["com.microsoft", "QGemm"] = _quantised_gemm
 _RULES["com.microsoft", "Attention"] = _packed_heads
+_RULES["com.microsoft", "GroupQueryAttention"] = _heads_with_past
 _RULES["com.microsoft", "MultiHeadAttention"] = _heads
 for _name in ("DynamicQuantizeMatMul", "MatMulIntegerToFloat"):
     _RULES["com.microsoft", _name] = _dynamic_product

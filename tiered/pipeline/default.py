@@ -103,8 +103,9 @@ DEFAULT: tuple[str, ...] = (
     # What stood behind a Transpose or a scale stands behind the operator now.
     "fix(fuse_bias_add,fuse_bn_into_conv,fuse_pad_into_conv,fuse_pad_into_pool,"
     "fuse_minmax_into_clip,fuse_rotary_embedding,eliminate_squeeze_unsqueeze)",
-    # Heads of targets that have an operator for them: with what projects them, or else with what
-    # splits them; before their projections become one.
+    # Heads of targets that have an operator for them: with what is past, with what projects them,
+    # or else with what splits them; before their projections become one.
+    "fuse_group_query_attention",
     "fuse_qkv_into_attention",
     "fuse_multi_head_attention",
     # Branches that do the same side by side, when scales, biases and norms are in their weights;

@@ -13,6 +13,7 @@ from tiered.rewrite.rule import Rule
 from tiered.rewrite.skip import Skip
 
 if TYPE_CHECKING:
+    from tiered.rewrite.caches import cache_of_heads
     from tiered.rewrite.heads import (
         attention_of_heads,
         heads_pattern,
@@ -82,6 +83,7 @@ __all__ = [
     "batch_norm_pattern",
     "bias_apart",
     "bias_in_steps",
+    "cache_of_heads",
     "chain",
     "combine_branches",
     "compile_pattern",
@@ -121,6 +123,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "caches": ("cache_of_heads",),
     "heads": ("attention_of_heads", "heads_pattern", "is_mask_of", "numbers_of_mask"),
     "idioms": (
         "BatchNorm",

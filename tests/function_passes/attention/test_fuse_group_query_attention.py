@@ -1,0 +1,235 @@
+import pytest
+
+from tests.constants import spoken_of
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "fuse_group_query_attention"
+ORT = "onnxruntime_cpu"
+CONSTANTS = (
+    *("int64[4] four = {2,1,4,8}", "int64[4] two = {2,1,2,8}", "int64[3] whole = {2,1,32}"),
+    *("int64[1] a = {2}", "int64[5] twice = {1,1,2,1,1}", "int64[4] again = {2,4,-1,8}"),
+    *("float c = {0.5}", "float zero = {0}", "float hidden = {-inf}", "float far = {-1000}"),
+    *("float least = {-3.4e38}", "int64 three = {3}", "int64 second = {2}", "int32 one = {1}"),
+    *("int64[1] batch = {2}", "int64[3] pairs = {2,-1,16}", "int64[2] rows = {-1,32}"),
+    *("int64[4] turned = {2,4,8,-1}", "int64[4] heads = {2,4,1,8}", "int64[4] groups = {2,2,1,8}"),
+    *("int64[3] two_whole = {2,1,16}", "int64[3] odd = {0,1,0}", "float[2,1,1] scales = {1,2}"),
+)
+INPUTS = (
+    "float[2,1,32] q, float[2,1,16] k, float[2,1,16] v,"
+    " float[2,2,P,8] past_k, float[2,2,P,8] past_v"
+)
+OUTPUTS = "float[2,1,32] y, float[2,2,T,8] all_k, float[2,2,U,8] all_v"
+Q = "q1 = Reshape(q, four) q2 = Transpose<perm=[0,2,1,3]>(q1)"
+K = "k1 = Reshape(k, two) k2 = Transpose<perm=[0,2,1,3]>(k1)"
+V = "v1 = Reshape(v, two) v2 = Transpose<perm=[0,2,1,3]>(v1)"
+CACHES = "all_k = Concat<axis=2>(past_k, k2) all_v = Concat<axis=2>(past_v, v2)"
+REPEATED = (
+    "k3 = Unsqueeze(all_k, a) k4 = Expand(k3, twice) k5 = Reshape(k4, again)"
+    " v3 = Unsqueeze(all_v, a) v4 = Expand(v3, twice) v5 = Reshape(v4, again)"
+)
+SCORES = "kt = Transpose<perm=[0,1,3,2]>(k5) s = MatMul(q2, kt) s1 = Mul(s, c)"
+PLAIN = "w = Softmax(s1)"
+MASKED = "s2 = Add(s1, m) w = Softmax(s2)"
+SEEN = "n = IsNaN(w) w1 = Where(n, zero, w)"
+END = "o = MatMul(w, v5) t = Transpose<perm=[0,2,1,3]>(o) y = Reshape(t, whole)"
+BEFORE = f"{Q} {K} {V} {CACHES} {REPEATED} {SCORES}"
+MASK = "sees = Concat<axis=3>(sees_past, sees_new) m = Where(sees, zero, hidden)"
+SEES = f"{INPUTS}, bool[2,1,1,P] sees_past, bool[2,1,1,1] sees_new"
+CALL = "com.microsoft.GroupQueryAttention<num_heads=4, kv_num_heads=2, scale=0.5>"
+OF_PAST = (
+    "l = Shape(past_k) l1 = Gather(l, second) l2 = Cast<to=6>(l1) earlier = Expand(l2, batch)"
+    " total = Add(l2, one)"
+)
+OF_MASK = (
+    "l = Shape(m) l1 = Gather(l, three) total = Cast<to=6>(l1) l2 = Sub(total, one)"
+    " earlier = Expand(l2, batch)"
+)
+
+
+def graph(nodes: str, inputs: str = INPUTS, outputs: str = OUTPUTS) -> str:
+    return f"({inputs}) => ({outputs}) {spoken_of(nodes, *CONSTANTS)} {{ {nodes} }}"
+
+
+def attention(mask: str = "", q: str = "q", k: str = "k", y: str = "y") -> str:
+    operands = f"{q}, {k}, v, past_k, past_v, earlier, total{mask}"
+    return f"{y}, all_k, all_v = {CALL}({operands})"
+
+
+def test_a_query_attends_to_what_groups_of_heads_share() -> None:
+    assert_rewrites(
+        PASS, graph(f"{BEFORE} {PLAIN} {END}"), graph(f"{OF_PAST} {attention()}"), backend=ORT
+    )
+
+
+@pytest.mark.parametrize("hidden", ["hidden", "far"])
+@pytest.mark.parametrize("dims", ["2,1,1", "1,1,1", "1,4,1"])
+def test_a_mask_that_hides_by_infinity_or_not_far_is_added(dims: str, hidden: str) -> None:
+    inputs, mask = SEES.replace("bool[2,1,1", f"bool[{dims}"), MASK.replace("hidden", hidden)
+    assert_rewrites(
+        PASS,
+        graph(f"{mask} {BEFORE} {MASKED} {END}", inputs),
+        graph(f"{mask} {OF_MASK} {attention(', , , , m')}", inputs),
+        backend=ORT,
+    )
+
+
+SEEING = f"{MASK} {BEFORE} {MASKED} {SEEN} {END.replace('(w, v5)', '(w1, v5)')}"
+
+
+def test_zeros_of_a_query_that_sees_nothing_are_what_the_kernel_gives_beside_a_past() -> None:
+    inputs, outputs = SEES.replace("P", "3"), OUTPUTS.replace("T,8", "4,8").replace("U,8", "4,8")
+    after = graph(f"{MASK} {OF_MASK} {attention(', , , , m')}", inputs, outputs)
+    assert_rewrites(PASS, graph(SEEING, inputs, outputs), after, backend=ORT)
+    assert_unchanged(
+        PASS, graph(SEEING, SEES), backend=ORT, because="gets zeros, and from the kernel only with a past"
+    )
+
+
+def test_of_halves_a_query_that_sees_nothing_would_get_nan() -> None:
+    text = graph(SEEING, SEES).replace("float", "float16").replace("P,8", "3,8").replace("P]", "3]")
+    for number, bits in (("{0.5}", "{14336}"), ("{-inf}", "{64512}")):
+        text = text.replace(number, bits)
+    assert_unchanged(
+        PASS, text, backend=ORT, because="gets zeros, and NaN from the kernel for halves"
+    )
+
+
+def test_nothing_is_nan_where_a_mask_hides_by_a_number() -> None:
+    assert_rewrites(
+        PASS,
+        graph(SEEING.replace("hidden", "far"), SEES),
+        graph(f"{MASK.replace('hidden', 'far')} {OF_MASK} {attention(', , , , m')}", SEES),
+        backend=ORT,
+    )
+
+
+def test_each_head_may_have_keys_of_its_own() -> None:
+    inputs = INPUTS.replace("2,1,32", "2,1,16")
+    outputs = OUTPUTS.replace("2,1,32", "2,1,16")
+    nodes = f"{Q.replace('four', 'two')} {K} {V} {CACHES} {SCORES} {PLAIN} {END}"
+    for repeated, whole in (("k5", "all_k"), ("v5", "all_v"), ("whole", "two_whole")):
+        nodes = nodes.replace(repeated, whole)
+    after = graph(f"{OF_PAST} {attention()}".replace("num_heads=4", "num_heads=2"), inputs, outputs)
+    assert_rewrites(PASS, graph(nodes, inputs, outputs), after, backend=ORT)
+
+
+def test_heads_that_are_turned_are_put_side_by_side() -> None:
+    turned = BEFORE.replace("q2, kt", "q3, kt").replace(Q, f"{Q} q3 = Neg(q2)")
+    assert_rewrites(
+        PASS,
+        graph(f"{turned} {PLAIN} {END}"),
+        graph(f"{Q} q3 = Neg(q2) q4 = Reshape(q3, whole) {OF_PAST} {attention(q='q4')}"),
+        backend=ORT,
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "end"),
+    [
+        # As TorchScript scales: queries and keys, each by the root.
+        (BEFORE.replace("s = MatMul(q2, kt) s1 = Mul(s, c)", "q3 = Mul(q2, c) s1 = MatMul(q3, kt)"), END),
+        (
+            BEFORE.replace("MatMul(q2, kt) s1 = Mul(s, c)", "Mul(kt, c) s1 = MatMul(q2, s)"),
+            END,
+        ),
+        # As Transposes stand after `convert_layout`.
+        (
+            BEFORE.replace("k4 = Expand(k3", "k6 = Transpose<perm=[0,1,2,4,3]>(k3) k4 = Expand(k6")
+            .replace("k5 = Reshape(k4, again)", "kt = Reshape(k4, turned)")
+            .replace("kt = Transpose<perm=[0,1,3,2]>(k5) ", ""),
+            END,
+        ),
+        (
+            BEFORE.replace(Q, "q2 = Reshape(q, heads)").replace(V, "v2 = Reshape(v, groups)"),
+            "o = MatMul(w, v5) y = Reshape(o, whole)",
+        ),
+    ],
+)
+def test_scales_and_axes_may_be_elsewhere(before: str, end: str) -> None:
+    after = graph(f"{OF_PAST} {attention()}")
+    assert_rewrites(PASS, graph(f"{before} {PLAIN} {end}"), after, backend=ORT)
+
+
+def test_another_shape_of_the_result_is_made_of_heads_side_by_side() -> None:
+    outputs = OUTPUTS.replace("float[2,1,32] y", "float[2,32] y")
+    assert_rewrites(
+        PASS,
+        graph(f"{BEFORE} {PLAIN} {END.replace('whole', 'rows')}", outputs=outputs),
+        graph(f"{OF_PAST} {attention(y='z')} y = Reshape(z, rows)", outputs=outputs),
+        backend=ORT,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "because"),
+    [
+        (
+            graph(f"{BEFORE} {PLAIN} {END}".replace("four)", "some)"), f"{INPUTS}, int64[4] some"),
+            "there may be several queries, from which the kernel hides what comes later",
+        ),
+        (
+            graph(f"{BEFORE} {PLAIN} {END}")
+            .replace("float[2,", "float[B,")
+            .replace("{2,1,", "{0,1,")
+            .replace("{2,4,", "{0,4,"),
+            "the batch may be empty, on which the kernel fails",
+        ),
+        (
+            graph(f"{BEFORE} {PLAIN} {END}").replace(",8", ",4").replace(",32", ",16"),
+            "the heads are not of a known size that 8 divides",
+        ),
+        (
+            graph(
+                f"{BEFORE} {PLAIN} {END} more = Relu(all_k)",
+                outputs=f"{OUTPUTS}, float[2,2,T,8] more",
+            ),
+            "keys and values are not added to those of the past, for the heads alone",
+        ),
+        (
+            graph(f"{BEFORE} {PLAIN} {END}".replace("(k5)", "(k6)").replace("kt =", "k6 = Relu(k5) kt =")),
+            "keys and values are not added to those of the past, for the heads alone",
+        ),
+        (
+            graph(f"{BEFORE} {PLAIN} {END}", INPUTS.replace("P,8] past_v", "R,8] past_v")),
+            "what is past is not known to be as long for keys and values",
+        ),
+        (
+            graph(f"{BEFORE} {PLAIN} {END}".replace("(past_k, k2)", "(k2, past_k)")),
+            "what is past is not known",
+        ),
+        (
+            graph(
+                f"{BEFORE} {PLAIN} {END}".replace(K, "").replace(V, ""),
+                "float[2,1,32] q, float[2,2,2,8] k2, float[2,2,2,8] v2,"
+                " float[2,2,P,8] past_k, float[2,2,P,8] past_v",
+            ),
+            "there is not one new key for the query",
+        ),
+        (
+            graph(f"{BEFORE} {MASKED} {END}", f"{INPUTS}, float[2,1,1,R] m"),
+            "the mask does not say of each head what it sees",
+        ),
+        (
+            graph(f"{MASK.replace('hidden', 'least')} {BEFORE} {MASKED} {END}", SEES),
+            "where everything is hidden by a finite number, the kernel takes no average",
+        ),
+        (
+            graph(f"{BEFORE} {MASKED} {END}", f"{INPUTS}, float[2,1,1,4] m".replace("P", "3")),
+            "where everything is hidden by a finite number, the kernel takes no average",
+        ),
+        (
+            graph(f"{BEFORE} {PLAIN} {END}".replace("(s, c)", "(s, scales)")),
+            "the scale is not one positive number",
+        ),
+        (
+            graph(f"{BEFORE} {PLAIN} {END}".replace("whole", "odd")),
+            "the result is shaped by the sizes of heads",
+        ),
+    ],
+)
+def test_what_the_kernel_does_not_compute_stays(text: str, because: str) -> None:
+    assert_unchanged(PASS, text, backend=ORT, because=because)
+
+
+def test_other_targets_keep_the_parts() -> None:
+    assert_unchanged(PASS, graph(f"{BEFORE} {PLAIN} {END}"))
