@@ -132,11 +132,12 @@ def test_onnxruntimes_common_operators_have_rules() -> None:
         ('FusedConv<activation="Relu", pads=[1,1,1,1]>(x, w)', "float[N,3,5,5]"),
         ("FusedMatMul<transB=1>(x, x)", "float[N,2,5,5]"),
         ('FusedGemm<activation="Relu", transB=1>(m, m)', "float[4,4]"),
+        ("MatMulNBits<K=5, N=7, block_size=16>(x, b, s)", "float[N,2,5,7]"),
     ],
 )
 def test_fused_operators_have_the_types_of_the_operators_in_them(call: str, expected: str) -> None:
     model = parsed(
-        "(float[N,2,5,5] x, float[3,2,3,3] w, float[4,6] m) => (float[N,M,P,Q] y)"
+        "(float[N,2,5,5] x, float[3,2,3,3] w, float[4,6] m, uint8[7,1,8] b, float[7] s) => (float[N,M,P,Q] y)"
         f" {{ a = com.microsoft.{call} y = Relu(a) }}"
     )
     assert types(model)["a"] == expected

@@ -245,6 +245,14 @@ def _packed_heads(node: Node) -> ValueType | None:
     return tensor_type(x.dtype, (x.dim(0), x.dim(1), width))
 
 
+def _product_of_blocks(node: Node) -> ValueType | None:
+    """MatMulNBits: of a matrix with N columns, packed."""
+    x = node.input(0)
+    if x is None or x.dtype is None or not x.shape:
+        return None
+    return tensor_type(x.dtype, (*x.shape[:-1], node.attributes["N"]))
+
+
 def _dynamic_product(node: Node) -> ValueType | None:
     """DynamicQuantizeMatMul and MatMulIntegerToFloat."""
     return _matrix(node, list(node.inputs[:2]), DataType.FLOAT)
@@ -269,6 +277,7 @@ _RULES["com.microsoft", "QLinearConcat"] = _quantised_concat
 _RULES["com.microsoft", "QGemm"] = _quantised_gemm
 _RULES["com.microsoft", "Attention"] = _packed_heads
 _RULES["com.microsoft", "GroupQueryAttention"] = _heads_with_past
+_RULES["com.microsoft", "MatMulNBits"] = _product_of_blocks
 _RULES["com.microsoft", "MultiHeadAttention"] = _heads
 for _name in ("DynamicQuantizeMatMul", "MatMulIntegerToFloat"):
     _RULES["com.microsoft", _name] = _dynamic_product
