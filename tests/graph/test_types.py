@@ -202,6 +202,15 @@ def test_what_is_behind_the_past_is_of_the_same_size() -> None:
     assert types(model)["c"].endswith(",8]")
 
 
+def test_embeddings_and_their_sum_have_a_vector_for_each_id() -> None:
+    model = parsed(
+        "(int32[N,3] x, float[7,8] w, float[8] s) => (float[N,3,8] y) {"
+        " a, m, t = com.microsoft.EmbedLayerNormalization(x, , w, w, , s, s) y = Relu(t) }"
+    )
+    assert types(model)["t"] == "float[N,3,8]"
+    assert types(model)["m"] == "int32[N]"
+
+
 def test_the_sum_of_a_skip_layer_norm_has_its_type() -> None:
     model = parsed(
         "(float[N,2,8] x, float[8] s) => (float[N,2,8] y) {"

@@ -223,6 +223,15 @@ def _heads(node: Node) -> ValueType | None:
     return tensor_type(q.dtype, (q.dim(0), q.dim(1), width))
 
 
+def _embedded(node: Node) -> Sequence[ValueType | None]:
+    """EmbedLayerNormalization: a vector for each id, one number a sequence, and the sum."""
+    ids, table = node.input(0), node.input(2)
+    if ids is None or table is None or table.dtype is None or ids.shape is None:
+        return ()
+    vectors = tensor_type(table.dtype, (*ids.shape, table.dim(1)))
+    return (vectors, tensor_type(DataType.INT32, ids.shape[:1]), vectors)
+
+
 def _heads_with_past(node: Node) -> Sequence[ValueType | None]:
     """GroupQueryAttention: as q, and keys and values of which it is not said how many there are."""
     q, past = node.input(0), node.input(3)
@@ -276,6 +285,7 @@ _RULES["com.microsoft", "QLinearAveragePool"] = _quantised_pool
 _RULES["com.microsoft", "QLinearConcat"] = _quantised_concat
 _RULES["com.microsoft", "QGemm"] = _quantised_gemm
 _RULES["com.microsoft", "Attention"] = _packed_heads
+_RULES["com.microsoft", "EmbedLayerNormalization"] = _embedded
 _RULES["com.microsoft", "GroupQueryAttention"] = _heads_with_past
 _RULES["com.microsoft", "MatMulNBits"] = _product_of_blocks
 _RULES["com.microsoft", "MultiHeadAttention"] = _heads

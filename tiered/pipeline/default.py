@@ -137,7 +137,9 @@ DEFAULT: tuple[str, ...] = (
     "fuse_dynamic_quantize_matmul",
     # What only some targets have, when nothing is left that looks for the parts: residual and norm,
     # bias and activation, operator and activation, and what is left of transpose and scale and
-    # product. A norm or a convolution with its sum is opt-in: they are slower than their parts.
+    # product. Opt-in are a norm with its sum or with what it looks up, and a convolution with its
+    # sum: they are slower than their parts.
+    "fuse_embed_layernorm",
     "fuse_skip_layernorm",
     "fuse_skip_rmsnorm",
     "fuse_bias_gelu",
