@@ -46,6 +46,13 @@ EXAMPLES = {
         "Einsum<equation=\"ij,jk->ik\">(a, b) }",
         "g (float[2,3] a, float[3,4] b) => (float[2,4] y) { y = MatMul(a, b) }",
     ),
+    "decompose_gemm": (
+        "g (float[2,3] x, float[4,3] w, float[4] b) => (float[2,4] y) { y = Gemm<transB=1, "
+        "alpha=0.5, beta=2.0>(x, w, b) }",
+        "g (float[2,3] x, float[4,3] w, float[4] b) => (float[2,4] y) <float a = {0.5}, float"
+        " e = {2}> { t = Transpose<perm=[1,0]>(w) m = MatMul(x, t) n = Mul(m, a) c = Mul(b, "
+        "e) y = Add(n, c) }",
+    ),
     "fuse_bn_into_gemm": (
         "g (float[2,2] x) => (float[2,2] y) <float[2,2] w = {1,2,3,4}, float[2] c = {0,1}, "
         "float[2] s = {2,0.5}, float[2] b = {1,-1}, float[2] m = {0.5,0.25}, float[2] v = "
@@ -73,6 +80,22 @@ EXAMPLES = {
         "g (float[2,4] x) => (float[2,4] y) <float[4] s = {1,2,3,4}, float[4] b = {1,1,1,1}> "
         "{ y = LayerNormalization<axis=-1, epsilon=0.00001>(x, s, b) }",
     ),
+    "fuse_skip_layernorm": (
+        "g (float[2,4,8] x, float[2,4,8] z, float[8] s, float[8] b) => (float[2,4,8] y) { t ="
+        " Add(x, z) y = LayerNormalization<axis=-1, epsilon=0.00001>(t, s, b) }",
+        "g (float[2,4,8] x, float[2,4,8] z, float[8] s, float[8] b) => (float[2,4,8] y) { y ="
+        " com.microsoft.SkipLayerNormalization<epsilon=0.00001>(x, z, s, b) }",
+    ),
+    "fuse_silu": (
+        "g (float[2,4] x) => (float[2,4] y) { s = Sigmoid(x) y = Mul(x, s) }",
+        "g (float[2,4] x) => (float[2,4] y) { y = Swish(x) }",
+    ),
+    "canonicalize_cast": (
+        "g (int8[2] x) => (float[2] y, float[2] z) { c = Cast<to=1>(x) y = Exp(c) z = Neg(c) "
+        "}",
+        "g (int8[2] x) => (float[2] y, float[2] z) { c0 = Cast<to=1>(x) c1 = Cast<to=1>(x) y "
+        "= Exp(c0) z = Neg(c1) }",
+    ),
     "forward_fold_scale_axis": (
         "g (float[1,2,2,2] x) => (float[1,2,2,2] y) <float[2,1,1] s = {2,4}, float[2,2,1,1] w "
         "= {1,2,3,4}> { a = Mul(x, s) y = Conv<kernel_shape=[1,1]>(a, w) }",
@@ -91,6 +114,23 @@ EXAMPLES = {
         "Transpose<perm=[1,0]>(w) y = MatMul(x, t) }",
         "g (float[2,3] x) => (float[2,4] y) <float[3,4] wt = {1,4,7,1,2,5,8,2,3,6,9,3}> { y = "
         "MatMul(x, wt) }",
+    ),
+    "fuse_attention": (
+        "g (float[1,2,3,4] q, float[1,2,3,4] k, float[1,2,3,4] v) => (float[1,2,3,4] y) "
+        "<float d = {2}> { t = Transpose<perm=[0,1,3,2]>(k) m = MatMul(q, t) s = Div(m, d) p "
+        "= Softmax<axis=-1>(s) y = MatMul(p, v) }",
+        "g (float[1,2,3,4] q, float[1,2,3,4] k, float[1,2,3,4] v) => (float[1,2,3,4] y) { y ="
+        " Attention<scale=0.5>(q, k, v) }",
+    ),
+    "truncate_on_var": (
+        "g (float[2] x) => (float[2] y) { a = Neg(x) y = Relu(a) }",
+        "g (float[2] x) => (float[2] a) { a = Neg(x) }",
+    ),
+    "fuse_matmul_scale": (
+        "g (float[2,3] a, float[4,3] b) => (float[2,4] y) <float s = {0.5}> { t = "
+        "Transpose<perm=[1,0]>(b) m = MatMul(a, t) y = Mul(m, s) }",
+        "g (float[2,3] a, float[4,3] b) => (float[2,4] y) { y = "
+        "com.microsoft.FusedMatMul<transB=1, alpha=0.5>(a, b) }",
     ),
     "fuse_qkv": (
         "g (float[1,2,4] x, float[4,4] wq, float[4,4] wk, float[4,4] wv, float[4] bq, "
@@ -115,10 +155,25 @@ EXAMPLES = {
         "g (float[1,3] x) => (float[2,3] y) <int64[2] s = {2,3}> { a = Relu(x) y = Expand(a, "
         "s) }",
     ),
+    "replace_bn_with_conv": (
+        "g (float[1,2,2,2] x) => (float[1,2,2,2] y) <float[2] s = {2,0.5}, float[2] b = "
+        "{1,-1}, float[2] m = {0.5,0.25}, float[2] v = {4,1}> { y = "
+        "BatchNormalization<epsilon=0.0>(x, s, b, m, v) }",
+        "g (float[1,2,2,2] x) => (float[1,2,2,2] y) <float[2,1,1,1] w = {1,0.5}, float[2] c ="
+        " {0.5,-1.125}> { y = Conv<kernel_shape=[1,1], group=2>(x, w, c) }",
+    ),
 }
 
 
-OPTIONS: dict[str, dict[str, Any]] = {"partial_evaluate": {"max_iterations": 2}}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "partial_evaluate": {"max_iterations": 2},
+    "fuse_skip_layernorm": {"opset": 17, "backend": "onnxruntime_cpu"},
+    "fuse_silu": {"opset": 24},
+    "fuse_attention": {"opset": 23},
+    # What it computes has another name.
+    "truncate_on_var": {"var": "a", "runtime": "none"},
+    "fuse_matmul_scale": {"backend": "onnxruntime_cpu"},
+}
 
 
 @pytest.mark.parametrize("pass_", EXAMPLES)
@@ -131,4 +186,45 @@ def test_what_callers_may_feed_is_no_constant() -> None:
     assert_unchanged(
         "fold_constant",
         "g (float[2] x, float[2] a = {1,2}) => (float[2] y) { c = Add(a, a) y = Mul(x, c) }",
+    )
+
+
+def test_a_vector_that_goes_along_the_width_is_no_bias_of_channels() -> None:
+    assert_unchanged(
+        "fuse_bias_add",
+        "g (float[1,2,2,2] x) => (float[1,2,2,2] y) <float[2,2,1,1] w = {1,2,3,4}, float[2] b"
+        " = {1,2}> { t = Conv<kernel_shape=[1,1]>(x, w) y = Add(t, b) }",
+        because="not one number a channel",
+    )
+
+
+def test_a_rotation_has_the_angles_that_it_was_given_and_no_positions() -> None:
+    image = "g (float[1,1,2,4] x, float[2,2] c, float[2,2] s, int64[1,2] pos) => (float[1,1,2,4] y)"
+    assert_rewrites(
+        "fuse_rotary_embedding",
+        f"{image} <int64[2] sp = {{2,2}}> {{ a, b = Split<axis=-1>(x, sp) ac = Mul(a, c) bs ="
+        " Mul(b, s) bc = Mul(b, c) as = Mul(a, s) l = Sub(ac, bs) h = Add(bc, as) y ="
+        " Concat<axis=-1>(l, h) }",
+        f"{image} <int64[1] i = {{0}}, int64[1] j = {{0}}> {{ k = Unsqueeze(c, i)"
+        " l = Unsqueeze(s, j) y = RotaryEmbedding(x, k, l) }",
+        opset=23,
+    )
+
+
+PARALLEL = (
+    "g (float[2,3] x) => (float[2,2] a, float[2,2] b) <float[3,2] u = {1,2,3,4,5,6},"
+    " float[3,2] v = {6,5,4,3,2,1}> { a = MatMul(x, u) b = MatMul(x, v) }"
+)
+
+
+def test_two_products_are_fewer_than_the_three_that_combining_takes_by_default() -> None:
+    assert_unchanged("combine_parallel_dense", PARALLEL, because="there are 2 parallel branches")
+
+
+def test_sums_of_three_are_shorter_than_the_sixteen_that_pay_for_a_split() -> None:
+    assert_unchanged(
+        "combine_parallel_dense",
+        PARALLEL,
+        because="sums of length 3 do not pay",
+        min_num_branches=2,
     )

@@ -649,6 +649,8 @@ def renamed(given: Model) -> list[str]:
         ("/encoder/*", ["/encoder/0/Neg", "/encoder/1/Neg", "/decoder/Neg", "/head"]),
         ("/encoder/0/*", ["/encoder/1/Neg", "/decoder/Neg", "/head"]),
         ("/encoder/[!0]/Neg|/head", ["/encoder/0/Neg", "/decoder/Neg"]),
+        ("/encoder/[0^]/Neg", ["/encoder/1/Neg", "/decoder/Neg", "/head"]),
+        ("[^]encoder/0/Neg", ["/encoder/0/Neg", "/encoder/1/Neg", "/decoder/Neg", "/head"]),
         ("**", []),
     ],
 )

@@ -2,11 +2,19 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.house.reasons import said_because, said_in_tests, skip_reasons, strings, unmet
 from tests.house.tree import PACKAGE, PASS_FOLDERS, ROOT, PassFile, parse, pass_files
+
+_HELPERS = ("heads.py", "idioms.py", "parallel.py", "quantized.py", "scaling.py")
+SHARED = [
+    *sorted((PACKAGE / "layout").rglob("*.py")),
+    *(PACKAGE / "rewrite" / name for name in _HELPERS),
+]
+"""What is no pass, and gives reasons for which passes leave nodes alone."""
 
 DECORATORS = {"rewrite", "function_pass", "module_pass"}
 
@@ -18,12 +26,6 @@ def _decorators(node: ast.AST) -> set[str]:
         return set()
     calls = [call.func if isinstance(call, ast.Call) else call for call in node.decorator_list]
     return {call.id for call in calls if isinstance(call, ast.Name)}
-
-
-def _strings(node: ast.AST) -> Iterator[str]:
-    for found in ast.walk(node):
-        if isinstance(found, ast.Constant) and isinstance(found.value, str):
-            yield found.value
 
 
 @each_pass
@@ -57,44 +59,26 @@ def test_a_pass_has_its_test_at_the_same_place(file: PassFile) -> None:
 
 
 @each_pass
+def test_each_guard_of_a_pass_has_a_reason_of_its_own(file: PassFile) -> None:
+    reasons = list(skip_reasons(file.parse()))
+    assert [text for text in reasons if reasons.count(text) > 1] == []
+
+
+@each_pass
 def test_every_skip_has_a_model_that_meets_it(file: PassFile) -> None:
-    met = _because(file) if file.test.exists() else set()
-    reasons = _skip_reasons(file)
-    missing = [text for text in reasons if not any(_is_part_of(part, text) for part in met)]
+    met = said_because(parse(file.test)) if file.test.exists() else set()
+    missing = unmet(list(skip_reasons(file.parse())), met)
     assert missing == [], f"write assert_unchanged(..., because=...) in {file.test.name}"
 
 
-def _skip_reasons(file: PassFile) -> Iterator[str]:
-    """Yield the text of each Skip, which may hold {} for the values that go in."""
-    for node in ast.walk(file.parse()):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Skip":
-            text = node.args[0]
-            assert isinstance(text, ast.Constant), "values go in arguments of Skip, not in its text"
-            yield str(text.value)
-
-
-def _because(file: PassFile) -> set[str]:
-    """Return what the test says as `because`, as a keyword or as a parameter of the test."""
-    texts: set[str] = set()
-    for node in ast.walk(parse(file.test)):
-        if isinstance(node, ast.keyword) and node.arg == "because":
-            texts.update(_strings(node.value))
-        elif isinstance(node, ast.FunctionDef):
-            for decorator in node.decorator_list:
-                texts.update(_strings(decorator))
-    return texts - {""}
-
-
-def _is_part_of(text: str, reason: str) -> bool:
-    """Tell whether the text is what a reason says, or a part of it, with any values filled in."""
-    pieces = [re.escape(piece) for piece in re.split(r"\{[^{}]*\}", reason)]
-    filled_in = re.search(".+".join(pieces), text) is not None
-    return filled_in or text in reason
+@pytest.mark.parametrize("file", SHARED, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_every_skip_of_what_passes_share_has_a_model_that_meets_it(file: Path) -> None:
+    assert unmet(list(skip_reasons(parse(file))), said_in_tests()) == []
 
 
 @each_pass
 def test_a_pass_has_its_place_in_the_default_pipeline(file: PassFile) -> None:
-    listed = " ".join(_strings(parse(PACKAGE / "pipeline" / "default.py")))
+    listed = " ".join(strings(parse(PACKAGE / "pipeline" / "default.py")))
     has_place = file.name in re.findall(r"\w+", listed)
     assert has_place, f"add {file.name} to pipeline/default.py, at its level or parked"
 

@@ -131,6 +131,7 @@ def _functions(node: Node) -> list[str]:
 # --- globs of paths -------------------------------------------------------------------------------
 
 _GLOB = re.compile(r"\*\*|\*|\?|\||\[[^\]]+\]|[^*?|\[]+|\[")
+_CHOICE = re.compile(r"\[(?P<none>!?)(?P<chars>[^\]]+)\]")
 _MEANING = {"**": ".*", "*": "[^/]*", "?": "[^/]", "|": "|"}
 
 
@@ -140,8 +141,10 @@ def _glob(pattern: str) -> Callable[[str], bool]:
     for token in _GLOB.findall(pattern):
         if token in _MEANING:
             parts.append(_MEANING[token])
-        elif len(token) > 2 and token[0] == "[":
-            parts.append(f"[{'^' if token[1] == '!' else ''}{token[1:-1].lstrip('!')}]")
+        elif (chosen := _CHOICE.fullmatch(token)) is not None:
+            # Only a range means something to both.
+            kept = re.sub(r"[\\^\[&~|]", r"\\\g<0>", chosen["chars"])
+            parts.append(f"[{'^' if chosen['none'] else ''}{kept}]")
         else:
             parts.append(re.escape(token))
     compiled = re.compile("".join(parts))

@@ -70,8 +70,7 @@ def batch_norm_of(node: Node) -> BatchNorm | Skip:
     if len({vector.shape for vector in vectors}) > 1 or scale.ndim != 1:
         return Skip("the parameters of the batch norm are not one number a channel")
     epsilon = node.attr("epsilon")
-    if not isinstance(epsilon, float):
-        return Skip("epsilon is no number in this opset")
+    assert isinstance(epsilon, float)
     spread = variance + epsilon
     if not (spread > 0).all():
         return Skip("var + epsilon is not positive")
@@ -94,11 +93,18 @@ def layer_norm_pattern() -> Any:
     return rms_norm_pattern(op.Sub(var.x, op.ReduceMean(var.x, var.axes_of_mean)))
 
 
+def is_held_by_attribute(number: float, dtype: int | None) -> bool:
+    """Tell whether an attribute, which is of 32 bits, holds a number of a dtype as it is."""
+    return dtype != DataType.DOUBLE or float(np.float32(number)) == number
+
+
 def norm_epsilon(epsilon: Value | None) -> float | Skip:
     """Return the number that a norm adds before it takes the root."""
     array = None if epsilon is None else epsilon.const
     if array is None or array.size != 1 or not 0 < array.item() < np.inf:
         return Skip("epsilon is not one positive number")
+    if epsilon is not None and not is_held_by_attribute(array.item(), epsilon.dtype):
+        return Skip("epsilon is a double that no attribute holds")
     return float(array.item())
 
 
@@ -177,6 +183,8 @@ def swish_factor(node: Node, x: Value, alpha: Value | None) -> float | Skip:
         return 1.0
     if alpha.const is None or alpha.const.size != 1:
         return Skip("alpha is not one number")
+    if not is_held_by_attribute(alpha.const.item(), alpha.dtype):
+        return Skip("alpha is a double that no attribute holds")
     return float(alpha.const.item())
 
 

@@ -170,7 +170,7 @@ def _pass_scale(node: Node, scale: Scale, *, back: bool) -> Scale | Skip:
     if kind == "Transpose" and axis is not None:
         rank = node.output.rank
         if rank is None:
-            return Skip("the rank of an operand is not known")
+            return Skip("the rank of what is transposed is not known")
         perm = [*node.attr("perm", range(rank)[::-1])]
         return Scale(scale.factors, perm[axis] if back else perm.index(axis))
     return scale

@@ -49,3 +49,13 @@ def test_a_form_that_a_call_decides_stays() -> None:
 
 def test_other_targets_keep_the_sum() -> None:
     assert_unchanged(PASS, f"{IMAGE} {BIAS} {{ t = Add(x, b) y = Gelu(t) }}")
+
+
+def test_doubles_keep_their_constants() -> None:
+    assert_unchanged(
+        PASS,
+        "(double[N,4] x) => (double[N,4] y) <double[4] b = {1,2,3,4}>"
+        ' { t = Add(x, b) y = Gelu<approximate="tanh">(t) }',
+        backend=ORT,
+        because="for doubles the operator has constants of six digits",
+    )

@@ -135,3 +135,8 @@ def test_an_inner_value_that_others_see_stays() -> None:
         graph(CHAIN, "(float[4] x) => (float[4] y, float[4] f)"),
         because="an inner value is a graph output",
     )
+
+
+def test_doubles_keep_their_constants() -> None:
+    text = graph(CHAIN, "(double[4] x) => (double[4] y)").replace("float ", "double ")
+    assert_unchanged(PASS, text, because="for doubles the operator has constants of 32 bits")

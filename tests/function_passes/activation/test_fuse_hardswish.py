@@ -55,3 +55,12 @@ def test_before_opset_14_there_is_no_hard_swish() -> None:
         opset=13,
         because="has no HardSwish",
     )
+
+
+def test_doubles_stay_as_runtimes_have_no_kernel_for_them() -> None:
+    assert_unchanged(
+        PASS,
+        "(double[N,4] x) => (double[N,4] y) <double t = {3}, double z = {0}, double s = {6}>"
+        " { a = Add(x, t) c = Clip(a, z, s) m = Mul(x, c) y = Div(m, s) }",
+        because="HardSwish has no kernel for doubles",
+    )

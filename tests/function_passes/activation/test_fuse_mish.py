@@ -33,3 +33,11 @@ def test_before_opset_18_there_is_no_mish() -> None:
         opset=17,
         because="has no Mish",
     )
+
+
+def test_doubles_stay_as_runtimes_have_no_kernel_for_them() -> None:
+    assert_unchanged(
+        PASS,
+        "(double[2] x) => (double[2] y) { s = Softplus(x) t = Tanh(s) y = Mul(x, t) }",
+        because="Mish has no kernel for doubles",
+    )

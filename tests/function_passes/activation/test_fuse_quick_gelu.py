@@ -42,3 +42,18 @@ def test_alpha_is_one_number(constant: str, because: str) -> None:
 
 def test_other_targets_keep_the_chain() -> None:
     assert_unchanged(PASS, f"{IMAGE} {{ s = Sigmoid(x) y = Mul(x, s) }}")
+
+
+def test_a_double_that_32_bits_do_not_hold_stays_a_constant() -> None:
+    assert_unchanged(
+        PASS,
+        f"(double[N,4] x) => (double[N,4] y) <double a = {{1.702}}> {{ {SCALED} }}",
+        backend=ORT,
+        because="alpha is a double that no attribute holds",
+    )
+
+
+def test_alpha_that_callers_feed_is_no_constant() -> None:
+    assert_unchanged(
+        PASS, f"(float[N,4] x, float a) => (float[N,4] y) {{ {SCALED} }}", backend=ORT
+    )

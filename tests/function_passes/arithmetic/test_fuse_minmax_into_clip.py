@@ -114,3 +114,11 @@ def test_a_result_that_others_see_stays() -> None:
 
 def test_a_negative_zero_makes_it_more_than_exact() -> None:
     assert get_pass(PASS).info.numerics == "reassociating"
+
+
+def test_doubles_stay_where_runtimes_have_no_kernel_for_them() -> None:
+    image = "(double[2] x) => (double[2] y)"
+    bounds = "double l = {0}, double h = {6}"
+    text = f"{image} <{bounds}> {{ t = Max(x, l) y = Min(t, h) }}"
+    assert_unchanged(PASS, text, opset=11, because="before opset 12 Clip has no kernel for doubles")
+    assert_rewrites(PASS, text, f"{image} <{bounds}> {{ y = Clip(x, l, h) }}", opset=12)

@@ -143,3 +143,14 @@ def test_a_batch_that_may_be_empty_stays() -> None:
         opset=23,
         because="the batch may be empty, which the kernel of onnxruntime refuses",
     )
+
+
+def test_doubles_stay_as_they_are_scaled_in_32_bits() -> None:
+    heads = HEADS.replace("float", "double")
+    assert_unchanged(
+        PASS,
+        f"({heads}) => (double[2,2,3,4] y) <double d = {{2}}>"
+        f" {{ {KEYS} s = Div(m, d) p = Softmax(s) y = MatMul(p, v) }}",
+        opset=23,
+        because="for doubles the root of the scale is taken in 32 bits",
+    )

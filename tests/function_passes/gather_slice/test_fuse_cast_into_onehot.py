@@ -31,7 +31,7 @@ def test_a_kernel_must_be_there() -> None:
     assert_unchanged(
         PASS,
         "(int64[3] x) => (int32[3,4] y) <int64 d = {4}, float[2] v = {0,1}> { h = OneHot(x, d, v)  y = Cast<to=6>(h) }",
-        because="no runtime computes it with these dtypes",
+        because="no runtime computes it with values of the new dtype",
     )
     assert_unchanged(
         PASS,

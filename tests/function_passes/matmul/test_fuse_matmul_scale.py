@@ -17,14 +17,32 @@ def test_a_transpose_and_a_scale_go_into_the_product() -> None:
     )
 
 
-def test_the_first_factor_and_batches() -> None:
-    image = "(float[N,2,3,4] a, float[N,2,3,5] b) => (float[N,2,4,5] y)"
+def test_batches_and_a_division() -> None:
+    image = "(float[N,2,4,3] a, float[N,2,5,3] b) => (float[N,2,4,5] y)"
     assert_rewrites(
         PASS,
-        f"{image} <float[1] s = {{8}}> {{ t = Transpose<perm=[0,1,3,2]>(a) m = MatMul(t, b)"
+        f"{image} <float[1] s = {{8}}> {{ t = Transpose<perm=[0,1,3,2]>(b) m = MatMul(a, t)"
         " y = Div(m, s) }",
-        f"{image} {{ y = com.microsoft.FusedMatMul<transA=1, alpha=0.125>(a, b) }}",
+        f"{image} {{ y = com.microsoft.FusedMatMul<transB=1, alpha=0.125>(a, b) }}",
         backend=ORT,
+    )
+
+
+def test_a_first_factor_that_is_read_the_other_way_round_is_read_as_it_is() -> None:
+    image = "(float[N,3,4] a, float[N,3,5] b) => (float[N,4,5] y)"
+    assert_rewrites(
+        PASS,
+        "(float[N,4,3] a, float[N,3,5] b) => (float[N,4,5] y) { t = Transpose<perm=[0,2,1]>(a)"
+        " y = com.microsoft.FusedMatMul<transA=1>(t, b) }",
+        "(float[N,4,3] a, float[N,3,5] b) => (float[N,4,5] y)"
+        " { y = com.microsoft.FusedMatMul<transA=0>(a, b) }",
+        backend=ORT,
+    )
+    assert_unchanged(
+        PASS,
+        f"{image} {{ t = Transpose<perm=[0,2,1]>(a) y = MatMul(t, b) }}",
+        backend=ORT,
+        because="the first factor is not read faster the other way round",
     )
 
 
@@ -42,13 +60,13 @@ def test_a_factor_may_be_scaled(scaled: str, alpha: float) -> None:
     )
 
 
-def test_both_factors_may_be_transposed() -> None:
+def test_of_two_factors_the_second_one_is_read_the_other_way_round() -> None:
     image = "(float[3,4] a, float[5,3] b) => (float[4,5] y)"
-    transposed = "s = Transpose<perm=[1,0]>(a) t = Transpose<perm=[1,0]>(b)"
+    first = "s = Transpose<perm=[1,0]>(a)"
     assert_rewrites(
         PASS,
-        f"{image} {{ {transposed} y = MatMul(s, t) }}",
-        f"{image} {{ y = com.microsoft.FusedMatMul<transA=1, transB=1>(a, b) }}",
+        f"{image} {{ {first} t = Transpose<perm=[1,0]>(b) y = MatMul(s, t) }}",
+        f"{image} {{ {first} y = com.microsoft.FusedMatMul<transB=1>(s, b) }}",
         backend=ORT,
     )
 
@@ -103,3 +121,17 @@ def test_a_scale_that_a_call_decides_stays() -> None:
 def test_other_targets_keep_the_scale() -> None:
     text = "(float[2,2] a) => (float[2,2] y) <float s = {2}> { m = MatMul(a, a) y = Mul(m, s) }"
     assert_unchanged(PASS, text)
+
+
+def test_a_double_that_32_bits_do_not_hold_stays_a_constant() -> None:
+    image = "(double[2,3] a, double[3,2] b) => (double[2,2] y)"
+    text = f"{image} <double s = {{0.1}}> {{ m = MatMul(a, b) y = Mul(m, s) }}"
+    assert_unchanged(
+        PASS, text, backend=ORT, because="the scale is a double that no attribute holds"
+    )
+    assert_rewrites(
+        PASS,
+        text.replace("0.1", "0.25"),
+        f"{image} {{ y = com.microsoft.FusedMatMul<alpha=0.25>(a, b) }}",
+        backend=ORT,
+    )

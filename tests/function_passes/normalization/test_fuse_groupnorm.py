@@ -8,9 +8,12 @@ CONSTANTS = (
     *("int64[3] groups = {0,2,-1}", "int64[4] back = {0,4,3,3}", "int64[3] mixed = {1,2,-1}"),
     *("float[2] ones = {1,1}", "float[2] zeros = {0,0}", "float[2] twos = {2,2}"),
     *("float[4,1,1] w = {1,2,3,4}", "float[4,1,1] b = {5,6,7,8}", "float[3] row = {1,2,3}"),
+    *("int64[3] thirds = {0,3,-1}", "float[1,1,4] along = {1,2,3,4}", "float[3] three = {1,1,1}"),
+    "float[3] nothing = {0,0,0}",
     *("float[4] s = {1,2,3,4}", "float[4] t = {5,6,7,8}", "float one = {2}", "float[4] u = {2,2,2,2}"),
 )
 NORM = "g = Reshape(x, groups) n = InstanceNormalization<epsilon=0.001>(g, ones, zeros)"
+THIRDS = "g = Reshape(x, thirds) n = InstanceNormalization<epsilon=0.001>(g, three, nothing)"
 REST = "r = Reshape(n, back) m = Mul(r, w) y = Add(m, b)"
 MADE = "GroupNormalization<epsilon=0.001, num_groups=2>"
 
@@ -48,12 +51,24 @@ def test_one_scale_for_all_channels() -> None:
                 "back = {0", "back = {2"
             ),
             21,
-            "each entry of a batch is not split into groups of channels",
+            "each entry of a batch is not kept apart from the others",
+        ),
+        (
+            graph(f"{THIRDS} {REST}"),
+            21,
+            "channels are not split into groups",
         ),
         (
             graph(f"{NORM} {REST}".replace("Mul(r, w)", "Mul(r, row)")),
             21,
             "scale or bias is not one number a channel",
+        ),
+        (
+            graph(f"{NORM} {REST}".replace("Mul(r, w)", "Mul(r, along)"), "float[N,4,3,4]").replace(
+                "back = {0,4,3,3}", "back = {0,4,3,4}"
+            ),
+            21,
+            "scale or bias goes along another axis than the channels",
         ),
     ],
 )

@@ -152,6 +152,24 @@ def test_axes_that_callers_feed_are_no_constants() -> None:
     )
 
 
+def test_axes_of_the_variance_that_callers_feed_are_no_constants_either() -> None:
+    assert_unchanged(
+        PASS,
+        f"(float[N,2,4] x, int64[1] c) => (float[N,2,4] n) <{NUMBERS}>"
+        f" {{ {DIVIDED.replace('ReduceMean(q, a)', 'ReduceMean(q, c)')} }}",
+        because="the axes are not constant",
+    )
+
+
+def test_a_scale_with_more_dims_than_x_stays() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2,4] x, float[1,1,4] s) => (float[1,2,4] y) <float[4] o = {1,1,1,1}>"
+        " { n = LayerNormalization(x, o) y = Mul(n, s) }",
+        because="the rank of x is not known, or grows",
+    )
+
+
 def test_the_scale_needs_a_known_size() -> None:
     assert_unchanged(
         PASS,
@@ -189,4 +207,13 @@ def test_what_the_call_of_a_function_decides_is_not_known() -> None:
         " <float[2,4] x, float[2,4] y> { o = Constant<value = float[4] {1,1,1,1}>()"
         " n = LayerNormalization<epsilon: float = @e>(x, o) y = Mul(n, s) }",
         because="the call of the function decides an attribute",
+    )
+
+
+def test_means_without_their_dim_are_subtracted_along_another_axis() -> None:
+    mean = "ReduceMean<keepdims=0>"
+    assert_unchanged(
+        PASS,
+        f"(float[4,4] x) => (float[4,4] y) <{NUMBERS}>"
+        f" {{ {DIVIDED.replace('ReduceMean', mean)} y = Abs(n) }}",
     )

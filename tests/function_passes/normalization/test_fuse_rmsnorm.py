@@ -74,6 +74,16 @@ def test_axes_that_callers_feed_are_no_constants() -> None:
     )
 
 
+def test_a_scale_with_more_dims_than_x_stays() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2,4] x, float[1,1,4] s) => (float[1,2,4] y) <float[4] o = {1,1,1,1}>"
+        " { n = RMSNormalization(x, o) y = Mul(n, s) }",
+        opset=23,
+        because="the rank of x is not known, or grows",
+    )
+
+
 def test_the_scale_needs_a_known_size() -> None:
     assert_unchanged(
         PASS,
@@ -113,4 +123,14 @@ def test_what_the_call_of_a_function_decides_is_not_known() -> None:
         " <float[2,4] x, float[2,4] y> { o = Constant<value = float[4] {1,1,1,1}>()"
         " n = RMSNormalization<epsilon: float = @e>(x, o) y = Mul(n, s) }",
         because="the call of the function decides an attribute",
+    )
+
+
+def test_a_double_that_32_bits_do_not_hold_stays_a_constant() -> None:
+    numbers = NUMBERS.replace("float", "double")
+    assert_unchanged(
+        PASS,
+        f"(double[N,2,4] x) => (double[N,2,4] y) <{numbers}> {{ {CHAIN} y = Abs(n) }}",
+        opset=23,
+        because="epsilon is a double that no attribute holds",
     )

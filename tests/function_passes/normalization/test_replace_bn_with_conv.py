@@ -40,3 +40,8 @@ def test_what_is_no_convolution_stays(text: str, because: str) -> None:
 
 def test_a_variance_below_zero_stays() -> None:
     assert_unchanged(PASS, graph(NORM.format("low")), because="var + epsilon is not positive")
+
+
+def test_doubles_stay_as_runtimes_have_no_kernel_for_them() -> None:
+    text = graph(NORM.format("v")).replace("float[", "double[")
+    assert_unchanged(PASS, text, because="Conv has no kernel for doubles")

@@ -1,7 +1,8 @@
 import pytest
 
 from tests.constants import spoken_of
-from tiered.testing import assert_rewrites, assert_unchanged
+from tiered import optimize_model
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "fuse_qdq_into_move"
 ORT = "onnxruntime_cpu"
@@ -66,6 +67,24 @@ def test_the_largest_of_integers_are_those_of_numbers() -> None:
     before = graph(f"{DQ} m = {pool}(d) {Q}", out)
     assert_rewrites(PASS, before, graph(f"y = {pool}(x)", out), backend=ORT, pools=True)
     assert_unchanged(PASS, before, backend=ORT, because="the largest of floats are found faster")
+
+
+@pytest.mark.parametrize(("edits", "left"), [((), 2), ((f"set {PASS}{{pools=true}}",), 0)])
+def test_a_pool_between_convolutions_is_of_numbers_unless_that_is_wanted(
+    edits: tuple[str, ...], left: int
+) -> None:
+    weight = "int8[2,2,1,1] w = {1,2,3,4}, float s = {0.5}, uint8 z = {3}"
+    conv = "{0}0 = DequantizeLinear(w, s) {0}1 = Conv({1}, {0}0) {0} = QuantizeLinear({0}1, s, z)"
+    text = (
+        f"(uint8[1,2,6,6] x) => (uint8[1,2,3,3] y) <{weight}> {{ d = DequantizeLinear(x, s, z)"
+        f" {conv.format('c', 'd')} c2 = DequantizeLinear(c, s, z)"
+        " m = MaxPool<kernel_shape=[2,2], strides=[2,2]>(c2) q = QuantizeLinear(m, s, z)"
+        f" q2 = DequantizeLinear(q, s, z) {conv.format('y', 'q2')} }}"
+    )
+    result = optimize_model(parse(text), opt_level=3, backend=ORT, edits=edits, verify=True)
+    assert result.verified
+    units = ("DequantizeLinear", "QuantizeLinear")
+    assert sum(node.op_type in units for node in result.model.main.nodes) == left
 
 
 def test_places_of_the_largest_stay() -> None:

@@ -46,3 +46,12 @@ def test_what_is_not_dequantised_stays() -> None:
 
 def test_other_targets_keep_the_unit() -> None:
     assert_unchanged(PASS, graph(f"{X} m = Softmax(d) {Q}"))
+
+
+def test_one_element_stays_1() -> None:
+    assert_unchanged(
+        PASS,
+        graph(f"{X} m = Softmax<axis=0>(d) {Q}", "1"),
+        backend=ORT,
+        because="of one element the kernel makes 0, not 1",
+    )

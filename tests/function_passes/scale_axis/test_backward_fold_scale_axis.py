@@ -216,6 +216,18 @@ W = "float[2,2,1,1] w = {1,2,3,4}"
             " { a = MatMul(v, w) c = Add(a, x) y = Mul(c, s) }",
             "the rank of an operand is not known",
         ),
+        (
+            "(float[] x) => (float[N,2,H,W] y) <float[N,2,H,W] r, float[2,1,1] s = {2,4},"
+            " float[2,2,1,1] w = {1,2,3,4}>"
+            " { c = Conv(x, w) t = Transpose(c) r = Relu(t) y = Mul(r, s) }",
+            "the rank of what is transposed is not known",
+        ),
+        (
+            "(float[1,2,2,2] x) => (float[1,2,2,2] y, int64[1,2,2,2] i) <float s = {2},"
+            " float[2,2,1,1] w = {1,2,3,4}>"
+            " { c = Conv(x, w) m, i = MaxPool<kernel_shape=[1,1]>(c) y = Mul(m, s) }",
+            "MaxPool does not pass a scale on",
+        ),
     ],
 )
 def test_it_declines(text: str, because: str) -> None:

@@ -92,7 +92,24 @@ def test_an_inner_result_that_is_an_output_stays() -> None:
         PASS,
         f"(float[6,4] x) => (float[6,4] y, float[2,3,4] b) <{SHAPES}>"
         " { a = Reshape(x, deep) b = Relu(a) y = Reshape(b, flat) }",
-        because="somebody reads what stands between",
+        because="what stands between is an output, or named by training info",
+    )
+
+
+def test_numbers_alone_that_are_computed_between_stay() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[1] x) => (float[1,1] y) <int64[2] deep = {1,1}> { a = Relu(x) y = Reshape(a, deep) }",
+        because="nothing that it is computed from is reshaped",
+    )
+
+
+def test_what_is_repeated_between_is_computed_as_it_is() -> None:
+    assert_unchanged(
+        PASS,
+        f"(float[6,4] x, float[4] z) => (float[6,4] y) <{SHAPES}>"
+        " { a = Reshape(x, deep) b = Relu(z) c = Add(a, b) y = Reshape(c, flat) }",
+        because="an operator between changes the shape, or its call decides what it does",
     )
 
 
@@ -139,10 +156,12 @@ def test_what_the_call_of_a_function_decides_is_not_known() -> None:
         PASS,
         '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
         " g (float[6,4] x) => (float[6,4] y) { y = d.f<k=0.5>(x) }"
-        ' <domain: "d", opset_import: ["" : 21]> f <k> (z) => (y) {'
+        ' <domain: "d", opset_import: ["" : 21]> f <k> (z) => (y)'
+        " <float[6,4] x, float[2,3,4] a, float[2,3,4] b, float[6,4] y> {"
         " x = Constant<value = float[6,4] {1,2,3,4,5,6,1,2,3,4,5,6,1,2,3,4,5,6,1,2,3,4,5,6}>()"
         " deep = Constant<value = int64[3] {2,3,4}>() flat = Constant<value = int64[2] {6,4}>()"
         " a = Reshape(x, deep) b = LeakyRelu<alpha: float = @k>(a) y = Reshape(b, flat) }",
+        because="an operator between changes the shape, or its call decides what it does",
     )
 
 

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, var
 
 _RTOL = 1e-6
 _FIRST_OPSET = 20
@@ -75,6 +75,8 @@ def fuse_gelu(graph: Graph, x: Value, tanh: Node | None, node: Node) -> Value | 
     """
     if x.rank is None or x.rank != node.output.rank:
         return Skip("a constant may give x more dims")
+    if x.dtype == DataType.DOUBLE:
+        return Skip("for doubles the operator has constants of 32 bits")
     if graph.opset() < _FIRST_OPSET:
         contrib = graph.op("com.microsoft")
         return contrib.Gelu(x) if tanh is None else contrib.FastGelu(x)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, var
 
 _SIXTH = const(1 / 6, rtol=1e-6)
 _gate = op.Clip(op.Add(var.x, 3.0), 0.0, 6.0)
@@ -24,4 +24,6 @@ def fuse_hardswish(graph: Graph, x: Value, node: Node) -> Value | Skip:
     """Compute the hard swish at once."""
     if x.rank is None or x.rank != node.output.rank:
         return Skip("a constant may give x more dims")
+    if x.dtype == DataType.DOUBLE:
+        return Skip("HardSwish has no kernel for doubles")
     return graph.op.HardSwish(x)

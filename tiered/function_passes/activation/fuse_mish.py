@@ -1,11 +1,13 @@
 """x * Tanh(Softplus(x))  =>  Mish(x)"""
 
-from tiered import Graph, Value, op, rewrite, var
+from tiered import DataType, Graph, Skip, Value, op, rewrite, var
 
 _softplus = op.Softplus(var.x) | op.Log(op.Add(op.Exp(var.x), 1.0))
 
 
 @rewrite(op.Mul(var.x, op.Tanh(_softplus)), opt_level=3, numerics="reassociating")
-def fuse_mish(graph: Graph, x: Value) -> Value:
+def fuse_mish(graph: Graph, x: Value) -> Value | Skip:
     """Compute the mish at once; the logarithm of what overflowed, NaN, becomes x."""
+    if x.dtype == DataType.DOUBLE:
+        return Skip("Mish has no kernel for doubles")
     return graph.op.Mish(x)

@@ -1,8 +1,12 @@
 """Min(Max(x, low), high)  =>  Clip(x, low, high), also in the other order, and of a Relu"""
 
+from typing import Final
+
 import numpy as np
 
-from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, var
+
+_FOR_DOUBLES: Final = 12
 
 _low, _high = const(name="low"), const(name="high")
 
@@ -23,6 +27,8 @@ def fuse_minmax_into_clip(
     """
     if x.dtype is None:
         return Skip("the dtype of x is not known")
+    if x.dtype == DataType.DOUBLE and graph.opset() < _FOR_DOUBLES:
+        return Skip("before opset 12 Clip has no kernel for doubles")
     if x.rank is None or x.rank != node.output.rank:
         return Skip("a bound may give x more dims")
     assert high.const is not None

@@ -1,6 +1,7 @@
 """MatMul(Softmax(MatMul(q, k') * scale + mask), v)  =>  Attention(q, k, v, mask)"""
 
 from tiered import (
+    DataType,
     Graph,
     Skip,
     Value,
@@ -37,6 +38,8 @@ def fuse_attention(
 
     Rows of which everything is masked become 0, where the chain has NaN.
     """
+    if q.dtype == DataType.DOUBLE:
+        return Skip("for doubles the root of the scale is taken in 32 bits")
     if q.rank != 4 or keys.rank != 4 or v.rank != 4:
         return Skip("it is not of heads: batch, heads, sequence, size")
     outer = {(value.dim(0), value.dim(1)) for value in (q, keys, v)}

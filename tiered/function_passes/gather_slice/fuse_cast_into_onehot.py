@@ -34,7 +34,7 @@ def fuse_cast_into_onehot(
     if converted is None:
         return Skip("a value is another one in the new dtype")
     if not _has_kernel(indices.dtype, depth.dtype, to):
-        return Skip("no runtime computes it with these dtypes")
+        return Skip("no runtime computes it with values of the new dtype")
     return graph.op.OneHot(indices, depth, converted.numpy(), axis=axis)
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered import Graph, Node, Skip, Value, const, is_held_by_attribute, op, rewrite, var
 
 
 def _of(a: Any, b: Any) -> Any:
@@ -29,8 +29,8 @@ _plain = _of(var.a, var.b)
     _scaled(_plain)
     | _of(_scaled(var.a), var.b)
     | _of(var.a, _scaled(var.b))
-    | _of(op.Transpose(var.a, perm=_swaps), var.b)
-    | _of(var.a, op.Transpose(var.b, perm=_swaps)),
+    | _of(var.a, op.Transpose(var.b, perm=_swaps))
+    | _of(op.Transpose(var.a, perm=_swaps), var.b),
     opt_level=3,
     required=("infer_shapes",),
     needs=["com.microsoft::FusedMatMul"],
@@ -45,7 +45,10 @@ def fuse_matmul_scale(
     factor: Value | None,
     divisor: Value | None,
 ) -> Value | Skip:
-    """Multiply, scale, and read a factor the other way round, at once."""
+    """Multiply, scale, and read the second factor the other way round, at once.
+
+    The first one read so takes as long as with its Transpose, or longer.
+    """
     if product.has_references:
         return Skip("the call of the function decides an attribute")
     if a.rank is None or b.rank is None or min(a.rank, b.rank) < 2:
@@ -61,10 +64,15 @@ def fuse_matmul_scale(
             return Skip("the scale is 0 or not finite")
         alpha = float(settings.get("alpha", 1.0))
         settings["alpha"] = alpha * number if factor is not None else alpha / number
+        if not is_held_by_attribute(settings["alpha"], a.dtype):
+            return Skip("the scale is a double that no attribute holds")
     else:
         if settings.get("transBatchA") or settings.get("transBatchB"):
             return Skip("the product moves a batch dim")
         side = "transA" if product.input(0) is not a else "transB"
-        settings[side] = 1 - int(settings.get(side, 0))
+        is_turned = int(settings.get(side, 0))
+        if side == "transA" and not is_turned:
+            return Skip("the first factor is not read faster the other way round")
+        settings[side] = 1 - is_turned
     result: Value = graph.op("com.microsoft").FusedMatMul(a, b, **settings)
     return result

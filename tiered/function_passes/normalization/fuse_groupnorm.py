@@ -40,9 +40,9 @@ def fuse_groupnorm(
         return Skip("what comes out is not known to have the shape of what goes in")
     channels = shape[1]
     if grouped.output.rank != 3 or grouped.output.dim(0) != shape[0]:
-        return Skip("each entry of a batch is not split into groups of channels")
+        return Skip("each entry of a batch is not kept apart from the others")
     if not isinstance(groups, int) or not isinstance(channels, int) or channels % groups:
-        return Skip("each entry of a batch is not split into groups of channels")
+        return Skip("channels are not split into groups")
     wanted = (channels, *[1] * (len(shape) - 2))
     vectors = []
     for value in (scale, bias):
@@ -50,7 +50,7 @@ def fuse_groupnorm(
         if array is None or array.ndim > len(shape) or array.size not in (1, channels):
             return Skip("scale or bias is not one number a channel")
         if array.size > 1 and array.shape[-len(wanted) :] != wanted:
-            return Skip("scale or bias is not one number a channel")
+            return Skip("scale or bias goes along another axis than the channels")
         whole = np.broadcast_to(array.reshape(-1), (channels,))
         vectors.append(graph.constant(np.ascontiguousarray(whole), value.name))
     return graph.op.GroupNormalization(x, *vectors, epsilon=epsilon, num_groups=groups)

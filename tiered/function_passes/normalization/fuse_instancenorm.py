@@ -60,11 +60,11 @@ def fuse_instancenorm(
         return Skip("it is not over all that is in a channel")
     if not same_axes(axes.const.ravel(), spatial, x.rank):
         return Skip("mean and variance are over other axes")
+    if x.dtype != DataType.FLOAT:
+        return Skip("InstanceNormalization has no kernel for the dtype")
     added = norm_epsilon(epsilon)
     if isinstance(added, Skip):
         return added
-    if x.dtype != DataType.FLOAT:
-        return Skip("InstanceNormalization has no kernel for the dtype")
     channels = x.dim(1)
     if not isinstance(channels, int):
         return Skip("the number of channels is not known")

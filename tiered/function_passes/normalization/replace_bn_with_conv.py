@@ -1,6 +1,7 @@
 """BatchNormalization(x, ...)  =>  Conv(x, scale', shift', group=channels), of one pixel"""
 
 from tiered import (
+    DataType,
     Graph,
     Node,
     Skip,
@@ -31,6 +32,8 @@ def replace_bn_with_conv(
         return norm
     if x.rank is None or x.rank < 3 or x.dtype is None:
         return Skip("x is not known to have spatial dims, or its dtype is not known")
+    if x.dtype == DataType.DOUBLE:
+        return Skip("Conv has no kernel for doubles")
     vectors = norm.as_product_and_sum(x.dtype)
     if isinstance(vectors, Skip):
         return vectors

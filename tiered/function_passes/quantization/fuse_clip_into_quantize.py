@@ -30,10 +30,10 @@ def fuse_clip_into_quantize(
     has_default = zero is None and not node.attr("output_dtype", 0)
     numbers = np.zeros(1, np.uint8) if has_default else None if zero is None else zero.const
     if numbers is None or scale.const is None or scale.dtype != DataType.FLOAT:
-        return Skip("a scale or zero point is not constant, or no ordinary number")
+        return Skip("a scale or zero point is not constant, or the scale no float32")
     scales = scale.const
     if numbers.dtype.kind not in "iu" or not ((scales > 0) & (scales < np.inf)).all():
-        return Skip("a scale or zero point is not constant, or no ordinary number")
+        return Skip("a scale is not positive and finite, or a zero point no integer")
     if any(limit is not None and limit.const is None for limit in (low, high)):
         return Skip("a limit is not constant")
     least = 0.0 if clip is None else _number(low)

@@ -53,9 +53,9 @@ def _region(end: Node, between: Value) -> set[Node] | Skip:
         if node is None or node.graph is not end.graph or not _is_elementwise(node):
             return Skip("it is computed from something of another shape")
         if len(node.outputs) != 1 or node.has_references or value.shape != inside:
-            return Skip("it is computed from something of another shape")
+            return Skip("an operator between changes the shape, or its call decides what it does")
         if value.is_graph_output or value.pins:
-            return Skip("somebody reads what stands between")
+            return Skip("what stands between is an output, or named by training info")
         if len(found) == _MOST:
             return Skip("too many operators stand between")
         found.add(node)
@@ -65,7 +65,7 @@ def _region(end: Node, between: Value) -> set[Node] | Skip:
                 if user.graph is not node.graph or not _is_elementwise(user):
                     return Skip("somebody reads what stands between")
                 pending.append(user.output)
-    return found if is_entered else Skip("it is computed from something of another shape")
+    return found if is_entered else Skip("nothing that it is computed from is reshaped")
 
 
 def _is_elementwise(node: Node | None) -> bool:

@@ -9,9 +9,14 @@ _elementwise = (
 )  # fmt: skip
 
 
-@rewrite(_elementwise(op.Expand(var.x, var.shape), attrs=...), opt_level=3)
+@rewrite(
+    _elementwise(op.Expand(var.x, var.shape), attrs=...), opt_level=3, numerics="reassociating"
+)
 def post_expand(graph: Graph, node: Node, x: Value, shape: Value) -> Value | Skip:
-    """Compute before the elements are repeated, so once for all of them."""
+    """Compute before the elements are repeated, so once for all of them.
+
+    Kernels that compute several elements at a time may round those that are left otherwise.
+    """
     if node.has_references:
         return Skip("the call of the function decides an attribute")
     once: Value = getattr(graph.op, node.op_type)(x, **node.attributes)

@@ -1,0 +1,151 @@
+"""Operators that no permutation passes, and why."""
+
+import pytest
+
+from tiered import Model, Skip
+from tiered.layout.rules import passage_of
+from tiered.testing import parse
+
+
+@pytest.mark.parametrize(
+    ("opset", "text", "because"),
+    [
+        (21, "(float[] x) => (float[] y) { y = Softmax(x) }", "its rank is not known"),
+        (
+            21,
+            "(float[2] x) => (float[2,2] y) { y = vendor.Op(x) }",
+            "it fixes the order of its axes",
+        ),
+        (21, "(float[2,3] x) => (float[2,3] y) { y = Softmax<axis=2>(x) }", "its axis is none"),
+        (12, "(float[2,3] x) => (float[2,3] y) { y = Softmax<axis=3>(x) }", "its axis is none"),
+        (
+            21,
+            "(float[2,3] x, float[3] z) => (float[2,3] y) { y = Concat<axis=0>(x, z) }",
+            "its operands differ in rank",
+        ),
+        (
+            21,
+            "(float[2] x, int32 a) => (float[2] y) { y = CumSum(x, a) }",
+            "its axis is not constant",
+        ),
+        (
+            21,
+            "(float[2] x, int64[1] a) => (float[1] y) { y = ReduceSum(x, a) }",
+            "its axes are not constant",
+        ),
+        (
+            21,
+            "(float[2,1] x, int64[1] a) => (y) { y = Squeeze(x, a) }",
+            "its axes are not constant",
+        ),
+        (21, "(float[N,1] x) => (y) { y = Squeeze(x) }", "which dims it drops is not known"),
+        (
+            21,
+            "(float[2] x, int64[1] a) => (y) { y = Unsqueeze(x, a) }",
+            "its axes are not constant",
+        ),
+        (
+            21,
+            "(float[2,3] x, int64[2] p, int64[1] a) => (y) { y = Pad(x, p, , a) }",
+            "its axes are not constant",
+        ),
+        (
+            21,
+            "(float[2,3] x, int64[K] s, int64[K] e) => (y) { y = Slice(x, s, e) }",
+            "its axes are not constant",
+        ),
+        (
+            21,
+            "(float[2,3] x, int64[1] s) => (y) { y = Expand(x, s) }",
+            "its shape is of fewer axes than its operand",
+        ),
+        (
+            9,
+            '(float[1,1,2,2] x, float[4] s) => (y) { y = Upsample<mode="linear">(x, s) }',
+            "it interpolates",
+        ),
+        (
+            21,
+            "(float[2,3] x, float[1] l) => (float[2,3] y) { y = Clip(x, l) }",
+            "an operand beside the first one is no scalar",
+        ),
+        (
+            21,
+            "(uint8[2,3] x, float[2,3] s) => (y) { y = DequantizeLinear(x, s) }",
+            "its scale is neither a scalar nor of one axis",
+        ),
+        (
+            21,
+            "(uint8[2,3] x, float[3] s) => (y) { y = DequantizeLinear<axis=2>(x, s) }",
+            "its axis is none of the tensor's",
+        ),
+        (
+            21,
+            "(float[1,2,3] x, float[2] s) => (y, m, v)"
+            " { y, m, v = BatchNormalization<training_mode=1>(x, s, s, s, s) }",
+            "it trains",
+        ),
+        (21, "(float[2,3] x, float[3] z) => (y) { y = MatMul(x, z) }", "an operand is a vector"),
+        (
+            21,
+            '(float[2,2] x) => (y) { y = Einsum<equation="ii->i">(x) }',
+            "its equation repeats a letter in a term, or has an ellipsis",
+        ),
+        (
+            21,
+            "(float[0,3] x, int64[2] s) => (float[3,0] y) { y = Reshape(x, s) }",
+            "a dim is 0",
+        ),
+        (
+            21,
+            "(float[N] x) => (float[1] y) <int64[1] s = {1}> { y = Reshape(x, s) }",
+            "which dims it splits and merges is not known",
+        ),
+        (
+            21,
+            "(float[2,3] x, bool[6] c) => (float[K] y) { y = Compress(x, c) }",
+            "it lists the elements in their order",
+        ),
+        (
+            21,
+            "(float[2,4] x, int64[1] k) => (i) { , i = TopK(x, k) }",
+            "one of its outputs is left out",
+        ),
+    ],
+)
+def test_what_no_permutation_passes(opset: int, text: str, because: str) -> None:
+    model = Model.from_proto(parse(text, opset=opset))
+    model.refresh_types()
+    (node,) = model.main.nodes
+    passage = passage_of(node)
+    assert isinstance(passage, Skip)
+    assert because in str(passage)
+
+
+def test_what_training_info_or_an_annotation_names_stays_as_it_is() -> None:
+    proto = parse("(float x) => (float y) { h = Relu(x) y = Neg(h) }")
+    annotation = proto.graph.quantization_annotation.add(tensor_name="y")
+    annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="h")
+    passage = passage_of(Model.from_proto(proto).main.nodes[0])
+    assert str(passage) == "training info or an annotation speaks of its output"
+
+
+def test_what_a_call_decides_is_not_known() -> None:
+    model = Model.from_proto(
+        parse(
+            """<ir_version: 10, opset_import: ["": 21, "local": 1]>
+            g (float[2,2] x) => (float[2,2] y) { y = local.f<axis=1>(x) }
+            <domain: "local", opset_import: ["": 21]>
+            f <axis> (x) => (y) { y = Softmax<axis: int = @axis>(x) }"""
+        )
+    )
+    (function,) = model.functions
+    passage = passage_of(next(iter(function.nodes)))
+    assert str(passage) == "the call of the function decides an attribute"
+
+
+def test_what_its_opset_alone_can_say_stays() -> None:
+    text = "(float[1,1,2,2] x, float[4] s) => (y) { y = Resize(x, s) }"
+    model = Model.from_proto(parse(text, opset=10))
+    passage = passage_of(model.main.nodes[0])
+    assert str(passage) == "Resize rounds up where it shrinks and down where it grows (opset 10)"
