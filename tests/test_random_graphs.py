@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import onnx
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from tests.conformance.fuzz_passes import NotRunnable, faults_of
 from tests.conformance.judge import canonical_bytes, optimize
 from tests.conformance.random_graphs import random_feeds, random_model
+from tiered.runtime import run
+from tiered.runtime.compare import compare
 from tiered.testing import parse
 
 
@@ -56,6 +59,17 @@ def test_no_exact_level_changes_what_a_random_model_computes(source: random.Rand
 def test_what_was_unstable_is_the_same_in_a_second_run(text: str) -> None:
     once = optimize(parse(text), 2)
     assert canonical_bytes(optimize(once, 2)) == canonical_bytes(once)
+
+
+def test_a_size_that_is_zero_is_a_copied_dim_in_a_reshape() -> None:
+    model = parse(
+        "(float[2,1,n] x) => (int64[1] y) <int64[1] last = {-1}, int64[1] minus = {-1}>"
+        " { s = Shape(x) n = Gather(s, last) t = Concat<axis=0>(n, minus) r = Reshape(x, t)"
+        " y = Shape<start=1>(r) }"
+    )
+    for size in (0, 1, 3):
+        feeds = {"x": np.zeros((2, 1, size), np.float32)}
+        assert compare(run(model, feeds), run(optimize(model, 2), feeds)).ok
 
 
 def test_a_number_names_a_model() -> None:

@@ -376,3 +376,28 @@ def test_of_an_if_only_what_both_branches_give_is_known(opset: int) -> None:
     assert known["z"] == (2,)
     assert known["v"] == known["y"]
     assert known["v"] not in {(2,), ("N",)}
+
+
+@pytest.mark.parametrize(
+    ("x", "target", "expected"),
+    [
+        # Where n is 0 the first dim is copied: [2, 0].
+        ("2,1,n", "i, minus", "?,?"),
+        ("m,1,n", "i, minus", "?,?"),
+        # There is nothing to copy but another 0.
+        ("n,1,n", "i, minus", "n,n"),
+        # No dim is left out that could make up for the one that is copied.
+        ("2,1,n", "i, two", "n,2"),
+        # One that is not known may be any.
+        ("?,1,n", "i, minus", "?,?"),
+    ],
+)
+def test_what_a_zero_of_a_reshape_copies_is_not_the_size_asked_for(
+    x: str, target: str, expected: str
+) -> None:
+    model = parsed(
+        f"(float[{x}] x) => (float[?,?] y)"
+        " <int64[1] n = {-1}, int64[1] minus = {-1}, int64[1] two = {2}> { h = Shape(x)"
+        f" i = Gather(h, n) t = Concat<axis=0>({target}) y = Reshape(x, t) }}"
+    )
+    assert re.sub(r"unk__\.\d+", "?", types(model)["y"]) == f"float[{expected}]"

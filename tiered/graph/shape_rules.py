@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tiered.graph import symbols
 from tiered.graph.forms import operands_of
 from tiered.graph.partial import elements_of
-from tiered.graph.symbols import Size
+from tiered.graph.symbols import Poly, Size
 from tiered.graph.types import Shape
 
 if TYPE_CHECKING:
@@ -76,31 +76,39 @@ def _reshape(node: Node) -> Sequence[Size | None]:
     value = node._inputs[0]
     if value is not None and value.shape is not None:
         data = _sizes(value)
+    copies_zeros = not node.attr("allowzero", 0)
+    at = next((axis for axis, size in enumerate(target) if size == -1), None)
     result: list[Size | None] = []
     for axis, size in enumerate(target):
-        if isinstance(size, int) and size == 0 and not node.attr("allowzero", 0):
-            result.append(data[axis] if data is not None and axis < len(data) else None)
-        elif size is None or (not isinstance(size, int) and not _may_be_zero_safely(size)):
+        copied = data[axis] if data is not None and axis < len(data) else None
+        if isinstance(size, int):
+            result.append(copied if size == 0 and copies_zeros else size)
+        elif size is None or not size.is_non_negative:
+            result.append(None)
+        elif copies_zeros and at is not None and not _is_zero_with(copied, size):
+            # Where it is 0 a dim is copied instead, and what was left out absorbs the difference.
             result.append(None)
         else:
+            # Without anything to absorb it the sizes do not agree, unless another one is 0 too.
             result.append(size)
-    if any(isinstance(size, int) and size == -1 for size in result):
-        at = result.index(-1)
+    if at is not None:
         total = None if data is None else _product(data)
-        others = _product([size for place, size in enumerate(result) if place != at])
+        others = _product([size for axis, size in enumerate(result) if axis != at])
         result[at] = None
         if total is not None and others is not None and others != 0:
             result[at] = symbols.divide(total, others)
     return result
 
 
-def _may_be_zero_safely(size: Size) -> bool:
-    """Tell whether a computed size may stand as a dim.
-
-    A size that is 0 at run time copies a dim instead; then the tensor is empty, and the name still
-    means the size of an empty dim, or of one that the copied dim agrees with in its product.
-    """
-    return not isinstance(size, int) and size.is_non_negative
+def _is_zero_with(size: Size | None, other: Poly) -> bool:
+    """Tell whether a size is 0 wherever another one is, as far as it can be seen."""
+    if any(not names for names, _ in other.terms):
+        return True  # that one never is: no term of it is negative, and one is a number
+    if size is None or isinstance(size, int):
+        return size == 0
+    return size == other or all(
+        any(set(zero) <= set(names) for zero, _ in other.terms) for names, _ in size.terms
+    )
 
 
 def _expand(node: Node) -> Sequence[Size | None]:
