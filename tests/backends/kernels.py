@@ -5,7 +5,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,15 +25,15 @@ OPEN = (1 << 31) - 1
 TENSOR = re.compile(r"tensor\((\w+)\)")
 DTYPES = [dtype.name.lower() for dtype in DataType]
 GROUPS = {
-    "any": [name for name in DTYPES if not re.match("complex|float[48]|u?int[24]$", name)],
+    "any": [name for name in DTYPES if not re.match("complex|float[468]|u?int[24]$", name)],
     "fixed": [name for name in DTYPES if re.fullmatch(r"u?int(8|16|32|64)", name)],
-    "castable": [name for name in DTYPES if not re.match("complex|float4", name)],
+    "castable": [name for name in DTYPES if not re.match("complex|float[46]", name)],
     "float8": [name for name in DTYPES if re.match("float8e[45]", name)],
 }
 
 
 OPSET = 26
-"""The newest that onnxruntime loads."""
+"""The newest of which onnxruntime has all operators: of newer ones it has some."""
 
 COMPOSITES = {
     "CastLike": 'composite = true, types = { T1 = ["castable"], T2 = ["castable"] }',
@@ -54,9 +55,6 @@ EXACT = ("Attention", "EyeLike", "QuantizeLinear", "RMSNormalization", "Range")
 
 MORE = {("EyeLike", "T1"): "float16"}
 """What is read with a cast, though the operator makes nothing with one."""
-
-ALIKE = {"QuantizeLinear": ("T1", "T2")}
-"""Type parameters that must be of one dtype, though the operator does not say so."""
 
 NO_DOUBLE = ("GRU", "LSTM")
 """Operators whose kernel for double only says that there is none."""
@@ -93,48 +91,36 @@ def kernels() -> dict[tuple[str, str], list[Kernel]]:
             constraints = dict(kernel.type_constraints)
             if kernel.op_name in NO_DOUBLE:
                 constraints["T"] = [name for name in constraints["T"] if "double" not in name]
-            types = _types(key, constraints, is_newest)
-            found[key] += (Kernel(first, last, split) for split in _alike(kernel.op_name, types))
+            types = _types(key, constraints, first if is_newest else None)
+            found[key].append(Kernel(first, last, types))
     return {key: _joined(_united(entries)) for key, entries in sorted(found.items())}
 
 
 def _types(
-    key: tuple[str, str], constraints: dict[str, list[str]], is_newest: bool
+    key: tuple[str, str], constraints: dict[str, list[str]], newest: int | None
 ) -> Types:
     """Return the dtypes of each type parameter; what takes no tensors is not constrained."""
-    schema = _schemas().get(key)
+    schema = _schema(*key)
     types = {}
     for parameter, names in constraints.items():
         dtypes = _tensors(names)
         if dtypes and _is_parameter(schema, parameter):
             # A few kernels are registered for what the operator itself does not take.
-            allowed = allowed_dtypes(*key).get(parameter) if is_newest else None
+            allowed = allowed_dtypes(*key, newest).get(parameter) if newest else None
             types[parameter] = dtypes & (allowed or dtypes)
             types[parameter] |= {*filter(None, (MORE.get((key[1], parameter)),))}
     return tuple(sorted(types.items()))
-
-
-def _alike(op_type: str, types: Types) -> list[Types]:
-    """Return a kernel's dtypes as those of several, where parameters must be of one dtype."""
-    names, bound = ALIKE.get(op_type, ()), dict(types)
-    if not names or not bound.keys() >= set(names):
-        return [types]
-    both = frozenset.intersection(*(bound[name] for name in names))
-    if not both:
-        return [types]  # older versions use the same letters for something else
-    return [
-        tuple(sorted({**bound, **dict.fromkeys(names, frozenset({dtype}))}.items()))
-        for dtype in sorted(both)
-    ]
 
 
 def _tensors(names: Iterable[str]) -> frozenset[str]:
     return frozenset(match[1] for name in names if (match := TENSOR.fullmatch(name)))
 
 
-def allowed_dtypes(domain: str, op_type: str) -> dict[str, frozenset[str]]:
-    """Return the dtypes that the newest form of an operator takes, by type parameter."""
-    schema = _schemas().get((domain, op_type))
+def allowed_dtypes(
+    domain: str, op_type: str, opset: int | None = None
+) -> dict[str, frozenset[str]]:
+    """Return the dtypes that an operator takes by type parameter: at an opset, or at the newest."""
+    schema = _schema(domain, op_type, None if domain else opset)
     constraints = () if schema is None else schema.type_constraints
     return {entry.type_param_str: _tensors(entry.allowed_type_strs) for entry in constraints}
 
@@ -184,17 +170,23 @@ def _order(kernel: Kernel) -> tuple[int, int, object]:
     return kernel.first, kernel.last, [(name, sorted(dtypes)) for name, dtypes in kernel.types]
 
 
-def _schemas() -> dict[tuple[str, str], Any]:
-    """Return the newest schema of each operator, as onnxruntime knows it."""
-    if not _SCHEMAS:
-        for schema in ort.get_all_operator_schema():
-            key = (schema.domain, schema.name)
-            if key not in _SCHEMAS or _SCHEMAS[key].since_version < schema.since_version:
-                _SCHEMAS[key] = schema
-    return _SCHEMAS
+def _schema(domain: str, op_type: str, opset: int | None = None) -> Any:
+    """Return what onnxruntime knows of an operator: at its newest, or at an opset."""
+    found = [
+        schema
+        for schema in _schemas()[domain, op_type]
+        if opset is None or schema.since_version <= opset
+    ]
+    return max(found, key=lambda schema: schema.since_version, default=None)
 
 
-_SCHEMAS: dict[tuple[str, str], Any] = {}
+@cache
+def _schemas() -> Mapping[tuple[str, str], Sequence[Any]]:
+    """Return all schemas of each operator."""
+    schemas = defaultdict(list)
+    for schema in ort.get_all_operator_schema():
+        schemas[schema.domain, schema.name].append(schema)
+    return schemas
 
 
 # --- as TOML --------------------------------------------------------------------------------------
@@ -232,7 +224,7 @@ def _parts(domain: str, op_type: str, kernel: Kernel) -> Iterator[str]:
         yield f"types = {{ {types} }}"
     if op_type in EXACT and not domain:
         yield "exact = true"
-    schema = _schemas().get((domain, op_type))
+    schema = _schema(domain, op_type)
     if kernel.types and schema is not None and not onnx.defs.has(op_type, domain):
         for side in ("inputs", "outputs"):
             formals = getattr(schema, side)

@@ -16,7 +16,7 @@ from tiered.runtime import Session, make_inputs
 from tiered.testing import parse
 
 TARGET = get_backend("onnxruntime_cpu")
-IS_DESCRIBED = onnxruntime.__version__.startswith("1.31.")
+IS_DESCRIBED = onnxruntime.__version__.startswith("1.32.")
 PREFERRED = ("float", "int64", "uint8", "int8", "bool", "int32")
 OLD = {"Scatter": 9, "Upsample": 9}
 """Operators that newer opsets do not have."""
@@ -35,7 +35,7 @@ NOT_ON_CPU = (
 )
 """What catalogues of contrib operators name, and the CPU provider does not have."""
 
-needs_described = pytest.mark.skipif(not IS_DESCRIBED, reason="the table is of onnxruntime 1.31")
+needs_described = pytest.mark.skipif(not IS_DESCRIBED, reason="the table is of onnxruntime 1.32")
 
 
 def runs(model: onnx.ModelProto, *, only_opens: bool = False) -> bool:
@@ -53,7 +53,8 @@ def bindings(key: str) -> Iterator[dict[str, str]]:
     """Yield a dtype for each type parameter: a usual one first, then each of each in turn."""
     domain, _, op_type = key.rpartition("::")
     used = sorted(set(re.findall(r"([A-Z]\w*)[\[}]", TINY[key])))
-    allowed = {name: dtypes for name, dtypes in allowed_dtypes(domain, op_type).items() if dtypes}
+    dtypes_of = allowed_dtypes(domain, op_type, OPSET)
+    allowed = {name: dtypes for name, dtypes in dtypes_of.items() if dtypes}
     seen: set[tuple[tuple[str, str], ...]] = set()
     for rule in TARGET.rules(op_type, domain):
         named = {name: set(map(dtype_name, rule.types.get(name, ()))) for name in used}

@@ -14,6 +14,7 @@ from tiered import Model, ModelError, optimize
 from tiered.graph import wire
 from tiered.graph.save import Storage
 from tiered.graph.tensor import bits_of
+from tiered.runtime import run_reference
 
 DTYPES = [
     dtype
@@ -121,3 +122,21 @@ def test_a_sparse_tensor_stays_in_the_model(tmp_path: Path) -> None:
     Model.load(tmp_path / "m.onnx").save(tmp_path / "apart.onnx", storage=Storage(external=1))
     read = onnx.load(tmp_path / "apart.onnx")
     assert read.graph.sparse_initializer == made.graph.sparse_initializer
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [each for each in DTYPES if "COMPLEX" not in TensorProto.DataType.Name(each)],
+    ids=TensorProto.DataType.Name,
+)
+def test_constants_of_every_number_pass_every_level(dtype: int) -> None:
+    tensor = helper.make_tensor("c", dtype, [3], [1, 1, 1])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])
+    node = helper.make_node("Cast", ["c"], ["y"], to=TensorProto.FLOAT)
+    graph = helper.make_graph([node], "g", [], [y], [tensor])
+    opset = helper.make_opsetid("", onnx.defs.onnx_opset_version())
+    model = helper.make_model(graph, opset_imports=[opset])
+    for level in range(5):
+        result = optimize(model, opt_level=level)
+        onnx.checker.check_model(result, full_check=True)
+        assert run_reference(result, {})["y"].tolist() == [1, 1, 1]

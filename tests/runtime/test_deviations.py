@@ -9,7 +9,7 @@ from onnx import parser
 
 from tiered.runtime import run, run_reference
 from tiered.runtime.compare import compare
-from tiered.runtime.deviations import DEVIATIONS, explaining
+from tiered.runtime.deviations import DEVIATIONS, NEWEST, explaining, installed
 from tiered.runtime.elements import OutputDifference
 
 INT_MAX = 2**63 - 1
@@ -50,8 +50,14 @@ def model(text: str) -> onnx.ModelProto:
 def test_onnxruntime_deviates(name: str) -> None:
     text, feeds = SHOWN[name]
     found = compare(run_reference(model(text), feeds), run(model(text), feeds))
-    assert not found.ok, "onnxruntime has mended this: take it out"
-    assert name in [deviation.name for deviation in explaining([model(text)], found.outputs)]
+    (known,) = (deviation for deviation in DEVIATIONS if deviation.name == name)
+    if not known.is_of(installed()):
+        assert found.ok
+    elif found.ok and installed() > NEWEST:
+        pytest.skip("this onnxruntime is newer than what is known of it")
+    else:
+        explained = explaining([model(text)], [each for each in found.outputs if not each.ok])
+        assert [deviation.name for deviation in explained] == [name]
 
 
 def test_pow_rounds_by_the_shape_of_its_input() -> None:

@@ -264,6 +264,15 @@ def test_reference_results_have_the_same_form() -> None:
     assert compare(run(model(text), feeds), run_reference(model(text), feeds)).ok
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int4", "uint4"])
+def test_infinities_saturate_on_the_reference_too(dtype: str) -> None:
+    zero = f"{dtype} zero = {{3}}"
+    text = f"g (float[4] x) => ({dtype}[4] y) <float s = {{0.5}}, {zero}>"
+    quantize = model(f"{text} {{ y = QuantizeLinear(x, s, zero) }}")
+    feeds = {"x": np.array([np.inf, -np.inf, 6e4, -2], np.float32)}
+    assert compare(run(quantize, feeds), run_reference(quantize, feeds)).ok
+
+
 def test_reference_failures_are_runtime_failures() -> None:
     with pytest.raises(RuntimeFailure, match=r"onnx\.reference"):
         run_reference(model("g (float[N] x) => (float[N] y) { y = Nope(x) }"), {"x": np.ones(1)})

@@ -40,6 +40,8 @@ class DataType(IntEnum):
     FLOAT8E8M0 = 24
     UINT2 = 25
     INT2 = 26
+    FLOAT6E2M3 = 27
+    FLOAT6E3M2 = 28
 
     @property
     def numpy(self) -> np.dtype[Any]:

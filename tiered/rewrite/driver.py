@@ -33,9 +33,12 @@ _REWRITES_PER_NODE: Final = 16
 
 
 _WITHOUT_IDENTITY: Final = frozenset(
-    {DataType.FLOAT4E2M1, DataType.INT2, DataType.INT4, DataType.UINT2, DataType.UINT4}
-)
-"""The dtypes that onnxruntime moves and casts, but has no Identity for."""
+    {
+        DataType.FLOAT4E2M1, DataType.FLOAT6E2M3, DataType.FLOAT6E3M2,
+        DataType.INT2, DataType.INT4, DataType.UINT2, DataType.UINT4,
+    }
+)  # fmt: skip
+"""The dtypes that onnxruntime may move and cast, but has no Identity for."""
 
 _NOT_CHOSEN: Final = Skip("not among the rewrites that are tried")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tiered.graph.node import Node
     from tiered.graph.value import Value
 
-# What onnxruntime 1.31 loads; a newer one loads it as well.
+# What the oldest onnxruntime that tiered takes loads; a newer one loads it as well.
 _NEWEST_IR: Final = 13
 _NEWEST_OPSET: Final = 26
 

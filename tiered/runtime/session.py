@@ -206,10 +206,12 @@ class Reference:
     def __init__(self, model: ModelLike, *, label: str = "") -> None:
         from onnx.reference import ReferenceEvaluator
 
+        from tiered.runtime.reference_ops import OPERATORS
+
         self._label = label or label_of(model)
         source: Any = os.fspath(model) if isinstance(model, os.PathLike) else model
         try:
-            self._evaluator = ReferenceEvaluator(source)
+            self._evaluator = ReferenceEvaluator(source, new_ops=OPERATORS)
         except Exception as error:  # anything may come out of parsing and of unknown operators
             raise RuntimeFailure(
                 f"onnx.reference cannot load {self._label}: {_words(error)}"
