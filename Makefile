@@ -100,6 +100,7 @@ clean:  ## Remove .venv, build results and caches
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 	@echo "installing tiered[$*] into $(VENV) ..."
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[$*]'
+	@$(BIN)/python -m compileall -q tiered  # pip does so, but not for an editable package
 	@touch $@
 
 $(BIN)/python:
