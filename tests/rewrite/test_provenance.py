@@ -135,6 +135,18 @@ def test_what_several_nodes_would_repeat_one_says() -> None:
     assert metadata(view, "Exp") == {"trace": a}
 
 
+def test_fewer_nodes_do_not_say_more_than_those_they_replace() -> None:
+    @rewrite(op.Relu(op.Relu(op.Relu(var.x))), opt_level=0)
+    def shortened(graph: Graph, x: Value) -> Value:
+        result: Value = graph.op.Exp(graph.op.Abs(x))
+        return result
+
+    view = described(CHAIN, **{f"node_{at}": {"trace": f"line {at}"} for at in "abc"})
+    shortened.apply(view)
+    assert metadata(view, "Abs") == {"trace": "line a; line b; line c"}
+    assert metadata(view, "Exp") == {}
+
+
 def test_without_metadata_nothing_is_written() -> None:
     view = model(CHAIN)
     fuse_relu.apply(view)

@@ -55,8 +55,8 @@ def _describe(made: Sequence[Node], sources: Sequence[Node]) -> None:
     """Write what sources say of themselves on the nodes that take their place.
 
     The first node says all of it, and so do others as long as they say no more together than the
-    sources did; the rest say what one source said. So a file does not grow by traces of the stack
-    that many nodes repeat.
+    sources did; the rest say what one source said. Where fewer nodes take the place of more, not
+    even that is repeated beyond what there was. So a file does not grow by traces of the stack.
     """
     first = min(sources, key=lambda node: node.id)
     whole, one = merged_metadata(sources), merged_metadata([first])
@@ -64,6 +64,8 @@ def _describe(made: Sequence[Node], sources: Sequence[Node]) -> None:
     for at, node in enumerate(made):
         left = len(made) - at - 1
         said = whole if not at or _length(whole) + left * _length(one) <= room else one
+        if len(made) < len(sources) and _length(said) > room:
+            return
         room -= _length(said)
         # The node is as new as its proto, which goes with it if the rewrite is undone.
         for key, text in said.items():

@@ -162,9 +162,10 @@ DEFAULT: tuple[str, ...] = (
     "replace_where_mask",
     # What a backend wants in another layout is a function from here on, which no other pass knows.
     "alter_op_layout",
-    # What the weights and parts that they made have in common.
+    # What the weights and parts that they made have in common, in bodies too.
     "fold_constant",
     "eliminate_nop_arithmetic",
+    "move_subgraph_initializer",
     "eliminate_duplicate_initializer",
     "eliminate_common_subexpr",
     # Parked: its inverse for casts, for targets that compile regions.
