@@ -1,4 +1,4 @@
-"""Random models at every exact level, for as long as one likes: `make fuzz-passes`."""
+"""Random models at every level, for as long as one likes: `make fuzz-passes`."""
 
 import random
 import sys
@@ -94,7 +94,10 @@ def _trials(source: random.Random, model: onnx.ModelProto, opener: OpenModel) ->
     for turn in range(4 if opener is open_on_onnxruntime else 2):
         try:
             feeds = random_feeds(source, model, other_sizes(source) if turn > 1 else SIZES)
-            trials.append(_trial(f"inputs {turn}", model, feeds, run(feeds)))
+            expected = run(feeds)
+            # onnxruntime concatenates nothing with anything, and hands out what nobody wrote.
+            if compare(expected, run(feeds), "exact").ok:
+                trials.append(_trial(f"inputs {turn}", model, feeds, expected))
         except RuntimeFailure:
             if turn <= 1:
                 raise
@@ -106,6 +109,8 @@ def _trial(
 ) -> Trial:
     def fault(level: int, result: onnx.ModelProto, outputs: Outputs) -> str | None:
         numerics = "exact" if level <= EXACT_UP_TO else "reassociating"
+        if level > EXACT_UP_TO and not (_are_finite(expected) and _are_finite(outputs)):
+            return None  # sums in another order overflow elsewhere
         found = compare(expected, outputs, numerics)
         if not found.ok and _deviates((model, result), found):
             try:
@@ -118,6 +123,11 @@ def _trial(
         return None if found.ok else str(found)
 
     return Trial(label, feeds, fault)
+
+
+def _are_finite(outputs: Outputs) -> bool:
+    arrays = [np.asarray(each) for each in outputs.values()]
+    return all(np.isfinite(each).all() for each in arrays if each.dtype.kind == "f")
 
 
 def _deviates(models: Sequence[onnx.ModelProto], found: Comparison) -> bool:
@@ -139,18 +149,26 @@ def _is_folded_otherwise(models: Sequence[onnx.ModelProto], found: Comparison) -
     return any(map(has_rare_types, models)) and bool(explaining(models, differing))
 
 
-def main(*, minutes: float = 10.0, seed: int = 0, folder: Path = Path("build/fuzz")) -> None:
+def main(
+    *,
+    minutes: float = 10.0,
+    seed: int = 0,
+    levels: str = "0,1,2",
+    folder: Path = Path("build/fuzz"),
+) -> None:
     """Judge random models, one number after the other, and keep those that show a fault.
 
     Args:
         minutes: how long, of the processor's time.
         seed: the first number.
+        levels: the optimisation levels, separated by commas.
         folder: where the models go.
     """
     counts = Counter[str]()
+    chosen = tuple(int(level) for level in levels.split(","))
     while time.process_time() < 60 * minutes:
         try:
-            model, failures = faults_of(random.Random(seed))
+            model, failures = faults_of(random.Random(seed), chosen)
         except NotRunnable as error:
             counts["not runnable"] += 1
             if counts["not runnable"] <= 3:

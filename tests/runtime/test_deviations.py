@@ -26,6 +26,10 @@ SHOWN: dict[str, tuple[str, dict[str, Any]]] = {
         "g (float[3,0] x) => (float[N] y) <int64[1] a = {-1}> { y = ReduceSum<keepdims=0>(x, a) }",
         {"x": np.zeros((3, 0), "f")},
     ),
+    "reduce_of_large_integers": (
+        "g (int64[2] x) => (int64[1] y) <int64[1] a = {0}> { y = ReduceSum(x, a) }",
+        {"x": np.array([2**62 - 4, 2])},
+    ),
     "slice_backwards_to_the_largest_end": (
         f"""g (float[4] x) => (float[N] y) <int64[1] s = {{-1}}, int64[1] e = {{{INT_MAX}}},
             int64[1] a = {{0}}> {{ y = Slice(x, s, e, a, s) }}""",
@@ -72,6 +76,13 @@ def test_pow_rounds_by_the_shape_of_its_input() -> None:
 
 def test_every_deviation_is_shown() -> None:
     assert {each.name for each in DEVIATIONS} == {*SHOWN, "pow_of_columns"}
+
+
+def test_halves_of_constant_nodes_count() -> None:
+    text = """g () => (double[1] y) { c = Constant<value = float16[1] {48128}>()
+        d = LeakyRelu(c)  y = Cast<to=11>(d) }"""
+    rounding = OutputDifference("y", False, 1e-6, max_ulp=10**9, reason="1 of 1 elements differ")
+    assert [each.name for each in explaining([model(text)], [rounding])] == ["halves_kept_wide"]
 
 
 def test_what_no_deviation_explains_is_not_explained() -> None:

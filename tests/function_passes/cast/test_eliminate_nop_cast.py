@@ -76,3 +76,12 @@ def test_a_dtype_that_the_call_of_a_function_decides_is_no_dtype() -> None:
         ' <domain: "d", opset_import: ["" : 21]> f <t> (a) => (b)'
         " { c = Constant<value_float=1.0>() b = Cast<to: int = @t>(c) }",
     )
+
+
+def test_a_cast_that_saturates_infinities_stays() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[4] x) => (float[4] y)"
+        " { a = Cast<to=19, saturate=0>(x) b = Cast<to=19>(a) y = Cast<to=1>(b) }",
+        because="it makes infinities finite",
+    )
