@@ -55,17 +55,21 @@ def _describe(made: Sequence[Node], sources: Sequence[Node]) -> None:
     """Write what sources say of themselves on the nodes that take their place.
 
     The first node says all of it, and so do others as long as they say no more together than the
-    sources did; the rest say what one source said. Where fewer nodes take the place of more, not
-    even that is repeated beyond what there was. So a file does not grow by traces of the stack.
+    sources did; the rest say what one source said. Where fewer nodes take the place of more, the
+    first leaves out what would make it more than there was. So a file does not grow by traces of
+    the stack that many nodes repeat.
     """
     first = min(sources, key=lambda node: node.id)
     whole, one = merged_metadata(sources), merged_metadata([first])
     room = sum(_length(source.metadata) for source in sources)
+    rest = (len(made) - 1) * _length(one)
+    most = _MOST
+    while len(made) < len(sources) and most > 1 and _length(whole) + rest > room:
+        most -= 1
+        whole = merged_metadata(sources, most)
     for at, node in enumerate(made):
         left = len(made) - at - 1
         said = whole if not at or _length(whole) + left * _length(one) <= room else one
-        if len(made) < len(sources) and _length(said) > room:
-            return
         room -= _length(said)
         # The node is as new as its proto, which goes with it if the rewrite is undone.
         for key, text in said.items():
@@ -76,14 +80,25 @@ def _length(metadata: Mapping[str, str]) -> int:
     return sum(len(text) + len(_BETWEEN) for text in metadata.values())
 
 
-def merged_metadata(nodes: Iterable[Node]) -> dict[str, str]:
-    """Return the metadata of several nodes: texts that differ stand side by side, with "; "."""
+def merged_metadata(nodes: Iterable[Node], most: int = _MOST) -> dict[str, str]:
+    """Return the metadata of several nodes: texts that differ stand side by side, with "; ".
+
+    Args:
+        nodes: whose metadata.
+        most: how many texts of one key are kept: of more, some of every part.
+    """
     texts: dict[str, dict[str, None]] = {}
     for node in sorted(nodes, key=lambda node: node.id):
         for key, text in node.metadata.items():
             if key != ORIGINS:
                 texts.setdefault(key, {}).update(dict.fromkeys(text.split(_BETWEEN)))
-    return {key: _BETWEEN.join(list(parts)[:_MOST]) for key, parts in texts.items()}
+    return {key: _BETWEEN.join(_some(list(parts), most)) for key, parts in texts.items()}
+
+
+def _some(texts: list[str], most: int) -> list[str]:
+    if len(texts) <= most:
+        return texts
+    return [texts[at * len(texts) // most] for at in range(most)]
 
 
 def origins_of(node: Node) -> tuple[Node, ...]:

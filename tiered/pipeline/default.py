@@ -94,7 +94,7 @@ DEFAULT: tuple[str, ...] = (
     ")",
     # After fusion, which leaves fewer operators to pass; what it permutes is constant by now.
     "fix(convert_layout,eliminate_nop_reshape,fuse_consecutive_reshape,eliminate_nop_transpose,"
-    "fuse_consecutive_transpose,eliminate_q_dq_pair)",
+    "fuse_consecutive_transpose,fuse_consecutive_cast,eliminate_identity,eliminate_q_dq_pair)",
     # Scales go into weights once the fusions have had their patterns, those of scores by way of the
     # queries; backward first, as what it leaves may still go forward.
     "pre_scale",

@@ -3,7 +3,12 @@
 from tiered import DataType, Graph, Skip, Value, broadcasts_into, const, op, rewrite, var
 
 
-@rewrite(op.Pow(var.x, const(name="exponent")), opt_level=4, numerics="approximate")
+@rewrite(
+    op.Pow(var.x, const(name="exponent")),
+    opt_level=4,
+    followed_by=("trace_folding",),
+    numerics="approximate",
+)
 def replace_pow_with_roots(graph: Graph, x: Value, exponent: Value) -> Value | Skip:
     """Take roots and reciprocals for what they are; off by one ulp or two where x is positive.
 
