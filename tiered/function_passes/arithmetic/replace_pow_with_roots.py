@@ -6,7 +6,7 @@ from tiered import DataType, Graph, Skip, Value, broadcasts_into, const, op, rew
 @rewrite(
     op.Pow(var.x, const(name="exponent")),
     opt_level=4,
-    followed_by=("trace_folding",),
+    followed_by=("eliminate_cast_before_shape",),
     numerics="approximate",
 )
 def replace_pow_with_roots(graph: Graph, x: Value, exponent: Value) -> Value | Skip:
