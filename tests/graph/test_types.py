@@ -279,6 +279,32 @@ def test_the_body_of_a_scan_is_given_what_the_scan_is() -> None:
     assert kinds == ["float[2,3]", "float[5,N]"]
 
 
+@pytest.mark.parametrize(
+    ("opset", "attributes", "expected"),
+    [
+        (21, "", "float[N,1,3]"),
+        (9, "scan_output_axes = [1], ", "float[1,N,3]"),
+        (21, "scan_output_axes = [-1], ", "float[1,3,N]"),
+        (21, "scan_input_axes = [-1], ", "float[5,1,3]"),
+    ],
+)
+def test_a_scan_gives_its_states_as_they_were_and_a_row_a_turn(
+    opset: int, attributes: str, expected: str
+) -> None:
+    """onnx infers no Reshape to sizes that the body computes."""
+    made = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": {opset}]> g (float[2,3] x, float[N,5] w)'
+        f" => (float[?,?] y, float[?,?,?] z) {{ y, z = Scan<{attributes}num_scan_inputs = 1,"
+        " body = b (float[?,?] s, float[?] r) => (float[?,?] t, float[?,?] q) <float[3,1] c ="
+        " {1,2,3}, int64[1] m = {-1}, int64[1] o = {1}> { t = Neg(s) h = Concat<axis=0>(o, m)"
+        " q = Reshape(c, h) }>(x, w) }"
+    )
+    model = Model.from_proto(made)
+    model.refresh_types()
+    assert types(model)["y"] == "float[2,3]"
+    assert types(model)["z"] == expected
+
+
 def test_a_dim_that_nothing_is_known_of_is_the_same_for_whoever_passes_it_on() -> None:
     model = parsed(
         "(float[?] x, bool c) => (float[?] y) <int64 m = {2}> { a = Loop(m, c, x) <body = b"

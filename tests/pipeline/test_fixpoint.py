@@ -27,6 +27,21 @@ def test_a_fixed_point_of_nothing_ends_after_one_round() -> None:
     assert len(ctx.report.of("look")) == 1
 
 
+def test_a_fixed_point_is_there_when_each_has_run_since_the_last_change() -> None:
+    with PassContext() as ctx:
+        Fixpoint([fuse_relu, look, drop_neg])(
+            model("g (float[2] x) => (float[2] y) { a = Relu(x)  y = Relu(a) }")
+        )
+    ran = [result.info.name for result in ctx.report.results if result.info.kind != "pipeline"]
+    assert ran == ["fuse_relu", "look", "drop_neg", "fuse_relu"]
+
+
+def test_a_fixed_point_of_no_passes_is_one() -> None:
+    with PassContext() as ctx:
+        Fixpoint([])(model())
+    assert ctx.remarks == []
+
+
 @tiered.rewrite(op.Neg(var.x), opt_level=0)
 def neg_to_abs(graph: Graph, x: Value) -> Value:
     """Of no meaning."""

@@ -1,4 +1,4 @@
-"""Types that go through a body: what a Loop gives, and what the body of a Scan is given."""
+"""Types that go through a body: what an If, Loop or Scan gives, and what a Scan gives its body."""
 
 from __future__ import annotations
 
@@ -39,6 +39,31 @@ def _loop(node: Node, kinds: list[TensorType]) -> Types:
         tensor_type(row.dtype, None if row.shape is None else (rows, *_outside(row.shape)))
         for row in results[len(states) :]
     ]
+    return [*carried, *collected]
+
+
+def _scan(node: Node, kinds: list[TensorType]) -> Types:
+    """Return the types of the states, which keep their shapes, then of what is collected."""
+    (body,) = node.bodies
+    if node.owner.opset() < _FLAT_SCAN:
+        raise ValueError("there is an axis of batches")
+    scanned = node.attr("num_scan_inputs", 0)
+    states = len(node.inputs) - scanned
+    results = [_tensor(value) for value in body.outputs]
+    carried = [_tensor(state) for state in node.inputs[:states]]
+    first = _tensor(node.inputs[states]).shape
+    axes = node.attr("scan_input_axes", None) or [0] * scanned
+    turns = None if first is None else first[axes[0]]
+    rows = results[states:]
+    places = node.attr("scan_output_axes", None) or [0] * len(rows)
+    collected = []
+    for row, place in zip(rows, places, strict=True):
+        shape = None
+        if row.shape is not None:
+            at = place + len(row.shape) + 1 if place < 0 else place
+            dims = _outside(row.shape)
+            shape = (*dims[:at], turns, *dims[at:])
+        collected.append(tensor_type(row.dtype, shape))
     return [*carried, *collected]
 
 
@@ -100,4 +125,4 @@ def _outside(shape: Shape) -> tuple[Dim, ...]:
     return tuple([None if is_invented(dim) else dim for dim in shape])
 
 
-RULES: Final[dict[str, Rule]] = {"If": _if, "Loop": _loop}
+RULES: Final[dict[str, Rule]] = {"If": _if, "Loop": _loop, "Scan": _scan}

@@ -42,6 +42,8 @@ DEFAULT: tuple[str, ...] = (
     "normalize_axes",
     "replace_clip_empty_inputs",
     "replace_castlike_with_cast",
+    # Layouts look at what fusions have left, and may make new work for all before them.
+    "fix("
     # Fusions look at what exact algebra has left nothing to do for, and may make new work for it.
     "fix("
     # Each makes work for the others, so they run until nothing changes.
@@ -91,10 +93,10 @@ DEFAULT: tuple[str, ...] = (
     "replace_bn_with_mul_add,replace_bn_with_conv,"
     # What is repeated is computed before.
     "post_expand"
-    ")",
+    "),"
     # After fusion, which leaves fewer operators to pass; what it permutes is constant by now.
-    "fix(convert_layout,eliminate_nop_reshape,fuse_consecutive_reshape,eliminate_nop_transpose,"
-    "fuse_consecutive_transpose,fuse_consecutive_cast,eliminate_identity,eliminate_q_dq_pair)",
+    "convert_layout"
+    ")",
     # Scales go into weights once the fusions have had their patterns, those of scores by way of the
     # queries; backward first, as what it leaves may still go forward.
     "pre_scale",

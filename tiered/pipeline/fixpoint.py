@@ -62,20 +62,27 @@ class Fixpoint(Pipeline):
         return type(self)(passes, **options)
 
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
-        """Run all passes until a round changes nothing, or until they go round in a circle."""
+        """Run all passes until none changes anything any more, or until they go round in a circle.
+
+        That is when each has run once since the last change, wherever in a round that was.
+        """
         rounds = self.options["max_rounds"] or execution.ctx.config["fixpoint.max_rounds"]
         changed: list[str] = []
-        states, places = _States(), tuple(self.places(run.place))
+        states, places, unchanged = _States(), tuple(self.places(run.place)), 0
         for number in range(rounds):
             changed = []
             for pass_, place in places:
                 made = execution.execute(pass_, place)
+                unchanged = 0 if made else unchanged + 1
+                if unchanged == len(places):
+                    run.changed += changed
+                    return
                 changed += made
                 if made and number >= _FREE_ROUNDS and (circle := states.add(model, made)):
                     run.changed += changed
                     run.say("found", _said_of(circle))
                     return
-            if not changed:
+            if not places:
                 return
             run.changed += changed
         names = ", ".join(dict.fromkeys(changed))

@@ -83,10 +83,10 @@ def test_what_reads_a_tensor_that_others_make_in_another_order_reads_it_as_befor
 def test_what_reads_the_sizes_of_a_tensor_reads_those_of_the_new_one() -> None:
     assert_rewrites(
         "convert_layout",
-        """(float[n,m,k] x) => (float[n,m,k] y, float[k,m,n] z) {
+        """(float[2,3,4] x) => (float[2,3,4] y, float[4,3,2] z) {
             a = Transpose(x)  b = Relu(a)  s = Shape(b)  z = ConstantOfShape(s)  y = Transpose(b)
         }""",
-        """(float[n,m,k] x) => (float[n,m,k] y, float[k,m,n] z) <int64[3] i = {2,1,0}> {
+        """(float[2,3,4] x) => (float[2,3,4] y, float[4,3,2] z) <int64[3] i = {2,1,0}> {
             y = Relu(x)  t = Shape(y)  s = Gather(t, i)  z = ConstantOfShape(s)
         }""",
     )
@@ -256,12 +256,12 @@ def test_a_layout_is_nhwc_or_nchw() -> None:
 def test_who_reads_a_shape_reads_that_of_the_operator_in_its_new_order() -> None:
     assert_rewrites(
         "convert_layout",
-        """(float[n,m,k] x, float[1] z) => (float[n,m,k] y, float[m,n,k] w) {
+        """(float[2,3,4] x, float[24] z) => (float[2,3,4] y, float[3,2,4] w) {
             t = Transpose<perm=[1,0,2]>(x)  r = Exp(t)  y = Transpose<perm=[1,0,2]>(r)
-            s = Shape(r)  w = Expand(z, s) }""",
-        """(float[n,m,k] x, float[1] z) => (float[n,m,k] y, float[m,n,k] w)
+            s = Shape(r)  w = Reshape(z, s) }""",
+        """(float[2,3,4] x, float[24] z) => (float[2,3,4] y, float[3,2,4] w)
             <int64[3] places = {1,0,2}> {
-            y = Exp(x)  a = Shape(y)  b = Gather(a, places)  w = Expand(z, b) }""",
+            y = Exp(x)  a = Shape(y)  b = Gather(a, places)  w = Reshape(z, b) }""",
     )
 
 

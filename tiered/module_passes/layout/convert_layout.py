@@ -6,10 +6,7 @@ from tiered import Model, PassContext, module_pass
 
 
 @module_pass(
-    opt_level=3,
-    followed_by=("trace_folding",),
-    numerics="reassociating",
-    interface_options={"io_layout": "convert"},
+    opt_level=3, numerics="reassociating", interface_options={"io_layout": "convert"}
 )
 def convert_layout(
     model: Model,
