@@ -215,6 +215,16 @@ def test_each_dtype_has_its_tolerance(dtype: Any, near: float, far: float) -> No
     assert not one(x, np.array([far]).astype(dtype), "reassociating").ok
 
 
+def test_doubles_that_were_floats_have_the_tolerance_of_floats() -> None:
+    narrow = np.array([0.1, 1.5, np.inf], np.float32)
+    near = (narrow * np.float32(1 + 1e-5)).astype(np.float64)
+    assert compare({"y": narrow.astype(np.float64)}, {"y": near}, "reassociating").ok
+    wide = np.array([0.1, 1.5, np.inf])
+    assert not compare({"y": wide}, {"y": wide * (1 + 1e-5)}, "reassociating").ok
+    whole = np.array([100_000.0, 2.0])
+    assert not compare({"y": whole}, {"y": whole + np.array([1.0, 0.0])}, "reassociating").ok
+
+
 def test_negative_zero_is_within_tolerance() -> None:
     assert one(f32([0.0]), f32([-0.0]), "reassociating").ok
 

@@ -14,6 +14,7 @@ are promised, where it is the result of a quantisation. Defaults (rtol, atol), b
     APPROXIMATE     1e-2, 1e-3     1e-2, 1e-3    5e-2, 5e-3    1e-1, 1e-2    2 eps, eps / 4
     LOSSY           1e-1, 2e-2     1e-1, 2e-2    1e-1, 2e-2    2e-1, 4e-2    4 eps, eps / 2
 
+float64 that was cast from float32, as its numbers show, has the tolerances of that.
 eps is the distance from 1 to the next number of the dtype. complex64 and complex128 compare as
 pairs of float32 and float64. With `min_cosine`, float outputs of `APPROXIMATE` and `LOSSY` are
 judged by the cosine of the whole output instead, and with a metric, by that.
@@ -219,13 +220,28 @@ def _compare_floats(name: str, a: Array, b: Array, limits: Limits) -> OutputDiff
             reason = f"cosine {found.cosine:.6f} is below {limits.min_cosine:g}"
             return replace(found, ok=False, reason=reason)
     else:
-        rtol, atol = limits.tolerance(a.dtype)
+        rtol, atol = limits.tolerance(_computed_in(wide_a, wide_b, a.dtype))
         largest = float(np.abs(wide_a[np.isfinite(wide_a)]).max(initial=0.0))
         allowed = atol * max(1.0, largest) + rtol * np.abs(np.where(finite, wide_a, 0.0))
         wrong = nan_differs | infinity_moved | (gap > allowed)
     if not wrong.any():
         return found
     return replace(found, ok=False, reason=_float_reason(wrong, gap, nan_a, nan_b))
+
+
+def _computed_in(wide_a: Array, wide_b: Array, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return float32 for doubles that were cast from it: no other ones are all numbers of it.
+
+    Whole numbers are so in every dtype, and tell nothing.
+    """
+    if dtype != np.float64:
+        return dtype
+    both = np.stack([wide_a, wide_b])
+    both = both[np.isfinite(both)]
+    with np.errstate(over="ignore"):
+        are_narrow = np.array_equal(both.astype(np.float32), both)
+    are_whole = np.array_equal(np.rint(both), both)
+    return np.dtype(np.float32) if are_narrow and not are_whole else dtype
 
 
 def _bit_pattern(x: Array) -> Array:
