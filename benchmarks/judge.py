@@ -1,12 +1,13 @@
 """Whether results are right, and how fast onnxruntime runs them, in a process of its own.
 
 `python -m benchmarks.judge SECONDS ORIGINAL RESULT ...` prints one line of JSON: by file, what
-`Verdict` says. Files take turns, and each level of onnxruntime's own optimisations is measured for
-the given seconds per file.
+`Verdict` says. Files take turns, in another order each time, and each level of onnxruntime's own
+optimisations is measured for the given seconds per file.
 """
 
 import dataclasses
 import json
+import random
 import statistics
 import sys
 import time
@@ -102,11 +103,12 @@ def _latencies(
     times: dict[Path, list[float]] = {path: [] for path in paths}
     for session in sessions.values():
         session.run(None, feeds)
-    end = time.perf_counter() + seconds * len(paths)
+    end, order, shuffle = time.perf_counter() + seconds * len(paths), list(paths), random.Random(0)
     while time.perf_counter() < end and len(times[paths[0]]) < _MOST_RUNS:
-        for path, session in sessions.items():
+        shuffle.shuffle(order)  # what ran before has left the caches as it needed them
+        for path in order:
             start = time.perf_counter()
-            session.run(None, feeds)
+            sessions[path].run(None, feeds)
             times[path].append((time.perf_counter() - start) * 1e3)
     return {path: statistics.median(taken) for path, taken in times.items()}
 

@@ -60,13 +60,14 @@ def _describe(made: Sequence[Node], sources: Sequence[Node]) -> None:
     the stack that many nodes repeat.
     """
     first = min(sources, key=lambda node: node.id)
-    whole, one = merged_metadata(sources), merged_metadata([first])
+    texts = _texts(sources)
+    whole, one = _joined(texts, _MOST), _joined(_texts([first]), _MOST)
     room = sum(_length(source.metadata) for source in sources)
     rest = (len(made) - 1) * _length(one)
     most = _MOST
     while len(made) < len(sources) and most > 1 and _length(whole) + rest > room:
         most -= 1
-        whole = merged_metadata(sources, most)
+        whole = _joined(texts, most)
     for at, node in enumerate(made):
         left = len(made) - at - 1
         said = whole if not at or _length(whole) + left * _length(one) <= room else one
@@ -80,22 +81,22 @@ def _length(metadata: Mapping[str, str]) -> int:
     return sum(len(text) + len(_BETWEEN) for text in metadata.values())
 
 
-def merged_metadata(nodes: Iterable[Node], most: int = _MOST) -> dict[str, str]:
-    """Return the metadata of several nodes: texts that differ stand side by side, with "; ".
-
-    Args:
-        nodes: whose metadata.
-        most: how many texts of one key are kept: of more, some of every part.
-    """
+def _texts(nodes: Iterable[Node]) -> dict[str, list[str]]:
+    """Return what nodes say under each key, in the order of the file, each text once."""
     texts: dict[str, dict[str, None]] = {}
     for node in sorted(nodes, key=lambda node: node.id):
         for key, text in node.metadata.items():
             if key != ORIGINS:
                 texts.setdefault(key, {}).update(dict.fromkeys(text.split(_BETWEEN)))
-    return {key: _BETWEEN.join(_some(list(parts), most)) for key, parts in texts.items()}
+    return {key: list(parts) for key, parts in texts.items()}
 
 
-def _some(texts: list[str], most: int) -> list[str]:
+def _joined(texts: Mapping[str, Sequence[str]], most: int) -> dict[str, str]:
+    """Write texts that differ side by side, of more than the most some of every part."""
+    return {key: _BETWEEN.join(_some(parts, most)) for key, parts in texts.items()}
+
+
+def _some(texts: Sequence[str], most: int) -> Sequence[str]:
     if len(texts) <= most:
         return texts
     return [texts[at * len(texts) // most] for at in range(most)]

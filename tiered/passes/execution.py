@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ from tiered.passes.recording import PassRun
 
 if TYPE_CHECKING:
     from tiered.passes.base import Pass
+    from tiered.pipeline.base import Pipeline
 
 NOTHING: tuple[str, ...] = ()
 _LOG = logging.getLogger("tiered")
@@ -89,6 +90,7 @@ class Execution:
         self._following: list[str] = []
         # By the identities of a pass and its place, both of which a case keeps alive.
         self._cases: dict[tuple[int, int], Case] = {}
+        self._places: dict[tuple[int, int], tuple[Place, Sequence[tuple[Pass, Place]]]] = {}
         settings = tuple(sorted((key, repr(value)) for key, value in ctx.config_set.items()))
         self._checks_view = ctx.config["debug.check_view"]
         # The default backend is always the same, and takes longer to read than many a pass to run.
@@ -118,6 +120,15 @@ class Execution:
         own = self._attempt(case)
         followers = self._run_followers(case) if own else NOTHING
         return (*changed, *own, *followers)
+
+    def places(self, pipeline: Pipeline, place: Place) -> Sequence[tuple[Pass, Place]]:
+        """Return each pass of a pipeline with where it stands: the same places at every turn."""
+        key = id(pipeline), id(place)
+        known = self._places.get(key)
+        if known is None:
+            # The place is kept with them, as nothing else may have its identity.
+            known = self._places[key] = place, tuple(pipeline.places(place))
+        return known[1]
 
     def _decide(self, case: Case, changed: list[str]) -> Decision:
         """Return whether a pass runs now; what it requires did, and `changed` has who did what."""

@@ -68,7 +68,7 @@ class Fixpoint(Pipeline):
         """
         rounds = self.options["max_rounds"] or execution.ctx.config["fixpoint.max_rounds"]
         changed: list[str] = []
-        states, places, unchanged = _States(), tuple(self.places(run.place)), 0
+        states, places, unchanged = _States(), execution.places(self, run.place), 0
         for number in range(rounds):
             changed = []
             for pass_, place in places:

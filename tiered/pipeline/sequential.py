@@ -86,7 +86,8 @@ class Sequential(Pipeline):
         checks = self.checks
         execution.check(checks, PreconditionError, f"before {self.name}")
         each = checks if self._options["check_after_each"] else ()
-        for pass_, place in self.places(run.place._replace(checks=run.place.checks + each)):
+        here = run.place._replace(checks=run.place.checks + each) if each else run.place
+        for pass_, place in execution.places(self, here):
             run.changed += execution.execute(pass_, place)
         if run.changed and not each:
             execution.check(checks, PostconditionError, f"after {self.name}")
