@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
+from tiered import get_pass, optimize
 from tiered.errors import UsageError
 from tiered.graph import (
     Model,
@@ -277,6 +278,22 @@ def test_the_body_of_a_scan_is_given_what_the_scan_is() -> None:
     (scan,) = model.main.nodes_of("Scan")
     kinds = [str(value.type) for value in scan.bodies[0].inputs]
     assert kinds == ["float[2,3]", "float[5,N]"]
+
+
+def test_of_a_scan_whose_call_decides_what_it_scans_nothing_is_known() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
+      g (float[3,2] x, float[2] s) => (float[2] t, float[3,2] y) { t, y = local.f<n=1>(s, x) }
+      <domain: "local", opset_import: ["": 21]>
+      f <n> (s, x) => (t, y) {
+        t, y = Scan<num_scan_inputs: int = @n, body = b (float[?] a, float[?] r)
+          => (float[?] o, float[?] u) { o = Add(a, r) u = Relu(r) }>(s, x) }"""
+    model = Model.from_proto(onnx.parser.parse_model(text))
+    model.refresh_types()
+    (scan,) = model.functions[0].nodes_of("Scan")
+    assert [str(value.type) for value in scan.bodies[0].inputs] == ["float[?]", "float[?]"]
+    get_pass("partial_evaluate").apply(model)
+    result = optimize(onnx.parser.parse_model(text), opt_level=2)
+    assert [node.op_type for node in result.graph.node] == ["Scan"]
 
 
 @pytest.mark.parametrize(

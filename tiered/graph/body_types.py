@@ -88,6 +88,8 @@ def scan_inputs(node: Node) -> list[tuple[Value, TensorType]]:
     axis is gone. What nothing is known of is left out.
     """
     bodies, operands = node.bodies, node.inputs
+    if node.has_references:
+        return []
     scanned = node.attr("num_scan_inputs", 0)
     if not bodies or node.owner.opset() < _FLAT_SCAN or len(operands) != len(bodies[0].inputs):
         return []

@@ -98,9 +98,11 @@ def _fits(node: Node, body: Graph) -> bool:
 
 def _scan_fits(node: Node, body: Graph) -> bool:
     """Tell whether a Scan has the operands of its body; before opset 9 it has one more."""
+    if node.has_references:
+        return False
     count = node.attr("num_scan_inputs", 0)
     is_whole = 0 < count <= len(node.inputs) == len(body.inputs) <= len(body.outputs) + count
-    return is_whole and None not in node.inputs and not node.has_references
+    return is_whole and None not in node.inputs
 
 
 def _length(node: Node) -> int | str:
