@@ -99,7 +99,12 @@ def test_what_a_body_reads_is_transposed_for_it() -> None:
         (
             f"({IMAGE} x) => ({IMAGE} y, float[3] s) <float[3] k = {{1,2,3}}>"
             f" {{ a = {LAST}(x) b = Mul(a, k) y = {FIRST}(b) s = Exp(k) }}",
-            "an operand has another shape",
+            "others read a constant too",
+        ),
+        (
+            "(float[2,3] x) => (float[2,3] y, float[3,2] s) <float[3,2] k = {1,2,3,4,5,6}>"
+            " { a = Transpose(x) b = Mul(a, k) y = Transpose(b) s = Exp(k) }",
+            "others read a constant too",
         ),
         (
             "(float[3,3] x) => (float[3,3] y) { a = Transpose(x) b = Neg(a) c = Transpose(b)"
@@ -118,6 +123,12 @@ def test_what_a_body_reads_is_transposed_for_it() -> None:
 )
 def test_what_stays(text: str, because: str | None) -> None:
     assert_unchanged(PASS, text, because=because)
+
+
+def test_what_an_annotation_names_is_computed_as_it_is() -> None:
+    model = parse(f"({IMAGE} x) => ({IMAGE} y) {{ a = {LAST}(x) b = Relu(a) y = {FIRST}(b) }}")
+    model.graph.quantization_annotation.add(tensor_name="b")
+    assert_unchanged(PASS, model)
 
 
 def test_before_operands_broadcast_by_themselves_nothing_is_done() -> None:

@@ -1,6 +1,5 @@
 """Transpose(f(Transpose(x))), with its axes as x has them  =>  f(x), f being element by element"""
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -70,7 +69,7 @@ def _fits(node: Node, graph: Graph) -> bool:
     """Tell whether a node computes each element by itself, and in a shape that is known."""
     if node.graph is not graph or node.domain or node.op_type not in _ANYWHERE:
         return False
-    if len(node.outputs) != 1 or node.has_references:
+    if len(node.outputs) != 1 or node.has_references or node.is_pinned:
         return False
     shape = node.output.shape
     return shape is not None and len(shape) > 1 and None not in shape
@@ -91,7 +90,11 @@ def _region(start: Node, graph: Graph) -> _Region:
             producer = value.producer
             if value.shape == shape and producer is not None and _fits(producer, graph):
                 pending.append(producer)
-            elif value.shape == shape or _is_own_constant(value, len(shape)):
+            elif value.is_constant:
+                region.entries[value] = None
+                if not _is_own_constant(value, len(shape)):
+                    region.refused = Skip("others read a constant too")
+            elif value.shape == shape:
                 region.entries[value] = None
             else:
                 region.refused = Skip("an operand has another shape")
@@ -123,8 +126,7 @@ def _is_own_constant(value: Value, rank: int) -> bool:
 
 def _turn(graph: Graph, region: _Region) -> Skip | None:
     """Compute a region with the axes that take fewest Transposes, if those are fewer than now."""
-    perms = Counter(_perms(region))
-    gains = {perm: _gain(region, perm) for perm in perms}
+    gains = {perm: _gain(region, perm) for perm in dict.fromkeys(_perms(region))}
     perm = max(gains, key=lambda perm: (gains[perm], perm), default=())
     if not perm or gains[perm] <= 0:
         return Skip("it would take as many Transposes")
@@ -179,7 +181,7 @@ def _leaving(value: Value, perm: Permutation) -> list[Node]:
 
 def _is_read_besides(value: Value, region: _Region, leaving: list[Node]) -> bool:
     known = region.nodes.keys() | set(leaving)
-    return bool(value.output_of or value.pins) or any(u.node not in known for u in value.users)
+    return bool(value.output_of) or any(user.node not in known for user in value.users)
 
 
 def _ordered(region: _Region) -> list[Node]:
