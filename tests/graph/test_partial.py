@@ -82,6 +82,44 @@ def test_what_a_rule_tells_of_dynamic_dims(op_type: str) -> None:
     assert " ".join(map(shown, elements.ravel().tolist())) == expected
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "expected"), [(-9, -9, "n"), (9, -9, "3 m n"), (-9, 9, ""), (-2, -3, "m")]
+)
+def test_a_slice_that_goes_backwards_begins_in_what_is_there(
+    start: int, end: int, expected: str
+) -> None:
+    model = Model.from_proto(
+        parse(
+            f"(float[n,m,3] x) => (int64[?] y) <int64[1] b = {{{start}}}, int64[1] e = {{{end}}},"
+            " int64[1] zero = {0}, int64[1] minus = {-1}> { s = Shape(x)"
+            " y = Slice(s, b, e, zero, minus) }"
+        )
+    )
+    model.refresh_types()
+    elements = model.main.values["y"].elements
+    assert elements is not None
+    assert " ".join(map(shown, elements.ravel().tolist())) == expected
+    feeds = {"x": np.zeros((5, 7, 3), np.float32)}
+    sizes = {"n": 5, "m": 7}
+    result = run(model.to_proto(), feeds)["y"].tolist()
+    assert result == [sizes.get(name) or int(name) for name in expected.split()]
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"), [("Mul(i, j)", "?"), ("Add(i, j)", "?"), ("Identity(i)", "n")]
+)
+def test_what_is_computed_of_dims_in_32_bits_may_wrap(expression: str, expected: str) -> None:
+    model = Model.from_proto(
+        parse(
+            "(float[n] x, float[m] z) => (int64[1] y) { s = Shape(x) t = Shape(z)"
+            f" i = Cast<to=6>(s) j = Cast<to=6>(t) p = {expression} y = Cast<to=7>(p) }}"
+        )
+    )
+    model.refresh_types()
+    elements = model.main.values["y"].elements
+    assert (shown(None) if elements is None else shown(elements.item())) == expected
+
+
 STEPS = (
     ("v", "Add(v, w)"), ("v", "Sub(v, w)"), ("v", "Mul(v, w)"), ("v", "Min(v, w)"), ("v", "Max(w, v)"),
     ("v", "Div(v, c)"), ("v", "Mod(v, c)"), ("v", "Mod<fmod=1>(v, c)"), ("v", "Neg(v)"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from tiered.graph.elements import LARGEST, Elements
 from tiered.graph.partial_rules import OF_TYPES, RULES, each
+from tiered.graph.symbols import Element, Poly
 from tiered.graph.types import DataType
 from tiered.graph.value import NotInferred
 
@@ -84,9 +85,8 @@ def _apply(node: Node) -> None:
     for output, elements in zip(node._outputs, results, strict=False):
         if output is None or elements is None or elements.size > LARGEST:
             continue
-        limits = _RANGES.get(output.dtype)
-        if limits is not None:
-            output._elements = _clamped(elements, limits)
+        if output.dtype in _RANGES:
+            output._elements = _held(elements, output.dtype)
 
 
 def _is_too_large(value: Value) -> bool:
@@ -94,17 +94,19 @@ def _is_too_large(value: Value) -> bool:
     return shape is None or math.prod(shape) > LARGEST
 
 
-def _clamped(elements: Elements, limits: tuple[int, int]) -> Elements:
-    """Forget elements that the dtype cannot hold: they wrap at run time."""
-    low, high = limits
-    for element in elements.ravel().tolist():
-        if isinstance(element, int) and not low <= element <= high:
-            break
-    else:
+def _held(elements: Elements, dtype: int | None) -> Elements:
+    """Forget elements that the dtype cannot hold, or may not: they wrap at run time.
+
+    Sizes fit 64 bits, and what is computed of them; of 32 bits that is said of a single dim only.
+    """
+    low, high = _RANGES[dtype]
+    is_wide = dtype == DataType.INT64
+
+    def is_held(element: Element) -> bool:
+        if isinstance(element, Poly):
+            return is_wide or element.symbol is not None
+        return element is None or low <= element <= high
+
+    if all(map(is_held, elements.ravel().tolist())):
         return elements
-    return each(
-        lambda element: None
-        if isinstance(element, int) and not low <= element <= high
-        else element,
-        elements,
-    )
+    return each(lambda element: element if is_held(element) else None, elements)

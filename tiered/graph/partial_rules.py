@@ -108,12 +108,12 @@ def _slice(node: Node) -> Elements:
     axes = _ints(node, 3) or list(range(len(starts)))
     steps = _ints(node, 4) or [1] * len(starts)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        if step < 0 and end < -data.shape[axis]:
-            chosen = slice(start, None, step)
-        else:
-            chosen = slice(start, end, step)
+        size = data.shape[axis]
+        # Backwards, Python takes nothing of what begins before the front; ONNX takes the first.
+        first = max(start, -size) if step < 0 else start
+        last = None if step < 0 and end < -size else end
         index: list[slice] = [slice(None)] * data.ndim
-        index[axis] = chosen
+        index[axis] = slice(first, last, step)
         data = data[tuple(index)]
     return data
 
