@@ -26,6 +26,27 @@ def test_three_projections_become_one() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("part", "made"),
+    [
+        ("bv", "s = ReduceMean<keepdims=0>(q, ax) bv = Reshape(s, flat)"),
+        ("wv", "s = Reshape(q, two) wv = MatMul(p, s)"),
+    ],
+)
+def test_a_branch_that_needs_another_comes_after_it(part: str, made: str) -> None:
+    inputs = ", ".join(each for each in INPUTS.split(", ") if not each.endswith(part))
+    first = ("a = MatMul(x, wq)", "d = Add(a, bq)", "q = Reshape(d, sh)")
+    others = BRANCHES
+    for node in first:
+        others = others.replace(node, "")
+    assert_unchanged(
+        PASS,
+        f"({inputs}, float[4,2] p) => {HEADS} <int64[4] sh = {{1,2,2,2}}, int64[2] ax = {{0,1}},"
+        f" int64[1] flat = {{-1}}, int64[2] two = {{2,4}}> {{ {' '.join(first)} {made} {others} }}",
+        because="a matrix or bias is computed from what another branch gives",
+    )
+
+
 def test_heads_that_are_transposed_are_shared_out_where_they_are() -> None:
     moved = " ".join(
         f"{name} = Transpose<perm={perm}>({name}0)"

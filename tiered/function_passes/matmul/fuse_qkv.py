@@ -46,6 +46,8 @@ def fuse_qkv(graph: Graph, ctx: PassContext) -> None:
             ctx.skip(nodes[0], Skip("the branches have other heads"))
         elif any(not branch.weight.has_one_user for branch in branches):
             ctx.skip(nodes[0], Skip("others read a matrix too"))
+        elif _is_circular(nodes, branches):
+            ctx.skip(nodes[0], Skip("a matrix or bias is computed from what another branch gives"))
         else:
             with graph.rewrite("three x * w + b => the parts of x * [w] + [b]", nodes[0]):
                 _fuse(graph, nodes[0].inputs[0], branches)
@@ -76,6 +78,21 @@ def _branch(node: Node) -> _Branch | None:
         return None
     is_heads = len(shape) == 4 and min(shape[2:]) > 0 and shape[2] * shape[3] == width
     return _Branch(weight, bias, shape, end) if is_heads else None
+
+
+def _is_circular(products: Sequence[Node], branches: Sequence[_Branch]) -> bool:
+    """Tell whether a matrix or a bias depends on one of the products."""
+    seen: set[Node] = set()
+    pending = [part for branch in branches for part in (branch.weight, branch.bias)]
+    while pending:
+        node = pending.pop().producer
+        if node is None or node in seen:
+            continue
+        if node in products:
+            return True
+        seen.add(node)
+        pending += [value for value in (*node.inputs, *node.captured) if value is not None]
+    return False
 
 
 def _fuse(graph: Graph, x: Value | None, branches: Sequence[_Branch]) -> None:
