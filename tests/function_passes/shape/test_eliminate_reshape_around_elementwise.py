@@ -96,6 +96,17 @@ def test_an_inner_result_that_is_an_output_stays() -> None:
     )
 
 
+def test_a_reshape_that_reads_it_as_its_shape_is_no_way_out() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[1,2] v, int64[2] z) => (int64[1,2] y, int64[1,2] w)"
+        " <int64[1] two = {2}, int64[2] flat = {1,2}, int64 one = {1}> { sh = Shape(v)"
+        " x = Reshape(sh, flat) s = Reshape(x, two) t = Mul(s, one) y = Reshape(t, flat)"
+        " w = Reshape(z, t) }",
+        because="somebody reads what stands between",
+    )
+
+
 def test_numbers_alone_that_are_computed_between_stay() -> None:
     assert_unchanged(
         PASS,

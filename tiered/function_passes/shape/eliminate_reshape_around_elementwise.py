@@ -61,7 +61,7 @@ def _region(end: Node, between: Value) -> set[Node] | Skip:
         found.add(node)
         pending += [read for read in node.inputs if read is not None]
         for user in _users(value):
-            if not _leads(user, inside, outside):
+            if not _leads_out(user, value, outside):
                 if user.graph is not node.graph or not _is_elementwise(user):
                     return Skip("somebody reads what stands between")
                 pending.append(user.output)
@@ -76,6 +76,12 @@ def _leads(node: Node, before: Shape, after: Shape) -> bool:
     """Tell whether a node is a Reshape from one shape to another."""
     x = node.input(0) if node.op_type == "Reshape" and not node.domain else None
     return x is not None and x.shape == before and node.output.shape == after
+
+
+def _leads_out(node: Node, value: Value, after: Shape) -> bool:
+    """Tell whether a node reshapes a value; it may also read it as the shape of another."""
+    is_operand = node.input(0) is value and node.input(1) is not value
+    return is_operand and _leads(node, value.shape or (), after)
 
 
 def _is_number(value: Value, rank: int) -> bool:
