@@ -145,6 +145,68 @@ def test_a_batch_that_may_be_empty_stays() -> None:
     )
 
 
+@pytest.mark.parametrize("dims", ["[2,2,3,", "[2,2,5,"])
+def test_where_there_is_nothing_to_attend_to_nothing_is_done(dims: str) -> None:
+    text = f"({HEADS}) {OUT} {{ {KEYS} p = Softmax(m) y = MatMul(p, v) }}"
+    assert_unchanged(
+        PASS,
+        text.replace(dims, f"{dims[:-2]}0,"),
+        opset=23,
+        because="there is nothing to attend to, which the kernel of onnxruntime refuses",
+    )
+
+
+LOWEST = "float low = {-3.4028235e38}, float none = {0}, float one = {1}"
+HIDING = f"<{LOWEST}> {{ w = Where(b, none, low) {KEYS} z = Add(m, w) p = Softmax(z)"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "nodes"),
+    [
+        ("bool[3,5] b", HIDING),
+        (
+            "int64[1,5] b",
+            f"<{LOWEST}, int64[2] all = {{3,5}}> {{ f = Cast<to=1>(b) h = Sub(one, f)"
+            f" u = Mul(h, low) w = Expand(u, all) {KEYS} z = Add(m, w) p = Softmax(z)",
+        ),
+    ],
+)
+def test_before_opset_25_a_row_that_the_lowest_number_masks_is_no_average(
+    inputs: str, nodes: str
+) -> None:
+    text = f"({HEADS}, {inputs}) {OUT} {nodes} y = MatMul(p, v) }}"
+    assert_unchanged(
+        PASS,
+        text,
+        opset=24,
+        because="of rows that the lowest number masks onnxruntime's kernel makes 0",
+    )
+
+
+def test_from_opset_25_on_it_is() -> None:
+    assert_rewrites(
+        PASS,
+        f"({HEADS}, bool[3,5] b) {OUT} {HIDING} y = MatMul(p, v) }}",
+        f"({HEADS}, bool[3,5] b) {OUT} <{LOWEST}> {{ w = Where(b, none, low)"
+        " y = Attention<scale=1.0>(q, k, v, w) }",
+        opset=25,
+    )
+
+
+@pytest.mark.parametrize(("first", "is_fused"), [("0", True), ("-3.4028235e38", False)])
+def test_a_constant_mask_that_leaves_each_query_something_does_no_harm(
+    first: str, is_fused: bool
+) -> None:
+    numbers = ",".join([first, *["-3.4028235e38"] * 4, *["0"] * 10])
+    mask = f"float[3,5] w = {{{numbers}}}"
+    text = f"({HEADS}) {OUT} <{mask}> {{ {KEYS} z = Add(m, w) p = Softmax(z) y = MatMul(p, v) }}"
+    if is_fused:
+        fused = f"({HEADS}) {OUT} <{mask}> {{ y = Attention<scale=1.0>(q, k, v, w) }}"
+        assert_rewrites(PASS, text, fused, opset=23)
+    else:
+        assert_unchanged(PASS, text, opset=23, because="of rows that the lowest number masks")
+
+
 def test_doubles_stay_as_they_are_scaled_in_32_bits() -> None:
     heads = HEADS.replace("float", "double")
     assert_unchanged(

@@ -1,5 +1,9 @@
 """MatMul(Softmax(MatMul(q, k') * scale + mask), v)  =>  Attention(q, k, v, mask)"""
 
+from typing import Any, Final
+
+import numpy as np
+
 from tiered import (
     DataType,
     Graph,
@@ -13,6 +17,24 @@ from tiered import (
     rewrite,
     var,
 )
+
+_AVERAGES: Final = 25
+"""From this opset on onnxruntime averages rows that the lowest number masks; before they are 0."""
+
+_LARGEST: Final[dict[int | None, float]] = {
+    DataType.FLOAT: 3.4028235e38,
+    DataType.FLOAT16: 65504.0,
+    DataType.BFLOAT16: 3.3895314e38,
+}
+
+_OF_MASKS: Final = frozenset(
+    {
+        *("Add", "And", "Cast", "Concat", "Div", "Equal", "Expand", "Gather", "Identity", "Max"),
+        *("Min", "Mul", "Reshape", "Slice", "Squeeze", "Sub", "Transpose", "Trilu", "Unsqueeze"),
+        *("Where",),
+    }
+)
+"""What masks are made by, of numbers that stand in the model."""
 
 _weights = attention_pattern(var.q)
 
@@ -36,7 +58,7 @@ def fuse_attention(
 ) -> Value | Skip:
     """Attend at once.
 
-    Rows of which everything is masked become 0, where the chain has NaN.
+    Rows of which everything is masked by infinity become 0, where the chain has NaN.
     """
     if q.dtype == DataType.DOUBLE:
         return Skip("for doubles the root of the scale is taken in 32 bits")
@@ -47,6 +69,8 @@ def fuse_attention(
         return Skip("the numbers of batches or heads may differ")
     if not isinstance(sizes[0], int):
         return Skip("the batch may be empty, which the kernel of onnxruntime refuses")
+    if 0 in (*sizes, q.dim(2), keys.dim(3)):
+        return Skip("there is nothing to attend to, which the kernel of onnxruntime refuses")
     scale = attention_scale(factor, divisor)
     if isinstance(scale, Skip):
         return scale
@@ -57,4 +81,36 @@ def fuse_attention(
             return Skip("the mask does not say of each query what it sees")
         if not broadcasts_into(shape, whole):
             return Skip("the mask may be larger than the scores")
+        if graph.opset() < _AVERAGES and _hides_by_lowest(mask):
+            return Skip("of rows that the lowest number masks onnxruntime's kernel makes 0")
     return graph.op.Attention(q, keys_as_heads(graph, keys), v, mask, scale=scale)
+
+
+def _hides_by_lowest(mask: Value) -> bool:
+    """Tell whether a mask is made of numbers about as low as its dtype has them.
+
+    A constant that hides no whole row does no harm.
+    """
+    if mask.const is not None:
+        return bool(np.all(_are_extreme(mask), axis=-1).any())
+    seen, pending = {mask}, [mask]
+    while pending:
+        value = pending.pop()
+        if np.any(_are_extreme(value)):
+            return True
+        node = value.producer
+        if node is None or node.domain or node.op_type not in _OF_MASKS:
+            continue
+        read = [each for each in node.inputs if each is not None and each not in seen]
+        seen.update(read)
+        pending += read
+    return False
+
+
+def _are_extreme(value: Value) -> Any:
+    """Tell which numbers of a constant are finite, and beyond half of the largest of its dtype."""
+    array, largest = value.const, _LARGEST.get(value.dtype)
+    if array is None or largest is None:
+        return False
+    numbers = np.abs(array.astype(np.float64))
+    return np.isfinite(numbers) & (numbers > largest / 2)
