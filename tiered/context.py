@@ -167,7 +167,7 @@ class PassContext:
 
     @property
     def names_backend(self) -> bool:
-        """Whether a backend is named here, so that it may be another than the default one."""
+        """Whether a backend is named here or around: it may be another than the default one."""
         return self._inherited("_backend") is not None
 
     @property
@@ -204,11 +204,6 @@ class PassContext:
             for watcher in context._watchers:
                 found.setdefault(id(watcher.subject), watcher)
         return list(found.values())
-
-    @property
-    def sets_backend(self) -> bool:
-        """Tell whether this context or one around it gives the target."""
-        return self._inherited("_backend") is not None
 
     @property
     def sets_level(self) -> bool:

@@ -68,7 +68,7 @@ class RewritePass(BodyPass):
             self.conditions.hold_after(graph, execution.ctx, self.name)
 
     def _has_target(self, ctx: PassContext) -> bool:
-        return self.info.asks_target or ctx.sets_backend
+        return self.info.asks_target or ctx.names_backend
 
     def _graphs(self, model: Model, execution: Execution, run: PassRun) -> list[Graph]:
         """Return the graphs that are as the pass requires them."""

@@ -14,7 +14,7 @@ def final_check(model: Model, ctx: PassContext) -> None:
         TargetError: the backend does not take the model, and the context is strict.
     """
     model.check()
-    if not ctx.sets_backend:
+    if not ctx.names_backend:
         return
     coverage = ctx.backend.coverage(model)
     for gap in coverage.gaps:
