@@ -67,23 +67,10 @@ def fuse_group_query_attention(
     v_cache = cache_of_heads(v, heads, is_turned=False)
     if k_cache is None or v_cache is None:
         return Skip("keys and values are not added to those of the past, for the heads alone")
-    past = k_cache.past.shape
-    if past is None or past != v_cache.past.shape or None in past:
-        return Skip("what is past is not known to be as long for keys and values")
-    groups, length = past[1], keys.dim(3)
-    new = {cache.new.shape for cache in (k_cache, v_cache)}
-    if not isinstance(groups, int) or new != {(batch, groups, 1, size)}:
-        return Skip("there is not one new key for the query")
-    if mask is not None and not is_mask_of(mask, (batch, heads), (1, length)):
-        return Skip("the mask does not say of each head what it sees")
-    numbers = np.zeros(1) if mask is None else numbers_of_mask(mask)
-    if numbers is None or ((numbers < _HIDING) & np.isfinite(numbers)).any():
-        return Skip("where everything is hidden by a finite number, the kernel takes no average")
-    is_alone = not isinstance(past[2], int) or past[2] == 0
-    if unseen is not None and is_alone and not np.isfinite(numbers).all():
-        return Skip("a query that sees nothing gets zeros, and from the kernel only with a past")
-    if unseen is not None and q.dtype != DataType.FLOAT and not np.isfinite(numbers).all():
-        return Skip("a query that sees nothing gets zeros, and NaN from the kernel for halves")
+    pasts, news = (k_cache.past, v_cache.past), (k_cache.new, v_cache.new)
+    refused = _refused_caches(pasts, news, q) or _refused_mask(mask, unseen, q, keys, k_cache.past)
+    if refused is not None:
+        return refused
     scale = attention_scale(factor, divisor)
     if isinstance(scale, Skip):
         return scale
@@ -92,18 +79,54 @@ def fuse_group_query_attention(
         return Skip("the result is shaped by the sizes of heads")
     made, present_k, present_v = graph.op("com.microsoft").GroupQueryAttention(
         _side_by_side(graph, q),
-        *(_side_by_side(graph, cache.new) for cache in (k_cache, v_cache)),
-        *(k_cache.past, v_cache.past, *_lengths(graph, batch, k_cache.past, mask)),
+        *(_side_by_side(graph, new) for new in news),
+        *(*pasts, *_lengths(graph, batch, k_cache.past, mask)),
         *(None, None, None, mask),
         outputs=3,
         num_heads=heads,
-        kv_num_heads=groups,
+        kv_num_heads=k_cache.past.dim(1),
         scale=scale * earlier * of_keys,
     )
     graph.replace(k_cache.node, [present_k])
     graph.replace(v_cache.node, [present_v])
     result: Value = made
     return result if node.output.shape == whole else graph.op.Reshape(made, shape)
+
+
+def _refused_caches(pasts: tuple[Value, Value], news: tuple[Value, Value], q: Value) -> Skip | None:
+    """Return why one key and value for each group are not known to be added to as many."""
+    past, batch, size = pasts[0].shape, q.dim(0), q.dim(3)
+    if past is None or past != pasts[1].shape or None in past:
+        return Skip("what is past is not known to be as long for keys and values")
+    groups = past[1]
+    if not isinstance(groups, int) or {new.shape for new in news} != {(batch, groups, 1, size)}:
+        return Skip("there is not one new key for the query")
+    return None
+
+
+def _refused_mask(
+    mask: Value | None, unseen: Node | None, q: Value, keys: Value, past: Value
+) -> Skip | None:
+    """Return why the kernel may give something else where a mask hides all that a query sees.
+
+    Args:
+        mask: what is added to the scores.
+        unseen: what makes 0 of rows in which everything is masked.
+        q, keys: what the scores are of, [batch, heads, 1, size] and [batch, heads, size, places].
+        past: the keys but for the new one, [batch, groups, places, size].
+    """
+    if mask is not None and not is_mask_of(mask, (q.dim(0), q.dim(1)), (1, keys.dim(3))):
+        return Skip("the mask does not say of each head what it sees")
+    numbers = np.zeros(1) if mask is None else numbers_of_mask(mask)
+    if numbers is None or ((numbers < _HIDING) & np.isfinite(numbers)).any():
+        return Skip("where everything is hidden by a finite number, the kernel takes no average")
+    if unseen is None or np.isfinite(numbers).all():
+        return None
+    if not isinstance(past.dim(2), int) or past.dim(2) == 0:
+        return Skip("a query that sees nothing gets zeros, and from the kernel only with a past")
+    if q.dtype != DataType.FLOAT:
+        return Skip("a query that sees nothing gets zeros, and NaN from the kernel for halves")
+    return None
 
 
 def _side_by_side(graph: Graph, heads: Value) -> Value:
