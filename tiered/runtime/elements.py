@@ -181,52 +181,89 @@ def _bits(dtype: np.dtype[Any]) -> int:
     return int(integer_info(dtype).bits)
 
 
+@dataclass(frozen=True)
+class _FloatPairs:
+    """Two float tensors of one shape, as float64, and how their elements stand to each other.
+
+    Attributes:
+        a, b: the numbers, `a` being what was expected.
+        unequal: where their bits differ.
+        nan_a, nan_b: where each is NaN.
+        finite: where both are finite.
+        infinity_moved: where two numbers differ of which one is infinite.
+        gap: |a - b| of finite pairs; inf where an infinity moved, 0 where one is NaN.
+    """
+
+    a: Array
+    b: Array
+    unequal: Array
+    nan_a: Array
+    nan_b: Array
+    finite: Array
+    infinity_moved: Array
+    gap: Array
+
+    @property
+    def nan_differs(self) -> Array:
+        """Where one is NaN and the other is not."""
+        return np.asarray(self.nan_a != self.nan_b)
+
+
 def _compare_floats(name: str, a: Array, b: Array, limits: Limits) -> OutputDifference:
     bits_a, bits_b = _bit_pattern(a), _bit_pattern(b)
     unequal = np.asarray(bits_a != bits_b, dtype=bool)
     has_ulp = a.dtype.name in _ULP_DTYPES
     if not unequal.any():
         return OutputDifference(name, True, max_ulp=0 if has_ulp else None, cosine=1.0)
-    with np.errstate(invalid="ignore"):  # what a signalling NaN would report
-        wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
-    nan_a, nan_b = np.isnan(wide_a), np.isnan(wide_b)
-    nan_differs = nan_a != nan_b
-    numbers = ~(nan_a | nan_b)
-    finite = np.isfinite(wide_a) & np.isfinite(wide_b)
-    infinity_moved = numbers & ~finite & (wide_a != wide_b)
-    with np.errstate(over="ignore", invalid="ignore"):
-        gap = np.where(finite, np.abs(wide_a - wide_b), np.where(infinity_moved, np.inf, 0.0))
+    pairs = _pairs(a, b, unequal)
+    numbers = ~(pairs.nan_a | pairs.nan_b)
     found = OutputDifference(
         name,
         True,
-        max_abs=float(gap.max()),
-        max_rel=_max_rel(gap, wide_a, finite),
+        max_abs=float(pairs.gap.max()),
+        max_rel=_max_rel(pairs),
         max_ulp=_max_ulp(bits_a, bits_b, numbers & unequal) if has_ulp else None,
-        cosine=_cosine(wide_a, wide_b, finite),
-        nan_mismatch=int(nan_differs.sum()),
+        cosine=_cosine(pairs),
+        nan_mismatch=int(pairs.nan_differs.sum()),
     )
+    fault = _fault(a, b, pairs, found.cosine, limits)
+    return replace(found, ok=False, reason=fault) if fault else found
+
+
+def _pairs(a: Array, b: Array, unequal: Array) -> _FloatPairs:
+    with np.errstate(invalid="ignore"):  # what a signalling NaN would report
+        wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
+    nan_a, nan_b = np.isnan(wide_a), np.isnan(wide_b)
+    finite = np.isfinite(wide_a) & np.isfinite(wide_b)
+    infinity_moved = ~(nan_a | nan_b) & ~finite & (wide_a != wide_b)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gap = np.where(finite, np.abs(wide_a - wide_b), np.where(infinity_moved, np.inf, 0.0))
+    return _FloatPairs(wide_a, wide_b, unequal, nan_a, nan_b, finite, infinity_moved, gap)
+
+
+def _fault(a: Array, b: Array, pairs: _FloatPairs, cosine: float | None, limits: Limits) -> str:
+    """Return what is wrong, in a sentence; nothing where all is within the limits."""
+    wrong, metric = pairs.nan_differs | pairs.infinity_moved, limits.metric
     if limits.numerics is Numerics.EXACT:
-        wrong = unequal & ~(nan_a & nan_b)
-    elif limits.metric is not None:
-        wrong = nan_differs | infinity_moved
-        measured = float(limits.metric.function(a, b))
-        if not wrong.any() and not limits.metric.low <= measured <= limits.metric.high:
-            low, high = limits.metric.low, limits.metric.high
-            reason = f"{limits.metric.name} is {measured:g}, not in [{low:g}, {high:g}]"
-            return replace(found, ok=False, reason=reason)
-    elif limits.min_cosine is not None and found.cosine is not None:
-        wrong = nan_differs | infinity_moved
-        if not wrong.any() and found.cosine < limits.min_cosine:
-            reason = f"cosine {found.cosine:.6f} is below {limits.min_cosine:g}"
-            return replace(found, ok=False, reason=reason)
+        wrong = pairs.unequal & ~(pairs.nan_a & pairs.nan_b)
+    elif metric is not None:
+        measured = float(metric.function(a, b))
+        if not wrong.any() and not metric.low <= measured <= metric.high:
+            return f"{metric.name} is {measured:g}, not in [{metric.low:g}, {metric.high:g}]"
+    elif limits.min_cosine is not None and cosine is not None:
+        if not wrong.any() and cosine < limits.min_cosine:
+            return f"cosine {cosine:.6f} is below {limits.min_cosine:g}"
     else:
-        rtol, atol = limits.tolerance(_computed_in(wide_a, wide_b, a.dtype))
-        largest = float(np.abs(wide_a[np.isfinite(wide_a)]).max(initial=0.0))
-        allowed = atol * max(1.0, largest) + rtol * np.abs(np.where(finite, wide_a, 0.0))
-        wrong = nan_differs | infinity_moved | (gap > allowed)
-    if not wrong.any():
-        return found
-    return replace(found, ok=False, reason=_float_reason(wrong, gap, nan_a, nan_b))
+        wrong |= pairs.gap > _allowed(pairs, a.dtype, limits)
+    return _float_reason(wrong, pairs) if wrong.any() else ""
+
+
+def _allowed(pairs: _FloatPairs, dtype: np.dtype[Any], limits: Limits) -> Array:
+    """Return how far apart each pair may be."""
+    rtol, atol = limits.tolerance(_computed_in(pairs.a, pairs.b, dtype))
+    largest = float(np.abs(pairs.a[np.isfinite(pairs.a)]).max(initial=0.0))
+    magnitude = np.abs(np.where(pairs.finite, pairs.a, 0.0))
+    return np.asarray(atol * max(1.0, largest) + rtol * magnitude)
 
 
 def _computed_in(wide_a: Array, wide_b: Array, dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -251,10 +288,10 @@ def _bit_pattern(x: Array) -> Array:
     return bits if width >= 8 else np.asarray(bits & np.uint8((1 << width) - 1))
 
 
-def _max_rel(gap: Array, wide_a: Array, finite: Array) -> float:
-    nonzero = finite & (wide_a != 0)
+def _max_rel(pairs: _FloatPairs) -> float:
+    nonzero = pairs.finite & (pairs.a != 0)
     with np.errstate(over="ignore"):
-        return float((gap[nonzero] / np.abs(wide_a[nonzero])).max(initial=0.0))
+        return float((pairs.gap[nonzero] / np.abs(pairs.a[nonzero])).max(initial=0.0))
 
 
 def _max_ulp(bits_a: Array, bits_b: Array, where: Array) -> int:
@@ -268,8 +305,8 @@ def _max_ulp(bits_a: Array, bits_b: Array, where: Array) -> int:
     return int(np.where(same_sign, apart, size_a + size_b).max(initial=0))
 
 
-def _cosine(wide_a: Array, wide_b: Array, finite: Array) -> float | None:
-    a, b = wide_a[finite], wide_b[finite]
+def _cosine(pairs: _FloatPairs) -> float | None:
+    a, b = pairs.a[pairs.finite], pairs.b[pairs.finite]
     if not a.size:
         return None
     # Scaled first, so that squares neither overflow nor vanish.
@@ -282,17 +319,17 @@ def _cosine(wide_a: Array, wide_b: Array, finite: Array) -> float | None:
     return dots[0] / math.sqrt(dots[1] * dots[2])
 
 
-def _float_reason(wrong: Array, gap: Array, nan_a: Array, nan_b: Array) -> str:
-    nan_differs = nan_a != nan_b
+def _float_reason(wrong: Array, pairs: _FloatPairs) -> str:
+    nan_differs = pairs.nan_differs
     if nan_differs.any():
         at = _first(nan_differs)
-        became = "NaN became a number" if nan_a[at] else "a number became NaN"
+        became = "NaN became a number" if pairs.nan_a[at] else "a number became NaN"
         others = int((wrong & ~nan_differs).sum())
         also = f"; {others} others differ" if others else ""
         return f"{became} at {_place(at)} ({_count(nan_differs)} in being NaN{also})"
-    if not (gap[wrong] > 0).any():
+    if not (pairs.gap[wrong] > 0).any():
         return f"{_count(wrong)} in the sign of zero, first at {_place(_first(wrong))}"
-    return _element_reason(wrong, gap)
+    return _element_reason(wrong, pairs.gap)
 
 
 def _element_reason(wrong: Array, gap: Array) -> str:
