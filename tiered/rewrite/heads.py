@@ -110,8 +110,9 @@ def attention_of_heads(
         # A 0 in the first two places copies what both have there.
         if width is None or target is None or 0 in target[2:].tolist():
             return Skip("the result is shaped by the sizes of heads")
-        return AttentionOfHeads(q, keys, v, mask, number, scale * earlier * of_keys, shape)
-    return AttentionOfHeads(q, keys, v, mask, number, scale * earlier * of_keys, None)
+    else:
+        shape = None
+    return AttentionOfHeads(q, keys, v, mask, number, scale * earlier * of_keys, shape)
 
 
 def _source(transpose: Node) -> Value | None:
