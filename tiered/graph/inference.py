@@ -8,7 +8,7 @@ become typed inputs.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import onnx
 from onnx import checker, shape_inference
@@ -17,6 +17,7 @@ from tiered.graph.body_types import is_misjudged
 from tiered.graph.calls import expanded_size, recursive_functions
 from tiered.graph.export import export_model, export_node
 from tiered.graph.journal import dirty_nodes
+from tiered.graph.protos import nodes_of
 from tiered.graph.refining import Refiner
 from tiered.graph.schema import has_too_many_parts, schema_of
 from tiered.graph.told import told_types
@@ -213,7 +214,7 @@ def _infer_whole(model: Model, misjudged: Sequence[Node]) -> None:
         proto = export_model(model, max_elements=DATA_ELEMENTS, for_inference=True)
         hidden = {value.name for node in misjudged for value in node.outputs if value is not None}
         if hidden:
-            _hide([proto.graph.node, *(function.node for function in proto.functions)], hidden)
+            _hide(proto, hidden)
         if not calls_are_bounded(model):
             model.note("the local functions call each other too often to infer through them")
             del proto.functions[:]
@@ -237,13 +238,10 @@ def _infer_whole(model: Model, misjudged: Sequence[Node]) -> None:
                 value._type = None if value.declared is None else read_type(value.declared.type)
 
 
-def _hide(pending: list[Any], names: Container[str]) -> None:
+def _hide(proto: onnx.ModelProto, names: Container[str]) -> None:
     """Rename these outputs of nodes, so that nothing is known of what reads them."""
-    while pending:
-        for node in pending.pop():
-            node.output[:] = [f"{name} hidden" if name in names else name for name in node.output]
-            for attribute in node.attribute:
-                pending += [attribute.g.node, *(body.node for body in attribute.graphs)]
+    for node in nodes_of(proto):
+        node.output[:] = [f"{name} hidden" if name in names else name for name in node.output]
 
 
 def _is_being_built(node: Node | None) -> bool:

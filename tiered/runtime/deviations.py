@@ -8,12 +8,13 @@ mended it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import onnx
 
+from tiered.graph.protos import nodes_of
 from tiered.runtime.elements import OutputDifference
 
 if TYPE_CHECKING:
@@ -97,18 +98,6 @@ def _has_halves(model: onnx.ModelProto) -> bool:
             for attribute in node.attribute
         )
     )
-
-
-def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
-    """Yield every node of a model: of bodies and local functions too."""
-    pending = [model.graph.node, *(function.node for function in model.functions)]
-    while pending:
-        for node in pending.pop():
-            yield node
-            for attribute in node.attribute:
-                pending += [body.node for body in attribute.graphs]
-                if attribute.HasField("g"):
-                    pending.append(attribute.g.node)
 
 
 def _is_sign_of_zero(difference: OutputDifference) -> bool:

@@ -12,8 +12,8 @@ from typing import Any
 
 import onnx
 
+from tiered.graph.protos import nodes_of
 from tiered.graph.tensor import Tensor
-from tiered.runtime.deviations import nodes_of
 
 Types = Mapping[str, onnx.TypeProto]
 Weight = onnx.TensorProto | onnx.SparseTensorProto | Tensor

@@ -11,8 +11,8 @@ import onnx
 from tiered.errors import RuntimeFailure
 from tiered.graph import Model, Stamp
 from tiered.graph.export import export_model
+from tiered.graph.protos import nodes_of
 from tiered.runtime.compare import compare
-from tiered.runtime.deviations import nodes_of
 from tiered.runtime.files import with_files
 from tiered.runtime.session import label_of
 from tiered.verify.samples import Sample, Wanted, samples_for

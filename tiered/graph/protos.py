@@ -1,0 +1,22 @@
+"""Walks over the protos of a model, for whoever has no view of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx
+
+
+def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    """Yield every node of a model: of bodies and local functions too, but not of training graphs.
+
+    The walk goes on from a node when the next one is asked for, so that it may be edited.
+    """
+    pending = [model.graph.node, *(function.node for function in model.functions)]
+    while pending:
+        for node in pending.pop():
+            yield node
+            for attribute in node.attribute:
+                pending += [body.node for body in attribute.graphs]
+                if attribute.HasField("g"):
+                    pending.append(attribute.g.node)
