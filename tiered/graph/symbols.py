@@ -57,7 +57,7 @@ class Poly(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def symbol(name: str) -> Poly:
+def size_of_dim(name: str) -> Poly:
     """Return the size of a dim of this name: one object, as it is asked for again and again."""
     return Poly((((name,), 1),))
 
@@ -192,7 +192,7 @@ class Dims:
         if dim is None or isinstance(dim, int):
             return dim
         size = self._known.get(dim, self._composed.get(dim))
-        return symbol(dim) if size is None else self._resolved(size)
+        return size_of_dim(dim) if size is None else self._resolved(size)
 
     def dim(self, size: Element) -> Dim:
         """Return the dim that stands for a size."""
@@ -214,7 +214,7 @@ class Dims:
             return None
         name = f"{COMPOSED}min({most},{size})"
         self._capped[name] = self.dim(size)
-        return symbol(name)
+        return size_of_dim(name)
 
     def broadcast(self, a: str, b: str) -> str | None:
         """Return what two dims broadcast to, None where that depends on their sizes.
@@ -253,7 +253,7 @@ class Dims:
             product: Size = coefficient
             for name in names:
                 by = self._known.get(name)
-                factor = symbol(name) if by is None else self._resolved(by)
+                factor = size_of_dim(name) if by is None else self._resolved(by)
                 product = multiply(product, factor)
             total = add(total, product)
         return total
