@@ -186,7 +186,7 @@ class Backend:
 
         A call of a local function is taken: what counts is the function's body.
         """
-        if node.op_type == "Constant" and not node.domain:
+        if node.is_op("Constant"):
             return ()  # it holds data
         rules = self.rules(node.op_type, node.domain)
         if self._asks_nothing and any(rule.is_unconditional for rule in rules):

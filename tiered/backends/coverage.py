@@ -76,7 +76,7 @@ def coverage_of(model: Model, backend: Backend) -> Coverage:
     gaps: dict[tuple[str, tuple[str, ...]], list[Node]] = {}
     for graph in _graphs(model, backend):
         for node in graph.nodes:
-            if _is_call(node, backend) or (node.op_type == "Constant" and not node.domain):
+            if _is_call(node, backend) or node.is_op("Constant"):
                 continue
             name = operator_name(node)
             operators[name] += 1

@@ -43,7 +43,7 @@ def is_standard(op_type: str, domain: str) -> bool:
 
 def is_no_operator(node: Node) -> bool:
     """Tell whether a node asks nothing of a target: a Constant is data, a call is what it calls."""
-    return (node.op_type == "Constant" and not node.domain) or node.domain.startswith("tiered.")
+    return node.is_op("Constant") or node.domain.startswith("tiered.")
 
 
 class AnyRuntime:

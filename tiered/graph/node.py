@@ -217,6 +217,14 @@ class Node:
         """Return (domain, op type, overload): the id of the local function that it may call."""
         return self.domain, self.op_type, self.proto.overload
 
+    def is_op(self, op_type: str, domain: str = "") -> bool:
+        """Tell whether this is that operator: one of ONNX's own, if no domain is named.
+
+        The type alone does not tell, as other domains and local functions share names with ONNX.
+        A domain is given as `domain` has it.
+        """
+        return self.op_type == op_type and self.domain == domain
+
     def is_same_at(self, version: int) -> bool:
         """Tell whether another opset version of its domain has the very same operator."""
         own, there = self.schema, schema_of(self.op_type, self.domain, version)

@@ -46,7 +46,7 @@ def keeps_the_data(perm: Permutation, shape: Shape) -> bool:
 
 def permutation_of(node: Node) -> Permutation | None:
     """Return what a Transpose does; None for any other node, and for an unknown rank."""
-    if node.op_type != "Transpose" or node.domain or node.has_references:
+    if not node.is_op("Transpose") or node.has_references:
         return None
     value = node.input(0)
     rank = value.rank if value is not None else None

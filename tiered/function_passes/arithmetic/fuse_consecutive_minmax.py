@@ -21,7 +21,7 @@ def fuse_consecutive_minmax(graph: Graph, operands: Sequence[Value], node: Node)
     flat: list[Value | None] = []
     for place, value in enumerate(operands):
         inner = value.producer
-        if inner is None or (inner.op_type, inner.domain) != (node.op_type, ""):
+        if inner is None or not inner.is_op(node.op_type):
             flat.append(value)
             continue
         if not value.is_only_read_by(node):

@@ -29,12 +29,10 @@ def _is_added_elsewhere(added: Node, inner: Value, outer: Value) -> bool:
     """Tell whether another node adds both masks to something, or to each other."""
     others = (user.node for user in outer.users if user.node is not added)
     for other in others:
-        for operand in other.inputs if (other.op_type, other.domain) == ("Add", "") else ():
+        for operand in other.inputs if other.is_op("Add") else ():
             before = None if operand is None else operand.producer
             if operand is inner or (
-                before is not None
-                and (before.op_type, before.domain) == ("Add", "")
-                and inner in before.inputs
+                before is not None and before.is_op("Add") and inner in before.inputs
             ):
                 return True
     return False

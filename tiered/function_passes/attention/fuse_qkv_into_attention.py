@@ -83,7 +83,7 @@ def fuse_qkv_into_attention(
 def _projection(value: Value) -> _Projection | None:
     """Return what a product with a constant matrix, and a constant bias if any, is made of."""
     node, bias = value.producer, None
-    if node is not None and (node.op_type, node.domain) == ("Add", ""):
+    if node is not None and node.is_op("Add"):
         product, bias = node.inputs
         if product is not None and product.is_constant:
             product, bias = bias, product
@@ -92,7 +92,7 @@ def _projection(value: Value) -> _Projection | None:
         if value.shape is None or bias.shape != value.shape[-1:]:
             return None
         node = product.producer
-    if node is None or (node.op_type, node.domain) != ("MatMul", ""):
+    if node is None or not node.is_op("MatMul"):
         return None
     x, weight = node.inputs
     if x is None or weight is None or not weight.is_constant or weight.rank != 2:

@@ -93,7 +93,7 @@ def _present(slots: Sequence[int]) -> tuple[int, ...]:
 
 
 def _attributes(node: Node) -> Hashable:
-    if node.domain == "" and node.op_type == "Constant":
+    if node.is_op("Constant"):
         tensor = node.constant_tensor()
         return None if tensor is None else tensor.key()
     return tuple(sorted((name, _frozen(value)) for name, value in node.settings.items()))

@@ -30,7 +30,7 @@ def combine_parallel_conv2d(
 
 
 def _key(node: Node) -> Hashable | None:
-    if (node.op_type, node.domain) != ("Conv", "") or node.has_references:
+    if not node.is_op("Conv") or node.has_references:
         return None
     weight, bias = node.input(1), node.input(2)
     kernel = None if weight is None or weight.tensor is None else weight.tensor

@@ -22,7 +22,7 @@ def eliminate_split_concat(graph: Graph, inputs: Sequence[Value], axis: int) -> 
 def _whole(inputs: Sequence[Value], at: int, axis: int) -> tuple[Value, int] | None:
     """Return what was split into the inputs from here on, and how many they are."""
     split = inputs[at].producer
-    if split is None or (split.op_type, split.domain) != ("Split", ""):
+    if split is None or not split.is_op("Split"):
         return None
     x, other, parts = split.input(0), split.attr("axis"), split.outputs
     if x is None or tuple(inputs[at : at + len(parts)]) != parts:

@@ -17,7 +17,7 @@ def fuse_consecutive_concat(
     parts: list[Value | None] = []
     for value in inputs:
         inner = value.producer
-        if inner is None or (inner.op_type, inner.domain) != ("Concat", ""):
+        if inner is None or not inner.is_op("Concat"):
             parts.append(value)
             continue
         other = inner.attr("axis")

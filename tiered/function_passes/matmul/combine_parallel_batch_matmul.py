@@ -32,6 +32,6 @@ def combine_parallel_batch_matmul(
 def _key(node: Node) -> Hashable | None:
     weight = node.input(1)
     tensor = None if weight is None else weight.tensor
-    if (node.op_type, node.domain) != ("MatMul", "") or tensor is None or len(tensor.shape) < 3:
+    if not node.is_op("MatMul") or tensor is None or len(tensor.shape) < 3:
         return None
     return tensor.dtype, tensor.shape[:-1]

@@ -55,7 +55,7 @@ def fuse_qkv(graph: Graph, ctx: PassContext) -> None:
 
 def _key(node: Node) -> Hashable | None:
     weight = node.input(1)
-    if (node.op_type, node.domain) != ("MatMul", "") or weight is None:
+    if not node.is_op("MatMul") or weight is None:
         return None
     return weight.dtype if weight.rank == 2 else None
 
@@ -63,11 +63,11 @@ def _key(node: Node) -> Hashable | None:
 def _branch(node: Node) -> _Branch | None:
     """Return the branch that begins at a product: bias, then heads; None where it goes on else."""
     add = only_reader(node)
-    if add is None or (add.op_type, add.domain) != ("Add", ""):
+    if add is None or not add.is_op("Add"):
         return None
     bias = add.inputs[1] if add.inputs[0] is node.output else add.inputs[0]
     end, weight = only_reader(add), node.inputs[1]
-    if end is None or (end.op_type, end.domain) != ("Reshape", "") or end.attr("allowzero"):
+    if end is None or not end.is_op("Reshape") or end.attr("allowzero"):
         return None
     target = end.inputs[1]
     if bias is None or weight is None or target is None or target.const is None:

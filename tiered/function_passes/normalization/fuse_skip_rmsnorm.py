@@ -29,7 +29,7 @@ def fuse_skip_rmsnorm(
     The root mean square alone has no operator of its own before opset 23.
     """
     added = x.producer
-    if added is None or added.op_type != "Add" or added.domain or added.graph is not graph:
+    if added is None or not added.is_op("Add") or added.graph is not graph:
         return Skip("what is normalised is no sum")
     first, second = added.inputs
     shape = x.shape

@@ -74,7 +74,7 @@ def _is_elementwise(node: Node | None) -> bool:
 
 def _leads(node: Node, before: Shape, after: Shape) -> bool:
     """Tell whether a node is a Reshape from one shape to another."""
-    x = node.input(0) if node.op_type == "Reshape" and not node.domain else None
+    x = node.input(0) if node.is_op("Reshape") else None
     return x is not None and x.shape == before and node.output.shape == after
 
 

@@ -30,7 +30,7 @@ def matmul(node: Node) -> Passage | Skip:
     if min(left, right) < 2:
         return Skip("an operand is a vector")
     constant = (_is_constant(node, 0), _is_constant(node, 1))
-    can_turn = node.op_type == "MatMul" and not node.domain
+    can_turn = node.is_op("MatMul")
     return _matmul((left, right), constant, len(node.inputs) - 2, can_turn, not _is_float(node))
 
 
