@@ -16,8 +16,9 @@ PYTEST_ARGS ?= -q -n 2
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "  Variables: MODELS=DIR, PYTHON=python3.12, and what a command is to get beside its own"
-	@echo "  arguments: PYTEST_ARGS, CONFORMANCE_ARGS, FUZZ_ARGS, BENCH_ARGS='--peers onnxslim --runs 9'"
+	@echo "  Variables: MODELS=DIR, MODEL=FILE, PYTHON=python3.12, and what a command is to get beside"
+	@echo "  its own arguments: PYTEST_ARGS, CONFORMANCE_ARGS, FUZZ_ARGS, BLAME_ARGS, PROFILE_ARGS,"
+	@echo "  BENCH_ARGS='--peers onnxslim --runs 9'"
 
 demo: $(VENV)/.installed-test  ## Optimise examples/models at -O3, verified; results in build/demo
 	@$(BIN)/python examples/demo.py

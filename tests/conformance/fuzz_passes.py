@@ -1,4 +1,4 @@
-"""Random models at every level, for as long as one likes: `make fuzz-passes`."""
+"""Random models at levels 0 to 2 (`--levels 0,1,2,3,4` for all): `make fuzz-passes`."""
 
 import random
 import sys

@@ -35,7 +35,7 @@ Path = str | os.PathLike[str]
 
 
 class Settings(TypedDict, total=False):
-    """How to optimise; all but the last four are those of `PassContext`."""
+    """How to optimise; all but the last five are those of `PassContext`."""
 
     opt_level: int | None
     required: Iterable[Pass | str]

@@ -1,4 +1,4 @@
-"""f(f(x))  =>  f(x) for Abs, Ceil, Floor, Relu, Round, Sign;  f(f(x))  =>  x for Neg, Not"""
+"""f(f(x))  =>  f(x) for Abs, Ceil, Floor, Relu, Round, Sign;  x for Neg, Not, BitwiseNot"""
 
 import functools
 import operator
