@@ -1,3 +1,4 @@
+import re
 import sys
 from pathlib import Path
 
@@ -6,6 +7,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tiered import __version__, errors
 from tiered.cli import app, optimize
+from tiered.cli.watch import KINDS
 
 
 @pytest.mark.parametrize(
@@ -48,6 +50,16 @@ def test_help_names_every_option_of_optimize(cli: Cli) -> None:
     ):
         assert option in shown
     assert "--no-" not in shown
+
+
+def test_help_names_every_kind_of_remark(cli: Cli) -> None:
+    shown = re.sub(r"[\s│]", "", cli("optimize", "--help").out)
+    assert f"={','.join(KINDS)}." in shown
+
+
+@pytest.mark.parametrize("command", app.COMMANDS)
+def test_help_names_no_option_that_empties_a_list(cli: Cli, command: str) -> None:
+    assert "--empty-" not in cli(command, "--help").out
 
 
 def test_help_names_the_exit_codes(cli: Cli) -> None:

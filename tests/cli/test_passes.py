@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,16 @@ def test_a_pass_is_described_with_law_options_and_aliases(cli: Cli) -> None:
         assert text in shown
     assert "fold_constant.py" in shown
     assert "Args:" not in shown
+
+
+def test_a_file_is_named_from_the_working_directory_if_it_lies_there(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = Path(json.loads(cli("passes", "fold_constant", "--json").out)["source"])
+    monkeypatch.chdir(file.parent)
+    assert "file:        fold_constant.py\n" in cli("passes", "fold_constant").out
+    monkeypatch.chdir(tmp_path)
+    assert f"file:        {file}\n" in cli("passes", "fold_constant").out
 
 
 def test_an_opt_in_pass_says_that_it_runs_only_when_required(cli: Cli) -> None:

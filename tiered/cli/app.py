@@ -240,7 +240,7 @@ def layout(
     /,
     *,
     after: str = "",
-    dim: tuple[str, ...] = (),
+    dim: Names = (),
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:

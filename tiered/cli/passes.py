@@ -8,6 +8,7 @@ aliases, source.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -87,6 +88,12 @@ def _promise(info: PassInfo) -> str:
     return info.numerics.value + (", interface" if info.changes_interface else "")
 
 
+def _file(source: str) -> str:
+    """Return a file relative to the working directory where it lies under it, else as it is."""
+    inside = os.path.join(os.getcwd(), "")
+    return source.removeprefix(inside)
+
+
 def _prose(doc: str) -> str:
     """Return a docstring without what the table of options says better."""
     return doc.partition("\nArgs:\n")[0].strip()
@@ -108,7 +115,7 @@ def _print_one(console: Console, info: PassInfo) -> None:
         "offers": " or ".join(info.offers),
         "quantization": info.quantization,
         "aliases": ", ".join(_aliases(info)),
-        "file": info.source,
+        "file": _file(info.source),
     }
     for label, fact in facts.items():
         if fact:

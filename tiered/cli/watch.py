@@ -38,7 +38,8 @@ class WatchOptions:
     """How `tiered optimize` watches its passes."""
 
     remarks: Annotated[str | None, Parameter(show_default=False)] = None
-    """What passes did and left alone: all, or of =applied,missed,failed,analysis,skipped."""
+    """What passes did and left alone: all, or of =applied,missed,failed,analysis,skipped,unmet,
+    hook,check,verify."""
     print_pipeline: Annotated[bool, Flag] = False
     """Only say which passes would run, and why not the rest."""
     time: Annotated[bool, Flag] = False
