@@ -127,7 +127,8 @@ def test_what_stays(text: str, because: str | None) -> None:
 
 def test_what_an_annotation_names_is_computed_as_it_is() -> None:
     model = parse(f"({IMAGE} x) => ({IMAGE} y) {{ a = {LAST}(x) b = Relu(a) y = {FIRST}(b) }}")
-    model.graph.quantization_annotation.add(tensor_name="b")
+    annotation = model.graph.quantization_annotation.add(tensor_name="x")
+    annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="b")
     assert_unchanged(PASS, model)
 
 
