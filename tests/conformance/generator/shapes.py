@@ -60,7 +60,13 @@ def shape_arithmetic(scope: Scope) -> None:
         )
     else:
         part, low = shape, 0
-    scope.add("Mul", [part, scope.ints(scope.random.choice((1, 2)))], "int64", part.shape)
+    factor = scope.ints(scope.random.choice((1, 2)))
+    if scope.random.random() < 0.3:
+        narrow = [scope.add("Cast", [each], "int32", each.shape, to=6) for each in (part, factor)]
+        product = scope.add("Mul", narrow, "int32", part.shape)
+        scope.add("Cast", [product], "int64", part.shape, to=7)
+    else:
+        scope.add("Mul", [part, factor], "int64", part.shape)
     if scope.opset >= 9 and scope.random.random() < 0.5:
         fill = numpy_helper.from_array(numbers(scope.random, "float32", (1,)))
         scope.add("ConstantOfShape", [part], "float32", x.shape[low:], value=fill)
@@ -105,7 +111,10 @@ def slices(scope: Scope) -> None:
     axis = scope.random.randrange(len(x.shape))
     start, end = scope.random.choice((0, 1, -2)), scope.random.choice((1, 2, 2**62, -1))
     step = scope.random.choice((1, 1, 2)) if scope.opset >= 10 else 1
-    size = len(range(x.shape[axis])[start:end:step])
+    if scope.opset >= 10 and scope.random.random() < 0.3:
+        start, end = scope.random.choice((-1, 1, 9, -9)), scope.random.choice((0, -2, -9, -(2**62)))
+        step = scope.random.choice((-1, -2))
+    size = _taken(x.shape[axis], start, end, step)
     shape = tuple(size if at == axis else dim for at, dim in enumerate(x.shape))
     if not size:
         return
@@ -114,6 +123,14 @@ def slices(scope: Scope) -> None:
     else:
         operands = [scope.ints(number) for number in (start, end, axis, step)]
         scope.add("Slice", [x, *operands], x.dtype, shape)
+
+
+def _taken(size: int, start: int, end: int, step: int) -> int:
+    """Return how many elements a Slice takes, as the standard has it, not Python."""
+    first, last = (at + size if at < 0 else at for at in (start, end))
+    if step > 0:
+        return len(range(max(first, 0), min(last, size), step))
+    return len(range(min(max(first, 0), size - 1), max(last, -1), step))
 
 
 def gather(scope: Scope) -> None:
