@@ -239,10 +239,13 @@ def _absorb_before(node: Node, slot: int, scale: Scale) -> Rescaled | Skip | Non
 def _matmul_after(node: Node, scale: Scale) -> Rescaled | Skip | None:
     rank = node.output.rank
     for slot, from_end in ((1, 1), (0, 2)):
-        weight = _constant(node, slot)
+        weight, other = _constant(node, slot), node.input(1 - slot)
         if weight is None or weight.ndim < 2:
             continue
         if scale.axis is None or (rank is not None and scale.axis == rank - from_end):
+            is_of_rows = scale.axis is not None and slot == 0
+            if is_of_rows and (other is None or other.rank is None or other.rank < 2):
+                return Skip("the second factor may be a vector, and the axis one of batches")
             return _scaled(node, {slot: scale.spread(weight.ndim, weight.ndim - from_end)})
     return None
 

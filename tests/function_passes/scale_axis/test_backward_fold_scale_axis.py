@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from tiered.testing import assert_rewrites, assert_unchanged
@@ -133,6 +135,36 @@ def test_groups_of_a_transposed_convolution_share_out_the_factors() -> None:
         " float[2,2,1,1] w = {1,1,1,1}> { a = ConvTranspose<group=2>(x, w) y = Mul(a, s) }",
         "(float[1,2,1,1] x) => (float[1,4,1,1] y) <float[2,2,1,1] w = {2,4,8,16}>"
         " { y = ConvTranspose<group=2>(x, w) }",
+    )
+
+
+def test_a_vector_on_the_left_leaves_the_columns_last() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] x) => (float[3,2] y) <float[2] s = {2,4},"
+        " float[3,2,2] w = {1,2,3,4,5,6,7,8,9,10,11,12}> { a = MatMul(x, w) y = Mul(a, s) }",
+        "(float[2] x) => (float[3,2] y)"
+        " <float[3,2,2] w = {2,8,6,16,10,24,14,32,18,40,22,48}> { y = MatMul(x, w) }",
+    )
+
+
+@pytest.mark.parametrize(
+    ("graph", "w", "product", "s"),
+    [
+        ("(float[4] x) => (float[3,3] y)", "3,3,4", "Mul", "float[3,1] s = {1,10,100}"),
+        ("(float[4] x) => (float[2,3] y)", "2,3,4", "Mul", "float[2,1] s = {1,10}"),
+        ("(float[3] x) => (float[3,1] y)", "3,1,3", "Div", "float[3,1] s = {3,4,3}"),
+        ("(float[] x) => (float[2,2] y)", "2,2,2", "Mul", "float[2,2] m, float[2,1] s = {1,10}"),
+    ],
+)
+def test_of_matrices_times_a_vector_the_last_axis_but_one_is_that_of_a_batch(
+    graph: str, w: str, product: str, s: str
+) -> None:
+    numbers = ",".join(map(str, range(math.prod(map(int, w.split(","))))))
+    assert_unchanged(
+        PASS,
+        f"{graph} <float[{w}] w = {{{numbers}}}, {s}> {{ m = MatMul(w, x) y = {product}(m, s) }}",
+        because="the second factor may be a vector, and the axis one of batches",
     )
 
 
