@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,6 +31,9 @@ _MOVE: Final = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 _PASS: Final = _POSITIVE | _LINEAR | _MOVE
 
 _CHANNELS: Final = 1
+
+_finfo: Final[Any] = ml_dtypes.finfo
+"""It knows bfloat16 too, and has no annotations."""
 
 
 class Scale(NamedTuple):
@@ -293,12 +297,16 @@ def _scaled(node: Node, factors: dict[int, NDArray[np.float64]]) -> Rescaled | S
             return Skip("{} is not a constant", value.name)
         if not value.has_one_user:
             return Skip("others read {} too", value.name)
+        before = array.astype(np.float64)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            exact = array.astype(np.float64) * spread
-            made = exact.astype(array.dtype)
-        if (np.isfinite(exact) != np.isfinite(made.astype(np.float64))).any():
+            made = (before * spread).astype(array.dtype)
+        after = made.astype(np.float64)
+        if (np.isfinite(before) != np.isfinite(after)).any():
             return Skip("{} times the factors does not fit its dtype", value.name)
-        if ((made == 0) != (exact == 0)).any():
+        if ((before == 0) != (after == 0)).any():
             return Skip("{} times the factors vanishes in its dtype", value.name)
+        is_subnormal = (after != 0) & (np.abs(after) < float(_finfo(array.dtype).smallest_normal))
+        if (is_subnormal & (np.abs(after) < np.abs(before))).any():
+            return Skip("{} times the factors loses digits, so small is it", value.name)
         plan[node, slot] = made
     return plan

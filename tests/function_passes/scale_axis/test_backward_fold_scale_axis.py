@@ -168,6 +168,43 @@ def test_of_matrices_times_a_vector_the_last_axis_but_one_is_that_of_a_batch(
     )
 
 
+FITS = "w times the factors does not fit its dtype"
+VANISHES = "w times the factors vanishes in its dtype"
+FADES = "w times the factors loses digits, so small is it"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "w", "s", "because"),
+    [
+        ("float", "1e-30", "1e-14", FADES),
+        ("float", "1e-40", "0.3", FADES),
+        ("double", "1e200", "1e200", FITS),
+        ("double", "1e-200", "1e-110", FADES),
+        ("double", "1e-200", "1e-200", VANISHES),
+        # As bits: 3 / 1024 times 1 / 1024, times 2**-20; 4096 times 4096.
+        ("float16", "6656", "5120", FADES),
+        ("float16", "6656", "16", VANISHES),
+        ("float16", "27648", "27648", FITS),
+    ],
+)
+def test_weights_keep_their_digits(dtype: str, w: str, s: str, because: str) -> None:
+    assert_unchanged(
+        PASS,
+        f"({dtype}[1,1] x) => ({dtype}[1,1] y) <{dtype}[1,1] w = {{{w}}}, {dtype} s = {{{s}}}>"
+        " { a = MatMul(x, w) y = Mul(a, s) }",
+        because=because,
+    )
+
+
+def test_weights_that_were_small_before_may_grow() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[1,1] x) => (float[1,1] y) <float[1,1] w = {1e-39}, float s = {4}>"
+        " { a = MatMul(x, w) y = Mul(a, s) }",
+        "(float[1,1] x) => (float[1,1] y) <float[1,1] w = {4.000001e-39}> { y = MatMul(x, w) }",
+    )
+
+
 W = "float[2,2,1,1] w = {1,2,3,4}"
 
 

@@ -111,6 +111,11 @@ W = "float[2,2,1,1] w = {1,2,3,4}"
             "it ends an activation or a normalization",
         ),
         (f"{IMAGE} <{W}, float s = {{0}}> {{ a = Mul(x, s) y = Conv(a, w) }}", "a factor is 0"),
+        (
+            "(float[1,1] x) => (float[1,1] y) <float[1,1] w = {1e-30}, float s = {1e-14}>"
+            " { a = Mul(x, s) y = MatMul(a, w) }",
+            "w times the factors loses digits, so small is it",
+        ),
     ],
 )
 def test_it_declines(text: str, because: str) -> None:
