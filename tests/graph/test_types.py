@@ -444,3 +444,24 @@ def test_what_a_zero_of_a_reshape_copies_is_not_the_size_asked_for(
         f" i = Gather(h, n) t = Concat<axis=0>({target}) y = Reshape(x, t) }}"
     )
     assert re.sub(r"unk__\.\d+", "?", types(model)["y"]) == f"float[{expected}]"
+
+
+@pytest.mark.parametrize(
+    ("operator", "perm"),
+    [
+        ("Transpose<perm=[2,0,1]>(x)", (2, 0, 1)),
+        ("Transpose(x)", (2, 1, 0)),
+        ("Transpose(v)", None),
+        ("Transpose<perm=[1,1,0]>(x)", None),
+        ("Transpose<perm: ints = @perm>(x)", None),
+        ("vendor.Transpose<perm=[2,0,1]>(x)", None),
+        ("Relu(x)", None),
+    ],
+)
+def test_what_is_known_of_a_transpose(operator: str, perm: tuple[int, ...] | None) -> None:
+    model = parsed(
+        "(float[2,3,4] i) => (float[] o) { o = vendor.f<perm=[0,1,2]>(i) }"
+        ' <domain: "vendor", opset_import: ["" : 21, "vendor" : 1]>'
+        f" f <perm> (v) => (y) <float[2,3,4] x> {{ x = Identity(v) y = {operator} }}"
+    )
+    assert model.functions[0].nodes[-1].perm == perm

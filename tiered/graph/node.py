@@ -285,6 +285,17 @@ class Node:
         return self._references
 
     @property
+    def perm(self) -> tuple[int, ...] | None:
+        """Return which axis a Transpose brings to each place; None of others, or if not known."""
+        if self.op_type != "Transpose" or self.domain or self.has_references:
+            return None
+        written, x = self.attr("perm", ()), self.input(0)
+        if written:
+            return tuple(written) if sorted(written) == list(range(len(written))) else None
+        rank = None if x is None else x.rank
+        return None if rank is None else tuple(reversed(range(rank)))
+
+    @property
     def metadata(self) -> dict[str, str]:
         return {entry.key: entry.value for entry in self.proto.metadata_props}
 

@@ -41,14 +41,14 @@ def _unrepeated(value: Value, *, is_turned: bool) -> Value | None:
 
     The last two dims may change places before or after that. What is not repeated is itself.
     """
-    upright = _operand(value, "Transpose", perm=[0, 1, 3, 2]) if is_turned else value
+    upright = _operand(value, "Transpose", (0, 1, 3, 2)) if is_turned else value
     value = upright or value
     repeated = _operand(value, "Reshape")
     apart = None if repeated is None else _operand(repeated, "Expand")
     if apart is None or repeated is None:
         return upright
     if upright is None:
-        apart = _operand(apart, "Transpose", perm=[0, 1, 2, 4, 3])
+        apart = _operand(apart, "Transpose", (0, 1, 2, 4, 3))
     shared = None if apart is None else _operand(apart, "Unsqueeze")
     if shared is None or shared.shape is None or apart is None or apart.shape is None:
         return upright
@@ -65,10 +65,9 @@ def _unrepeated(value: Value, *, is_turned: bool) -> Value | None:
     return shared if is_repeated else None
 
 
-def _operand(value: Value, op_type: str, **attributes: object) -> Value | None:
+def _operand(value: Value, op_type: str, perm: tuple[int, ...] | None = None) -> Value | None:
     """Return the first operand of the operator that makes a value which is read once, or None."""
     node = value.producer
     if node is None or (node.op_type, node.domain) != (op_type, "") or not value.has_one_user:
         return None
-    alike = all(list(node.attr(name) or ()) == wanted for name, wanted in attributes.items())
-    return node.inputs[0] if alike else None
+    return node.inputs[0] if node.perm == perm else None

@@ -147,7 +147,7 @@ def numbers_of_mask(mask: Value) -> NDArray[np.float64] | None:
 def _before_split(x: Value, perm: tuple[int, ...]) -> Value | None:
     """Return the three dims that a Reshape and a Transpose make heads of, or None."""
     node = x.producer
-    if node is None or (node.op_type, node.domain) != ("Transpose", ""):
+    if node is None or node.perm != perm:
         return None
     split = node.inputs[0]
     reshape = None if split is None else split.producer
@@ -156,7 +156,7 @@ def _before_split(x: Value, perm: tuple[int, ...]) -> Value | None:
     source = reshape.inputs[0]
     if source is None or source.shape is None or split.shape is None or split.rank != 4:
         return None
-    if tuple(node.attr("perm")) != perm or len(source.shape) != 3 or None in split.shape[:2]:
+    if len(source.shape) != 3 or None in split.shape[:2]:
         return None
     sizes = split.shape[2:]
     is_split = source.shape[:2] == split.shape[:2] and all(isinstance(dim, int) for dim in sizes)

@@ -228,11 +228,8 @@ def scale_apart(value: Value) -> tuple[Value, float]:
 def keys_as_heads(graph: Graph, keys: Value) -> Value:
     """Return k of the k' that is ready to be multiplied with: its last two dims change places."""
     node = keys.producer
-    is_moved = node is not None and (node.op_type, node.domain) == ("Transpose", "")
-    if node is None or not is_moved or not node.has_attr("perm"):
+    perm, before = (None, None) if node is None else (node.perm, node.input(0))
+    if perm is None or before is None:
         return graph.op.Transpose(keys, perm=[0, 1, 3, 2])
-    perm = list(node.attr("perm"))
-    perm[2], perm[3] = perm[3], perm[2]
-    before = node.inputs[0]
-    assert before is not None
-    return before if perm == [0, 1, 2, 3] else graph.op.Transpose(before, perm=perm)
+    upright = [*perm[:2], perm[3], perm[2]]
+    return before if upright == [0, 1, 2, 3] else graph.op.Transpose(before, perm=upright)

@@ -163,6 +163,8 @@ def _pass_scale(node: Node, scale: Scale, *, back: bool) -> Scale | Skip:
         back: which way the scale goes.
     """
     kind, axis = node.op_type, scale.axis
+    if node.has_references:
+        return Skip("the call of the function decides an attribute of {}", kind)
     if node.domain or kind not in _PASS or len([*filter(None, node.outputs)]) != 1:
         return Skip("{} does not pass a scale on", kind)
     if kind in _POSITIVE and not scale.is_positive:
@@ -172,10 +174,9 @@ def _pass_scale(node: Node, scale: Scale, *, back: bool) -> Scale | Skip:
     if kind in _POOL and axis not in (None, _CHANNELS):
         return Skip("{} mixes what the factors tell apart", kind)
     if kind == "Transpose" and axis is not None:
-        rank = node.output.rank
-        if rank is None:
+        perm = node.perm
+        if perm is None:
             return Skip("the rank of what is transposed is not known")
-        perm = [*node.attr("perm", range(rank)[::-1])]
         return Scale(scale.factors, perm[axis] if back else perm.index(axis))
     return scale
 

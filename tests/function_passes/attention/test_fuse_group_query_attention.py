@@ -12,6 +12,7 @@ CONSTANTS = (
     *("float least = {-3.4e38}", "int64 three = {3}", "int64 second = {2}", "int32 one = {1}"),
     *("int64[1] batch = {2}", "int64[3] pairs = {2,-1,16}", "int64[2] rows = {-1,32}"),
     *("int64[4] turned = {2,4,8,-1}", "int64[4] heads = {2,4,1,8}", "int64[4] groups = {2,2,1,8}"),
+    *("int64[4] back = {8,1,4,2}",),
     *("int64[3] two_whole = {2,1,16}", "int64[3] odd = {0,1,0}", "float[2,1,1] scales = {1,2}"),
 )
 INPUTS = (
@@ -119,6 +120,16 @@ def test_heads_that_are_turned_are_put_side_by_side() -> None:
         PASS,
         graph(f"{turned} {PLAIN} {END}"),
         graph(f"{Q} q3 = Neg(q2) q4 = Reshape(q3, whole) {OF_PAST} {attention(q='q4')}"),
+        backend=ORT,
+    )
+
+
+def test_queries_that_are_turned_round_altogether_are_put_side_by_side() -> None:
+    turned = "q1 = Reshape(q, back) q2 = Transpose(q1)"
+    assert_rewrites(
+        PASS,
+        graph(f"{BEFORE.replace(Q, turned)} {PLAIN} {END}"),
+        graph(f"{turned} q4 = Reshape(q2, whole) {OF_PAST} {attention(q='q4')}"),
         backend=ORT,
     )
 
@@ -233,3 +244,18 @@ def test_what_the_kernel_does_not_compute_stays(text: str, because: str) -> None
 
 def test_other_targets_keep_the_parts() -> None:
     assert_unchanged(PASS, graph(f"{BEFORE} {PLAIN} {END}"))
+
+
+def test_keys_that_a_call_turns_are_not_those_of_a_cache() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
+      g (float[2,4,1,8] a, float[2,4,P,8] b, float[2,4,P,8] c) => (float[2,1,32] y) {
+        y = d.f<perm=[0,1,3,2]>(a, b, c) }
+      <domain: "d", opset_import: ["" : 21]>
+      f <perm> (a, b, c) => (y)
+        <float[2,4,1,8] q, float[2,4,P,8] k, float[2,4,8,P] kt, float[2,4,P,8] v> {
+        w = Constant<value = int64[3] {2,1,32}>() q = Identity(a) k = Relu(b) v = Relu(c)
+        kt = Transpose<perm: ints = @perm>(k) s = MatMul(q, kt) p = Softmax(s) o = MatMul(p, v)
+        y = Reshape(o, w) }"""
+    assert_unchanged(
+        PASS, text, backend=ORT, because="keys and values are not added to those of the past"
+    )

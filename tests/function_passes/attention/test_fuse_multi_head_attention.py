@@ -153,3 +153,43 @@ def test_weights_that_others_read_stay() -> None:
 
 def test_other_targets_keep_the_parts() -> None:
     assert_unchanged(PASS, graph(f"{Q} {K} {V} {SCORES} p = Softmax(s) {END}"))
+
+
+def test_keys_that_are_turned_round_altogether_are_those_of_no_split() -> None:
+    inputs = "float[4,S,8] q, float[4,4,8] k, float[4,4,8] v"
+    keys = "k1 = Reshape(k, heads) k2 = Transpose(k1)"
+    assert_rewrites(
+        PASS,
+        graph(f"{Q} {keys} {V} {SCORES} p = Softmax(s) {END}", inputs, "4,S,8"),
+        graph(
+            f"k1 = Reshape(k, heads) k2 = Transpose<perm=[3,2,0,1]>(k1) {V}"
+            f" y = {MHA.format('1.0')}(q, k2, v2)",
+            inputs,
+            "4,S,8",
+        ),
+        backend=ORT,
+    )
+
+
+def test_keys_that_a_call_turns_are_transposed_once_more() -> None:
+    header = '<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1, "d" : 1]>'
+    shapes = "float[2,S,8] q, float[2,2,T,4] k, float[2,2,4,T] kt, float[2,2,T,4] v"
+    given = "q = Identity(a) k = Identity(b) v = Identity(c) kt = Transpose<perm: ints = @perm>(k)"
+
+    def model(nodes: str) -> str:
+        return f"""{header}
+        g (float[2,S,8] a, float[2,2,T,4] b, float[2,2,T,4] c) => (float[2,S,8] y) {{
+          y = d.f<perm=[0,1,3,2]>(a, b, c) }}
+        <domain: "d", opset_import: ["" : 21, "com.microsoft" : 1]>
+        f <perm> (a, b, c) => (y) <{shapes}> {{ {given} {nodes} }}"""
+
+    assert_rewrites(
+        PASS,
+        model(
+            "h = Constant<value = int64[4] {0,0,2,4}>() w = Constant<value = int64[3] {0,0,8}>()"
+            " q1 = Reshape(q, h) q2 = Transpose<perm=[0,2,1,3]>(q1) s = MatMul(q2, kt)"
+            " p = Softmax(s) o = MatMul(p, v) t = Transpose<perm=[0,2,1,3]>(o) y = Reshape(t, w)"
+        ),
+        model(f"k2 = Transpose<perm=[0,1,3,2]>(kt) y = {MHA.format('1.0')}(q, k2, v)"),
+        backend=ORT,
+    )

@@ -301,3 +301,16 @@ W = "float[2,2,1,1] w = {1,2,3,4}"
 )
 def test_it_declines(text: str, because: str) -> None:
     assert_unchanged(PASS, text, because=because)
+
+
+def test_axes_that_a_call_brings_elsewhere_take_no_scale() -> None:
+    assert_unchanged(
+        PASS,
+        """<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
+        g (float[2,2] x) => (float[2,2] y) { y = d.f<perm=[1,0]>(x) }
+        <domain: "d", opset_import: ["" : 21]>
+        f <perm> (z) => (y) <float[2,2] z, float[2,2] a, float[2,2] t, float[2,2] y> {
+          w = Constant<value = float[2,2] {1,2,3,4}>() s = Constant<value = float[2] {2,3}>()
+          a = MatMul(z, w) t = Transpose<perm: ints = @perm>(a) y = Mul(t, s) }""",
+        because="the call of the function decides an attribute of Transpose",
+    )

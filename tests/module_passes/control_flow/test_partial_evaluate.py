@@ -251,6 +251,14 @@ def test_a_scan_is_unrolled_on_demand() -> None:
         (_scan("N"), "the number of iterations is not a constant"),
         (_scan("0"), "it collects nothing, in a shape that is not known"),
         (_scan("1", ", scan_input_directions=[1]"), "along another axis, or backwards"),
+        (
+            """<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
+            g (float[2] s, float[1,2] w) => (float[2] y) { y = d.f<n=1>(s, w) }
+            <domain: "d", opset_import: ["" : 21]>
+            f <n> (s, w) => (y) { y, z = Scan<num_scan_inputs: int = @n, body = b (p, q) => (r, t) {
+              r = Add(p, q) t = Neg(r) }>(s, w) }""",
+            "its operands are not those of its body",
+        ),
     ],
 )
 def test_scans_that_stay(text: str, because: str) -> None:
