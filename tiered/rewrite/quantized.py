@@ -1,12 +1,14 @@
 """Quantised units: integers, and the scales and zero points by which they stand for numbers.
 
 What the passes that make operators of integers from DequantizeLinear, an operator, QuantizeLinear
-have in common: which units they take, and how a bias becomes integers.
+have in common: which units they take, how a bias becomes integers, and whether sums stay within 32
+bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -25,6 +27,10 @@ _SAME: Final = 1e-5
 
 _SMALL: Final = 2.0**-8
 """The part of a step of the result that the rounding of a bias may move it."""
+
+
+_MOST: Final = np.iinfo(np.int32).max
+"""The largest of the integers in which kernels add up products."""
 
 
 class Quantized(NamedTuple):
@@ -51,6 +57,13 @@ class Quantized(NamedTuple):
         """The zero points, one or as many as the axis has."""
         array = None if self.zero is None else self.zero.const
         return np.zeros(1, np.int64) if array is None else array.astype(np.int64).reshape(-1)
+
+    @property
+    def reach(self) -> int:
+        """How far an integer may be from its zero point."""
+        limits = np.iinfo(np.int8 if self.dtype == DataType.INT8 else np.uint8)
+        least, most = self.zeros.min(initial=limits.max), self.zeros.max(initial=limits.min)
+        return int(max(limits.max - least, most - limits.min))
 
     def operands(self, graph: Graph) -> tuple[Value, Value, Value]:
         """Return the integers, the scale and the zero point, as operators of integers take them."""
@@ -161,11 +174,41 @@ def bias_in_steps(
     if source is not None:
         return source
     steps = np.rint(numbers / scales)
-    if not np.isfinite(numbers).all() or np.abs(steps).max(initial=0.0) > np.iinfo(np.int32).max:
+    if not np.isfinite(numbers).all() or np.abs(steps).max(initial=0.0) > _MOST:
         return Skip("the bias does not fit 32 bits")
     if np.abs(steps * scales - numbers).max(initial=0.0) > _SMALL * step:
         return Skip("the steps of data times weight are too large for the bias")
     return graph.constant(steps.astype(np.int32), bias.name)
+
+
+def overflow_of(
+    data: Quantized, kernel: Quantized, summed: slice, bias: Value | None = None
+) -> Skip | None:
+    """Return why sums of products may not fit 32 bits, in which kernels compute; None if they do.
+
+    Floats have no such limit. What sums wrap around to on the way does not matter.
+
+    Args:
+        data, kernel: the factors.
+        summed: the axes of the weight that are summed over, of all its axes.
+        bias: what is added, as integers.
+    """
+    q, numbers = kernel.q, None if bias is None else bias.const
+    assert bias is None or numbers is not None
+    dims = None if q.shape is None else q.shape[summed]
+    if dims is None or not all(isinstance(dim, int) for dim in dims):
+        return Skip("the length of the sums is not known")
+    added = np.zeros(1) if numbers is None else np.abs(numbers.astype(np.float64))
+    depth = prod(dim for dim in dims if isinstance(dim, int))
+    if depth * data.reach * kernel.reach + added.max(initial=0.0) <= _MOST:
+        return None
+    if q.const is not None:
+        # Each weight says how much it can add, which is less.
+        sizes = np.abs(q.const.astype(np.int16) - kernel.zeros[:1].astype(np.int16))
+        sums = sizes.sum(axis=tuple(range(sizes.ndim)[summed]), dtype=np.int64)
+        if (sums * data.reach + added).max(initial=0.0) <= _MOST:
+            return None
+    return Skip("the sums may not fit 32 bits")
 
 
 def _numbers_of(bias: Value) -> NDArray[np.float64] | Skip:

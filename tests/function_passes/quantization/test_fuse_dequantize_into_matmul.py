@@ -62,3 +62,11 @@ def test_a_scale_for_each_column_of_several_matrices_stays() -> None:
 
 def test_other_targets_keep_the_unit() -> None:
     assert_unchanged(PASS, graph(f"{X} {W} y = MatMul(d, e)"))
+
+
+def test_sums_that_may_need_more_than_32_bits_stay() -> None:
+    text = (
+        "(uint8[1,40000] x, uint8[40000,1] w) => (float[1,1] y) <float s = {1e-4}> {"
+        " d = DequantizeLinear(x, s) e = DequantizeLinear(w, s) y = MatMul(d, e) }"
+    )
+    assert_unchanged(PASS, text, backend=ORT, because="the sums may not fit 32 bits")

@@ -131,3 +131,31 @@ def test_what_others_read_stays() -> None:
         "(uint8[N,2,4,4] y)", "(uint8[N,2,4,4] y, float[N,2,4,4] c)"
     )
     assert_unchanged(PASS, text, backend=ORT)
+
+
+@pytest.mark.parametrize(
+    ("weight", "bias", "fits"),
+    [
+        (127, 2147480000, False),
+        (127, 2**31 - 1024 * 127 * 255, False),
+        (127, 2**31 - 1024 * 127 * 255 - 1, True),
+        (1, 2147000000, True),
+    ],
+)
+def test_sums_and_bias_stay_within_32_bits(weight: int, bias: int, fits: bool) -> None:
+    scales = "float xs = {1e-4}, uint8 xz = {0}, float ws = {1e-4}, float ys = {0.1}, uint8 yz = {0}"
+    given = (
+        f"<{scales}, int8[1,1024,1,1] w = {{{','.join([str(weight)] * 1024)}}},"
+        f" int32[1] b = {{{bias}}}, float bs = {{1e-8}}, int8 zero = {{0}}>"
+    )
+    interface = "(uint8[1,1024,1,1] x) => (uint8[1,1,1,1] y)"
+    before = (
+        f"{interface} {given} {{ dx = DequantizeLinear(x, xs, xz) dw = DequantizeLinear(w, ws, zero)"
+        " db = DequantizeLinear(b, bs) c = Conv(dx, dw, db) y = QuantizeLinear(c, ys, yz) }"
+    )
+    if fits:
+        after = given.replace(", float bs = {1e-8}", "")
+        after = f"{interface} {after} {{ y = QLinearConv(x, xs, xz, w, ws, zero, ys, yz, b) }}"
+        assert_rewrites(PASS, before, after, backend=ORT)
+    else:
+        assert_unchanged(PASS, before, backend=ORT, because="the sums may not fit 32 bits")

@@ -70,3 +70,39 @@ def test_a_scale_for_each_column_of_several_matrices_stays() -> None:
     assert_unchanged(
         PASS, text.replace("axis=1>", "axis=2>"), backend=ORT, because="a scale for each column is taken of one matrix only"
     )
+
+
+@pytest.mark.parametrize(
+    ("inputs", "constants", "because"),
+    [
+        ("uint8[1,40000] x, uint8[40000,1] w", "", "the sums may not fit 32 bits"),
+        ("uint8[1,K] x, uint8[K,1] w", "", "the length of the sums is not known"),
+        (
+            "uint8[1,70000] x",
+            f", int8[70000,1] w = {{{','.join(['127'] * 70000)}}}",
+            "the sums may not fit 32 bits",
+        ),
+    ],
+)
+def test_sums_that_may_need_more_than_32_bits_stay(
+    inputs: str, constants: str, because: str
+) -> None:
+    text = (
+        f"({inputs}) => (uint8[1,1] y) <float s = {{1e-4}}, float t = {{0.1}}{constants}>"
+        " { d = DequantizeLinear(x, s) e = DequantizeLinear(w, s) m = MatMul(d, e)"
+        " y = QuantizeLinear(m, t) }"
+    )
+    assert_unchanged(PASS, text, backend=ORT, because=because)
+
+
+def test_long_sums_of_small_weights_fit_32_bits() -> None:
+    given = f"float s = {{1e-4}}, uint8 z = {{0}}, int8[70000,1] w = {{{','.join(['3'] * 70000)}}}"
+    assert_rewrites(
+        PASS,
+        f"(uint8[1,70000] x) => (uint8[1,1] y) <{given}, int8 v = {{0}}> {{"
+        " d = DequantizeLinear(x, s, z) e = DequantizeLinear(w, s, v) m = MatMul(d, e)"
+        " y = QuantizeLinear(m, s, z) }",
+        f"(uint8[1,70000] x) => (uint8[1,1] y) <{given}, int8 v = {{0}}> {{"
+        " y = QLinearMatMul(x, s, z, w, s, v, s, z) }",
+        backend=ORT,
+    )

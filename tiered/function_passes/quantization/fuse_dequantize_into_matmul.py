@@ -6,6 +6,7 @@ from tiered import (
     Value,
     dequantized,
     op,
+    overflow_of,
     rewrite,
     var,
     weight_unit,
@@ -34,5 +35,8 @@ def fuse_dequantize_into_matmul(graph: Graph, a: Value, b: Value) -> Value | Ski
         return kernel
     if kernel.axis is not None and b.rank != 2:
         return Skip("a scale for each column is taken of one matrix only")
+    overflow = overflow_of(data, kernel, slice(-2, -1))
+    if overflow is not None:
+        return overflow
     (x, x_scale, x_zero), (w, w_scale, w_zero) = data.operands(graph), kernel.operands(graph)
     return graph.op("com.microsoft").MatMulIntegerToFloat(x, w, x_scale, w_scale, x_zero, w_zero)

@@ -10,6 +10,7 @@ from tiered import (
     kernel_unit,
     op,
     opt,
+    overflow_of,
     rewrite,
     var,
 )
@@ -41,6 +42,9 @@ def fuse_qdq_into_conv(
     steps = bias_in_steps(graph, bias, data, kernel, float(result.scales.item()))
     if isinstance(steps, Skip):
         return steps
+    overflow = overflow_of(data, kernel, slice(1, None), steps)
+    if overflow is not None:
+        return overflow
     integers: Value = graph.op.QLinearConv(
         *data.operands(graph),
         *kernel.operands(graph),

@@ -10,6 +10,7 @@ from tiered import (
     kernel_unit,
     op,
     opt,
+    overflow_of,
     rewrite,
     var,
 )
@@ -38,6 +39,10 @@ def fuse_qdq_into_gemm(
     steps = bias_in_steps(graph, c, data, kernel, float(result.scales.item()))
     if isinstance(steps, Skip):
         return steps
+    summed = slice(1, 2) if gemm.attr("transB") else slice(0, 1)
+    overflow = overflow_of(data, kernel, summed, steps)
+    if overflow is not None:
+        return overflow
     settings = {name: gemm.attr(name) for name in ("transA", "transB")}
     product: Value = graph.op("com.microsoft").QGemm(
         *data.operands(graph),
