@@ -62,13 +62,16 @@ class RewritePass(BodyPass):
             since=run.looked if graphs is None else None,
             on_skip=run.missed,
             accept=None if run.allows is None else _filter(run.allows),
-            approve=_approval(execution.ctx) if self._has_target(execution.ctx) else None,
+            approve=self._approval(execution.ctx) if self._has_target(execution.ctx) else None,
         )
         for graph in filter(_is_attached, graphs or ()):
             self.conditions.hold_after(graph, execution.ctx, self.name)
 
     def _has_target(self, ctx: PassContext) -> bool:
         return self.info.asks_target or ctx.names_backend
+
+    def _approval(self, ctx: PassContext) -> Callable[[Sequence[Entry]], Skip | None]:
+        return _approval(ctx, makes_integers=bool(self.info.quantization))
 
     def _graphs(self, model: Model, execution: Execution, run: PassRun) -> list[Graph]:
         """Return the graphs that are as the pass requires them."""
@@ -86,11 +89,14 @@ def _filter(allows: Allows) -> Callable[[Match], Skip | None]:
     return lambda match: None if all(map(allows, match.nodes)) else OUTSIDE
 
 
-def _approval(ctx: PassContext) -> Callable[[Sequence[Entry]], Skip | None]:
+def _approval(
+    ctx: PassContext, *, makes_integers: bool
+) -> Callable[[Sequence[Entry]], Skip | None]:
     """Return what holds the operators that a rewrite made against the target's table.
 
-    One that is not ONNX's own must be taken as it stands; of the others none may come in that the
-    target does not have, unless it has one that went just as little.
+    One that is not ONNX's own must be taken as it stands, and so must any that computes with
+    integers what was computed with floats; of the others none may come in that the target does not
+    have, unless it has one that went just as little.
     """
     backend = ctx.target
 
@@ -98,7 +104,8 @@ def _approval(ctx: PassContext) -> Callable[[Sequence[Entry]], Skip | None]:
         for edit, node, *_ in edits:
             if edit is not Edit.ADD_NODE or not node.is_live:
                 continue
-            if node.domain and (refused := backend.refusals(node)):
+            is_new = bool(node.domain) or makes_integers
+            if is_new and (refused := backend.refusals(node)):
                 return Skip("{} does not take {}: {}", backend, node.op_type, refused[0])
             if not backend.has(node) and all(
                 backend.has(entry[1]) for entry in edits if entry[0] is Edit.REMOVE_NODE

@@ -101,3 +101,22 @@ def test_an_axis_that_a_call_decides_stays() -> None:
         s = Constant<value = float {0.5}>() d = DequantizeLinear(x, s)
         m = Flatten<axis: int = @axis>(d) y = QuantizeLinear(m, s) }"""
     assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")
+
+
+@pytest.mark.parametrize(
+    ("opset", "move", "out", "because"),
+    [
+        (10, "DepthToSpace<blocksize=2>", "1,1,4,4", "onnxruntime_cpu does not take DepthToSpace"),
+        (11, "DepthToSpace<blocksize=2>", "1,1,4,4", None),
+        (21, "SpaceToDepth<blocksize=2>", "1,16,1,1", None),
+    ],
+)
+def test_a_move_that_the_target_has_for_floats_only_stays(
+    opset: int, move: str, out: str, because: str | None
+) -> None:
+    interface = f"(uint8[1,4,2,2] x) => (uint8[{out}] y)"
+    before = f"{interface} {spoken_of('s z', *CONSTANTS)} {{ {DQ} m = {move}(d) {Q} }}"
+    if because is None:
+        assert_rewrites(PASS, before, f"{interface} {{ y = {move}(x) }}", backend=ORT, opset=opset)
+    else:
+        assert_unchanged(PASS, before, backend=ORT, opset=opset, because=because)
