@@ -3,7 +3,7 @@
 import pytest
 
 from tests.constants import spoken_of
-from tiered.testing import assert_unchanged
+from tiered.testing import assert_rewrites, assert_unchanged
 
 ORT = "onnxruntime_cpu"
 CONSTANTS = (
@@ -97,3 +97,39 @@ def test_a_bias_of_numbers_is_one_for_each_scale_of_the_weight() -> None:
     text = graph(f"{X} {W} c = Conv(d, e, f) {Q}", "uint8[N,1,4,4] x", "float[3] f = {1,2,3}")
     because = "the bias is not one number a channel"
     assert_unchanged("fuse_qdq_into_conv", text, backend=ORT, because=because)
+
+
+def test_what_is_computed_is_a_float32() -> None:
+    dequantized = "DequantizeLinear<output_dtype={}>"
+    text = (
+        "(uint8[2,3] a, uint8[3,4] b) => ({}[2,4] y) <float s = {{0.5}}, uint8 z = {{0}}>"
+        " {{ da = {}(a, s, z) db = {}(b, s, z) y = MatMul(da, db) }}"
+    )
+    halves, floats = dequantized.format(10), dequantized.format(1)
+    assert_unchanged(
+        "fuse_dequantize_into_matmul",
+        text.format("float16", halves, halves),
+        opset=23,
+        backend=ORT,
+        because="what is dequantised is no float32",
+    )
+    assert_rewrites(
+        "fuse_dequantize_into_matmul",
+        text.format("float", floats, floats),
+        "(uint8[2,3] a, uint8[3,4] b) => (float[2,4] y) <float s = {0.5}, uint8 z = {0}>"
+        " { y = com.microsoft.MatMulIntegerToFloat(a, b, s, s, z, z) }",
+        opset=23,
+        backend=ORT,
+    )
+
+
+def test_a_division_in_another_precision_stays() -> None:
+    assert_unchanged(
+        "fuse_qdq_into_move",
+        "(uint8[2,3] x) => (uint8[3,2] y) <float s = {0.5}, uint8 z = {0}>"
+        " { d = DequantizeLinear(x, s, z) m = Transpose(d)"
+        " y = QuantizeLinear<precision=10>(m, s, z) }",
+        opset=23,
+        backend=ORT,
+        because="it is divided by the scale in another dtype than float32",
+    )

@@ -253,6 +253,11 @@ def _unit(node: Node, q: Value) -> Quantized | Skip:
         return Skip("a scale or zero point is not a constant")
     if scale.dtype != DataType.FLOAT:
         return Skip("a scale is no float32")
+    is_float = node.attr("output_dtype", 0) in (0, DataType.FLOAT)
+    if node.op_type == "DequantizeLinear" and not is_float:
+        return Skip("what is dequantised is no float32")
+    if node.attr("precision", 0) not in (0, DataType.FLOAT):
+        return Skip("it is divided by the scale in another dtype than float32")
     if node.attr("block_size", 0):
         return Skip("a scale is for a block")
     limits = np.finfo(np.float32)
