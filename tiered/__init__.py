@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from tiered.pipeline.result import OptimizeResult
     from tiered.rewrite import (
         COMMUTATIVE,
+        INTEGER_SPAN,
         BatchNorm,
         Match,
         Pattern,
@@ -149,6 +150,7 @@ __all__ = [
     "COMMUTATIVE",
     "ELEMENTWISE",
     "IMAGE_OPERATORS",
+    "INTEGER_SPAN",
     "QUANTISED",
     "Backend",
     "BatchNorm",
@@ -343,6 +345,7 @@ _HOME = {
     "pipeline.result": ("OptimizeResult",),
     "rewrite": (
         "COMMUTATIVE",
+        "INTEGER_SPAN",
         "BatchNorm",
         "Match",
         "Pattern",

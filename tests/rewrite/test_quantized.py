@@ -133,3 +133,24 @@ def test_a_division_in_another_precision_stays() -> None:
         backend=ORT,
         because="it is divided by the scale in another dtype than float32",
     )
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_numbers_that_may_be_infinite_stay_numbers(dtype: str) -> None:
+    text = (
+        f"({dtype}[2,2] x) => ({dtype}[2,2] y) <float s = {{5e33}}, {dtype} z = {{0}}>"
+        " { d = DequantizeLinear(x, s, z) m = Transpose<perm=[1,0]>(d)"
+        " y = QuantizeLinear(m, s, z) }"
+    )
+    assert_rewrites(
+        "fuse_qdq_into_move",
+        text,
+        f"({dtype}[2,2] x) => ({dtype}[2,2] y) {{ y = Transpose<perm=[1,0]>(x) }}",
+        backend=ORT,
+    )
+    assert_unchanged(
+        "fuse_qdq_into_move",
+        text.replace("5e33", "1e37"),
+        backend=ORT,
+        because="a scale is so large that what is dequantised may be infinite",
+    )

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from tiered.rewrite.parallel import combine_branches, only_reader, parallel_branches
     from tiered.rewrite.quantized import (
+        INTEGER_SPAN,
         Quantized,
         bias_in_steps,
         dequantized,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMMUTATIVE",
+    "INTEGER_SPAN",
     "BatchNorm",
     "Match",
     "Operator",
@@ -148,6 +150,7 @@ _HOME = {
     ),
     "parallel": ("combine_branches", "only_reader", "parallel_branches"),
     "quantized": (
+        "INTEGER_SPAN",
         "Quantized",
         "bias_in_steps",
         "dequantized",

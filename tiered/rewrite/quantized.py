@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _BYTES: Final = (DataType.INT8, DataType.UINT8)
 
+INTEGER_SPAN: Final = 1 << 16
+"""No two integers of 8 or 16 bits are further apart."""
+
 _SAME: Final = 1e-5
 """How far apart two scales may be, of their size, to be the same product rounded otherwise."""
 
@@ -263,6 +266,8 @@ def _unit(node: Node, q: Value) -> Quantized | Skip:
     limits = np.finfo(np.float32)
     if not ((scale.const >= limits.tiny) & (scale.const < limits.max)).all():
         return Skip("a scale is not positive, or no ordinary number")
+    if not (scale.const.astype(np.float64) * INTEGER_SPAN < limits.max).all():
+        return Skip("a scale is so large that what is dequantised may be infinite")
     if scale.const.size == 1:
         return Quantized(q, scale, zero)
     axis, rank = int(node.attr("axis", 1)), q.rank

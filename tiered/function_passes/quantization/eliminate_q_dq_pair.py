@@ -4,13 +4,10 @@ from typing import Final
 
 import numpy as np
 
-from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
+from tiered import INTEGER_SPAN, DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
 
 # A graph output of fewer bits would be an Identity, for which onnxruntime has no kernel.
 _INTEGERS: Final = (DataType.INT16, DataType.INT8, DataType.UINT16, DataType.UINT8)
-
-_SPAN: Final = 1 << 16
-"""No two integers of these dtypes are further apart."""
 
 
 @rewrite(
@@ -46,7 +43,7 @@ def eliminate_q_dq_pair(
         return Skip("the scales or zero points differ, or are not known to be the same")
     if scale.const.size != 1 and (axis, block) != (axis_again, block_again):
         return Skip("the axes differ")
-    reach = np.abs(scale.const.astype(np.float64)) * _SPAN
+    reach = np.abs(scale.const.astype(np.float64)) * INTEGER_SPAN
     if not ((reach > 0) & (reach < np.finfo(np.float32).max)).all():
         return Skip("a scale is zero, NaN or too large")
     return q
