@@ -186,6 +186,11 @@ def wide(dims: str) -> tuple[str, str]:
             "keys and values are in heads already",
         ),
         (
+            graph(f"{SPLIT} {ATTEND} {END}").replace(f"wq = {{{Q4}}}", "wq = {1,0,2}")
+            .replace("float[3,4] wq", "float[3,1] wq"),
+            "a bias makes one column as many as it is long",
+        ),
+        (
             graph(f"{SPLIT} {ATTEND} {END} e = Relu(k0)").replace(
                 "(float[B,S,4] y)", "(float[B,S,4] y, float[B,S,4] e)"
             ),

@@ -59,6 +59,8 @@ def fuse_qkv_into_attention(
     found = [one for value in (heads.q, *split) if (one := _projection(value)) is not None]
     if len(found) < 3 or any(one.x is not found[0].x for one in found):
         return Skip("queries, keys and values are not three products of one tensor")
+    if any(one.bias is not None and one.bias.dim(0) != one.weight.dim(1) for one in found):
+        return Skip("a bias makes one column as many as it is long")
     if not heads.q.has_one_user or not all(map(_is_all_for, (heads.keys, v))):
         return Skip("others read queries, keys or values too")
     if any(not one.weight.has_one_user for one in found):
