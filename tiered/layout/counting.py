@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tiered.graph import Node
-from tiered.layout.permutation import is_identity, permutation_of
+from tiered.layout.permutation import is_identity
 from tiered.layout.strand import Cost, LayoutSizes, total
 from tiered.layout.wires import Wire
 from tiered.layout.wiring import Wiring, open_graphs, transposes
@@ -26,7 +26,7 @@ def transposes_of(wiring: Wiring) -> Iterator[tuple[Node, Wire]]:
 
 def moved_bytes(node: Node, wire: Wire, sizes: LayoutSizes) -> int:
     """Return what a Transpose moves: nothing where only dims of size 1 change places."""
-    shape, perm = node.output.shape, permutation_of(node)
+    shape, perm = node.output.shape, node.perm
     assert perm is not None
     if shape is not None:
         moving = [axis for axis, dim in zip(perm, shape, strict=True) if dim != 1]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from tiered.graph import Node
     from tiered.graph.types import Shape
 
 Permutation = tuple[int, ...]
@@ -42,16 +41,3 @@ def keeps_the_data(perm: Permutation, shape: Shape) -> bool:
     """Tell whether only dims of size 1 change places: no element moves then."""
     moving = [axis for axis in perm if shape[axis] != 1]
     return moving == sorted(moving)
-
-
-def permutation_of(node: Node) -> Permutation | None:
-    """Return what a Transpose does; None for any other node, and for an unknown rank."""
-    if not node.is_op("Transpose") or node.has_references:
-        return None
-    value = node.input(0)
-    rank = value.rank if value is not None else None
-    perm = node.attr("perm")
-    if perm:
-        found = tuple(perm)
-        return found if sorted(found) == list(range(len(found))) else None
-    return None if rank is None else tuple(reversed(range(rank)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tiered.graph import Model, Node
 from tiered.layout.conversion import place_transposes, wiring_of
 from tiered.layout.counting import moved_bytes, transposes_of, transposing
-from tiered.layout.permutation import Permutation, permutation_of
+from tiered.layout.permutation import Permutation
 from tiered.layout.region import Region
 from tiered.layout.strand import Cost, LayoutSizes, strands_of
 from tiered.layout.wires import Operator, Wire
@@ -103,7 +103,7 @@ FAR = 200
 
 def _left(wiring: Wiring, sizes: LayoutSizes) -> Iterator[LeftTranspose]:
     for node, wire in transposes_of(wiring):
-        perm = permutation_of(node)
+        perm = node.perm
         assert perm is not None
         identity, order = wire.identity, wire.views[node.output]
         producer = wire.root.producer

@@ -13,7 +13,7 @@ from tiered.graph import Node, Value
 from tiered.graph.types import Shape
 from tiered.graph.value import Use
 from tiered.layout.passage import Labels, Passage
-from tiered.layout.permutation import Permutation, compose, permutation_of
+from tiered.layout.permutation import Permutation, compose
 
 
 class Wire:
@@ -51,7 +51,7 @@ class Wire:
             uses = self.uses[value] = []
             for use in value.users:
                 # Few readers are Transposes: the others are not asked for their permutation.
-                perm = permutation_of(use.node) if use.node.op_type == "Transpose" else None
+                perm = use.node.perm
                 if perm is None or len(perm) != len(self.shape):
                     uses.append(use)
                 else:

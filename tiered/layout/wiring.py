@@ -22,7 +22,7 @@ from tiered.layout.channels import (
     offered,
 )
 from tiered.layout.passage import Labels, Passage, rank_of
-from tiered.layout.permutation import Permutation, permutation_of
+from tiered.layout.permutation import Permutation
 from tiered.layout.rules import passage_of
 from tiered.layout.wires import Kind, Operator, Port, Wire
 from tiered.rewrite import Skip
@@ -63,7 +63,7 @@ class Wiring:
         root = value
         while (producer := root.producer) is not None and producer.op_type == "Transpose":
             source = producer.input(0)
-            if source is None or permutation_of(producer) is None:
+            if source is None or producer.perm is None:
                 break
             root = source
         if root.tensor is not None or root.shape is None:
@@ -209,4 +209,4 @@ def open_graphs(model: Model) -> Iterator[Graph]:
 
 def transposes(graph: Graph) -> Iterator[Node]:
     """Yield the Transposes of a graph whose permutation is known."""
-    yield from (node for node in graph.nodes_of("Transpose") if permutation_of(node) is not None)
+    yield from (node for node in graph.nodes_of("Transpose") if node.perm is not None)

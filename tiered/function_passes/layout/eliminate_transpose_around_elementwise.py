@@ -137,12 +137,7 @@ def _turn(graph: Graph, region: _Region) -> Skip | None:
 
 def _perm(node: Node | None) -> Permutation | None:
     """Return the permutation of a Transpose, None for anything else."""
-    if node is None or node.op_type != "Transpose" or node.domain or node.has_references:
-        return None
-    perm, rank = node.attr("perm", None), node.output.rank
-    if perm is None:
-        return None if rank is None else tuple(reversed(range(rank)))
-    return tuple(perm) if sorted(perm) == list(range(len(perm))) else None
+    return None if node is None else node.perm
 
 
 def _inverse(perm: Permutation) -> Permutation:
