@@ -91,6 +91,12 @@ def test_the_info_says_what_was_declared() -> None:
     assert [option.name for option in info.options] == ["size"]
 
 
+def test_every_info_has_a_hash() -> None:
+    group = Sequential([fuse_relu], name="group", checks=["final_check"])
+    infos = [pass_.info for pass_ in (*tiered.get_registered_passes().values(), group)]
+    assert len({*infos, *infos}) == len(infos)
+
+
 def test_the_law_is_the_first_line_of_the_file_of_the_pass() -> None:
     assert tiered.get_pass("eliminate_identity").info.law == "Identity(x)  =>  x"
     assert look.info.law == ""

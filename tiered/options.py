@@ -49,6 +49,10 @@ class Option(NamedTuple):
     default: Any
     doc: str = ""
 
+    def __hash__(self) -> int:
+        """Hash what is text: a default may be a list or a mapping, and those have no hash."""
+        return hash((self.name, self.doc))
+
     @property
     def takes(self) -> str:
         """What it takes, in words."""

@@ -37,6 +37,19 @@ def test_a_right_pipeline_ends_with_0(cli: Cli, file: Path) -> None:
     assert (ended.code, ended.out) == (0, "nothing is wrong\n")
 
 
+def test_passes_whose_options_are_mappings_are_searched_too(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    text = (
+        "(float[1,4,4,2] x) => (float[1,4,4,2] y) { t = Transpose<perm = [0,3,1,2]>(x)"
+        "s = Softmax<axis = 1>(t)  y = Transpose<perm = [0,2,3,1]>(s) }"
+    )
+    onnx.save(parse(text), path)
+    results = optimize_model(parse(text), opt_level=3).report.results
+    assert "convert_layout" in {result.name for result in results if result.changed}
+    ended = cli("bisect", path, "-O3")
+    assert (ended.code, ended.out) == (0, "nothing is wrong\n")
+
+
 def test_the_json_says_the_same(cli: Cli, file: Path) -> None:
     ended = cli("bisect", file, "--passes", "swap_operands_of_sub", "--json")
     said = json.loads(ended.out)
