@@ -680,6 +680,20 @@ def test_all_that_takes_long_is_computed_or_none_of_it(monkeypatch: pytest.Monke
     assert _ops(model) == ["Add", "Mul"]
 
 
+def test_many_little_products_that_take_long_together_are_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = sys.modules["tiered.function_passes.constant.fold_constant"]
+    monkeypatch.setattr(module, "_MOST_WORK", 40)
+    assert_unchanged(
+        PASS,
+        "(float[2,2] x) => (float[2,2] y) <float[2,2] a = {1,2,3,4}> { "
+        + " ".join(f"m{i} = MatMul(a, a)" for i in range(6))
+        + " y = Sum(x, m0, m1, m2, m3, m4, m5) }",
+        because="computing it takes too long",
+    )
+
+
 def test_a_cascade_of_work_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of these waits for the one before it, as 16-bit floats are rounded between sessions."""
     module = sys.modules["tiered.function_passes.constant.fold_constant"]

@@ -219,8 +219,9 @@ class _Look:
         if sum(works.values()) <= _MOST_WORK:
             return set(works)
         # All that takes long, or none of it: what a second run would compute, this one does.
-        for node in [node for node, work in works.items() if work > _LITTLE_WORK]:
-            self.refused[node] = _TOO_LONG
+        long = [node for node, work in works.items() if work > _LITTLE_WORK]
+        # Where there is none of these, it is many little ones that take long together.
+        self.refused |= dict.fromkeys(long or works, _TOO_LONG)
         return self._take(graph, deque(works), sizes, ahead=ahead)
 
     def _fold(
