@@ -262,6 +262,24 @@ def test_what_a_rule_makes_may_be_what_another_choice_of_its_root_needs() -> Non
     assert [node.op_type for node in given.main.nodes] == ["Abs"]
 
 
+def test_programs_are_chosen_again_only_when_what_they_lack_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked, lacking_in = [], Rule.lacking_in
+
+    def note(self: Rule, of: Model) -> list[frozenset[tuple[str, str]]]:
+        looked.append(len(of.main))
+        return lacking_in(self, of)
+
+    monkeypatch.setattr(Rule, "lacking_in", note)
+    relus = " ".join(f"a{at + 1} = Relu(a{at})" for at in range(20))
+    given = model(f"g (float[2] a0) => (float[2] y) {{ {relus} y = Identity(a20) }}")
+    law("drop", op.Relu(var.x) | op.Neg(op.Abs(var.x)), lambda graph, x: x).apply(given)
+    assert [node.op_type for node in given.main.nodes] == ["Identity"]
+    # To find the anchors, and to choose the programs.
+    assert looked == [21, 21]
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_only_what_is_near_a_rare_operator_is_left_out(
     seed: int, monkeypatch: pytest.MonkeyPatch

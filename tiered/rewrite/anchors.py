@@ -56,10 +56,12 @@ class Anchors:
             return None
         indices = [graph._by_op for graph in self.model.graphs()]
         found: dict[Key, list[Node]] = {}
-        for choice in rule.choices_in(self.model):
+        for needed, lacking in zip(rule.operators, rule.lacking_in(self.model), strict=True):
+            if lacking:
+                continue
             nodes = {
                 key: [node for index in indices for node in index.get(key, {}).values()]
-                for key in rule.operators[choice]
+                for key in needed
             }
             rarest = min(nodes, key=lambda key: (len(nodes[key]), key))
             if rarest not in found:

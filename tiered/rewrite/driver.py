@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tiered.errors import PassError
 from tiered.graph.forms import NoEquivalentForm
-from tiered.graph.journal import Entry, Stamp, dirty_nodes
+from tiered.graph.journal import NODE_EDITS, Edit, Entry, Stamp, dirty_nodes
 from tiered.graph.types import DataType
 from tiered.rewrite.anchors import Anchors
 from tiered.rewrite.compiler import Program
 from tiered.rewrite.matcher import Match, match_node
-from tiered.rewrite.rule import Rule
+from tiered.rewrite.rule import Key, Rule
 from tiered.rewrite.skip import Skip
 
 if TYPE_CHECKING:
@@ -98,14 +98,16 @@ def apply_rule(
             continue
         if model.gate.is_shut():
             return
+        edits = model.journal.since(mark)
         # What was made may be what another choice of the root needs.
-        run.choose_programs()
+        if any(run.may_choose_after(entry) for entry in edits):
+            run.choose_programs()
         if once:
             continue
         budget -= 1
         if budget == 0:
             raise PassError(f"{rule.name} does not come to an end: it undoes its own rewrites")
-        for touched in anchors.near(dirty_nodes(model.journal.since(mark))):
+        for touched in anchors.near(dirty_nodes(edits)):
             if touched.id not in queued:
                 queued.add(touched.id)
                 queue.append(touched)
@@ -130,11 +132,25 @@ class _Run:
         self.approve = approve
         self.on_rewrite = on_rewrite
         self._programs: list[Program] = []
+        # What the model lacks of the other programs' operators.
+        self._lacking: frozenset[Key] = frozenset()
 
     def choose_programs(self) -> None:
         """Take the programs of which the model has all operators now."""
-        programs = self.rule.programs
-        self._programs = [programs[choice] for choice in self.rule.choices_in(self.model)]
+        lacking = self.rule.lacking_in(self.model)
+        self._lacking = frozenset[Key]().union(*lacking)
+        chosen = zip(self.rule.programs, lacking, strict=True)
+        self._programs = [program for program, lacks in chosen if not lacks]
+
+    def may_choose_after(self, entry: Entry) -> bool:
+        """Tell whether an edit may have brought an operator for want of which a program was left.
+
+        To look through all graphs after each rewrite would take long where there are many bodies.
+        """
+        edit, subject = entry[:2]
+        if edit in NODE_EDITS:
+            return (subject.domain, subject.op_type) in self._lacking
+        return bool(self._lacking) and edit in (Edit.ADD_FUNCTION, Edit.EXCHANGE_CONTENT)
 
     def rewrite(self, node: Node) -> bool:
         """Try the rule at one node; tell whether it fired."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -77,10 +77,12 @@ class Rule:
         """Return, for each choice of the root, the operators without which it matches nothing."""
         return tuple(map(operators, roots(self.pattern)))
 
-    def choices_in(self, model: Model) -> list[int]:
-        """Return the numbers of the choices of the root of which a model has all operators."""
+    def lacking_in(self, model: Model) -> list[frozenset[Key]]:
+        """Return, for each choice of the root, which of its operators a model has not."""
         indices = [graph._by_op for graph in model.graphs()]
-        return [at for at, needed in enumerate(self.operators) if _has_all(indices, needed)]
+        wanted = frozenset[Key]().union(*self.operators)
+        absent = {key for key in wanted if not any(index.get(key) for index in indices)}
+        return [needed & absent for needed in self.operators]
 
     @cached_property
     def programs(self) -> tuple[Program, ...]:
@@ -101,14 +103,3 @@ class Rule:
     @cached_property
     def has_several_roots(self) -> bool:
         return any(isinstance(part, Together) for part in self.pattern.walk())
-
-
-def _has_all(indices: Sequence[Mapping[Key, object]], needed: Iterable[Key]) -> bool:
-    """Tell whether each operator is in one of some indices of nodes by operator."""
-    for key in needed:
-        for index in indices:
-            if index.get(key):
-                break
-        else:
-            return False
-    return True
