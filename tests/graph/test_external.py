@@ -113,6 +113,21 @@ def test_every_dtype_is_kept_whatever_way_it_goes(
     assert not (tmp_path / "whole.onnx.data").exists()
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="only Linux lists its descriptors")
+def test_small_tensors_keep_no_file_open(tmp_path: Path) -> None:
+    made = proto("g (float[2] x) => (float[2] y) { y = Sum(x, w0, w1, w2, w3) }")
+    weights = [numpy_helper.from_array(np.full(2, i, np.float32), f"w{i}") for i in range(4)]
+    made.graph.initializer.extend(weights)
+    onnx.save(made, tmp_path / "m.onnx", save_as_external_data=True, size_threshold=0)
+    tensors = [value.tensor for value in Model.load(tmp_path / "m.onnx").main.initializers]
+    before = len(os.listdir("/proc/self/fd"))
+    arrays = [tensor.numpy() for tensor in tensors if tensor is not None]
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert [(array.tolist(), array.flags.writeable) for array in arrays] == [
+        ([float(i)] * 2, False) for i in range(4)
+    ]
+
+
 def test_a_sparse_tensor_stays_in_the_model(tmp_path: Path) -> None:
     made = proto("g (float[3] x) => (float[3] y) { y = Add(x, w) }")
     values = numpy_helper.from_array(np.array([5.0], np.float32), "w")

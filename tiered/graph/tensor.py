@@ -163,7 +163,7 @@ class Tensor:
         return (self.size * bits_of(self.dtype) + 7) // 8
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """Return the numbers as a read-only array; external data is mapped, not read.
+        """Return the numbers as a read-only array; large external data is mapped, not read.
 
         Raises:
             ModelError: the bytes do not fit the declared dtype and dims, or the external file is
@@ -301,7 +301,9 @@ class Tensor:
         dtype = onnx.helper.tensor_dtype_to_np_dtype(self.dtype)
         if not length:
             return np.empty(self.shape, dtype)
-        return np.memmap(path, dtype, "r", offset, self.shape)
+        mapped = np.memmap(path, dtype, "r", offset, self.shape)
+        # What is kept would keep a file descriptor too, of which a process has few.
+        return np.array(mapped) if mapped.nbytes <= _KEEP_BYTES else mapped
 
     def _decode(self) -> np.ndarray[Any, Any]:
         proto = self.proto
