@@ -90,6 +90,14 @@ def test_no_standard_operator_comes_in_that_the_target_lacks() -> None:
     assert [node.op_type for node in model.main.nodes] == ["Pow"]
 
 
+def test_a_rule_looks_again_for_another_target() -> None:
+    model = Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Mul(x, x) }"))
+    for operators, left in (("Mul = true", "Mul"), ("Mul = true\nPow = true", "Pow")):
+        with PassContext(opt_level=3, backend=backend(f"[operators]\n{operators}")):
+            square(model)
+        assert [node.op_type for node in model.main.nodes] == [left]
+
+
 @pytest.mark.parametrize(
     ("target", "reason"),
     [

@@ -16,6 +16,20 @@ if TYPE_CHECKING:
     from tiered.passes.base import Pass
 
 
+class Settings(NamedTuple):
+    """What a context says of more than passes.
+
+    Attributes:
+        opt_level: the level.
+        backend: the digest of the target; empty where none is named.
+        config: the options that are set, and their values as text.
+    """
+
+    opt_level: int
+    backend: str
+    config: tuple[tuple[str, str], ...]
+
+
 class Case(NamedTuple):
     """A pass that stands somewhere, decided once for a whole run.
 
@@ -46,8 +60,8 @@ class Case(NamedTuple):
         )
 
     @classmethod
-    def of(cls, pass_: Pass, place: Place, decision: Decision, settings: object) -> Case:
-        """Return the case of a pass; `settings` is what the context says of more than passes."""
+    def of(cls, pass_: Pass, place: Place, decision: Decision, settings: Settings) -> Case:
+        """Return the case of a pass in a context."""
         if not decision:
             return cls(pass_, place, decision)
         info = pass_.info
@@ -64,13 +78,13 @@ def _beside(
     return [tuple((registry.named(name), beside) for name in listed) for listed in names]
 
 
-def _key(pass_: Pass, decision: Decision, settings: object) -> object:
+def _key(pass_: Pass, decision: Decision, settings: Settings) -> object:
     """Return what decides the outcome of a run besides the model; it must hold no node."""
-    # Function passes and conditions see the context, so what it says may matter to them; and what
-    # needs operators of a target asks the context for it.
-    info, conditions = pass_.info, getattr(pass_, "conditions", None)
-    sees = info.kind == "function" or info.asks_target or conditions
-    return pass_.text, hash(pass_.scope), decision.nodes, settings if sees else None
+    # Function passes and conditions see the context, so what it says may matter to them. What any
+    # rule makes is held against the target.
+    sees = pass_.info.kind == "function" or getattr(pass_, "conditions", None)
+    seen = settings if sees else settings.backend
+    return pass_.text, hash(pass_.scope), decision.nodes, seen
 
 
 def _allows(pass_: Pass, decision: Decision) -> Allows | None:

@@ -20,7 +20,7 @@ from tiered.errors import PassError, PostconditionError, PreconditionError, Tier
 from tiered.graph import Model, RewriteRecord
 from tiered.graph.provenance import write_origins
 from tiered.graph.validity import complaint_about
-from tiered.passes.case import Case
+from tiered.passes.case import Case, Settings
 from tiered.passes.interrupts import interrupted_between_edits
 from tiered.passes.memory import memory_of
 from tiered.passes.recording import PassRun
@@ -91,11 +91,11 @@ class Execution:
         # By the identities of a pass and its place, both of which a case keeps alive.
         self._cases: dict[tuple[int, int], Case] = {}
         self._places: dict[tuple[int, int], tuple[Place, Sequence[tuple[Pass, Place]]]] = {}
-        settings = tuple(sorted((key, repr(value)) for key, value in ctx.config_set.items()))
+        config = tuple(sorted((key, repr(value)) for key, value in ctx.config_set.items()))
         self._checks_view = ctx.config["debug.check_view"]
         # The default backend is always the same, and takes longer to read than many a pass to run.
         backend = ctx.backend.digest if ctx.names_backend else ""
-        self._settings = (ctx.opt_level, backend, settings)
+        self._settings = Settings(ctx.opt_level, backend, config)
 
     def execute(self, pass_: Pass, place: Place) -> tuple[str, ...]:
         """Run a pass if the context says so; return the names of the passes that changed something.
