@@ -2,13 +2,26 @@
 
 import gc
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
-from tiered import Model, Node, PassContext, Value, get_pass, optimize
+from tiered import (
+    Graph,
+    Model,
+    ModelError,
+    Node,
+    Pass,
+    PassContext,
+    Value,
+    get_pass,
+    module_pass,
+    optimize,
+    proto_pass,
+)
 from tiered.testing import parse
 
 MODEL = (
@@ -18,9 +31,18 @@ MODEL = (
     "else_branch = e () => (float[2,4] q) { q = Neg(u) }> }"
 )
 
+@proto_pass(opt_level=0)
+def renumbered(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return the same model with another number."""
+    proto.model_version += 1
+    return proto
+
+
+Piece = Model | Graph | Node | Value
+
 
 @pytest.fixture
-def kept() -> Iterator[list[Node | Value]]:
+def kept() -> Iterator[list[Piece]]:
     """What of views there was before, while the collector is off."""
     gc.collect()
     gc.disable()
@@ -28,16 +50,24 @@ def kept() -> Iterator[list[Node | Value]]:
     gc.enable()
 
 
-def _pieces() -> list[Node | Value]:
-    return [piece for piece in gc.get_objects() if isinstance(piece, Node | Value)]
+def _pieces() -> list[Piece]:
+    return [piece for piece in gc.get_objects() if isinstance(piece, Piece)]
 
 
-def test_optimize_leaves_nothing_to_the_collector(
-    kept: list[Node | Value], tmp_path: Path
-) -> None:
+def test_optimize_leaves_nothing_to_the_collector(kept: list[Piece], tmp_path: Path) -> None:
     optimize(parse(MODEL), opt_level=3)
     onnx.save(parse(MODEL), tmp_path / "a.onnx")
     optimize(tmp_path / "a.onnx", tmp_path / "b.onnx", opt_level=3)
+    assert len(_pieces()) == len(kept)
+
+
+@pytest.mark.parametrize("pass_", [renumbered, "remove_unused_functions"])
+def test_what_was_exchanged_or_removed_goes_too(kept: list[Piece], pass_: Pass | str) -> None:
+    text = (
+        f'<ir_version: 10, opset_import: ["": 21, "local": 1]> g {MODEL}'
+        '<domain: "local", opset_import: ["": 21]> f (s, a) => (t) { t = Add(s, a) }'
+    )
+    optimize(parse(text), passes=[pass_])
     assert len(_pieces()) == len(kept)
 
 
@@ -49,7 +79,7 @@ def test_who_watches_may_keep_the_model() -> None:
     seen[0].check_view(types=True)
 
 
-def test_a_context_goes_with_the_last_who_has_it(kept: list[Node | Value]) -> None:
+def test_a_context_goes_with_the_last_who_has_it(kept: list[Piece]) -> None:
     with PassContext(opt_level=3) as context:
         get_pass("eliminate_identity")(parse(MODEL))
     assert context.chain == (context,)
@@ -61,10 +91,44 @@ def test_a_context_goes_with_the_last_who_has_it(kept: list[Node | Value]) -> No
 def test_a_closed_model_is_empty_and_its_nodes_were_removed() -> None:
     model = Model.from_proto(parse(MODEL))
     get_pass("eliminate_identity").apply(model)
-    nodes = [node for graph in model.graphs() for node in graph.nodes]
+    main, nodes = model.main, [node for graph in model.graphs() for node in graph.nodes]
     model.close()
-    assert not len(model.main)
+    assert not len(main)
     assert [node.is_live for node in nodes] == [False] * len(nodes)
     assert [value.name for value in nodes[0].inputs if value is not None] == ["x", "a"]
     assert nodes[0].output.name == "t"
     assert not model.journal
+    assert str(model) == "<Model the model, closed>"
+    model.close()
+
+
+USES: list[Callable[[Model, Graph], object]] = [
+    lambda model, main: model.to_proto(),
+    lambda model, main: model.save("no_such_folder/m.onnx"),
+    lambda model, main: model.set_opset("", 22),
+    lambda model, main: get_pass("eliminate_identity").apply(model),
+    lambda model, main: main.constant(np.array(1)),
+]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_who_uses_a_closed_model_is_told(use: Callable[[Model, Graph], object]) -> None:
+    model = Model.from_proto(parse(MODEL))
+    main = model.main
+    model.close()
+    with pytest.raises(ModelError, match=r"was closed and holds nothing .* keep a `\.copy\(\)`"):
+        use(model, main)
+
+
+def test_a_pass_that_keeps_its_model_must_copy_it() -> None:
+    seen: list[Model] = []
+
+    @module_pass(opt_level=0)
+    def keep(model: Model, ctx: PassContext) -> None:
+        """Keep it."""
+        seen.extend((model, model.copy()))
+
+    optimize(parse(MODEL), passes=[keep])
+    with pytest.raises(ModelError, match="the model was closed"):
+        seen[0].to_proto()
+    assert len(seen[1].main) == 4

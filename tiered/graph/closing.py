@@ -7,7 +7,7 @@ the collector would look at each piece, and until it does the memory is taken.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tiered.graph.journal import Edit
 from tiered.graph.names import Names
@@ -18,25 +18,33 @@ if TYPE_CHECKING:
     from tiered.graph.node import Node
     from tiered.graph.value import Value
 
+CLOSED: Final = "was closed and holds nothing any more: load it again, or keep a `.copy()` of it"
+
 
 def close_model(model: Model) -> None:
     """Leave the model empty: each node as one that was removed, each value as one of no graph.
 
-    A node that somebody kept still says what it is, what it reads and what it gives.
+    A node that somebody kept still says what it is, what it reads and what it gives; a graph still
+    knows its model, so that who edits it is told.
     """
     graphs = list(model.graphs())
-    for edit, subject, *_ in model.journal.entries:
+    for edit, subject, *before in model.journal.entries:
         if edit in (Edit.REMOVE_NODE, Edit.SETTLE):
             _close_nodes((subject,), graphs)
         elif edit is Edit.REMOVE_CONSTANT:
             _close_value(subject)
+        elif edit is Edit.REMOVE_FUNCTION:
+            graphs.append(subject)
+        elif edit is Edit.EXCHANGE_CONTENT:
+            graphs += (before[0]["main"], *before[0]["functions"])
     for graph in graphs:
         _close_graph(graph, graphs)
     model.journal.clear()
+    model.journal.frozen = f"it {CLOSED}"
     model.functions.clear()
     model._analyses.clear()
     model.names, model.node_names = Names(), Names()
-    model.origin = None
+    model.origin = model._main = None
 
 
 def _close_graph(graph: Graph, graphs: list[Graph]) -> None:

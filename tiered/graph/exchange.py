@@ -53,6 +53,8 @@ def exchange_content(model: Model, proto: onnx.ModelProto) -> None:
     model.main._log(Edit.EXCHANGE_CONTENT, model, before)
     model._serial = fresh._serial
     write_content(model, {name: getattr(fresh, name) for name in _CONTENT})
+    # It has no history, but its journal knows it.
+    fresh.journal.clear()
 
 
 def write_content(model: Model, content: dict[str, Any]) -> None:

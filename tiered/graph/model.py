@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 from tiered.errors import ModelError
 from tiered.graph import calls
-from tiered.graph.closing import close_model
+from tiered.graph.closing import CLOSED, close_model
 from tiered.graph.exchange import exchange_content
 from tiered.graph.export import export_model
 from tiered.graph.gate import Gate
@@ -51,7 +51,7 @@ class Model:
         self.origin: onnx.ModelProto | None = None
         # Whether Constant nodes hold weights that are on disk.
         self.has_stored_constants = False
-        self.main: Graph
+        self._main: Graph | None = None
         self.functions: list[Function] = []
         self.opset_imports: dict[str, int] = {}
         # How the file spells each domain ("", "ai.onnx", or not at all).
@@ -73,6 +73,8 @@ class Model:
         self._analyses: dict[Callable[[Model], Any], tuple[Stamp, Any]] = {}
 
     def __repr__(self) -> str:
+        if self._main is None:
+            return f"<Model {self.label}, closed>"
         return f"<Model {self.label}, {sum(len(graph) for graph in self.graphs())} nodes>"
 
     # --- in and out -------------------------------------------------------------------------------
@@ -155,10 +157,26 @@ class Model:
         save_model(self, os.fspath(path), annotate=annotate, storage=storage)
 
     def close(self) -> None:
-        """Free what the view holds at once; of no use after this are the model and its graphs."""
-        close_model(self)
+        """Free what the view holds at once; whoever asks it for something later gets an error."""
+        if self._main is not None:
+            close_model(self)
 
     # --- contents ---------------------------------------------------------------------------------
+
+    @property
+    def main(self) -> Graph:
+        """The main graph.
+
+        Raises:
+            ModelError: the model was closed.
+        """
+        if self._main is None:
+            raise ModelError(f"{self.label} {CLOSED}")
+        return self._main
+
+    @main.setter
+    def main(self, graph: Graph) -> None:
+        self._main = graph
 
     @property
     def label(self) -> str:

@@ -92,7 +92,7 @@ def optimize(
         else:
             view.save(out)
         if not run.context.watchers:
-            # Nobody can have it; left to the collector, it would stay for long.
+            # Left to the collector, it would stay for long. A pass that kept it gets an error.
             view.close()
         return made
 
