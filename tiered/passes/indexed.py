@@ -61,7 +61,12 @@ class _LaterBody(Body):
             UsageError: the file declares something else of the pass than the index says.
         """
         found: Any = registry.load_file(self._module, self._info.source)
-        if _without_prose(found.info) != _without_prose(self._info):
+        if (
+            _without_prose(found.info) != _without_prose(self._info)
+            or operators_as_text(found.body.operators) != self._written
+            # They are asked before a pass runs, so what has some is not in the index.
+            or found.conditions
+        ):
             raise UsageError(
                 f"{found.info.source} is not as the index of passes has it; `make index` writes it"
             )
@@ -75,7 +80,23 @@ class _LaterBody(Body):
         return tuple(frozenset(map(key_of, names.split())) for names in self._written)
 
 
+def operators_as_text(found: Operators | None) -> tuple[str, ...] | None:
+    """Return sets of operators as the index has them, without those that hold another one."""
+    if found is None:
+        return None
+    least = {needed for needed in found if not any(other < needed for other in found)}
+    return tuple(sorted(" ".join(sorted(map(_name_of, needed))) for needed in least))
+
+
+def _name_of(key: tuple[str, str]) -> str:
+    domain, op_type = key
+    return f"{domain}::{op_type}" if domain else op_type
+
+
 def _without_prose(info: PassInfo) -> PassInfo:
-    """Return what decides about a pass; words may be newer than the index."""
+    """Return what decides about a pass.
+
+    Words may be newer than the index, and where the file is depends on how tiered is installed.
+    """
     options = tuple(option._replace(doc="") for option in info.options)
-    return info._replace(law="", doc="", options=options)
+    return info._replace(law="", doc="", source="", options=options)

@@ -6,8 +6,7 @@ import os
 from typing import Any, Final
 
 from tiered.options import Option
-from tiered.passes.body import Operators
-from tiered.passes.indexed import PACKAGE
+from tiered.passes.indexed import PACKAGE, operators_as_text
 from tiered.passes.kinds import BodyPass
 from tiered.registry import PACKAGES, PassInfo, Registry
 from tiered.runtime.numerics import QUANTISED, Numerics, Promise
@@ -44,21 +43,8 @@ def _line(pass_: BodyPass) -> str:
         if name != "source" and value != PassInfo._field_defaults.get(name, ...)
     ]
     known = f"PassInfo({', '.join(fields)})"
-    operators = _operators(pass_.body.operators)
+    operators = operators_as_text(pass_.body.operators)
     return f'    "{info.name}": Indexed("{folder}", {known}, {operators!r}),\n'
-
-
-def _operators(found: Operators | None) -> tuple[str, ...] | None:
-    """Return sets of operators as the index has them, without those that hold another one."""
-    if found is None:
-        return None
-    least = {needed for needed in found if not any(other < needed for other in found)}
-    return tuple(sorted(" ".join(sorted(map(_name_of, needed))) for needed in least))
-
-
-def _name_of(key: tuple[str, str]) -> str:
-    domain, op_type = key
-    return f"{domain}::{op_type}" if domain else op_type
 
 
 def _written(value: Any) -> str:
