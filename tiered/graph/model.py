@@ -67,8 +67,8 @@ class Model:
         # What new nodes are named after: the node that a rewrite replaces.
         self.hint: str | None = None
         self.notes: list[str] = []
-        # Multiplications that constant folding took so far.
-        self.folded_work = 0
+        # Multiplications that constant folding had taken, each with the moment of that count.
+        self._folded: list[tuple[Stamp, int]] = []
         self._serial = 0
         self._analyses: dict[Callable[[Model], Any], tuple[Stamp, Any]] = {}
 
@@ -399,6 +399,18 @@ class Model:
         result = compute(self)
         self._analyses[compute] = (self.journal.stamp(), result)
         return result
+
+    @property
+    def folded_work(self) -> int:
+        """Return how many multiplications constant folding took, but for what was undone."""
+        counts, journal = self._folded, self.journal
+        while counts and journal.kept_since(counts[-1][0]) < counts[-1][0].length:
+            counts.pop()
+        return counts[-1][1] if counts else 0
+
+    def note_folded_work(self, work: int) -> None:
+        """Count multiplications whose results are the latest edits."""
+        self._folded.append((self.journal.stamp(), self.folded_work + work))
 
     def note(self, text: str) -> None:
         """Keep a remark about the model itself."""

@@ -235,11 +235,14 @@ class _Look:
             self.failed[value.producer] = self.refused[value.producer] = reason
             again.extend(_leading_to([value], nodes))
 
-        needed = {value.producer for value in wanted}.union(_leading_to(wanted, nodes))
-        model.folded_work += sum(work_of(node) or 0 for node in needed if node is not None)
+        # Nobody knows beforehand what all of it takes, so this budget is spent. It is the model's:
+        # were it the run's, the next run would go on. What is undone gives its part back.
         if model.folded_work > _MOST_WORK_OF_ALL:
             self.refused |= dict.fromkeys(nodes, _TOO_LONG)
             return []
+        needed = {value.producer for value in wanted}.union(_leading_to(wanted, nodes))
+        work = sum(work_of(node) or 0 for node in needed if node is not None)
+        begin = model.mark()
         for value, array in _computed(wanted, sizes, refuse):
             node, mark = value.producer, model.mark()
             if node is None or node.graph is None or not _is_as_declared(value, array):
@@ -249,6 +252,8 @@ class _Look:
                 graph.become_constant(value, Tensor.of(array))
             if model.changed_since(mark):
                 again.extend(users)
+        if model.changed_since(begin):
+            model.note_folded_work(work)
         if again:
             # What is constant now may decide the size of what reads it.
             model.refresh_types()
