@@ -94,6 +94,14 @@ def test_what_no_deviation_explains_is_not_explained() -> None:
     assert not explaining([model(SHOWN["clip_without_bound"][0])], [other])
 
 
+def test_a_last_digit_explains_no_large_number_in_the_place_of_0() -> None:
+    reduction = model(SHOWN["reduce_of_large_integers"][0])
+    expected, digit, wrong = (np.array([2**62, last]) for last in (0, 0, 12345))
+    digit[0] = wrong[0] = 2**62 + 2**9
+    assert explaining([reduction], compare({"y": expected}, {"y": digit}).outputs)
+    assert not explaining([reduction], compare({"y": expected}, {"y": wrong}).outputs)
+
+
 def test_nodes_of_bodies_and_functions_count() -> None:
     text = """<ir_version: 10, opset_import: ["": 21, "f": 1]>
         g (bool c, float[1] x) => (float[1] y) {

@@ -114,7 +114,9 @@ def _is_rounding(difference: OutputDifference) -> bool:
 
 
 def _is_last_digit(difference: OutputDifference) -> bool:
-    return difference.max_ulp is None and 0 < difference.max_rel <= _DIGIT
+    # No relative difference is known of what should be 0. The largest integers lose 2**63 * 2**-52.
+    is_digit = 0 < difference.max_rel <= _DIGIT and difference.max_abs <= 2**63 * _DIGIT
+    return is_digit and difference.max_ulp is None
 
 
 def _is_infinity(difference: OutputDifference) -> bool:
