@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from tiered import (
     var,
 )
 from tiered.errors import ModelError, OptionError, PassError, UsageError
+from tiered.passes import ModulePass
 
 # --- what a pass is -------------------------------------------------------------------------------
 
@@ -51,8 +53,10 @@ def test_a_pass_is_a_value() -> None:
 
 
 def test_a_pass_cannot_be_changed() -> None:
-    with pytest.raises(AttributeError):
+    with pytest.raises(AttributeError, match="'scope' of look cannot be set"):
         look.scope = None
+    with pytest.raises(AttributeError, match="'scope' of look cannot be deleted"):
+        del look.scope
     with pytest.raises(TypeError):
         rename_graph.options["times"] = 3  # type: ignore[index]  # the point
 
@@ -66,6 +70,22 @@ def test_options_that_are_lists_are_not_shared() -> None:
     pass_(model())
     assert str(pass_) == "keep"
     assert pass_.options["names"] == ["a"]
+
+
+class Loud(ModulePass):
+    """A pass that works something out of its parts."""
+
+    @cached_property
+    def shout(self) -> str:
+        return self.text.upper()
+
+
+def test_what_a_pass_worked_out_is_not_that_of_the_same_with_other_options() -> None:
+    assert isinstance(rename_graph, ModulePass)
+    quiet = rename_graph
+    loud = Loud(info=quiet.info, options=quiet.options, body=quiet.body)
+    assert loud.shout == "RENAME_GRAPH"
+    assert loud.with_options(times=2).shout == "RENAME_GRAPH{TIMES=2}"
 
 
 def test_wrong_options_name_the_field_and_what_it_takes() -> None:

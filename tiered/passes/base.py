@@ -52,13 +52,16 @@ class Pass(ABC):
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a pass is a value: {name!r} of {self.name} cannot be set")
 
-    __delattr__ = __setattr__  # type: ignore[assignment]  # it never returns
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a pass is a value: {name!r} of {self.name} cannot be deleted")
 
     def _with(self, **parts: Any) -> Self:
         """Return the same pass with some of its parts exchanged."""
-        made = object.__new__(type(self))
-        vars(made).update({**vars(self), **parts})
-        vars(made).pop("text", None)
+        kind = type(self)
+        made = object.__new__(kind)
+        # What was worked out follows from the parts.
+        own = {name: part for name, part in vars(self).items() if not _is_cached(kind, name)}
+        vars(made).update({**own, **parts})
         return made
 
     @property
@@ -192,3 +195,7 @@ class Pass(ABC):
 
     def __hash__(self) -> int:
         return hash(self.text)
+
+
+def _is_cached(kind: type[Pass], name: str) -> bool:
+    return isinstance(getattr(kind, name, None), cached_property)
