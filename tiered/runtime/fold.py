@@ -48,15 +48,15 @@ def evaluate(wanted: Sequence[Value], on_failure: OnFailure) -> dict[Value, Arra
     # Many runs fold nothing that Python itself does not compute.
     from tiered.runtime.session import run
 
-    fragile = [value for value in wanted if any(map(is_fragile, ancestors([value])[0]))]
+    fragile = dict.fromkeys(v for v in wanted if any(map(is_fragile, ancestors([v])[0])))
     if not fragile:
         return _evaluate(wanted, on_failure, run)
-    others = [value for value in wanted if value not in set(fragile)]
+    others = [value for value in wanted if value not in fragile]
     from tiered.runtime.worker import Worker
 
     # An odd operand may end, block or fill the process that runs them, so it is not this one.
     with Worker(seconds=_SECONDS, memory=_MEMORY) as worker:
-        apart = _evaluate(fragile, on_failure, worker.run)
+        apart = _evaluate(list(fragile), on_failure, worker.run)
     return apart | _evaluate(others, on_failure, run)
 
 

@@ -9,7 +9,7 @@ from onnx import TensorAnnotation, numpy_helper
 
 from tests.small import loaded_apart
 from tiered import Model, PassContext, PassInfo, Value, get_pass
-from tiered.runtime import Session, evaluate
+from tiered.runtime import Session, evaluate, fold
 from tiered.runtime.fold import OnFailure
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
@@ -661,6 +661,31 @@ def test_kernels_that_trust_their_operands_fold_in_a_process_of_their_own() -> N
         " { b = Neg(a) c = Conv(b, w) y = Add(x, c) }",
         "(float[1,1,2,2] x) => (float[1,1,2,2] y) <float[1,1,2,2] c = {-2,-4,-6,-8}> { y = Add(x, c) }",
     )
+
+
+def test_to_find_the_kernels_that_trust_takes_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fold, "_evaluate", lambda *given: {})
+    asked = []
+
+    def hashed(self: Value) -> int:
+        asked.append(self)
+        return self.id
+
+    monkeypatch.setattr(Value, "__hash__", hashed)
+    counts = []
+    for count in (20, 40):
+        nodes = " ".join(f"c{i} = Conv(a, w) e{i} = Exp(a)" for i in range(count))
+        model = Model.from_proto(
+            parse(
+                "(float[1] x) => (float[1] y) <float[1,1,1,1] a = {1}, float[1,1,1,1] w = {2}>"
+                f" {{ {nodes} y = Neg(x) }}"
+            )
+        )
+        wanted = [node.output for node in model.main.nodes if node.op_type != "Neg"]
+        asked.clear()
+        evaluate(wanted, lambda value, error: None)
+        counts.append(len(asked))
+    assert counts[1] <= 2 * counts[0]
 
 
 def test_all_that_takes_long_is_computed_or_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
