@@ -4,7 +4,8 @@ import pytest
 
 import tiered
 from tests.small import drop_neg, fuse_relu, look, model, ops
-from tiered import Fixpoint, Graph, Model, PassContext, Sequential, Value, op, var
+from tiered import Fixpoint, Graph, Model, Pass, PassContext, Sequential, Value, op, var
+from tiered.control.decision import Decision, Place
 from tiered.errors import UsageError
 
 MANY = """g (float[2] x) => (float[2] y) {
@@ -40,6 +41,26 @@ def test_a_fixed_point_of_no_passes_is_one() -> None:
     with PassContext() as ctx:
         Fixpoint([])(model())
     assert ctx.remarks == []
+
+
+@pytest.mark.parametrize("check_after_each", [False, True])
+def test_what_stands_at_a_place_is_decided_once_for_all_rounds(
+    check_after_each: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, decide = list[str](), PassContext.decide
+
+    def note(self: PassContext, pass_: Pass, place: Place) -> Decision:
+        asked.append(pass_.name)
+        return decide(self, pass_, place)
+
+    monkeypatch.setattr(PassContext, "decide", note)
+    group = Sequential(
+        [fuse_relu, drop_neg], name="group", checks=[repr], check_after_each=check_after_each
+    )
+    with PassContext(3) as ctx:
+        Fixpoint([group])(model(MANY))
+    assert len(ctx.report.of("fuse_relu")) == 3
+    assert asked == ["fix", "group", "fuse_relu", "drop_neg"]
 
 
 @tiered.rewrite(op.Neg(var.x), opt_level=0)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from tiered.control.checks import Check, checks_of
+from tiered.control.decision import Place
 from tiered.errors import PostconditionError, PreconditionError
 from tiered.graph import Model
 from tiered.options import Option
@@ -81,15 +82,18 @@ class Sequential(Pipeline):
     def parks(self) -> bool | None:
         return {"parked": True, "wanted": False}.get(self.options["opt_ins"])
 
+    def places(self, place: Place) -> Iterator[tuple[Pass, Place]]:
+        """Yield each pass with where it stands, and with what is to be checked after it."""
+        each = self.checks if self._options["check_after_each"] else ()
+        return super().places(place._replace(checks=place.checks + each))
+
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
         """Run each pass in its turn."""
         checks = self.checks
         execution.check(checks, PreconditionError, f"before {self.name}")
-        each = checks if self._options["check_after_each"] else ()
-        here = run.place._replace(checks=run.place.checks + each) if each else run.place
-        for pass_, place in execution.places(self, here):
+        for pass_, place in execution.places(self, run.place):
             run.changed += execution.execute(pass_, place)
-        if run.changed and not each:
+        if run.changed and not self._options["check_after_each"]:
             execution.check(checks, PostconditionError, f"after {self.name}")
 
     @property
