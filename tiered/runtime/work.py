@@ -73,6 +73,8 @@ def _turns(node: Node) -> int | None:
         most = node.input(0)
         known = None if most is None else most.const
         return None if known is None or known.size != 1 else max(int(known.item()), 1)
+    if node.has_references:
+        return None
     scanned = node.inputs[-node.attr("num_scan_inputs", 1) :] if node.op_type == "Scan" else ()
     axes = node.attr("scan_input_axes", None) or [0] * len(scanned)
     lengths = [value and value.dim(axis) for value, axis in zip(scanned, axes, strict=False)]

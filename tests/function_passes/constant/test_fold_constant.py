@@ -745,3 +745,16 @@ def test_products_of_large_matrices_are_not_all_computed() -> None:
         f" {{ m0 = ConstantOfShape(s) {steps} y = Add(x, m3) }}",
         because="computing it takes too long",
     )
+
+
+def test_how_long_a_scan_takes_whose_call_decides_what_it_scans_is_not_known() -> None:
+    assert_unchanged(
+        PASS,
+        """<ir_version: 10, opset_import: ["": 21, "local": 1]>
+        g (float[3,2] x) => (float[3,2] y) { t, u = local.f<n=1>() y = Add(x, u) }
+        <domain: "local", opset_import: ["": 21]>
+        f <n> () => (t, y) {
+          s = Constant<value = float[2] {1,2}>() x = Constant<value = float[1,2] {3,4}>()
+          t, y = Scan<num_scan_inputs: int = @n, body = b (float[2] a, float[2] r)
+            => (float[2] o, float[2] u) { o = Add(a, r) u = Relu(r) }>(s, x) }""",
+    )
