@@ -62,7 +62,8 @@ def needs_of(
     Returns:
         A Skip that says why it cannot be computed; None where it must wait for its operands.
     """
-    if node.has_references:
+    inner = (each for body in node.bodies for each in body.walk())
+    if node.has_references or any(each.has_references for each in inner):
         return Skip("the call of the function decides an attribute")
     if not is_deterministic(node):
         return Skip("it is random, or nothing is known of it")

@@ -758,3 +758,20 @@ def test_how_long_a_scan_takes_whose_call_decides_what_it_scans_is_not_known() -
           t, y = Scan<num_scan_inputs: int = @n, body = b (float[2] a, float[2] r)
             => (float[2] o, float[2] u) { o = Add(a, r) u = Relu(r) }>(s, x) }""",
     )
+
+
+@pytest.mark.parametrize(
+    "inner", ["o = LeakyRelu<alpha: float=@p>(k)", "w = Constant<value_float: float=@p>() o = Mul(k, w)"]
+)
+def test_what_a_call_decides_in_a_body_is_not_known(inner: str) -> None:
+    assert_unchanged(
+        PASS,
+        f"""<ir_version: 10, opset_import: ["" : 21, "f" : 1]>
+        g (float[4] x) => (float[4] y) {{ y = f.fn<p=2.0>(x) }}
+        <domain: "f", opset_import: ["" : 21]> fn <p> (x) => (y) {{
+          k = Constant<value=float[4] {{1.0,2.0,3.0,-4.0}}>() c = Constant<value=bool {{1}}>()
+          a = If(c) <then_branch = t () => (float[4] o) {{ {inner} }},
+                     else_branch = e () => (float[4] o) {{ {inner} }}>
+          y = Sub(a, x) }}""",
+        because="the call of the function decides an attribute",
+    )
