@@ -1,5 +1,6 @@
 import pytest
 
+from tests.constants import spoken_of
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "fuse_pad_into_pool"
@@ -113,4 +114,35 @@ def test_what_the_call_of_a_function_decides_is_not_known() -> None:
         " p = Constant<value = int64[8] {0,0,1,0,0,0,2,1}>()"
         " t = Pad(a, p) y = AveragePool<kernel_shape=[2,2], strides: ints = @s>(t) }",
         because="the call of the function decides an attribute",
+    )
+
+
+@pytest.mark.parametrize(
+    ("inputs", "inner", "because"),
+    [
+        ("float[1,1,4] x, float h", "u = Clip(x, z, h)", "the largest may be what it pads with"),
+        ("float[1,1,4] x", "u = Clip(x, z, low)", "the largest may be what it pads with"),
+        ("int8[1,1,4] x", "u = Abs(x)", "the largest may be what it pads with"),
+        ("float[1,1,0] x", "u = Relu(x)", "onnxruntime pools no pictures without pixels"),
+    ],
+)
+def test_what_may_be_below_zero_or_empty_stays(inputs: str, inner: str, because: str) -> None:
+    dtype = inputs.partition("[")[0]
+    nodes = f"{inner} t = Pad(u, p) y = MaxPool<kernel_shape=[2]>(t)"
+    constants = ("float z = {0}", "float low = {-1}", "int64[6] p = {0,0,1,0,0,1}")
+    assert_unchanged(
+        PASS,
+        f"({inputs}) => ({dtype}[a,b,c] y) {spoken_of(nodes, *constants)} {{ {nodes} }}",
+        because=because,
+    )
+
+
+def test_what_is_clipped_between_two_bounds_is_not_below_the_first() -> None:
+    image = "(float[1,1,4] x) => (float[1,1,5] y)"
+    bounds = "float z = {0}, float h = {6}"
+    assert_rewrites(
+        PASS,
+        f"{image} <{bounds}, int64[6] p = {{0,0,1,0,0,1}}>"
+        " { u = Clip(x, z, h) t = Pad(u, p) y = MaxPool<kernel_shape=[2]>(t) }",
+        f"{image} <{bounds}> {{ u = Clip(x, z, h) y = MaxPool<kernel_shape=[2], pads=[1,1]>(u) }}",
     )

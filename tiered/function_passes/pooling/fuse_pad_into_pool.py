@@ -4,10 +4,10 @@ from typing import Final
 
 import numpy as np
 
-from tiered import Graph, Node, Skip, Value, op, opt, rewrite, spatial_pads, var
+from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, spatial_pads, var
 
 _padded = op.Pad(var.x, var.pads, opt.value, opt.axes).bind("pad")
-_NEVER_NEGATIVE: Final = frozenset({"Abs", "Relu", "Sigmoid", "Softmax", "Softplus"})
+_NEVER_NEGATIVE: Final = frozenset({"Relu", "Sigmoid", "Softmax", "Softplus"})
 
 
 @rewrite(
@@ -34,6 +34,8 @@ def fuse_pad_into_pool(
         return Skip("the call of the function decides an attribute")
     if node.attr("auto_pad") not in ("NOTSET", "VALID"):
         return Skip("auto_pad depends on the size of x")
+    if x.shape is not None and 0 in x.shape[1:]:
+        return Skip("onnxruntime pools no pictures without pixels")
     added = spatial_pads(x, pads, axes)
     if added is None:
         return Skip("the pads are not constant, crop, or are not of spatial axes alone")
@@ -68,6 +70,13 @@ def _is_positive(x: Value) -> bool:
     node = x.producer
     if node is None or node.domain:
         return False
-    low = node.operand("min") if node.op_type == "Clip" else None
-    least = None if low is None else low.number
-    return node.op_type in _NEVER_NEGATIVE or (least is not None and least >= 0)
+    if node.op_type == "Clip":
+        low, high = node.operand("min"), node.operand("max")
+        # A maximum below the minimum is what all elements become.
+        bounds = [low] if high is None else [low, high]
+        numbers = [None if bound is None else bound.number for bound in bounds]
+        return all(number is not None and number >= 0 for number in numbers)
+    if node.op_type == "Abs":
+        # The least integer has no counterpart, and stays as it is.
+        return x.dtype is not None and DataType(x.dtype).is_float
+    return node.op_type in _NEVER_NEGATIVE
