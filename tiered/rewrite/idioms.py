@@ -151,6 +151,8 @@ def norm_over_last_dims(
     sizes = tuple(size for size in x.shape[-len(over) :] if isinstance(size, int))
     if len(sizes) < len(over):
         return Skip("the size of what is normalised is not known")
+    if 0 in sizes:
+        return Skip("there is nothing to normalise")
     return NormOverLastDims(sizes, x.dtype, added)
 
 

@@ -217,3 +217,8 @@ def test_means_without_their_dim_are_subtracted_along_another_axis() -> None:
         f"(float[4,4] x) => (float[4,4] y) <{NUMBERS}>"
         f" {{ {DIVIDED.replace('ReduceMean', mean)} y = Abs(n) }}",
     )
+
+
+def test_what_has_no_elements_is_not_normalised() -> None:
+    text = f"{INTERFACE} <{NUMBERS}> {{ {CENTRED} {VARIANCE} r = Sqrt(w) y = Div(d, r) }}"
+    assert_unchanged(PASS, text.replace("2,4]", "2,0]"), because="there is nothing to normalise")

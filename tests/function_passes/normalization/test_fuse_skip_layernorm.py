@@ -133,3 +133,14 @@ def test_an_epsilon_that_a_call_decides_stays() -> None:
 
 def test_other_targets_keep_the_sum() -> None:
     assert_unchanged(PASS, graph(f"{SUM} {NORM}"))
+
+
+@pytest.mark.parametrize("outputs", ["y, m", "y, e, m"])
+def test_a_mean_that_somebody_reads_stays(outputs: str) -> None:
+    norm = NORM.replace("y =", f"{outputs} =")
+    assert_unchanged(
+        PASS,
+        graph(f"{SUM} {norm}", outputs="float[N,4,8] y, float[N,4,1] m"),
+        backend=ORT,
+        because="somebody reads the mean or the deviation",
+    )

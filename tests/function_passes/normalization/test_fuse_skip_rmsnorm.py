@@ -98,7 +98,7 @@ def test_the_axis_is_an_attribute_in_old_opsets() -> None:
                 outputs=BOTH.replace("[N,4,8] y", "[1,N,4,8] y"),
                 epsilon="float[1,1,1,1] eps = {1}",
             ),
-            "epsilon gives the sum more dims",
+            "a constant gives the sum more dims",
         ),
         (
             graph(f"{SUM} {NORM} r = Relu(t)", INPUTS.replace("[8] s", "[1] s")),
@@ -116,3 +116,20 @@ def test_what_the_kernel_does_not_take_stays(text: str, because: str) -> None:
 
 def test_other_targets_keep_the_sum() -> None:
     assert_unchanged(PASS, graph(f"{SUM} {NORM} r = Relu(t)"))
+
+
+def test_a_power_of_more_dims_gives_the_sum_more_dims() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[1,3] p, float[1,3] q) => (float[1,1,3] y) <float[1,1,1] two = {2},"
+        " int64[1] ax = {-1}, float e = {1}, float[3] w = {2,3,4}> { x = Add(p, q)"
+        " s = Pow(x, two) v = ReduceMean(s, ax) ve = Add(v, e) r = Sqrt(ve) d = Div(x, r)"
+        " y = Mul(d, w) }",
+        backend=ORT,
+        because="a constant gives the sum more dims",
+    )
+
+
+def test_rows_without_elements_are_not_normalised() -> None:
+    text = graph(f"{SUM} {NORM} r = Relu(t)").replace("4,8]", "4,0]").replace("float[8]", "float[0]")
+    assert_unchanged(PASS, text.replace("[N,", "[2,"), backend=ORT, because="there is nothing to normalise")

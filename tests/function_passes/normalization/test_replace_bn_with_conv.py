@@ -45,3 +45,11 @@ def test_a_variance_below_zero_stays() -> None:
 def test_doubles_stay_as_runtimes_have_no_kernel_for_them() -> None:
     text = graph(NORM.format("v")).replace("float[", "double[")
     assert_unchanged(PASS, text, because="Conv has no kernel for doubles")
+
+
+def test_pictures_without_pixels_stay() -> None:
+    assert_unchanged(
+        PASS,
+        graph(NORM.format("v"), "float[N,2,0,3]"),
+        because="onnxruntime convolves no pictures without pixels",
+    )

@@ -22,6 +22,8 @@ def fuse_skip_layernorm(
     """
     if node.has_references:
         return Skip("the call of the function decides an attribute")
+    if any(value is not None and value.is_used for value in node.outputs[1:]):
+        return Skip("somebody reads the mean or the deviation")
     shape = added.output.shape
     if shape is None or None in shape or len(shape) not in (2, 3):
         return Skip("the sum is not known to have 2 or 3 dims")

@@ -2,6 +2,7 @@
 
 from tiered import (
     Graph,
+    Node,
     Skip,
     Value,
     bias_apart,
@@ -22,7 +23,7 @@ from tiered import (
     numerics="reassociating",
 )
 def fuse_skip_rmsnorm(
-    graph: Graph, x: Value, axes: Value | None, epsilon: Value, scale: Value
+    graph: Graph, node: Node, x: Value, axes: Value | None, epsilon: Value, scale: Value
 ) -> Value | Skip:
     """Add and normalise at once; who else reads the sum gets it as the fourth output.
 
@@ -35,6 +36,10 @@ def fuse_skip_rmsnorm(
     shape = x.shape
     if shape is None or None in shape or len(shape) not in (2, 3):
         return Skip("the sum is not known to have 2 or 3 dims")
+    if node.output.rank != len(shape):
+        return Skip("a constant gives the sum more dims")
+    if not shape[-1]:
+        return Skip("there is nothing to normalise")
     if any(value is None or value.shape != shape for value in (first, second)):
         return Skip("one of what is added is broadcast")
     if axes is None or axes.const is None or not same_axes(axes.const.ravel(), [-1], len(shape)):
@@ -42,8 +47,6 @@ def fuse_skip_rmsnorm(
     number = norm_epsilon(epsilon)
     if isinstance(number, Skip):
         return number
-    if epsilon.rank is None or epsilon.rank > len(shape):
-        return Skip("epsilon gives the sum more dims")
     if scale.shape != shape[-1:]:
         return Skip("the scale is not one number an element")
     if scale.producer is not None:

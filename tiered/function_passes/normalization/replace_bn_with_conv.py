@@ -34,6 +34,8 @@ def replace_bn_with_conv(
         return Skip("x is not known to have spatial dims, or its dtype is not known")
     if x.dtype == DataType.DOUBLE:
         return Skip("Conv has no kernel for doubles")
+    if x.shape is not None and 0 in x.shape[1:]:
+        return Skip("onnxruntime convolves no pictures without pixels")
     vectors = norm.as_product_and_sum(x.dtype)
     if isinstance(vectors, Skip):
         return vectors
