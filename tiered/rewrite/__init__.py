@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     )
     from tiered.rewrite.scaling import (
         Scale,
+        loses_digits,
         push_scale_back,
         push_scale_on,
         scaling_of,
@@ -100,6 +101,7 @@ __all__ = [
     "kernel_unit",
     "keys_as_heads",
     "layer_norm_pattern",
+    "loses_digits",
     "match_node",
     "norm_epsilon",
     "norm_over_last_dims",
@@ -160,7 +162,14 @@ _HOME = {
         "quantized_unit",
         "weight_unit",
     ),
-    "scaling": ("Scale", "push_scale_back", "push_scale_on", "scaling_of", "write_rescaled"),
+    "scaling": (
+        "Scale",
+        "loses_digits",
+        "push_scale_back",
+        "push_scale_on",
+        "scaling_of",
+        "write_rescaled",
+    ),
     "search": ("opset_matching", "path_matching", "pattern_matching"),
     "subgraph": ("ReplacedPattern", "SubgraphMatch", "SubgraphMatcher", "replace_pattern"),
 }

@@ -6,6 +6,7 @@ a scale, and which absorb it. A scale is never pushed into a weight that others 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import ml_dtypes
@@ -284,6 +285,21 @@ def _refusal(node: Node, passed: Scale | Skip) -> Skip:
 def _constant(node: Node, slot: int) -> NDArray[Any] | None:
     value = node.input(slot)
     return None if value is None else value.const
+
+
+def loses_digits(
+    before: NDArray[Any], after: NDArray[Any], exact: Callable[[], NDArray[Any]]
+) -> bool:
+    """Tell whether scaled numbers are so small in their dtype that they are not rounded but cut.
+
+    Args:
+        before: what was scaled, of any float dtype.
+        after: what became of it, in the dtype that it is written in.
+        exact: returns the same before it was rounded; asked only where numbers are small.
+    """
+    least = float(_finfo(after.dtype).smallest_normal)
+    is_small = (np.abs(after.astype(np.float64)) < least) & (before != 0)
+    return bool(is_small.any()) and bool((exact()[is_small] != after[is_small]).any())
 
 
 def _scaled(node: Node, factors: dict[int, NDArray[np.float64]]) -> Rescaled | Skip:

@@ -123,3 +123,12 @@ def test_a_result_that_others_see_stays() -> None:
         " float[2,1,1] b = {1,2}> { t = Conv(x, w) y = Add(t, b) z = Relu(t) }",
         because="an inner value has another user",
     )
+
+
+def test_biases_whose_sum_overflows_stay_apart() -> None:
+    assert_unchanged(
+        PASS,
+        f"{IMAGE} <{WEIGHT}, float[2] b = {{3e38,1}}, float[2,1,1] c = {{3e38,1}}>"
+        " { t = Conv(x, w, b) y = Add(t, c) }",
+        because="the sum with the bias is not finite",
+    )

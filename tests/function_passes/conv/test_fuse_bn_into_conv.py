@@ -299,3 +299,16 @@ def test_what_a_transposed_convolution_adds_to_its_size_stays() -> None:
         f"{image} <float[2,1,1,1] w = {{1,2}}, float[1] c = {{0.5}}>"
         f" {{ y = ConvTranspose{settings}(x, w, c) }}",
     )
+
+
+def test_weights_that_become_too_small_for_their_dtype_stay() -> None:
+    """1e-20 times 2e-20 is no normal number; a factor of 0 makes zeros that are exact."""
+    small = "float[2] s = {1e-20,0}, float[2] b = {1,-1}, float[2] m = {0,0}, float[2] v = {1,1}"
+    text = f"{IMAGE} <float[2,2,1,1] w = {{1e-20,2,3,4}}, {small}> {{ t = Conv(x, w) {NORM} }}"
+    assert_unchanged(PASS, text, because="the fused weights lose digits, so small are they")
+    assert_rewrites(
+        PASS,
+        text.replace("w = {1e-20,", "w = {1,").replace("s = {1e-20,", "s = {1,"),
+        f"{IMAGE} <float[2,2,1,1] w = {{1,2,0,0}}, float[2] c = {{1,-1}}>"
+        " { y = Conv(x, w, c) }",
+    )

@@ -116,3 +116,19 @@ def test_what_the_call_of_a_function_decides_is_not_known() -> None:
         " { t = Gemm<alpha: float = @a>(x, w) y = BatchNormalization(t, s, s, s, s) }",
         because="the call of the function decides an attribute of the Gemm",
     )
+
+
+def test_weights_that_become_too_small_for_their_dtype_stay() -> None:
+    """1e-20 times 2e-20 is no normal number; a factor of 0 makes zeros that are exact."""
+    small = "float[2] s = {1e-20,0}, float[2] b = {1,-1}, float[2] m = {0,0}, float[2] v = {1,1}"
+    text = f"{MATRIX} <{WEIGHT}, {small}> {{ t = MatMul(x, w) {NORM} }}"
+    assert_unchanged(
+        PASS,
+        text.replace("w = {1,", "w = {1e-20,"),
+        because="the fused weights lose digits, so small are they",
+    )
+    assert_rewrites(
+        PASS,
+        text.replace("s = {1e-20,", "s = {1,"),
+        f"{MATRIX} <float[2,2] w = {{1,0,3,0}}, float[2] c = {{1,-1}}> {{ y = Gemm(x, w, c) }}",
+    )

@@ -128,3 +128,13 @@ def test_what_the_call_of_a_function_decides_is_not_known() -> None:
         " n = InstanceNormalization<epsilon: float = @e>(x, s, b) y = Mul(n, f) }",
         because="the call of the function decides an attribute",
     )
+
+
+@pytest.mark.parametrize("then", ["y = Mul(n, f)", "y = Add(n, f)"])
+def test_a_scale_that_overflows_stays_apart(then: str) -> None:
+    assert_unchanged(
+        PASS,
+        f"{INTERFACE} <float[2] s = {{2e38,1}}, float[2] b = {{2e38,1}}, float[2,1,1] f = {{2e38,1}}>"
+        f" {{ n = InstanceNormalization(x, s, b) {then} }}",
+        because="what scale and bias become is not finite",
+    )

@@ -41,7 +41,10 @@ def fuse_bias_add(
         return Skip("what is added is not one number a channel")
     if bias is not None and bias.const is not None:
         summed = bias.const.astype(np.float64) + added.astype(np.float64)
-        added = summed.astype(added.dtype)
+        with np.errstate(over="ignore"):
+            added = summed.astype(added.dtype)
+        if not np.isfinite(added.astype(np.float64)).all():
+            return Skip("the sum with the bias is not finite")
     name = offset.name if bias is None else bias.name
     operands = (x, weight, graph.constant(added, name))
     result: Value = getattr(graph.op, conv.op_type)(*operands, **conv.attributes)

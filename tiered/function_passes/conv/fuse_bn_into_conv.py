@@ -16,6 +16,7 @@ from tiered import (
     Value,
     batch_norm_of,
     batch_norm_pattern,
+    loses_digits,
     op,
     opt,
     rewrite,
@@ -68,6 +69,15 @@ def fuse_bn_into_conv(
         return Skip("{}", error)
     if not all(np.isfinite(array.astype(np.float64)).all() for array in fused):
         return Skip("the fused weights are not finite")
+    whole = kernel
+    if loses_digits(
+        whole,
+        fused[0],
+        lambda: absorb_batch_norm(
+            whole.astype(np.float64), None, norm, groups=groups, transposed=transposed
+        )[0],
+    ):
+        return Skip("the fused weights lose digits, so small are they")
     model = graph.model
     if not weight.has_one_user and model.analysis(_bytes_of_copies) > max(
         size_in_bytes(max_growth, model.nbytes), 4096

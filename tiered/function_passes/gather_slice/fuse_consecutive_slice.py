@@ -11,6 +11,7 @@ Cut = tuple[int, int, int]
 """Start, end and step along one axis."""
 
 _INT_MAX: Final = (1 << 31) - 1
+_LAST: Final = (1 << 63) - 1
 
 
 @rewrite(op.Slice(op.Slice(var.x, rest.first), rest.second), opt_level=1)
@@ -61,7 +62,9 @@ def _together(dim: int | str | None, first: Cut, second: Cut) -> Cut | None:
         return (taken.start, stop, taken.step) if taken else (0, 0, 1)
     if first[2] != 1 or second[2] != 1 or min(*first, *second) < 0:
         return None
-    return first[0] + second[0], min(first[1], first[0] + second[1]), 1
+    # What begins so far behind is empty anyhow.
+    start = min(first[0] + second[0], _LAST)
+    return start, min(first[1], first[0] + second[1]), 1
 
 
 def _taken(elements: range, cut: Cut) -> range:

@@ -9,6 +9,7 @@ from tiered import (
     Value,
     batch_norm_of,
     batch_norm_pattern,
+    loses_digits,
     op,
     opt,
     rewrite,
@@ -65,6 +66,8 @@ def fuse_bn_into_gemm(
         added = norm.of(offset).astype(kernel.dtype)
     if not np.isfinite(scaled).all() or not np.isfinite(added).all():
         return Skip("the fused weights are not finite")
+    if loses_digits(kernel, scaled, lambda: kernel.astype(np.float64) * spread):
+        return Skip("the fused weights lose digits, so small are they")
     kept = {name: value for name, value in settings.items() if name != "beta"}
     operands = (graph.constant(scaled, weight.name), graph.constant(added, shift.name))
     result: Value = graph.op.Gemm(a, *operands, **kept)

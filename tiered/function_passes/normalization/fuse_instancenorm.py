@@ -97,10 +97,13 @@ def _affine(
     vector = _per_channel(operand.const, x.rank, weight.size)
     if vector is None:
         return Skip("what it is multiplied with, or added, is not one number a channel")
-    if factor is not None:
-        weight, shift = weight * vector, shift * vector
-    else:
-        shift = shift + vector
+    with np.errstate(over="ignore", invalid="ignore"):
+        if factor is not None:
+            weight, shift = weight * vector, shift * vector
+        else:
+            shift = shift + vector
+    if not np.isfinite(weight).all() or not np.isfinite(shift).all():
+        return Skip("what scale and bias become is not finite")
     result: Value = graph.op.InstanceNormalization(
         x, graph.constant(weight, scale.name), graph.constant(shift, bias.name), **norm.attributes
     )

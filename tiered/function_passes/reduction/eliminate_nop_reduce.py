@@ -49,4 +49,6 @@ def eliminate_nop_reduce(
         return Skip("a sum or product of one element may have other bits in this dtype")
     if keepdims or not places:
         return x
-    return graph.op.Squeeze(x, np.array(places, np.int64))
+    # Before opset 11 onnx's inference wants the axes of a Squeeze in order.
+    ordered = places if graph.opset() >= 11 else sorted(places)
+    return graph.op.Squeeze(x, np.array(ordered, np.int64))
