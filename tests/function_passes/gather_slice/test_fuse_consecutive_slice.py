@@ -138,3 +138,13 @@ def test_a_middle_that_others_read_stays() -> None:
         " { h = Slice(x, s, e)  y = Slice(h, s, e)  z = Relu(h) }",
         because="an inner value has another user",
     )
+
+
+def test_what_begins_beyond_any_size_takes_nothing() -> None:
+    most = "9223372036854775807"
+    assert_rewrites(
+        PASS,
+        _model("N,6,M", f"0@{most}:{most}:1", f"0@{most}:{most}:1"),
+        f"(float[N,6,M] x) => (float[A,B,C] y) <int64[1] s = {{{most}}}, int64[1] e = {{{most}}}>"
+        " { y = Slice(x, s, e) }",
+    )

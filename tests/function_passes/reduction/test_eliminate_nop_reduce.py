@@ -129,3 +129,12 @@ def test_an_unknown_rank_is_left_alone() -> None:
         "(float[N] x, int64[K] s) => (float[A,B] y) { h = Reshape(x, s)  y = ReduceMax(h) }",
         because="the rank of x is not known",
     )
+
+
+def test_axes_are_written_in_order() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[1,1] x) => (float y) { y = ReduceMax<axes=[1,0], keepdims=0>(x) }",
+        "(float[1,1] x) => (float y) { y = Squeeze<axes=[0,1]>(x) }",
+        opset=9,
+    )
