@@ -273,6 +273,28 @@ def test_infinities_saturate_on_the_reference_too(dtype: str) -> None:
     assert compare(run(quantize, feeds), run_reference(quantize, feeds)).ok
 
 
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize(
+    ("start", "end", "step"),
+    [(-9, -9, -2), (-9, -(2**62), -1), (-2, -9, -1), (0, 2, 1), (5, -9, -2)],
+)
+def test_a_slice_of_the_reference_begins_in_what_is_there(
+    size: int, start: int, end: int, step: int
+) -> None:
+    numbers = f"int64[1] s = {{{start}}}, int64[1] e = {{{end}}}, int64[1] t = {{{step}}}"
+    text = f"g (float[{size}] x) => (float[k] y) <int64[1] a = {{0}}, {numbers}>"
+    slices = model(f"{text} {{ y = Slice(x, s, e, a, t) }}")
+    feeds = {"x": np.arange(size, dtype=np.float32)}
+    assert compare(run(slices, feeds), run_reference(slices, feeds)).ok
+
+
+def test_a_slice_of_the_reference_has_attributes_in_old_opsets() -> None:
+    slices = model("g (float[4,3] x) => (float[a,b] y) { y = Slice<starts=[1], ends=[3]>(x) }")
+    slices.opset_import[0].version = 9
+    feeds = {"x": np.arange(12, dtype=np.float32).reshape(4, 3)}
+    assert compare(run(slices, feeds), run_reference(slices, feeds)).ok
+
+
 def test_reference_failures_are_runtime_failures() -> None:
     with pytest.raises(RuntimeFailure, match=r"onnx\.reference"):
         run_reference(model("g (float[N] x) => (float[N] y) { y = Nope(x) }"), {"x": np.ones(1)})

@@ -1,4 +1,4 @@
-"""Operators of which onnx.reference leaves to the processor what the standard says.
+"""Operators of which onnx.reference leaves to the processor, or to Python, what the standard says.
 
 Imported only where a model is opened there: few runs need onnx.reference.
 """
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops.op_quantize_linear import QuantizeLinear_25
+from onnx.reference.ops.op_slice import Slice_10
 
 from tiered.runtime.dtypes import integer_info, is_float
 
@@ -25,5 +26,21 @@ class QuantizeLinear(QuantizeLinear_25):
         return (np.where(np.isposinf(operands[0]), largest, quantized),)
 
 
-OPERATORS: list[type[OpRun]] = [QuantizeLinear]
+class Slice(Slice_10):
+    """Begins in what is there where it goes backwards; Python takes nothing of what lies before."""
+
+    def _run(self, data: Any, *operands: Any, **attributes: Any) -> tuple[Any]:
+        if not operands:  # They are attributes before opset 10, where nothing goes backwards.
+            given = vars(self) | attributes
+            operands = tuple(given.get(name) for name in ("starts", "ends", "axes"))
+        starts, ends, axes, steps = (*operands, None, None)[:4]
+        if steps is not None:
+            places = range(len(steps)) if axes is None else axes
+            sizes = np.array([data.shape[int(axis)] for axis in places], np.int64)
+            starts = np.where(steps < 0, np.maximum(starts, -sizes), starts)
+        run: Any = super()._run
+        return (*run(data, starts, ends, axes, steps),)
+
+
+OPERATORS: list[type[OpRun]] = [QuantizeLinear, Slice]
 """What `ReferenceEvaluator` is given as its `new_ops`."""
