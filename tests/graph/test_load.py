@@ -7,7 +7,7 @@ import pytest
 from onnx import parser
 
 from tests.small import HEADER, proto
-from tiered import Model, ModelError
+from tiered import Model, ModelError, optimize
 from tiered.graph.replacing import replace_uses
 
 FOREIGN = (
@@ -68,6 +68,37 @@ def test_a_split_has_no_more_parts_than_it_says() -> None:
         g (float[4] x) => (float[2] a) { a, b, c = Split<axis=0, num_outputs=2>(x) }"""
     with pytest.raises(ModelError, match="more outputs than its num_outputs"):
         Model.from_proto(parser.parse_model(text))
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_how_many_parts_a_split_has_may_be_for_a_call_to_say(parts: int) -> None:
+    made = parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+        g (float[4] x) => (float[a] y, float[b] z) {{ y, z = local.f<n={parts}>(x) }}
+        <domain: "local", opset_import: ["" : 21]>
+        f <n> (x) => (y, z) {{ y, z = Split<num_outputs: int = @n>(x) }}"""
+    )
+    kept = optimize(made, disabled=["inline"])
+    assert [node.op_type for node in kept.functions[0].node] == ["Split"]
+    if parts == 2:
+        assert [node.op_type for node in optimize(made).graph.node] == ["Split"]
+    else:
+        with pytest.raises(ModelError, match="more outputs than its num_outputs"):
+            optimize(made)
+
+
+def test_the_tensor_of_a_constant_may_be_for_a_call_to_say() -> None:
+    made = parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+        g (float[2] x) => (float[2] y) { y = local.f<v = float[2] {1,2}>(x) }
+        <domain: "local", opset_import: ["" : 21]>
+        f <v> (x) => (y) { c = Constant<value: tensor = @v>() y = Add(x, c) }"""
+    )
+    (constant,) = Model.from_proto(made).functions[0].nodes_of("Constant")
+    assert constant.constant_tensor() is None
+    result = optimize(made)
+    assert [node.op_type for node in result.graph.node] == ["Add"]
+    assert [list(tensor.dims) for tensor in result.graph.initializer] == [[2]]
 
 
 def test_an_operator_that_is_no_text_is_named() -> None:

@@ -13,7 +13,7 @@ from tiered.graph.elements import forget_guesses_below
 from tiered.graph.journal import Edit
 from tiered.graph.names import check_free
 from tiered.graph.node import Node, domain_of
-from tiered.graph.schema import encode_attribute, schema_of
+from tiered.graph.schema import check_parts, encode_attribute, schema_of
 from tiered.graph.value import NOT_INFERRED, Value
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def insert(
         outputs = [names.fresh(f"{proto.name}_output_{index}") for index in range(outputs)]
     node._outputs += _new_outputs(node, outputs)
     proto.output.extend("" if value is None else value.name for value in node._outputs)
+    check_parts(node)
     # First of all: it raises where nobody may edit.
     graph._log(Edit.ADD_NODE, node)
     graph._attach(node)

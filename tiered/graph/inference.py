@@ -218,6 +218,9 @@ def _infer_whole(model: Model, misjudged: Sequence[Node]) -> None:
         if not calls_are_bounded(model):
             model.note("the local functions call each other too often to infer through them")
             del proto.functions[:]
+        elif _parts_are_open(model):
+            model.note("a call decides how many parts a Split has, so nothing is inferred of calls")
+            del proto.functions[:]
         inferred = shape_inference.infer_shapes(proto, data_prop=propagation_is_bounded(model))
     except _INFERENCE_FAILURES as error:
         model.note(f"shape inference failed, only declared types are known: {error}")
@@ -242,6 +245,12 @@ def _hide(proto: onnx.ModelProto, names: Container[str]) -> None:
     """Rename these outputs of nodes, so that nothing is known of what reads them."""
     for node in nodes_of(proto):
         node.output[:] = [f"{name} hidden" if name in names else name for name in node.output]
+
+
+def _parts_are_open(model: Model) -> bool:
+    """Tell whether a call decides num_outputs: too few of them, and onnx ends the whole process."""
+    inner = (node for function in model.functions for node in function.walk())
+    return any(node.is_op("Split") and node.has_references for node in inner)
 
 
 def _is_being_built(node: Node | None) -> bool:

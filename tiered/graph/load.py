@@ -18,7 +18,7 @@ from tiered.graph.edit_interface import input_type
 from tiered.graph.graph import Function, Graph
 from tiered.graph.node import Node, domain_of
 from tiered.graph.own_copies import own_copies, without
-from tiered.graph.schema import has_too_many_parts
+from tiered.graph.schema import check_parts
 from tiered.graph.tensor import Tensor
 from tiered.graph.value import NOT_INFERRED, SLOT_BITS, Value
 
@@ -263,13 +263,12 @@ class _Loader:
             )
         if op_type in _OF_TENSORS:
             for attribute in node.attribute_protos().values():
-                if attribute.type == _TENSOR:
+                if attribute.type == _TENSOR and not attribute.ref_attr_name:
                     tensor = Tensor(attribute.t, folder=model.folder)
                     tensor.check(node.label)
                     model.has_stored_constants |= tensor.is_stored
                     node.note_constant(attribute, tensor)
-        if op_type == "Split" and has_too_many_parts(node):
-            raise ModelError(f"node {node.label!r} (Split) has more outputs than its num_outputs")
+        check_parts(node)
         graph._nodes[node.id] = node
         alike = graph._by_op.get((node.domain, op_type))
         if alike is None:

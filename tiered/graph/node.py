@@ -316,7 +316,7 @@ class Node:
     def note_constant(self, proto: onnx.AttributeProto, tensor: Tensor) -> None:
         """Keep the tensor of an attribute, if it is all that a Constant node holds."""
         is_all = self.op_type == "Constant" and len(self.attribute_protos()) == 1
-        if is_all and proto.name == "value" and not proto.ref_attr_name:
+        if is_all and proto.name == "value":
             self._constant = tensor
 
     def forget_attributes(self) -> None:

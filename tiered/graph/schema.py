@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import onnx
 from onnx import defs
 
+from tiered.errors import ModelError
+
 if TYPE_CHECKING:
     from tiered.graph.node import Node
     from tiered.graph.tensor import Tensor
@@ -130,9 +132,21 @@ def encode_attribute(name: str, value: Any, schema: Schema | None) -> onnx.Attri
     return onnx.helper.make_attribute(name, value, attr_type=kind)
 
 
+def check_parts(node: Node) -> None:
+    """Hold a Split against what it says of itself.
+
+    Raises:
+        ModelError: it has more outputs than its num_outputs.
+    """
+    if node.op_type == "Split" and has_too_many_parts(node):
+        raise ModelError(f"node {node.label!r} (Split) has more outputs than its num_outputs")
+
+
 def has_too_many_parts(node: Node) -> bool:
     """Tell whether a Split has more outputs than it says, at which onnx ends the whole process."""
     if node.op_type != "Split" or node.domain:
         return False
-    said = [attribute.i for attribute in node.proto.attribute if attribute.name == "num_outputs"]
-    return bool(said) and len(node.proto.output) > said[0]
+    said = node.attribute_protos().get("num_outputs")
+    if said is None or said.ref_attr_name:
+        return False
+    return len(node.proto.output) > said.i
