@@ -95,8 +95,11 @@ def _trials(source: random.Random, model: onnx.ModelProto, opener: OpenModel) ->
         try:
             feeds = random_feeds(source, model, other_sizes(source) if turn > 1 else SIZES)
             expected = run(feeds)
-            # onnxruntime concatenates nothing with anything, and hands out what nobody wrote.
-            if compare(expected, run(feeds), "exact").ok:
+            # onnxruntime concatenates nothing with anything, and hands out what nobody wrote: in
+            # another session that is something else.
+            is_whole = all(np.size(array) for array in feeds.values())
+            again = run if is_whole else opener(model)
+            if all(compare(expected, again(feeds), "exact").ok for _ in range(2)):
                 trials.append(_trial(f"inputs {turn}", model, feeds, expected))
         except RuntimeFailure:
             if turn <= 1:
