@@ -85,6 +85,21 @@ from tiered.testing import parse
             " { y, m, v = BatchNormalization<training_mode=1>(x, s, s, s, s) }",
             "it trains",
         ),
+        *(
+            (
+                23,
+                f"(float[2,2,4] x, float{dims} s) => (y) {{ y = {name}<axis=-1>(x, s) }}",
+                "its scale or bias may have more dims than what is normalised",
+            )
+            for name in ("LayerNormalization", "RMSNormalization")
+            for dims in ("[2,1,4]", "[2,4]", "[]")
+        ),
+        (
+            21,
+            "(float[2,2,4] x, float[4] s, float[2,1,4] b) => (y) "
+            "{ y = LayerNormalization<axis=-1>(x, s, b) }",
+            "its scale or bias may have more dims than what is normalised",
+        ),
         (21, "(float[2,3] x, float[3] z) => (y) { y = MatMul(x, z) }", "an operand is a vector"),
         (
             21,

@@ -47,6 +47,13 @@ def test_what_an_operator_fixes_stays() -> None:
     )
 
 
+def test_a_scale_of_axes_that_are_not_normalised_keeps_them_in_their_order() -> None:
+    assert_unchanged(
+        "convert_layout",
+        "(float[2,2,4] x, float[2,1,4] s) => (float[2,2,4] y) { a = Transpose<perm=[1,0,2]>(x)  b = LayerNormalization<axis=-1>(a, s)  y = Transpose<perm=[1,0,2]>(b) }",
+    )
+
+
 def test_one_axis_never_stands_in_two_places() -> None:
     assert_unchanged(
         "convert_layout",

@@ -52,7 +52,10 @@ def layer_normalization(node: Node) -> Passage | Skip:
         return NO_RANK
     labels, start = whole(rank), node.attr("axis") % rank
     tail = labels[start:]
-    ranks = [rank_of(node, slot) for slot in range(1, len(node.inputs))]
+    ranks = [None if value is None else value.rank for value in node.inputs[1:]]
+    for value, width in zip(node.inputs[1:], ranks, strict=True):
+        if value is not None and (width is None or width > len(tail)):
+            return Skip("its scale or bias may have more dims than what is normalised")
     movable = all(width in (None, len(tail)) for width in ranks)
     scales = tuple(tail if width == len(tail) else None for width in ranks)
 
