@@ -31,11 +31,13 @@ class Region:
     ) -> None:
         self.wiring = wiring
         self.operators = list(operators)
+        own = set(operators)
+        wires = dict.fromkeys(port.wire for operator in operators for port in operator.ports)
+        # What an operator has in one order in any case may be for another region to choose.
         self.strands = {
-            port.wire: strands[port.wire]
-            for operator in operators
-            for port in operator.ports
-            if port.wire in strands
+            wire: strands[wire]
+            for wire in wires
+            if wire in strands and any(each in own for each, _ in strands[wire].places)
         }
         self.wanted = [operator for operator in operators if operator.wanted is not None]
 

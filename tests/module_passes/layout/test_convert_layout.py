@@ -40,6 +40,18 @@ def test_older_opsets_say_it_their_way() -> None:
     )
 
 
+def test_regions_share_a_tensor_that_only_one_of_them_may_turn() -> None:
+    assert_rewrites(
+        "convert_layout",
+        """(float[3,2,4] x, float[3,2,4] z) => (float[6,4,1] y) <int64[3] s = {6,1,4}> {
+            a = Transpose<perm=[1,0,2]>(x)  b = Transpose<perm=[1,0,2]>(z)  c = Add(a, b)
+            d = Transpose<perm=[1,0,2]>(c)  e = Reshape(d, s)  f = LogSoftmax<axis=2>(e)
+            y = Transpose<perm=[0,2,1]>(f) }""",
+        """(float[3,2,4] x, float[3,2,4] z) => (float[6,4,1] y) <int64[3] s = {6,4,1}> {
+            a = Add(x, z)  b = Reshape(a, s)  y = LogSoftmax<axis=1>(b) }""",
+    )
+
+
 def test_what_an_operator_fixes_stays() -> None:
     assert_unchanged(
         "convert_layout",
