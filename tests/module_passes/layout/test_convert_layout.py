@@ -52,6 +52,16 @@ def test_regions_share_a_tensor_that_only_one_of_them_may_turn() -> None:
     )
 
 
+@pytest.mark.parametrize("opset", [7, 8])
+def test_scales_that_are_an_attribute_move_too(opset: int) -> None:
+    assert_rewrites(
+        "convert_layout",
+        '(float[1,2,2,3] x) => (float[1,4,4,3] y) { a = Transpose<perm=[0,3,1,2]>(x)  b = Upsample<mode="nearest", scales=[1.0,1.0,2.0,2.0]>(a)  y = Transpose<perm=[0,2,3,1]>(b) }',
+        '(float[1,2,2,3] x) => (float[1,4,4,3] y) { y = Upsample<mode="nearest", scales=[1.0,2.0,2.0,1.0]>(x) }',
+        opset=opset,
+    )
+
+
 def test_what_an_operator_fixes_stays() -> None:
     assert_unchanged(
         "convert_layout",

@@ -175,4 +175,5 @@ def upsample(node: Node) -> Passage | Skip:
         return NO_RANK
     if node.attr("mode") not in ("nearest", b"nearest"):
         return Skip("it interpolates")
-    return Passage((whole(rank), None), (whole(rank),), _write_tile)
+    others = tuple(None for _ in node.inputs[1:])
+    return Passage((whole(rank), *others), (whole(rank),), _write_tile)
