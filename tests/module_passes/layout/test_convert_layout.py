@@ -62,6 +62,37 @@ def test_scales_that_are_an_attribute_move_too(opset: int) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "resize",
+    [
+        'Resize<mode="linear">(a, roi, scales)',
+        'Resize<mode="linear", axes=[-2,3]>(a, roi, two)',
+        'Resize<mode="linear", coordinate_transformation_mode="tf_crop_and_resize">(a, middle, ones)',
+        'Resize<mode="linear", keep_aspect_ratio_policy="not_larger">(a, roi, , sizes)',
+    ],
+)
+def test_an_axis_that_keeps_its_size_is_resized_too(resize: str) -> None:
+    assert_unchanged(
+        "convert_layout",
+        f"""(float[1,3,4,2] x) => (float[1,3,4,k] y) <float[0] roi = {{}},
+            float[4] scales = {{1,1,1.2,2}}, float[2] two = {{1.2,2}},
+            int64[4] sizes = {{1,4,3,2}}, float[4] ones = {{1,1,1,1}},
+            float[8] middle = {{0,0,0.5,0.5,1,1,1,1}}> {{
+            a = Transpose<perm=[0,2,1,3]>(x)  b = {resize}  y = Transpose<perm=[0,2,1,3]>(b) }}""",
+    )
+
+
+def test_an_axis_with_the_scale_1_may_go_elsewhere() -> None:
+    assert_rewrites(
+        "convert_layout",
+        """(float[2,1,4,2] x) => (float[2,1,8,4] y) <float[4] s = {1,1,2,2}> {
+            a = Transpose<perm=[1,0,2,3]>(x)  b = Resize<mode="linear">(a, , s)
+            y = Transpose<perm=[1,0,2,3]>(b) }""",
+        """(float[2,1,4,2] x) => (float[2,1,8,4] y) <float[4] s = {1,1,2,2}> {
+            y = Resize<mode="linear">(x, , s) }""",
+    )
+
+
 def test_what_an_operator_fixes_stays() -> None:
     assert_unchanged(
         "convert_layout",

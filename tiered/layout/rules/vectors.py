@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from tiered.layout.passage import (
     Labels,
     Passage,
     Permuted,
+    constant_array,
     constant_operand,
     rank_of,
     whole,
@@ -113,6 +114,10 @@ def _write_expand(op: Permuted) -> Sequence[Value]:
 # --- Resize ---------------------------------------------------------------------------------------
 
 
+_STRETCH: Final = ("stretch", b"stretch")
+_CROP: Final = ("tf_crop_and_resize", b"tf_crop_and_resize")
+
+
 def resize(node: Node) -> Passage | Skip:
     """Resize: scales or sizes of all axes, or of those that it names.
 
@@ -136,7 +141,23 @@ def resize(node: Node) -> Passage | Skip:
 
 
 def _resized(node: Node, labels: Labels) -> Labels:
-    """Return the axes whose sizes may change: all that are not known to stay."""
+    """Return the axes that may be resized: all that are not known to stay as they are.
+
+    Where scales say it, only a scale of 1 is known to: one of 1.2 makes 3 elements of 3, and others
+    of them. So does a crop, and what keeps to a ratio.
+    """
+    named = node.attr("axes", None)
+    axes = [axis % len(labels) for axis in (labels if named is None else named)]
+    value = node.operand("scales")
+    if value is not None and value.dim(0) == 0:
+        value = None
+    keeps_ratio = newest_attribute(node, "keep_aspect_ratio_policy") not in _STRETCH
+    crops = newest_attribute(node, "coordinate_transformation_mode") in _CROP
+    if value is not None or keeps_ratio or crops:
+        scales = None if value is None or crops else constant_array(value)
+        if scales is not None and scales.size == len(axes):
+            axes = [axis for axis, scale in zip(axes, scales, strict=True) if scale != 1]
+        return tuple(label for label in labels if label in axes)
     before, after = node.input(0), node.outputs[0]
     assert before is not None
     if after is None or after.shape is None or before.shape is None:
