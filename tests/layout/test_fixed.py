@@ -85,6 +85,14 @@ from tiered.testing import parse
             " { y, m, v = BatchNormalization<training_mode=1>(x, s, s, s, s) }",
             "it trains",
         ),
+        (
+            21,
+            "(float[2,3] x) => (y) <float r = {0.5}, bool t = {1}> { y = Dropout(x, r, t) }",
+            "it trains",
+        ),
+        (21, "(float[2,3] x, float r, bool t) => (y) { y = Dropout(x, r, t) }", "it trains"),
+        (12, "(float[2,3] x, bool t) => (y, m) { y, m = Dropout(x, , t) }", "it trains"),
+        (6, "(float[2,3] x) => (y) { y = Dropout(x) }", "it trains"),
         *(
             (
                 23,

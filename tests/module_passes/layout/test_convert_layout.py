@@ -93,6 +93,36 @@ def test_an_axis_with_the_scale_1_may_go_elsewhere() -> None:
     )
 
 
+def test_what_is_drawn_for_each_element_stays() -> None:
+    assert_unchanged(
+        "convert_layout",
+        """(float[2,5,3] x) => (float[2,5,3] y) <float r = {0.5}, bool t = {1}> {
+            a = Transpose<perm=[0,2,1]>(x)  b = Dropout<seed=3>(a, r, t)
+            y = Transpose<perm=[0,2,1]>(b) }""",
+    )
+
+
+@pytest.mark.parametrize(
+    ("opset", "dropout"),
+    [
+        (21, "Dropout(a)"),
+        (21, "Dropout(a, r, never)"),
+        (10, "Dropout<ratio=0.5>(a)"),
+        (6, "Dropout<is_test=1>(a)"),
+    ],
+)
+def test_a_dropout_that_drops_nothing_is_passed(opset: int, dropout: str) -> None:
+    constants = "<float r = {0.5}, bool never = {0}>" if "never" in dropout else ""
+    assert_rewrites(
+        "convert_layout",
+        f"""(float[2,5,3] x) => (float[2,5,3] y) {constants} {{
+            a = Transpose<perm=[0,2,1]>(x)  b = {dropout}  y = Transpose<perm=[0,2,1]>(b) }}""",
+        f"(float[2,5,3] x) => (float[2,5,3] y) {constants} {{ y = {dropout.replace('(a', '(x')} }}",
+        opset=opset,
+        runtime="none" if opset < 7 else "onnxruntime",
+    )
+
+
 def test_what_an_operator_fixes_stays() -> None:
     assert_unchanged(
         "convert_layout",

@@ -29,6 +29,7 @@ STANDARD: Final[Mapping[str, Rule]] = {
     ),
     "BatchNormalization": normalization.batch_normalization,
     "Compress": structure.compress,
+    "Dropout": elementwise.dropout,
     "Einsum": products.einsum,
     "Expand": vectors.expand,
     "Flatten": structure.reshape,

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from tiered.graph import Node, Value
+from tiered.graph.determinism import is_deterministic
 from tiered.layout.passage import NO_RANK, Passage, Permuted, rank_of, whole
 from tiered.rewrite import Skip
 
@@ -22,6 +23,14 @@ def unary(node: Node) -> Passage | Skip:
     if node.op_type != "CastLike" and any(value and value.rank != 0 for value in others):
         return Skip("an operand beside the first one is no scalar")
     return _unary(rank, len(others), len(node.outputs))
+
+
+def dropout(node: Node) -> Passage | Skip:
+    """Dropout: in training it draws for one element after the other, and stays."""
+    # Before opset 7 it trains unless it says that it does not.
+    if not is_deterministic(node) or (node.version < 7 and node.attr("is_test") != 1):
+        return Skip("it trains")
+    return unary(node)
 
 
 @lru_cache
