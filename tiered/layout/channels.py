@@ -163,11 +163,12 @@ def _write_native(name: str, flags: Mapping[str, int], op: Permuted) -> Sequence
 def _is_plain_resize(node: Node) -> bool:
     """Tell whether a Resize interpolates, and says it with scales or sizes of all axes.
 
-    In any order of its axes goes what takes the nearest pixel.
+    In any order of its axes goes what takes the nearest pixel. Before opset 13 a region of interest
+    cannot be left out.
     """
     mode, crop = node.attr("mode"), node.attr("coordinate_transformation_mode", b"")
     return (
-        node.owner.opset() >= 11
+        node.owner.opset() >= 13
         and mode not in ("nearest", b"nearest")
         and crop not in ("tf_crop_and_resize", b"tf_crop_and_resize")
         and not node.attr("axes", None)

@@ -320,6 +320,20 @@ def test_a_resize_of_other_forms_stays(resize: str) -> None:
     assert operators(result) == ["Resize"]
 
 
+@pytest.mark.parametrize("opset", [11, 12, 13])
+def test_a_resize_is_a_function_from_opset_13_on(opset: int) -> None:
+    proto = parse(
+        "(float[1,3,4,4] x, float[3,3,1,1] w) => (float[1,3,8,8] y) <float[0] roi = {}, "
+        'float[4] s = {1,1,2,2}> { c = Conv(x, w)  u = Resize<mode="linear">(c, roi, s)  '
+        "y = Conv(u, w) }",
+        opset=opset,
+    )
+    result = get_pass("convert_layout", desired_layouts={"Conv": "NHWC"}).apply(proto)
+    onnx.checker.check_model(result, full_check=True)
+    assert ("tiered.nhwc::Resize" in operators(result)) == (opset >= 13)
+    assert_same_outputs(proto, result)
+
+
 def test_functions_are_named_after_the_spatial_dims() -> None:
     proto = parse(
         "(float[1,2,5] x) => (float[1,1,5] y) <float[1,2,1] w = {1,2}> { y = Conv(x, w) }"
