@@ -19,7 +19,7 @@ from tiered.layout.placement import Known
 from tiered.layout.placement import place as placed
 from tiered.layout.region import Region, State, regions
 from tiered.layout.strand import LayoutSizes
-from tiered.layout.wires import Wire
+from tiered.layout.wires import Wire, is_live
 from tiered.layout.wiring import Wiring, open_graphs, transposes
 from tiered.layout.writing import Writer, positions
 from tiered.rewrite import Skip
@@ -113,11 +113,14 @@ def _place(wiring: Wiring, sizes: LayoutSizes, say: Say) -> None:
 
 
 def _merge_views(wire: Wire) -> None:
-    """Leave one value of each order of a wire."""
+    """Leave one value of each order of a wire, and what nobody read not even that."""
     first: dict[Permutation, Value] = {}
     for view, order in list(wire.views.items()):
-        kept = first.setdefault(order, view)
-        node = view.producer
+        if not is_live(view):
+            continue
+        if order not in first or not is_live(first[order]):
+            first[order] = view
+        kept, node = first[order], view.producer
         if kept is view or node is None or not view.owner.sees(kept):
             continue
         graph = view.owner

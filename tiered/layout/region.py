@@ -95,8 +95,12 @@ def _read(strand: Strand, state: State) -> Iterator[Permutation]:
 
 
 def regions(wiring: Wiring, sizes: LayoutSizes) -> Iterator[Region]:
-    """Yield the regions of a model, without the choices that no placement needs."""
-    free = wiring.free
+    """Yield the regions of a model, without the choices that no placement needs.
+
+    Each may be written before the next one is asked for.
+    """
+    # What nobody read may have gone with views that there were twice.
+    free = [operator for operator in wiring.free if operator.node.is_live]
     strands = strands_of(free, sizes)
     peel(free, strands)
     seen: set[Operator] = set()
@@ -114,4 +118,17 @@ def regions(wiring: Wiring, sizes: LayoutSizes) -> Iterator[Region]:
                     if other not in seen:
                         seen.add(other)
                         pending.append(other)
-        yield Region(wiring, sorted(found, key=lambda each: each.node.id), strands)
+        kept = [operator for operator in found if operator.node.is_live]
+        if len(kept) < len(found):
+            _forget_the_gone(kept, strands)
+        if kept:
+            yield Region(wiring, sorted(kept, key=lambda each: each.node.id), strands)
+
+
+def _forget_the_gone(operators: Iterable[Operator], strands: Mapping[Wire, Strand]) -> None:
+    """Leave out who read wires of operators, but only to make sizes that nobody needs any more."""
+    for operator in operators:
+        for port in operator.ports:
+            strand = strands.get(port.wire)
+            if strand is not None:
+                strand.readers = [place for place in strand.readers if place[0].node.is_live]

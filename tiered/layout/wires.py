@@ -16,6 +16,12 @@ from tiered.layout.passage import Labels, Passage
 from tiered.layout.permutation import Permutation, compose
 
 
+def is_live(value: Value) -> bool:
+    """Tell whether a value is in its model: what nobody reads goes with what it alone had read."""
+    producer = value.producer
+    return value.graph is not None and (producer is None or producer.is_live)
+
+
 class Wire:
     """One tensor, whatever its order.
 

@@ -16,7 +16,7 @@ from tiered.layout.permutation import (
     permuted,
 )
 from tiered.layout.region import Region, State
-from tiered.layout.wires import Operator, Port, Wire
+from tiered.layout.wires import Operator, Port, Wire, is_live
 
 
 def positions(model: Model) -> dict[Node, int]:
@@ -59,8 +59,8 @@ class Writer:
         views = [view.producer for wire in self._wires() for view in list(wire.views)[1:]]
         names = {node: node.name for node, _ in named}
         for node in (*nodes, *filter(None, views)):
-            if node.graph is not None:
-                node.graph.prune([node])
+            if node.is_live:
+                node.owner.prune([node])
         self._note_views()
         for old, new in named:
             if old.graph is None and names[old] and new is not None and new.op_type == old.op_type:
@@ -142,7 +142,7 @@ class Writer:
         """Give those who read a wire and stay as they are what they read before."""
         gone = self._gone
         for view, perm in list(wire.views.items()):
-            if view.graph is None:
+            if not is_live(view):
                 continue
             others = any(
                 node not in gone and not (node.outputs and node.outputs[0] in wire.views)

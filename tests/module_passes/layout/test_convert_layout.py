@@ -123,6 +123,28 @@ def test_a_dropout_that_drops_nothing_is_passed(opset: int, dropout: str) -> Non
     )
 
 
+def test_what_nobody_reads_may_go_on_the_way() -> None:
+    assert_rewrites(
+        "convert_layout",
+        """(float[2,3,4] x) => (float[2,3,4] y) {
+            a = Relu(x)  b = Exp(a)  c = Transpose<perm=[1,0,2]>(b)
+            d = Transpose<perm=[1,0,2]>(c)  y = Neg(x) }""",
+        "(float[2,3,4] x) => (float[2,3,4] y) { y = Neg(x) }",
+    )
+
+
+def test_sizes_that_a_reshape_no_longer_asks_for_go_with_what_made_them() -> None:
+    assert_rewrites(
+        "convert_layout",
+        """(float[2,3,4] x, float[2,3,4] z) => (float[2,3,4] y, float[2,3,4] w) {
+            a = Transpose<perm=[2,0,1]>(x)  b = Transpose<perm=[2,0,1]>(z)  c = Exp(b)
+            s = Shape(c)  d = Reshape(a, s)  y = Transpose<perm=[1,2,0]>(d)
+            e = Neg(b)  w = Transpose<perm=[1,2,0]>(e) }""",
+        """(float[2,3,4] x, float[2,3,4] z) => (float[2,3,4] y, float[2,3,4] w)
+            <int64[3] s = {2,3,4}> { y = Reshape(x, s)  w = Neg(z) }""",
+    )
+
+
 def test_what_an_operator_fixes_stays() -> None:
     assert_unchanged(
         "convert_layout",
