@@ -35,6 +35,8 @@ AGREE = (
     "Conv(x, w)", "Conv<pads=[1,1,1,1], strides=[2,2]>(x, w)", "Conv<dilations=[2,2]>(x, w)",
     'Conv<auto_pad="VALID">(x, w)',
     "MaxPool<kernel_shape=[2,2], strides=[2,2]>(x)", "AveragePool<kernel_shape=[3,3]>(x)",
+    "LpPool<kernel_shape=[3,2], strides=[2,1]>(x)",
+    "MaxPool<kernel_shape=[3,3], strides=[2,2], ceil_mode=1>(x)",
     "GlobalAveragePool(x)", "Pad(r, pads)", "Pad(q, halves, zero, a1)",
     "Reshape(r, target)", "Reshape(q, flat)", "Expand(f, halves)", "Tile(r, halves)",
     "Slice(q, starts, ends)", "Slice(q, starts, ends, a2)", "Slice(q, starts, ends, a2, steps)",
@@ -43,7 +45,6 @@ AGREE = (
 
 ONNX_IS_ASKED = (
     'Conv<auto_pad="SAME_UPPER">(x, w)',
-    "MaxPool<kernel_shape=[3,3], strides=[2,2], ceil_mode=1>(x)",
     "QuantizeLinear<output_dtype=3>(r, scale)",
     "Transpose<perm=[0,0,1,1]>(x)",
     "Add(v, i)",

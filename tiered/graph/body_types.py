@@ -11,9 +11,6 @@ from tiered.graph.types import Dim, Shape, TensorType, tensor_type
 # The version from which a Scan has no axis of batches.
 _FLAT_SCAN: Final = 9
 
-# The version from which onnx infers what both branches of an If give: before, what either does.
-_UNITED_IF: Final = 11
-
 if TYPE_CHECKING:
     from tiered.graph.node import Node
     from tiered.graph.operator_types import Rule, Types
@@ -74,11 +71,6 @@ def _if(node: Node, kinds: list[TensorType]) -> Types:
         tensor_type(a.dtype, None if a.shape is None else _common(_outside(a.shape), b.shape))
         for a, b in zip(one, other, strict=True)
     ]
-
-
-def is_misjudged(node: Node) -> bool:
-    """Tell whether onnx infers more of a node than is true: of an If, what one branch gives."""
-    return node.op_type == "If" and not node.domain and node.owner.opset() < _UNITED_IF
 
 
 def scan_inputs(node: Node) -> list[tuple[Value, TensorType]]:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 import onnx
 from onnx import checker, shape_inference
 
-from tiered.graph.body_types import is_misjudged
 from tiered.graph.calls import expanded_size, recursive_functions
 from tiered.graph.export import export_model, export_node
 from tiered.graph.journal import dirty_nodes
+from tiered.graph.misjudged import is_misjudged
 from tiered.graph.protos import nodes_of
 from tiered.graph.refining import Refiner
 from tiered.graph.schema import has_too_many_parts, schema_of
@@ -197,7 +197,7 @@ def infer_model(model: Model) -> None:
         for node in model.main.topological_order():
             infer_node(node, invent=True)
         return
-    misjudged = [node for graph in model.graphs() for node in graph.owners if is_misjudged(node)]
+    misjudged = [node for graph in model.graphs() for node in graph.nodes if is_misjudged(node)]
     _infer_whole(model, misjudged)
     order = [node for graph in model.graphs() for node in graph.topological_order()]
     # What reads them, onnx has not inferred.

@@ -197,6 +197,12 @@ def _transpose(node: Node, kinds: list[TensorType]) -> Types:
     return tensor_type(kinds[0].dtype, tuple([shape[axis] for axis in perm]))
 
 
+def _non_zero(_: Node, kinds: list[TensorType]) -> Types:
+    shape = kinds[0].shape
+    # A scalar has no places to tell by the standard, and one for onnxruntime.
+    return tensor_type(DataType.INT64, (len(shape) if shape else None, None))
+
+
 def _unsqueeze(node: Node, kinds: list[TensorType]) -> Types:
     shape, axes = list(shape_of(kinds[0])), axes_of(node)
     if axes is None:
@@ -214,6 +220,9 @@ def _squeeze(node: Node, kinds: list[TensorType]) -> Types:
     shape, axes = shape_of(kinds[0]), axes_of(node)
     if axes is None:
         return tensor_type(kinds[0].dtype, tuple(dim for dim in static(shape) if dim != 1))
+    if not axes:
+        # For onnx these are none, for onnxruntime all of size 1.
+        return tensor_type(kinds[0].dtype, None)
     places = {axis_within(axis, len(shape)) for axis in axes}
     kept = [dim for at, dim in enumerate(shape) if at not in places]
     return tensor_type(kinds[0].dtype, tuple(kept))
@@ -386,6 +395,7 @@ RULES: Final[dict[str, Rule]] = {
     "GatherElements": _gather_elements,
     "Gemm": _gemm,
     "MatMul": _matmul,
+    "NonZero": _non_zero,
     "QuantizeLinear": _quantized,
     "Shape": _shape,
     "Size": _size,

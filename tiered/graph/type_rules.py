@@ -190,6 +190,10 @@ def _quantised_pool(node: Node) -> ValueType | None:
     data = node.input(0)
     if data is None or data.dtype is None or node.attributes.get("channels_last"):
         return None
+    if node.attributes.get("ceil_mode"):
+        # onnx counts windows that start in the padding on the right, which are ignored.
+        unknown = None if data.shape is None else (*data.shape[:2], *[None] * (len(data.shape) - 2))
+        return tensor_type(data.dtype, unknown)
     numbers = tensor_type(DataType.FLOAT, data.shape)
     pooled = _as_standard("AveragePool", node, {data.name: numbers})
     return tensor_type(data.dtype, pooled.shape) if isinstance(pooled, TensorType) else None

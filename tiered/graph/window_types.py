@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from tiered.graph.operator_types import Rule, Types, axis_within, numbers, shape_of
-from tiered.graph.types import Dim, Shape, TensorType, tensor_type
+from tiered.graph.types import DataType, Dim, Shape, TensorType, tensor_type
 
 if TYPE_CHECKING:
     from tiered.graph.node import Node
@@ -25,9 +25,43 @@ def _conv(node: Node, kinds: list[TensorType]) -> Types:
 
 def _pool(node: Node, kinds: list[TensorType]) -> Types:
     data, kernel = shape_of(kinds[0]), node.attr("kernel_shape")
-    if len(data) != len(kernel) + 2 or node.attr("ceil_mode", 0):
+    if len(data) != len(kernel) + 2:
         return None
-    return _windows(node, kinds[0], data[1], kernel)
+    if not node.attr("ceil_mode", 0):
+        return _windows(node, kinds[0], data[1], kernel)
+    kind = _rounded_up(node, kinds[0], kernel)
+    if len(node._outputs) == 2:
+        return [kind, tensor_type(DataType.INT64, kind.shape)]
+    return kind
+
+
+def _rounded_up(node: Node, data: TensorType, kernel: Sequence[int]) -> TensorType:
+    """Return one element for each window that starts before the padding on the right.
+
+    onnx counts those that start in it too, so it is not asked: a dim that cannot be told is None.
+    """
+    shape, rank = shape_of(data), len(kernel)
+    strides = node.attr("strides", None) or (1,) * rank
+    dilations = node.attr("dilations", None) or (1,) * rank
+    pads = node.attr("pads", None) or (0,) * (2 * rank)
+    is_told = node.attr("auto_pad", "NOTSET") == "NOTSET" and len(pads) == 2 * rank
+    sizes: list[Dim] = [None] * rank
+    for at, (dim, size, stride, dilation) in enumerate(
+        zip(shape[2:], kernel, strides, dilations, strict=True)
+    ):
+        before, after, extent = pads[at], pads[at + rank], (size - 1) * dilation + 1
+        if not is_told or min(before, after) < 0 or max(before, after) >= extent:
+            continue
+        if not isinstance(dim, int):
+            is_kept = stride == 1 and before + after == extent - 1
+            sizes[at] = dim if is_kept else None
+            continue
+        free = dim + before + after - extent
+        if dim < 1 or free < 0:
+            continue
+        count = -(-free // stride) + 1
+        sizes[at] = count - 1 if (count - 1) * stride >= dim + before else count
+    return tensor_type(data.dtype, (*shape[:2], *sizes))
 
 
 def _windows(node: Node, data: TensorType, channels: Dim, kernel: Sequence[int]) -> Types:
@@ -91,6 +125,7 @@ RULES: Final[dict[str, Rule]] = {
     "Conv": _conv,
     "GlobalAveragePool": _global_pool,
     "GlobalMaxPool": _global_pool,
+    "LpPool": _pool,
     "MaxPool": _pool,
     "Pad": _pad,
 }

@@ -1,0 +1,172 @@
+"""What onnx infers and is not so: onnxruntime computes the shapes that are told instead."""
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tiered import optimize
+from tiered.graph import Model
+from tiered.runtime import run
+
+POOLS = ("AveragePool", "LpPool", "MaxPool")
+SETTINGS = 300
+
+
+def parsed(text: str, *, opset: int = 21) -> onnx.ModelProto:
+    imports = f'"" : {opset}, "com.microsoft" : 1, "vendor" : 1'
+    return onnx.parser.parse_model(f"<ir_version: 8, opset_import: [{imports}]> g {text}")
+
+
+def shape_of(proto: onnx.ModelProto, name: str) -> tuple[object, ...] | None:
+    model = Model.from_proto(proto)
+    model.refresh_types()
+    return model.main.values[name].shape
+
+
+def computed(proto: onnx.ModelProto, feeds: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """Return the first output, from onnxruntime."""
+    result: np.ndarray[Any, Any] = run(proto, feeds)[proto.graph.output[0].name]
+    return result
+
+
+def random_pool(random: Random) -> tuple[onnx.ModelProto, int]:
+    dim, stride = random.randint(1, 9), random.randint(1, 4)
+    kernel, dilation = random.randint(1, 4), random.randint(1, 3)
+    # onnxruntime takes no more padding than this.
+    pads = [random.randrange(kernel) for _ in range(2)]
+    text = (
+        f"(float[1,1,{dim}] x) => (float[?,?,?] y) {{ y = {random.choice(POOLS)}<ceil_mode=1,"
+        f" kernel_shape=[{kernel}], strides=[{stride}], dilations=[{dilation}], pads={pads}>(x) }}"
+    )
+    return parsed(text), dim
+
+
+def test_a_pool_that_rounds_up_gives_as_many_windows_as_onnxruntime_counts() -> None:
+    random, told = Random(0), 0
+    for _ in range(SETTINGS):
+        proto, dim = random_pool(random)
+        shape = shape_of(proto, "y")
+        assert shape is not None
+        if isinstance(shape[2], int):
+            told += 1
+            x = np.zeros((1, 1, dim), np.float32)
+            assert computed(proto, {"x": x}).shape == shape, onnx.printer.to_text(proto)
+    assert told > SETTINGS // 2
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ("kernel_shape=[2,2], strides=[2,2], pads=[1,1,1,1]", "4,4"),
+        ("kernel_shape=[3,3], strides=[2,2]", "3,3"),
+        ("kernel_shape=[3,3], pads=[1,1,1,1]", "7,7"),
+        ("kernel_shape=[3,1], strides=[2,2], pads=[1,1,1,1]", "4,?"),
+        ("kernel_shape=[9,1]", "?,7"),
+        ('kernel_shape=[2,2], auto_pad="SAME_UPPER"', "?,?"),
+    ],
+)
+@pytest.mark.parametrize("pool", ["MaxPool", "AveragePool", "LpPool"])
+def test_of_a_pool_that_rounds_up_what_is_not_sure_is_not_told(
+    pool: str, attributes: str, expected: str
+) -> None:
+    proto = parsed(f"(float[N,3,7,7] x) => (float[?,?,?,?] y) {{ y = {pool}<ceil_mode=1, {attributes}>(x) }}")
+    shape = shape_of(proto, "y")
+    assert shape is not None
+    assert shape[:2] == ("N", 3)
+    assert ",".join(str(dim) if isinstance(dim, int) else "?" for dim in shape[2:]) == expected
+
+
+@pytest.mark.parametrize("opset", [10, 18, 21])
+def test_a_window_of_one_does_not_start_behind_the_end(opset: int) -> None:
+    proto = parsed(
+        "(float[2,3,2] x) => (float[?,?,?] y)"
+        " { y = MaxPool<ceil_mode=1, kernel_shape=[1], strides=[2]>(x) }",
+        opset=opset,
+    )
+    assert shape_of(proto, "y") == (2, 3, 1)
+
+
+def test_the_places_of_the_largest_are_as_many() -> None:
+    proto = parsed(
+        "(float[1,1,N] x, float[1,1,7] v) => (int64[?,?,?] i, float[?,?,?] m)"
+        " { m, i = MaxPool<ceil_mode=1, kernel_shape=[2], strides=[2], pads=[1,1]>(v) }"
+    )
+    assert shape_of(proto, "i") == shape_of(proto, "m") == (1, 1, 4)
+
+
+def test_a_pool_of_integers_that_rounds_up_is_not_told_by_onnx_either() -> None:
+    proto = parsed(
+        "(uint8[1,2,7] x, float s, uint8 z) => (uint8[?,?,?] y) { y = com.microsoft.QLinearAveragePool"
+        "<ceil_mode=1, kernel_shape=[2], strides=[2], pads=[1,1]>(x, s, z, s, z) }"
+    )
+    shape = shape_of(proto, "y")
+    assert shape is not None
+    assert shape[:2] == (1, 2)
+    assert shape[2] != 5
+
+
+# One suffices for onnx to infer the whole model at once.
+BODY = (
+    " y = If(c) <then_branch = t () => (float[?] p) { p = Neg(w) },"
+    " else_branch = e () => (float[?] q) { q = Abs(w) }>"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float[1,1,7] x, float[2] w, bool c) => (int64 s, float[?] y)"
+        f" {{ m = POOL(x) s = Size(m){BODY} }}",
+        "(float[1,1,7] x) => (int64 s) { m = vendor.f(x) s = Size(m) }"
+        ' <domain: "vendor", opset_import: ["" : 21]> f (x) => (y) { y = POOL(x) }',
+        "(float[1,1,7] x) => (int64 s) { m = vendor.f<up=1>(x) s = Size(m) }"
+        ' <domain: "vendor", opset_import: ["" : 21]> f <up> (x) => (y) { y = POOL(x) }'.replace(
+            "POOL", "MaxPool<ceil_mode: int = @up, kernel_shape=[2], strides=[2], pads=[1,1]>"
+        ),
+    ],
+    ids=["beside a body", "function", "decided by the call"],
+)
+def test_onnx_is_not_believed_where_it_infers_the_whole_model(text: str) -> None:
+    pool = "MaxPool<ceil_mode=1, kernel_shape=[2], strides=[2], pads=[1,1]>"
+    proto = parsed(text.replace("POOL", pool))
+    x, w = np.zeros((1, 1, 7), np.float32), np.zeros(2, np.float32)
+    feeds = {"x": x, "w": w, "c": np.array(True)}
+    feeds = {info.name: feeds[info.name] for info in proto.graph.input}
+    assert computed(proto, feeds) == 4
+    assert computed(optimize(proto, opt_level=2), feeds) == 4
+
+
+@pytest.mark.parametrize("body", ["", BODY], ids=["straight", "beside a body"])
+@pytest.mark.parametrize(
+    ("x", "nodes", "expected"),
+    [
+        # onnxruntime drops every 1 when there are no axes, onnx keeps them.
+        ("float[1,4,1,3] x", "<int64[0] a = {}> { t = Squeeze(x, a) s = Shape(t)", [4, 3]),
+        # By the standard a scalar that is not 0 has no place, for onnxruntime one.
+        ("float x", "<int64[1] o = {1}> { t = NonZero(x) n = Size(t) s = Reshape(n, o)", [1]),
+    ],
+)
+def test_what_onnxruntime_computes_otherwise_than_onnx_infers_is_not_told(
+    body: str, x: str, nodes: str, expected: list[int]
+) -> None:
+    results = "int64[?] s, float[?] y" if body else "int64[?] s"
+    proto = parsed(f"({x}, float[2] w, bool c) => ({results}) {nodes}{body} }}")
+    shape = (1, 4, 1, 3) if "4" in x else ()
+    feeds = {"x": np.ones(shape, np.float32), "w": np.ones(2, np.float32), "c": np.array(True)}
+    assert computed(proto, feeds).tolist() == expected
+    assert computed(optimize(proto, opt_level=2), feeds).tolist() == expected
+
+
+def test_of_a_squeeze_by_an_empty_attribute_nothing_is_known() -> None:
+    proto = parsed("(float[1,4] x) => (float[?,?] y) { t = Squeeze<axes=[0]>(x) y = Neg(t) }", opset=11)
+    del proto.graph.node[0].attribute[0].ints[:]
+    assert shape_of(proto, "t") is None
+
+
+def test_places_of_what_has_dims_have_a_row_for_each() -> None:
+    shape = shape_of(parsed("(float[2,N,3] x) => (int64[?,?] y) { y = NonZero(x) }"), "y")
+    assert shape is not None
+    assert shape[0] == 3
