@@ -54,3 +54,15 @@ def test_what_the_call_of_a_function_decides_is_not_known() -> None:
         " { a = Expand(x, s) y = LeakyRelu<alpha: float = @t>(a) }",
         because="the call of the function decides an attribute",
     )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"), [("float8e4m3fn", 17), ("float8e5m2", 19), ("uint4", 21), ("int4", 22)]
+)
+def test_what_is_cast_to_a_dtype_that_expand_does_not_take_stays(dtype: str, number: int) -> None:
+    assert_unchanged(
+        PASS,
+        f"(float[4] x) => ({dtype}[3,4] y) <int64[2] s = {{3,4}}>"
+        f" {{ e = Expand(x, s) y = Cast<to={number}>(e) }}",
+        because="Expand does not take the dtype of the result",
+    )

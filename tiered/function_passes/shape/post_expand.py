@@ -1,6 +1,6 @@
 """f(Expand(x, shape))  =>  Expand(f(x), shape), where f works element by element"""
 
-from tiered import Graph, Node, Skip, Value, op, rewrite, var
+from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, var
 
 _elementwise = (
     op.Abs | op.Cast | op.Ceil | op.Cos | op.Erf | op.Exp | op.Floor | op.Gelu | op.LeakyRelu
@@ -19,5 +19,16 @@ def post_expand(graph: Graph, node: Node, x: Value, shape: Value) -> Value | Ski
     """
     if node.has_references:
         return Skip("the call of the function decides an attribute")
+    if not _expands(node):
+        return Skip("Expand does not take the dtype of the result")
     once: Value = getattr(graph.op, node.op_type)(x, **node.attributes)
     return graph.op.Expand(once, shape)
+
+
+def _expands(node: Node) -> bool:
+    """Tell whether the Expand before a node takes what the node gives: Cast gives any dtype."""
+    data, result = node.inputs[0], node.output.dtype
+    expand = None if data is None else data.producer
+    if expand is None or expand.schema is None or result is None:
+        return False
+    return f"tensor({DataType(result).name.lower()})" in expand.schema.inputs[0].types
