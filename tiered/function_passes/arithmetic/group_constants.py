@@ -1,5 +1,7 @@
 """(x + a) + b  =>  x + (a + b), also of products, where a and b are constants"""
 
+import numpy as np
+
 from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, var
 
 
@@ -18,6 +20,22 @@ def group_constants(graph: Graph, node: Node, x: Value, a: Value, b: Value) -> V
     """
     if x.dtype is None or x.dtype not in (DataType.FLOAT, DataType.DOUBLE, DataType.FLOAT16):
         return Skip("it is not of floats")
+    if not _stays_in_range(node.op_type, a, b):
+        return Skip("together the constants overflow or become 0")
     make = getattr(graph.op, node.op_type)
     together: Value = make(x, make(a, b))
     return together
+
+
+def _stays_in_range(op_type: str, a: Value, b: Value) -> bool:
+    """Tell whether no infinity and no 0 is made of numbers that are neither: x may be 0."""
+    first, second = a.const, b.const
+    assert first is not None
+    assert second is not None
+    is_product = op_type == "Mul"
+    with np.errstate(all="ignore"):
+        together = first * second if is_product else first + second
+    is_lost = np.isfinite(first) & np.isfinite(second) & ~np.isfinite(together)
+    if is_product:
+        is_lost = is_lost | ((first != 0) & (second != 0) & (together == 0))
+    return not is_lost.any()
