@@ -145,6 +145,27 @@ def test_sizes_that_a_reshape_no_longer_asks_for_go_with_what_made_them() -> Non
     )
 
 
+def test_a_reshape_that_may_be_of_nothing_gets_no_sizes_that_cannot_be() -> None:
+    # In the other order it would be {0,3,-1}, which no batch of 0 can be given.
+    assert_unchanged(
+        "convert_layout",
+        """(float[N,3,A,B] x) => (float[N,3,K] y)
+            <int64[1] batch = {0}, int64[2] pixels = {2,3}, int64[1] three = {3}> {
+            a = Transpose<perm=[0,2,3,1]>(x)  s = Shape(x)  n = Gather(s, batch)
+            p = Gather(s, pixels)  k = ReduceProd(p)  t = Concat<axis=0>(n, k, three)
+            b = Reshape(a, t)  y = Transpose<perm=[0,2,1]>(b) }""",
+    )
+
+
+def test_a_reshape_that_cannot_be_of_nothing_need_not_be_either() -> None:
+    assert_rewrites(
+        "convert_layout",
+        """(float[N,3,A,B] x) => (float[N,3,K] y) <int64[3] s = {0,-1,3}> {
+            a = Transpose<perm=[0,2,3,1]>(x)  b = Reshape(a, s)  y = Transpose<perm=[0,2,1]>(b) }""",
+        "(float[N,3,A,B] x) => (float[N,3,K] y) <int64[3] s = {0,3,-1}> { y = Reshape(x, s) }",
+    )
+
+
 def test_what_an_operator_fixes_stays() -> None:
     assert_unchanged(
         "convert_layout",

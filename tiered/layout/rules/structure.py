@@ -33,12 +33,23 @@ UNPROVEN: Final = Skip("which dims it splits and merges is not known")
 
 
 class Regrouping(NamedTuple):
-    """What a Reshape does: groups of dims become other groups; dims of size 1 come and go."""
+    """What a Reshape does: groups of dims become other groups; dims of size 1 come and go.
+
+    Attributes:
+        source: the labels of the operand.
+        target: those of the result.
+        groups: which of the former become which of the latter.
+        sizes: of the result.
+        vanishing: the dims of the result that may be 0.
+        takes_empty: whether it has to do it where one of these is.
+    """
 
     source: Labels
     target: Labels
     groups: tuple[Group, ...]
     sizes: Shape
+    vanishing: Labels
+    takes_empty: bool
 
     def allows(self, order: Labels) -> bool:
         """Tell whether a Reshape still does it when all dims are in another order."""
@@ -55,18 +66,25 @@ class Regrouping(NamedTuple):
         return sides[0] == sides[1] and self.shape(order) is not None
 
     def shape(self, order: Labels) -> list[int] | None:
-        """Return what the Reshape is given in another order; None where no constant says it."""
+        """Return what the Reshape is given in another order; None where no constant says it.
+
+        Nobody can tell what -1 stands for beside a dim that is 0.
+        """
         place = {label: at for at, label in enumerate(order)}
         source = sorted(self.source, key=place.__getitem__)
         dims: list[int] = []
+        copies_nothing = False
         for at, label in enumerate(sorted(self.target, key=place.__getitem__)):
             size = self.sizes[self.target.index(label)]
             if isinstance(size, int):
                 dims.append(size)
             elif at < len(source) and source[at] == label:
                 dims.append(0)
+                copies_nothing |= label in self.vanishing
             else:
                 dims.append(-1)
+        if -1 in dims and copies_nothing and self.takes_empty:
+            return None
         return dims if dims.count(-1) <= 1 else None
 
 
@@ -84,11 +102,22 @@ def reshape(node: Node) -> Passage | Skip:
     before, after = (
         tuple(zip(shape, map(size, shape), strict=True)) for shape in (value.shape, result.shape)
     )
-    return _reshape(before, after, len(node.inputs) - 1)
+    return _reshape(before, after, len(node.inputs) - 1, _takes_empty(node))
+
+
+def _takes_empty(node: Node) -> bool:
+    """Tell whether a Reshape or Flatten may work where a dim is 0, which one beside -1 forbids."""
+    shape = node.operand("shape") if node.op_type == "Reshape" else None
+    elements = None if shape is None else shape.elements
+    if elements is None or -1 not in (known := elements.tolist()):
+        return True
+    return all(isinstance(each, int) and each for each in known)
 
 
 @lru_cache
-def _reshape(before: SizedShape, after: SizedShape, others: int) -> Passage | Skip:
+def _reshape(
+    before: SizedShape, after: SizedShape, others: int, takes_empty: bool
+) -> Passage | Skip:
     groups = _groups(before, after)
     if groups is None:
         return UNPROVEN
@@ -101,10 +130,23 @@ def _reshape(before: SizedShape, after: SizedShape, others: int) -> Passage | Sk
         for one, other in groups
     )
     ties = tuple(group for group in named if len(group[0]) + len(group[1]) > 2)
-    regrouping = Regrouping(tuple(source), tuple(target), named, tuple(dim for dim, _ in after))
+    sizes = tuple(dim for dim, _ in after)
+    vanishing = tuple(
+        label for label, (_, size) in zip(target, after, strict=True) if _may_be_zero(size)
+    )
+    regrouping = Regrouping(
+        tuple(source), tuple(target), named, sizes, vanishing, takes_empty
+    )
     inputs = (tuple(source), *(None,) * others)
     write = partial(_write_reshape, regrouping)
     return Passage(inputs, (tuple(target),), write, allows=regrouping.allows, ties=ties)
+
+
+def _may_be_zero(size: Size | None) -> bool:
+    """Tell whether a dim may be 0: all that is no number, but what is more than a non-negative."""
+    if size is None or isinstance(size, int):
+        return size is None
+    return not (size.is_non_negative and any(not names for names, _ in size.terms))
 
 
 def _write_reshape(regrouping: Regrouping, op: Permuted) -> Sequence[Value]:
