@@ -48,6 +48,8 @@ class Writer:
         self._gone = {operator.node for operator in self.changing}
         # What there is of each wire, by order; the order in which it is made comes first.
         self._made: dict[Wire, dict[Permutation, Value]] = {}
+        # What takes the place of sizes and the like that others have wires of.
+        self._renamed: dict[Wire, Value] = {}
         self._constants: dict[tuple[Value, Permutation], Value] = {}
 
     def write(self) -> None:
@@ -71,6 +73,10 @@ class Writer:
         for wire in self._rebuilt:
             wire.views = {value: order for order, value in self._made[wire].items()}
             wire.root = next(iter(wire.views))
+        for wire, root in self._renamed.items():
+            orders = list(wire.views.items())[1:]
+            wire.views = {root: wire.identity, **dict(orders)}
+            wire.root = root
 
     def _wires(self) -> list[Wire]:
         return list(dict.fromkeys(port.wire for each in self.changing for port in each.ports))
@@ -98,7 +104,18 @@ class Writer:
             if value is not None and own is None:
                 # Sizes and the like are the same in every order.
                 value.owner.replace_uses(value, new)
+                self._rename(value, new)
         return made[0].producer
+
+    def _rename(self, old: Value, new: Value) -> None:
+        """Note that the wire of a value has another value in its place, in the same order."""
+        wire = self.region.wiring.wires.get(old)
+        if wire is not None and wire.root is old:
+            self._renamed[wire] = new
+            self._made[wire] = {wire.identity: new}
+            for view, order in wire.views.items():
+                if view.graph is new.graph:
+                    self._made[wire].setdefault(order, view)
 
     def _moved(self, graph: Graph, value: Value, perm: Permutation) -> Value:
         """Return a value of no wire in another order: constants are moved here and now."""

@@ -166,6 +166,18 @@ def test_a_reshape_that_cannot_be_of_nothing_need_not_be_either() -> None:
     )
 
 
+def test_sizes_that_are_put_in_order_may_be_turned_themselves() -> None:
+    assert_rewrites(
+        "convert_layout",
+        """(float[2,3,4] x) => (float[2,3,4] y, int64[1,1,3] z) <int64[2] axes = {1,2}> {
+            a = Transpose<perm=[2,0,1]>(x)  b = Exp(a)  y = Transpose<perm=[1,2,0]>(b)
+            s = Shape(b)  c = Unsqueeze(s, axes)  z = Transpose<perm=[2,1,0]>(c) }""",
+        """(float[2,3,4] x) => (float[2,3,4] y, int64[1,1,3] z)
+            <int64[2] axes = {0,1}, int64[3] places = {2,0,1}> {
+            y = Exp(x)  a = Shape(y)  s = Gather(a, places)  z = Unsqueeze(s, axes) }""",
+    )
+
+
 def test_what_an_operator_fixes_stays() -> None:
     assert_unchanged(
         "convert_layout",
