@@ -1,5 +1,6 @@
 """What onnx infers and is not so: onnxruntime computes the shapes that are told instead."""
 
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -8,11 +9,13 @@ import onnx
 import pytest
 
 from tiered import optimize
+from tiered.errors import RuntimeFailure
 from tiered.graph import Model
 from tiered.runtime import run
 
 POOLS = ("AveragePool", "LpPool", "MaxPool")
 SETTINGS = 300
+RESHAPES = 150
 
 
 def parsed(text: str, *, opset: int = 21) -> onnx.ModelProto:
@@ -166,7 +169,61 @@ def test_of_a_squeeze_by_an_empty_attribute_nothing_is_known() -> None:
     assert shape_of(proto, "t") is None
 
 
+def test_what_onnx_misjudges_has_its_dtype() -> None:
+    proto = parsed("(float[2,3] x, int64[K] s) => (float[?] y) { t = Reshape(x, s) y = Neg(t) }")
+    model = Model.from_proto(proto)
+    assert model.main.values["t"].dtype == onnx.TensorProto.FLOAT
+    assert model.main.values["t"].shape is None
+
+
 def test_places_of_what_has_dims_have_a_row_for_each() -> None:
     shape = shape_of(parsed("(float[2,N,3] x) => (int64[?,?] y) { y = NonZero(x) }"), "y")
     assert shape is not None
     assert shape[0] == 3
+
+
+@pytest.mark.parametrize("body", ["", BODY], ids=["straight", "beside a body"])
+def test_where_a_0_copies_a_dim_the_size_asked_for_is_not_told(body: str) -> None:
+    proto = parsed(
+        "(float[1] x, float[A] z, float[2] w, bool c) => (bool[1] e, float[?] y)"
+        f" {{ s = Shape(z) r = Reshape(x, s) t = Shape(r) e = Equal(t, s){body or ' y = Abs(w)'} }}"
+    )
+    feeds = {"x": np.ones(1, np.float32), "w": np.ones(2, np.float32), "c": np.array(True)}
+    feeds["z"] = np.ones(0, np.float32)
+    assert computed(proto, feeds).tolist() == [False]
+    assert computed(optimize(proto, opt_level=2), feeds).tolist() == [False]
+
+
+def test_reshapes_give_what_is_told_also_where_a_dim_is_0() -> None:
+    random, told = Random(0), 0
+    for _ in range(RESHAPES):
+        dims = [random.choice(["A", "B", "1", "2"]) for _ in range(random.randint(1, 3))]
+        target = [random.choice("ABNMZ12") for _ in range(random.randint(1, 3))]
+        if target.count("M") > 1:
+            continue
+        proto = parsed(
+            f"(float[{','.join(dims)}] x, float[A] a, float[B] b) => (float[{','.join('?' * len(target))}] y)"
+            " <int64[1] M = {-1}, int64[1] Z = {0}, int64[1] one = {1}, int64[1] two = {2}>"
+            " { A = Shape(a) B = Shape(b) N = Mul(A, B) t = Concat<axis=0>(TARGET)"
+            " y = Reshape(x, t) }".replace(
+                "TARGET", ",".join({"1": "one", "2": "two"}.get(one, one) for one in target)
+            )
+        )
+        shape = shape_of(proto, "y")
+        assert shape is not None
+        for a, b in product(range(4), repeat=2):
+            # That dims which have nothing to do with each other are both 0 is not looked at.
+            sizes: dict[object, int] = {"A": a, "B": b, "A*B": a * b, "1": 1, "2": 2}
+            if a == b == 0:
+                continue
+            x = np.ones([sizes[dim] for dim in dims], np.float32)
+            feeds = {"x": x, "a": np.ones(a, np.float32), "b": np.ones(b, np.float32)}
+            try:
+                result = computed(proto, feeds)
+            except RuntimeFailure:
+                continue
+            for dim, actual in zip(shape, result.shape, strict=True):
+                told += dim in sizes
+                expected = dim if isinstance(dim, int) else sizes.get(dim, actual)
+                assert actual == expected, (dims, target, shape, a, b, result.shape)
+    assert told > 200

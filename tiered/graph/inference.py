@@ -115,18 +115,25 @@ def _believed(value: Value, inferred: ValueType | None) -> ValueType | None:
 def infer_outputs(node: Node, ask_onnx: bool = True) -> Sequence[ValueType | None]:
     """Return the types of a node's outputs, in their order, as its operands are now.
 
-    What the rules here cannot tell, onnx is asked, unless that is not wanted.
+    What the rules here cannot tell, onnx is asked, unless that is not wanted; of a node that it
+    misjudges, for the dtypes.
     """
     if node.op_type == "Constant":
         return (_constant_type(node),)
     told = told_types(node)
-    if (told is not None and told.is_whole) or not ask_onnx or is_misjudged(node):
+    if (told is not None and told.is_whole) or not ask_onnx:
         return told.types if told is not None else ()
     outer = onnx_types(node)
     found = [None if value is None else outer.get(value.name) for value in node._outputs]
+    if is_misjudged(node):
+        return told.types if told is not None else [_shapeless(kind) for kind in found]
     if told is not None and found:
         found[0] = _completed(told.types[0], found[0])
     return found
+
+
+def _shapeless(kind: ValueType | None) -> ValueType | None:
+    return tensor_type(kind.dtype, None) if isinstance(kind, TensorType) else None
 
 
 def _constant_type(node: Node) -> ValueType | None:

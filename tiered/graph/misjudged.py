@@ -1,4 +1,4 @@
-"""Nodes of which onnx infers more than is true: it is not asked what they give."""
+"""Nodes of which onnx infers more than is true: its shapes are not believed."""
 
 from __future__ import annotations
 
@@ -44,11 +44,18 @@ def _has_no_axes(node: Node) -> bool:
     return axes is not None and axes.tensor is not None and axes.tensor.size == 0
 
 
+def _may_copy(node: Node) -> bool:
+    """Of Reshape: what is computed may be 0, which copies a dim."""
+    shape = node.input(1)
+    return not node.attr("allowzero", 0) and shape is not None and shape.tensor is None
+
+
 _TESTS: Final[dict[str, Callable[[Node], bool]]] = {
     "AveragePool": _rounds_up,
     "If": _is_early_if,
     "LpPool": _rounds_up,
     "MaxPool": _rounds_up,
     "NonZero": _may_be_of_scalar,
+    "Reshape": _may_copy,
     "Squeeze": _has_no_axes,
 }

@@ -85,11 +85,10 @@ def _reshape(node: Node) -> Sequence[Size | None]:
             result.append(copied if size == 0 and copies_zeros else size)
         elif size is None or not size.is_non_negative:
             result.append(None)
-        elif copies_zeros and at is not None and not _is_zero_with(copied, size):
-            # Where it is 0 a dim is copied instead, and what was left out absorbs the difference.
+        elif copies_zeros and not _is_kept(axis, size, target, data):
+            # Where it is 0 another dim may be copied.
             result.append(None)
         else:
-            # Without anything to absorb it the sizes do not agree, unless another one is 0 too.
             result.append(size)
     if at is not None:
         total = None if data is None else _product(data)
@@ -100,15 +99,47 @@ def _reshape(node: Node) -> Sequence[Size | None]:
     return result
 
 
+def _is_kept(
+    axis: int, size: Poly, target: Sequence[Size | None], data: Sequence[Size | None] | None
+) -> bool:
+    """Tell whether a Reshape that copies a dim for a 0 gives this size even where it is 0.
+
+    There it copies another 0, or it fails: it has no dim to copy, or there are no elements, and no
+    dim of the result is 0. That two unrelated dims are both 0 is left out.
+    """
+    if _is_never_zero(size):
+        return True
+    if data is None:
+        return False
+    if axis >= len(data) or _is_zero_with(data[axis], size):
+        return True
+    if not any(_is_zero_with(dim, size) for dim in data):
+        return False
+    names = {name for term, _ in size.terms for name in term}
+    for at, other in enumerate(target):
+        is_copied = other == 0 or (isinstance(other, Poly) and _is_zero_with(other, size))
+        dim = (data[at] if at < len(data) else 1) if is_copied else other
+        if dim is None or dim in (0, -1):
+            return False
+        if isinstance(dim, Poly) and any(names & set(term) for term, _ in dim.terms):
+            return False
+    return True
+
+
 def _is_zero_with(size: Size | None, other: Poly) -> bool:
     """Tell whether a size is 0 wherever another one is, as far as it can be seen."""
-    if any(not names for names, _ in other.terms):
-        return True  # that one never is: no term of it is negative, and one is a number
+    if _is_never_zero(other):
+        return True
     if size is None or isinstance(size, int):
         return size == 0
     return size == other or all(
         any(set(zero) <= set(names) for zero, _ in other.terms) for names, _ in size.terms
     )
+
+
+def _is_never_zero(size: Poly) -> bool:
+    """Tell of a size without negative terms whether one of them is a number."""
+    return any(not names for names, _ in size.terms)
 
 
 def _expand(node: Node) -> Sequence[Size | None]:

@@ -38,7 +38,7 @@ def _pool(node: Node, kinds: list[TensorType]) -> Types:
 def _rounded_up(node: Node, data: TensorType, kernel: Sequence[int]) -> TensorType:
     """Return one element for each window that starts before the padding on the right.
 
-    onnx counts those that start in it too, so it is not asked: a dim that cannot be told is None.
+    onnx counts those that start in it too, so it is not believed: what cannot be told is None.
     """
     shape, rank = shape_of(data), len(kernel)
     strides = node.attr("strides", None) or (1,) * rank
