@@ -14,6 +14,7 @@ _MOST_COLUMNS: Final = 32
     opt_level=3,
     required=("infer_shapes",),
     followed_by=(
+        "trace_folding",
         "convert_layout",
         "fuse_consecutive_reshape",
         "eliminate_nop_reshape",
