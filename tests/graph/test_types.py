@@ -280,6 +280,25 @@ def test_the_body_of_a_scan_is_given_what_the_scan_is() -> None:
     assert kinds == ["float[2,3]", "float[5,N]"]
 
 
+def test_a_body_that_says_nothing_of_its_inputs_is_given_what_is_known_late() -> None:
+    """onnx is not believed of a Reshape to computed sizes, so the body waits for our own rule."""
+    made = onnx.parser.parse_model(
+        f"""{HEADER} (float[2,3] x, float[5,2,3] w) => (float[A,B] u, float[C,D,E] v) {{
+        s = Shape(x) k = Reshape(x, s)
+        y, z = Scan<num_scan_inputs = 1, body = b (float[?,?] s1, float[?,?] r)
+          => (float[?,?] t, float[?,?] q) {{ t = Add(s1, r) q = Neg(t) }}>(k, w)
+        u = Relu(y) v = Relu(z) }}"""
+    )
+    (body,) = (node.attribute for node in made.graph.node if node.op_type == "Scan")
+    for graph in (attribute.g for attribute in body if attribute.name == "body"):
+        for value in (*graph.input, *graph.output):
+            value.ClearField("type")
+    model = Model.from_proto(made)
+    model.refresh_types()
+    (scan,) = model.main.nodes_of("Scan")
+    assert [str(value.type) for value in scan.bodies[0].inputs] == ["float[2,3]", "float[2,3]"]
+
+
 def test_of_a_scan_whose_call_decides_what_it_scans_nothing_is_known() -> None:
     text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
       g (float[3,2] x, float[2] s) => (float[2] t, float[3,2] y) { t, y = local.f<n=1>(s, x) }

@@ -90,7 +90,9 @@ def scan_inputs(node: Node) -> list[tuple[Value, TensorType]]:
     found = []
     for value, operand, axis in zip(bodies[0].inputs, operands, axes, strict=False):
         kind = None if operand is None else operand.type
-        if not isinstance(kind, TensorType) or kind.dtype != value.dtype or kind.shape is None:
+        if not isinstance(kind, TensorType) or kind.shape is None:
+            continue
+        if value.dtype not in (None, kind.dtype):
             continue
         shape = list(kind.shape)
         if axis is not None:
