@@ -121,12 +121,14 @@ def infer_outputs(node: Node, ask_onnx: bool = True) -> Sequence[ValueType | Non
     if node.op_type == "Constant":
         return (_constant_type(node),)
     told = told_types(node)
-    if (told is not None and told.is_whole) or not ask_onnx:
-        return told.types if told is not None else ()
+    if told is not None and (told.is_whole or not ask_onnx or is_misjudged(node)):
+        return told.types
+    if not ask_onnx:
+        return ()
     outer = onnx_types(node)
     found = [None if value is None else outer.get(value.name) for value in node._outputs]
     if is_misjudged(node):
-        return told.types if told is not None else [_shapeless(kind) for kind in found]
+        return [_shapeless(kind) for kind in found]
     if told is not None and found:
         found[0] = _completed(told.types[0], found[0])
     return found

@@ -107,7 +107,7 @@ def _is_kept(
     There it copies another 0, or it fails: it has no dim to copy, or there are no elements, and no
     dim of the result is 0. That two unrelated dims are both 0 is left out.
     """
-    if _is_never_zero(size):
+    if size.is_positive:
         return True
     if data is None:
         return False
@@ -128,18 +128,13 @@ def _is_kept(
 
 def _is_zero_with(size: Size | None, other: Poly) -> bool:
     """Tell whether a size is 0 wherever another one is, as far as it can be seen."""
-    if _is_never_zero(other):
+    if other.is_positive:
         return True
     if size is None or isinstance(size, int):
         return size == 0
     return size == other or all(
         any(set(zero) <= set(names) for zero, _ in other.terms) for names, _ in size.terms
     )
-
-
-def _is_never_zero(size: Poly) -> bool:
-    """Tell of a size without negative terms whether one of them is a number."""
-    return any(not names for names, _ in size.terms)
 
 
 def _expand(node: Node) -> Sequence[Size | None]:

@@ -40,6 +40,11 @@ class Poly(NamedTuple):
         return all(coefficient > 0 for _, coefficient in self.terms)
 
     @property
+    def is_positive(self) -> bool:
+        """Tell whether it can be seen that no dims make it 0 or negative."""
+        return self.is_non_negative and any(not names for names, _ in self.terms)
+
+    @property
     def symbol(self) -> str | None:
         """Return the name of the dim, if it is nothing but one."""
         if len(self.terms) == 1:

@@ -62,15 +62,15 @@ class RewritePass(BodyPass):
             since=run.looked if graphs is None else None,
             on_skip=run.missed,
             accept=None if run.allows is None else _filter(run.allows),
-            approve=self._approval(execution.ctx) if self._has_target(execution.ctx) else None,
+            approve=self._approval(execution.ctx),
         )
         for graph in filter(_is_attached, graphs or ()):
             self.conditions.hold_after(graph, execution.ctx, self.name)
 
-    def _has_target(self, ctx: PassContext) -> bool:
-        return self.info.asks_target or ctx.names_backend
-
-    def _approval(self, ctx: PassContext) -> Callable[[Sequence[Entry]], Skip | None]:
+    def _approval(self, ctx: PassContext) -> Callable[[Sequence[Entry]], Skip | None] | None:
+        """Return what holds rewrites against the target; None where there is none."""
+        if not self.info.asks_target and not ctx.names_backend:
+            return None
         return _approval(ctx, makes_integers=bool(self.info.quantization))
 
     def _graphs(self, model: Model, execution: Execution, run: PassRun) -> list[Graph]:

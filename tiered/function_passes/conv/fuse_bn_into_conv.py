@@ -69,7 +69,7 @@ def fuse_bn_into_conv(
         return Skip("{}", error)
     if not all(np.isfinite(array.astype(np.float64)).all() for array in fused):
         return Skip("the fused weights are not finite")
-    whole = kernel
+    whole = kernel  # which is known to be there in the function below too
     if loses_digits(
         whole,
         fused[0],

@@ -146,7 +146,7 @@ def _may_be_zero(size: Size | None) -> bool:
     """Tell whether a dim may be 0: all that is no number, but what is more than a non-negative."""
     if size is None or isinstance(size, int):
         return size is None
-    return not (size.is_non_negative and any(not names for names, _ in size.terms))
+    return not size.is_positive
 
 
 def _write_reshape(regrouping: Regrouping, op: Permuted) -> Sequence[Value]:
