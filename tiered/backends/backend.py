@@ -211,12 +211,11 @@ class Backend:
 
     def _against(self, rule: OperatorRule, node: Node) -> list[Refusal]:
         found = list(refusals(rule, node))
-        if not (rule.types or rule.dtypes or rule.rank != ANY or self.activations or self.weights):
-            return found
-        operands = operands_of(node, rule.signature)
-        found += self._against_dtypes(rule, operands)
-        if rule.rank != ANY:
-            found += _against_rank(operands, rule.rank)
+        if rule.types or rule.dtypes or rule.rank != ANY or self.activations or self.weights:
+            operands = operands_of(node, rule.signature)
+            found += self._against_dtypes(rule, operands)
+            if rule.rank != ANY:
+                found += _against_rank(operands, rule.rank)
         if rule.note:
             return [refusal._replace(found=f"{refusal.found} ({rule.note})") for refusal in found]
         return found

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tiered.graph import Node, Value
 
 NO_DTYPES: Final[frozenset[int]] = frozenset()
+_BYTES: Final = (DataType.INT8, DataType.UINT8)
 
 
 class Bounds(NamedTuple):
@@ -80,6 +81,7 @@ class OperatorRule:
             does not know.
         exact: whether the dtypes hold as they are, also where others run with casts elsewhere.
         composite: whether it runs as the body of its function, not as a kernel of its own.
+        in_qdq: whether the rule holds between DequantizeLinear and QuantizeLinear of 8 bits too.
         note: said with each refusal.
     """
 
@@ -94,6 +96,7 @@ class OperatorRule:
     signature: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     exact: bool = False
     composite: bool = False
+    in_qdq: bool = True
     note: str = ""
 
     @property
@@ -105,6 +108,7 @@ class OperatorRule:
             or self.constant
             or self.elements
             or self.attributes
+            or not self.in_qdq
             or any(bounds != ANY for bounds in (self.versions, self.opset, self.rank))
         )
 
@@ -118,6 +122,7 @@ class OperatorRule:
         parts += [f"{key} holds {bounds}" for key, bounds in self.elements.items()]
         parts += [f"{key}={' '.join(rule.takes)}" for key, rule in self.attributes.items()]
         parts += ["runs as its function body"] if self.composite else []
+        parts += [] if self.in_qdq else ["not in a QDQ unit"]
         return "; ".join(parts + ([self.note] if self.note else [])) or "any"
 
     def data_dtypes(self) -> frozenset[int]:
@@ -190,6 +195,22 @@ def refusals(rule: OperatorRule, node: Node) -> Iterator[Refusal]:
             yield Refusal(f"{name} is not a constant")
     for name, bounds in rule.elements.items():
         yield from _out_of_bounds(node.operand(name), name, bounds)
+    if not rule.in_qdq and _is_in_qdq(node):
+        yield Refusal("it is in a QDQ unit")
+
+
+def _is_in_qdq(node: Node) -> bool:
+    """Return whether a node has integers of 8 bits as its data and as its result."""
+    data, result = node.input(0), node.outputs[0] if node.outputs else None
+    source = None if data is None else data.producer
+    if source is None or result is None or not source.is_op("DequantizeLinear"):
+        return False
+    readers = result.readers
+    if result.is_graph_output or not all(reader.is_op("QuantizeLinear") for reader in readers):
+        return False
+    ends = (source.input(0), *(reader.outputs[0] for reader in readers))
+    dtypes = (None if end is None else end.dtype for end in ends)
+    return bool(readers) and all(dtype in _BYTES for dtype in dtypes)
 
 
 def _out_of_bounds(value: Value | None, name: str, bounds: Bounds) -> Iterator[Refusal]:

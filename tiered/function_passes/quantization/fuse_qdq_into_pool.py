@@ -1,5 +1,7 @@
 """QuantizeLinear(AveragePool(DequantizeLinear(x)))  =>  QLinearAveragePool(x), global ones too"""
 
+from typing import Any
+
 from tiered import QUANTISED, Graph, Node, Skip, Value, op, quantized_unit, rewrite, var
 
 _RANK = 4
@@ -36,7 +38,39 @@ def fuse_qdq_into_pool(graph: Graph, node: Node, pool: Node, x: Value) -> Value 
     settings = pool.settings
     if set(settings) - set(_TAKEN):
         return Skip("the windows have holes")
-    if settings.get("ceil_mode"):
-        return Skip("a window may reach beyond the picture")
-    pooled: Value = contrib.QLinearAveragePool(*operands, **settings)
+    counted = _without_miscount(x, settings)
+    if isinstance(counted, Skip):
+        return counted
+    pooled: Value = contrib.QLinearAveragePool(*operands, **counted)
     return pooled
+
+
+def _without_miscount(x: Value, settings: dict[str, Any]) -> dict[str, Any] | Skip:
+    """Return settings of the same averages that QLinearAveragePool computes correctly.
+
+    With both ceil_mode and count_include_pad the kernel divides by the size of the whole window,
+    the part beyond the padding included.
+
+    Args:
+        x: the image, of rank 4.
+        settings: the attributes of the AveragePool.
+    """
+    if not (settings.get("ceil_mode") and settings.get("count_include_pad")):
+        return settings
+    if settings.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+        return Skip("auto_pad depends on the size of x")
+    kernel = settings["kernel_shape"]
+    pads = settings.get("pads", [0] * 2 * len(kernel))
+    if settings.get("auto_pad") == "VALID" or not any(pads):
+        return {**settings, "count_include_pad": 0}  # there is no padding to count
+    assert x.shape is not None
+    strides = settings.get("strides", [1] * len(kernel))
+    before, after = pads[: len(kernel)], pads[len(kernel) :]
+    axes = zip(x.shape[2:], before, after, kernel, strides, strict=True)
+    for dim, low, high, size, stride in axes:
+        is_whole = stride == 1 or (
+            isinstance(dim, int) and (dim + low + high - size) % stride == 0
+        )
+        if not is_whole:
+            return Skip("onnxruntime miscounts windows beyond the padding")
+    return {**settings, "ceil_mode": 0}
