@@ -15,7 +15,6 @@ from tiered.cli.watch import KINDS
     [
         (["optimise", "a"], 'Did you mean "optimize"?'),
         (["optimize"], "MODEL"),
-        (["optimize", "a", "b", "c"], "c"),
         (["optimize", "a", "b", "--verif"], "--verify"),
         (["optimize", "a", "b", "-O"], "-O"),
         (["optimize", "a", "b", "-O", "high"], "high"),

@@ -337,7 +337,9 @@ def test_json_is_all_of_stdout(cli: Cli, small: Path, extra: list[str]) -> None:
     assert record.keys() == {
         *("input", "output", "opt_level", "before", "after", "passes", "seconds", "verified"),
         *("fused", "verification", "overridable", "remarks", "versions", "peak_memory", "ways"),
+        *("error", "exit_code"),
     }
+    assert (record["error"], record["exit_code"]) == (None, 0)
     assert (record["input"], record["output"]) == (str(small), str(out))
     assert record["before"]["operators"] == {"Identity": 2, "Add": 1}
     assert record["after"]["operators"] == {"Add": 1}
@@ -351,6 +353,34 @@ def test_json_is_all_of_stdout(cli: Cli, small: Path, extra: list[str]) -> None:
         assert entry.keys() == {"name", "ran", "reason", "changed", "rewrites", "seconds"}
     identity = next(e for e in record["passes"] if e["name"] == "eliminate_identity")
     assert (identity["ran"], identity["changed"], identity["rewrites"]) == (True, True, 2)
+
+
+def test_json_is_printed_of_a_result_that_fails_verification(cli: Cli, small: Path) -> None:
+    with registered(add_to_itself):
+        ended = cli(
+            *("optimize", small, small.with_name("out.onnx"), "--json", "--verify"),
+            *("--passes", "add_to_itself"),
+        )
+    assert ended.code == 3
+    record = json.loads(ended.out)
+    whole = json.loads(cli("optimize", small, "--json").out)
+    assert record.keys() == whole.keys()
+    assert (record["exit_code"], record["output"], record["verified"]) == (3, None, False)
+    assert "add_to_itself" in record["error"]
+    assert record["before"] == whole["before"]
+    assert record["after"] is None
+    assert [entry["name"] for entry in record["passes"]][-1] == "add_to_itself"
+
+
+def test_json_is_printed_of_a_result_that_is_not_as_expected(cli: Cli, small: Path) -> None:
+    out = small.with_name("out.onnx")
+    ended = cli("optimize", small, out, "--json", "--expect", "Identity>=1")
+    assert ended.code == 4
+    record = json.loads(ended.out)
+    assert (record["exit_code"], record["output"]) == (4, None)
+    assert "expected Identity>=1, found 0" in record["error"]
+    assert record["after"]["operators"] == {"Add": 1}
+    assert not out.exists()
 
 
 def test_the_bytes_of_json_are_those_of_the_files(cli: Cli, small: Path) -> None:

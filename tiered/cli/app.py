@@ -12,9 +12,16 @@ from cyclopts import App, CycloptsError, Parameter
 
 from tiered.cli.bisect import BisectOptions
 from tiered.cli.config_file import apply_config_file
-from tiered.cli.failures import BUG, Failure, failure, short_traceback, usage_failure
+from tiered.cli.failures import (
+    BUG,
+    Failure,
+    failure,
+    print_failure,
+    short_traceback,
+    usage_failure,
+)
 from tiered.cli.options import Names, OptimizeOptions
-from tiered.cli.terminal import notes, screen
+from tiered.cli.terminal import screen
 from tiered.cli.verify import CompareOptions
 from tiered.cli.watch import WatchOptions, complete
 
@@ -52,19 +59,26 @@ def optimize(
     model: str,
     out: str | None = None,
     /,
-    *,
+    *more: str,
     options: OptimizeOptions = OptimizeOptions(),  # noqa: B008 - frozen
     watch: WatchOptions = WatchOptions(),  # noqa: B008 - frozen
-) -> None:
+) -> int | None:
     """Optimise a model and say what changed.
 
     Args:
         model: The ONNX file to read; it is never changed.
-        out: The file to write. Only --dry-run and --json do without.
+        out: The file to write. Only --dry-run, --json and --out-dir do without.
+        more: More models to read; they need --out-dir.
     """
+    if more or options.out_dir is not None:
+        from tiered.cli.several import run_several
+
+        sources = [file for file in (model, out, *more) if file is not None]
+        return run_several(sources, options, watch)
     from tiered.cli.optimize import run_optimize
 
     run_optimize(model, out, options, watch)
+    return None
 
 
 @app.command
@@ -299,19 +313,19 @@ def run(tokens: Sequence[str]) -> int:
         )
         subject = bound.arguments.get("model")
         with _no_warnings():
-            command(*bound.args, **bound.kwargs)
+            exit_code: int | None = command(*bound.args, **bound.kwargs)
         if sys.stdout is not None:
             sys.stdout.flush()
-        return 0
+        return exit_code or 0
     except BrokenPipeError:
         raise
     except CycloptsError as error:
-        return _end(usage_failure(error, _command_line(tokens)))
+        return print_failure(usage_failure(error, _command_line(tokens)))
     except Exception as error:  # noqa: BLE001 - each becomes an exit code and a line
         found = failure(error, subject)
         if found.exit_code == BUG and _is_verbose(tokens):
             found = Failure(BUG, f"{found.text}\n{short_traceback(error)}".rstrip())
-        return _end(found)
+        return print_failure(found)
 
 
 @contextlib.contextmanager
@@ -321,12 +335,6 @@ def _no_warnings() -> Iterator[None]:
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
         yield
-
-
-def _end(found: Failure) -> int:
-    with contextlib.suppress(OSError):  # nobody reads stderr; the exit code is what is left to say
-        notes().print(f"tiered: error: {found.text}", soft_wrap=True)
-    return found.exit_code
 
 
 def _command_line(tokens: Sequence[str]) -> str:

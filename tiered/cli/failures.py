@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tiered.cli.terminal import printable
+from tiered.cli.terminal import notes, printable
 from tiered.errors import PassError, TieredError
 
 MODEL, USAGE, BUG = 1, 2, 5
@@ -52,6 +53,13 @@ def failure(error: Exception, subject: str | None = None) -> Failure:
     kind = type(error).__name__
     found = f"this is a bug in tiered, {REPORT}: {kind}: {printable(error)}"
     return Failure(BUG, _about(subject, found))
+
+
+def print_failure(found: Failure) -> int:
+    """Print a failure on stderr and return its exit code."""
+    with contextlib.suppress(OSError):  # nobody reads stderr; the exit code is what is left to say
+        notes().print(f"tiered: error: {found.text}", soft_wrap=True)
+    return found.exit_code
 
 
 def short_traceback(error: Exception) -> str:

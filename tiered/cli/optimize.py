@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from tiered.cli.watch import (
 from tiered.errors import (
     PassError,
     PreconditionError,
+    TargetError,
     TieredError,
     UsageError,
     VerificationError,
@@ -37,6 +39,7 @@ from tiered.errors import (
 from tiered.loading import paused_collector
 
 if TYPE_CHECKING:
+    from tiered.control.report import PassResult
     from tiered.graph import Model
     from tiered.graph.save import Storage
     from tiered.pipeline.result import OptimizeResult
@@ -50,38 +53,81 @@ def run_optimize(
     """Optimise the model of a file as the options say.
 
     Raises:
-        UsageError: options that do not go together, or a wrong name in one of them.
+        UsageError: options that do not go together, a wrong name in one of them, or a file to
+            write that holds another model.
         ModelError: a file cannot be read or written, or holds no model.
         VerificationError: the result computes something else; nothing is written.
         TargetError: the result lacks an operator that is expected; nothing is written.
     """
     may_lack = options.dry_run or options.json or watch.print_pipeline
     target = choose_output(out, options.output, may_lack=may_lack)
-    _check(options)
-    expectations = parse_expectations(options.expect)
-    check_watch(watch)
+    check_options(options, watch)
     if watch.print_pipeline:
-        _print_plan(options, watch)
+        print_planned(options, watch)
         return
     check_input(source)
     if target is not None:
-        check_output(source, target)
+        check_target(source, target, options)
+    optimize_file(source, target, options, watch, print_json)
+
+
+def check_target(source: str, target: str, options: OptimizeOptions) -> None:
+    """Raise what is wrong with the file to write, before any work is done.
+
+    Raises:
+        UsageError: it is a model that must not be replaced.
+        ModelError: nothing can be written there.
+    """
+    check_output(source, target)
+    if not options.force and not options.dry_run and os.path.exists(target):
+        from tiered.cli.source_mark import check_replaced
+
+        check_replaced(source, target)
+
+
+def optimize_file(
+    source: str,
+    target: str | None,
+    options: OptimizeOptions,
+    watch: WatchOptions,
+    show: Callable[[dict[str, Any]], None],
+) -> None:
+    """Optimise one model; the options and files are checked already.
+
+    Args:
+        source: the file to read.
+        target: the file to write; None for none.
+        options: how to optimise it.
+        watch: what to watch.
+        show: takes the record that `--json` prints.
+    """
     if options.dry_run:
         target = None
-    with (
-        _bounded(options, watch),
-        watching(watch) as watchers,
-        Progress(enabled=not options.quiet) as progress,
-        paused_collector(),
-    ):
-        with _reproducing(source, options, watch):
-            result = _optimize(source, target, options, watchers, progress)
-        check_expectations(expectations, result)
-        if target is not None:
-            progress.say(f"writing {printable(target)}")
-            storage = storage_of(options)
-            result.model.save(target, annotate=options.annotate, storage=storage)
-    _tell(Outcome(source, target, options, result), watchers)
+    result, passes = None, _Passes()
+    expectations = parse_expectations(options.expect)
+    try:
+        with (
+            _bounded(options, watch),
+            watching(watch) as watchers,
+            Progress(enabled=not options.quiet) as progress,
+            paused_collector(),
+        ):
+            watchers.instruments.append(passes)
+            with _reproducing(source, options, watch):
+                result = _optimize(source, target, options, watchers, progress)
+            check_expectations(expectations, result)
+            if target is not None:
+                progress.say(f"writing {printable(target)}")
+                storage = storage_of(options)
+                result.model.save(target, annotate=options.annotate, storage=storage)
+    except (VerificationError, TargetError) as error:
+        if options.json:
+            from tiered.cli.record import record_of
+
+            failed = Failed(str(error), error.exit_code, passes.results)
+            show(record_of(Outcome(source, None, options, result, failed)))
+        raise
+    _tell(Outcome(source, target, options, result), result, watchers, show)
 
 
 @contextlib.contextmanager
@@ -135,17 +181,47 @@ def _reproduced(
     return f"{blame}\nreproduce  tiered replay {folder}"
 
 
+class _Passes:
+    """An instrument that keeps the result of each pass, for a run that ends with an error."""
+
+    def __init__(self) -> None:
+        self.results: list[PassResult] = []
+
+    def on_result(self, model: Model, result: PassResult) -> None:
+        self.results.append(result)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The error that ended a run, and the passes up to it."""
+
+    error: str
+    exit_code: int
+    passes: Sequence[PassResult]
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """What was asked, and what came of it; `target` is None if nothing was written."""
+    """What was asked, and what came of it.
+
+    `target` is None if nothing was written, `result` if the run ended before there was one.
+    """
 
     source: str
     target: str | None
     options: OptimizeOptions
-    result: OptimizeResult
+    result: OptimizeResult | None
+    failed: Failed | None = None
 
 
-def _check(options: OptimizeOptions) -> None:
+def check_options(options: OptimizeOptions, watch: WatchOptions) -> None:
+    """Raise what is wrong with the options, before anything is read.
+
+    Raises:
+        UsageError: options that do not go together, or a wrong value of one.
+    """
+    parse_expectations(options.expect)
+    check_watch(watch)
     if options.opt_level not in LEVELS:
         raise UsageError(f"-O takes 0 to {max(LEVELS)}, not {options.opt_level}")
     if options.quiet and options.verbose:
@@ -192,7 +268,8 @@ def _settings(options: OptimizeOptions, watch: WatchOptions) -> dict[str, Any]:
     }
 
 
-def _print_plan(options: OptimizeOptions, watch: WatchOptions) -> None:
+def print_planned(options: OptimizeOptions, watch: WatchOptions) -> None:
+    """Print which passes would run."""
     from tiered.cli.plan import print_plan
     from tiered.context import PassContext
     from tiered.pipeline.optimize import settings_with_shapes
@@ -211,6 +288,7 @@ def _optimize(
 ) -> OptimizeResult:
     settings = _settings(options, watchers.options)
     progress.say(f"reading {printable(source)}")
+    from tiered.cli.source_mark import marked, source_mark
     from tiered.context import PassContext
     from tiered.edits import edits_of
     from tiered.graph.save import check_storage
@@ -233,8 +311,9 @@ def _optimize(
     if target is not None:
         check_data_files(model, target)
         check_storage(model, storage_of(options))
+    mark = None if target is None else source_mark(model, source)
     instruments = [*watchers.instruments, *([_Narrator(progress)] if progress.is_enabled else ())]
-    return optimize_model(
+    result = optimize_model(
         model,
         **settings,
         passes=passes,
@@ -244,6 +323,7 @@ def _optimize(
         verify=how,
         inputs=options.inputs,
     )
+    return result if mark is None else marked(result, mark)
 
 
 def _how(given: str | None) -> How:
@@ -265,7 +345,12 @@ class _Narrator:
         self._progress.say(info.name)
 
 
-def _tell(outcome: Outcome, watchers: Watchers) -> None:
+def _tell(
+    outcome: Outcome,
+    result: OptimizeResult,
+    watchers: Watchers,
+    show: Callable[[dict[str, Any]], None],
+) -> None:
     """Say what came of it: the results on stdout, what to look at on stderr."""
     from tiered.cli.summary import print_summary, warnings_of
 
@@ -273,13 +358,13 @@ def _tell(outcome: Outcome, watchers: Watchers) -> None:
     if options.json:
         from tiered.cli.record import record_of
 
-        print_json(record_of(outcome))
+        show(record_of(outcome))
     elif not options.quiet:
-        print_summary(results(), outcome)
+        print_summary(results(), outcome, result)
     if not options.quiet:
         console = notes() if options.json else results()
-        print_watched(console, watchers, outcome.result.remarks)
+        print_watched(console, watchers, result.remarks)
         if sys.stdout is not None:
             sys.stdout.flush()
-        for text in warnings_of(outcome.result):
+        for text in warnings_of(result):
             notes().print(f"tiered: note: {printable(text)}", soft_wrap=True)

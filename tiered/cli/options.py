@@ -24,6 +24,10 @@ class OptimizeOptions:
 
     output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None
     """The file to write, instead of OUT."""
+    out_dir: Annotated[str | None, Parameter(show_default=False)] = None
+    """The folder for the results of several models, each under the name of its file."""
+    force: Annotated[bool, Flag] = False
+    """Replace OUT even if it is an ONNX model and not an earlier result of MODEL."""
     opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2
     """0 what inference needs, 1 structure, 2 exact algebra, 3 fusions, 4 approximations."""
     disable: Names = ()

@@ -21,6 +21,10 @@ One object:
         are examples.
     versions: of tiered, python and the packages it works with.
     peak_memory: bytes, of the whole process; null where the system does not tell.
+    error, exit_code: null and 0; of a run that ends with exit code 3 or 4 its error. Where the
+        error came before there was a result, after is null, fused, overridable and remarks are
+        empty, and passes are those up to the error.
+With --out-dir an array of these, one for each model that was done or ends with exit code 3 or 4.
 """
 
 from __future__ import annotations
@@ -47,11 +51,42 @@ PACKAGES = ("onnx", "onnxruntime", "numpy", "networkx")
 
 def record_of(outcome: Outcome) -> dict[str, Any]:
     """Return an outcome as plain data."""
-    result = outcome.result
+    result, failed = outcome.result, outcome.failed
+    told = _of_failure(outcome) if result is None else _of_result(result)
     return {
         "input": outcome.source,
         "output": outcome.target,
         "opt_level": outcome.options.opt_level,
+        **told,
+        "versions": _versions(),
+        "peak_memory": peak_memory(),
+        "error": None if failed is None else failed.error,
+        "exit_code": 0 if failed is None else failed.exit_code,
+    }
+
+
+def _of_failure(outcome: Outcome) -> dict[str, Any]:
+    """Return the part of a record that a run without a result has."""
+    from tiered.graph import Model
+    from tiered.pipeline.result import Statistics
+
+    passes = () if outcome.failed is None else outcome.failed.passes
+    return {
+        "before": _statistics(Statistics.of(Model.load(outcome.source))),
+        "after": None,
+        "fused": {},
+        "passes": [_pass(ran) for ran in passes if ran.info.kind != "pipeline"],
+        "seconds": sum(ran.seconds for ran in passes if ran.info.kind != "pipeline"),
+        "verified": False,
+        "verification": None,
+        "ways": [],
+        "overridable": [],
+        "remarks": [],
+    }
+
+
+def _of_result(result: OptimizeResult) -> dict[str, Any]:
+    return {
         "before": _statistics(result.before),
         "after": _statistics(result.after),
         "fused": fused_operators(result),
@@ -65,8 +100,6 @@ def record_of(outcome: Outcome) -> dict[str, Any]:
         ],
         "overridable": [value.name for value in result.model.overridable],
         "remarks": [_remark(remark) for remark in result.remarks],
-        "versions": _versions(),
-        "peak_memory": peak_memory(),
     }
 
 

@@ -38,10 +38,10 @@ _BY = {
 }
 
 
-def print_summary(console: Console, outcome: Outcome) -> None:
+def print_summary(console: Console, outcome: Outcome, result: OptimizeResult) -> None:
     """Print what changed, how long each pass took, and whether the result was verified."""
-    result, options = outcome.result, outcome.options
-    console.print(_headline(outcome), soft_wrap=True)
+    options = outcome.options
+    console.print(_headline(outcome, result), soft_wrap=True)
     _print_change(console, result.before, result.after)
     if fused := fused_operators(result):
         counts = ", ".join(f"{printable(name)} {count:,}" for name, count in fused.items())
@@ -83,12 +83,12 @@ def overridable_note(count: int) -> str:
     )
 
 
-def _headline(outcome: Outcome) -> str:
+def _headline(outcome: Outcome, result: OptimizeResult) -> str:
     source, target = printable(outcome.source), outcome.target
     goal = printable(target) if target is not None else "nothing written"
     what = f"--passes at -O{outcome.options.opt_level}" if outcome.options.passes else ""
     what = what or f"-O{outcome.options.opt_level}"
-    return f"{source} -> {goal}  ({what}, {seconds(outcome.result.seconds)})"
+    return f"{source} -> {goal}  ({what}, {seconds(result.seconds)})"
 
 
 def _print_change(console: Console, before: Statistics, after: Statistics) -> None:
