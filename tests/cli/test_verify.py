@@ -77,3 +77,14 @@ def test_inputs_may_be_given(cli: Cli, files: tuple[Path, Path], tmp_path: Path)
     exact = ("--inputs", zeros, "--numerics", "exact")
     assert cli("verify", *files, *exact).code == 3
     assert cli("bisect", files[0], "--inputs", zeros, "-O3").code == 0
+
+
+def test_the_report_says_who_judged_halves(cli: Cli, tmp_path: Path) -> None:
+    half = tmp_path / "half.onnx"
+    onnx.save(parse("(float16[2] x) => (float16[2] y) { y = Mul(x, x) }"), half)
+    ended = cli("verify", half, half, "--numerics", "exact")
+    assert ended.code == 0
+    assert "judged by onnx.reference, as a model has 16-bit floats" in ended.out
+    said = json.loads(cli("verify", half, half, "--layers", "--json").out)
+    assert said["judged_by"] == said["layers"]["judged_by"] == "onnx.reference"
+    assert "16-bit floats" in said["judged_why"]

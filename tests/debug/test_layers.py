@@ -54,7 +54,35 @@ def test_tensors_answer_to_each_other_by_where_their_nodes_came_from() -> None:
     assert ("w", "elsewhere") in [(layer.first, layer.second) for layer in found.layers]
 
 
-def test_another_precision_is_compared_in_that_precision() -> None:
+def test_layers_of_two_precisions_are_compared_in_the_wider_one() -> None:
+    wide = parse("(float[2] x) => (float[2] y) { a = Mul(x, x)  b = Neg(a)  y = Abs(b) }")
+    half = parse("""(float[2] x) => (float[2] y) { h = Cast <to = 10> (x)
+        a = Mul(h, h)  b = Neg(a)  c = Abs(b)  y = Cast <to = 1> (c) }""")
+    feeds = [{"x": np.array([300, 2], np.float32)}]
+    found = layer_precision_compare(wide, half, inputs=feeds, numerics="lossy", every=True)
+    assert found.first_wrong is not None
+    assert found.first_wrong.second == "a"
+    assert found.first_wrong.row.difference.max_abs == np.inf
+    assert found.referee.runtime == "onnx.reference"
+    feeds = [{"x": np.array([1.1, 2], np.float32)}]
+    found = layer_precision_compare(wide, half, inputs=feeds)
+    assert found.first_wrong is not None
+    assert found.first_wrong.second == "a", "and not the final Cast"
+
+
+def test_the_final_cast_of_halves_has_the_limits_of_halves() -> None:
+    text = """(float16[64] x) => (float[64] y) <float16[1] k = {16384}, float16[1] m = {15360}> {
+        a = Div(x, k)  b = Mul(a, TAIL)  y = Cast <to = 1> (b) }"""
+    one, two = (parse(text.replace("TAIL", tail)) for tail in ("m", "near"))
+    near = onnx.numpy_helper.from_array(np.array([1.001], np.float16), "near")
+    two.graph.initializer.append(near)
+    feeds = [{"x": np.linspace(1, 2, 64).astype(np.float16)}]
+    found = layer_precision_compare(one, two, inputs=feeds, every=True)
+    assert any(layer.row.difference.max_abs > 0 for layer in found.layers)
+    assert found.first_wrong is None
+
+
+def test_another_precision_is_compared_within_the_class() -> None:
     wide = parse("(float[4] x) => (float[4] y) { a = Neg(x)  y = Abs(a) }")
     narrow = parse("""(float[4] x) => (float[4] y) {
         h = Cast <to = 10> (x)  a = Neg(h)  k = Abs(a)  y = Cast <to = 1> (k) }""")

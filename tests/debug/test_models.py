@@ -1,3 +1,6 @@
+from typing import Any
+
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -74,3 +77,51 @@ def test_a_second_model_that_fails_while_running_is_a_difference() -> None:
         g = Gather(x, i)  y = Add(x, g) }"""
     with pytest.raises(VerificationError, match="runs, but not the second"):
         compare_models(parse(RIGHT), parse(gather))
+
+
+# Squares of halves: 300 * 300 is no finite half, and no bfloat16 has more than 8 bits.
+WIDE = "(float[2] x) => (float[2] y) { a = Mul(x, x)  y = Div(a, x) }"
+HALF = """(float[2] x) => (float[2] y) {
+    h = Cast <to = 10> (x)  a = Mul(h, h)  d = Div(a, h)  y = Cast <to = 1> (d) }"""
+LARGE = [{"x": np.array([300, 2], np.float32)}]
+
+
+@pytest.mark.parametrize("numerics", ["exact", "lossy"])
+def test_halves_that_overflow_differ_although_onnxruntime_keeps_them_wide(numerics: str) -> None:
+    found = compare_models(parse(WIDE), parse(HALF), inputs=LARGE, numerics=numerics)
+    assert not found.ok
+    assert found.trials[0].rows[0].difference.max_abs == np.inf
+    assert found.referee.runtime == "onnx.reference"
+    assert "as a model has 16-bit floats" in found.referee.why
+
+
+def test_bfloat16_which_onnxruntime_does_not_run_is_judged() -> None:
+    text = "(bfloat16[2] x) => (bfloat16[2] y) { a = Mul(x, x)  y = Exp(a) }"
+    feeds = [{"x": np.array([0.5, 1.5], ml_dtypes.bfloat16)}]
+    assert compare_models(parse(text), parse(text), inputs=feeds, numerics="exact").ok
+    other = parse(text.replace("Exp", "Neg"))
+    assert not compare_models(parse(text), other, inputs=feeds, numerics="lossy").ok
+
+
+def test_halves_that_the_reference_does_not_run_are_rounded_node_by_node() -> None:
+    gelu = "h = Cast <to = 10> (x)  g = com.microsoft.Gelu(h)"
+    tail = "y = Cast <to = 1> (d) }"
+    wide = parse(f"(float[2] x) => (float[2] y) {{ {gelu}  w = Cast<to=1>(g)  y = Mul(w, w) }}")
+    half = parse(f"(float[2] x) => (float[2] y) {{ {gelu}  d = Mul(g, g)  {tail}")
+    for model in (wide, half):
+        model.opset_import.add(domain="com.microsoft", version=1)
+    found = compare_models(wide, half, inputs=LARGE, numerics="lossy")
+    assert found.referee.runtime == "onnxruntime node by node"
+    assert "onnx.reference does not run both" in found.referee.why
+    assert not found.ok, "300 * 300 is infinite in half"
+
+
+def test_models_without_halves_stay_with_onnxruntime() -> None:
+    found = compare_models(parse(RIGHT), parse(RIGHT))
+    assert (found.referee.runtime, found.referee.why) == ("onnxruntime", "")
+
+
+def test_a_second_model_of_halves_that_does_not_run_anywhere_is_a_difference() -> None:
+    broken: Any = HALF.replace("Div", "com.microsoft.Nothing")
+    with pytest.raises(VerificationError, match="but not the second"):
+        compare_models(parse(WIDE), parse(broken), inputs=LARGE)

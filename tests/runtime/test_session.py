@@ -325,3 +325,13 @@ def test_a_product_is_the_same_whether_its_factor_is_constant_or_computed() -> N
     feeds = {"x": np.cos(np.arange(64, dtype=np.float32)).reshape(1, 64)}
     first, second = (Session(each).run(feeds)["y"] for each in (computed, constant))
     np.testing.assert_array_equal(first, second)
+
+
+def test_the_reference_gathers_from_more_than_64_elements() -> None:
+    text = "g (float[2,200] x, int64[2,3] i) => (float[2,3] y) { y = GatherElements<axis=1>(x, i) }"
+    x = np.arange(400, dtype=np.float32).reshape(2, 200)
+    feeds = {"x": x, "i": np.array([[0, -1, 150], [199, 7, -200]])}
+    assert compare(run(model(text), feeds), run_reference(model(text), feeds)).ok
+    fewer = text.replace("[2,3] ", "[1,3] ").replace("axis=1", "axis=-1")
+    feeds["i"] = feeds["i"][:1]
+    assert compare(run(model(fewer), feeds), run_reference(model(fewer), feeds)).ok

@@ -4,12 +4,13 @@ With `--json`, one object:
     first, second: the files.
     numerics: what is allowed.
     ok: whether all outputs of all trials are within it (if not, the exit code is 3).
+    judged_by, judged_why: the runtime that ran both, and the reason if it is not onnxruntime alone.
     trials: [{dims: {symbol: size}, rules: {input: the rule that chose it}, outputs: [{name, ok,
         dtype, shape, max_abs, max_rel, max_ulp, cosine, argmax, nans, nan_mismatch, reason}]}];
         numbers that are not finite are null; argmax is the share of places along the last axis
         whose largest element is the same; nans are the counts of both.
-    layers: with --layers {pairs, runs, first_wrong: place or null, layers: [{place, node, op,
-        first, second, and what an output has}]}, else null.
+    layers: with --layers {pairs, runs, judged_by, first_wrong: place or null, layers: [{place,
+        node, op, first, second, and what an output has}]}, else null.
 """
 
 from __future__ import annotations
@@ -92,6 +93,8 @@ def run_verify(first: str, second: str, options: CompareOptions, *, as_json: boo
             _print_trial(results(), f"Trial {number} of {len(found.trials)}", trial)
         if layers is not None:
             _print_layers(results(), layers)
+        if found.referee.why:
+            results().print(printable(f"judged by {found.referee}"), soft_wrap=True)
     if layers is not None and options.svg is not None:
         _write_picture(layers, options.svg, f"{first} and {second}")
     found.raise_if_different(printable(second))
@@ -141,6 +144,7 @@ def _layers_record(found: LayerComparison) -> dict[str, Any]:
     return {
         "pairs": found.pairs,
         "runs": found.runs,
+        "judged_by": found.referee.runtime,
         "first_wrong": None if found.first_wrong is None else found.first_wrong.place,
         "layers": [
             {
@@ -164,6 +168,8 @@ def _record(
         "second": second,
         "numerics": found.numerics.value,
         "ok": found.ok,
+        "judged_by": found.referee.runtime,
+        "judged_why": found.referee.why,
         "layers": None if layers is None else _layers_record(layers),
         "trials": [
             {

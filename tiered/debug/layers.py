@@ -8,7 +8,6 @@ then those between the last that agrees and the first that does not, until that 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +16,8 @@ import numpy as np
 import onnx
 
 from tiered.debug.models import OutputRow, describe_output
-from tiered.debug.runs import ModelLike, opened, samples_of, skeleton_of
+from tiered.debug.runs import ModelLike, folder_of, opened, samples_of, skeleton_of
+from tiered.debug.runtimes import Referee, refereed
 from tiered.errors import RuntimeFailure
 from tiered.graph.provenance import ORIGINS
 from tiered.runtime.compare import OutputDifference, compare
@@ -61,6 +61,8 @@ class LayerComparison:
         first_wrong: the earliest one that differs by more than is allowed, if one does.
         pairs: how many tensors the two models have in common.
         runs: how often each model ran.
+        numerics: what was allowed.
+        referee: the runtime that ran them.
     """
 
     layers: tuple[Layer, ...]
@@ -68,6 +70,7 @@ class LayerComparison:
     pairs: int
     runs: int
     numerics: Numerics
+    referee: Referee = field(default_factory=Referee)
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,9 @@ def layer_precision_compare(
 ) -> LayerComparison:
     """Compare two models layer by layer.
 
+    Floats of two dtypes are compared in the wider one, with its tolerances, as outputs are.
+    onnxruntime runs the models, unless one has 16-bit floats; see `tiered.debug.runtimes`.
+
     Args:
         first: the model that is right; a file or a proto.
         second: what was made of it.
@@ -107,12 +113,11 @@ def layer_precision_compare(
         UsageError: a tolerance that the numeric class has not.
     """
     protos = skeleton_of(first), skeleton_of(second)
-    folders = _folder(first), _folder(second)
-    with opened(first) as session:
-        feeds = samples_of(first, session, inputs, seed)[0].feeds
+    folders = folder_of(first), folder_of(second)
+    referee, feeds = _start(first, second, list(inputs), seed)
     pairs = _pairs(*protos)
     promised = Numerics(numerics)
-    scope = _Scope(pairs, protos, folders, feeds, (promised, rtol, atol))
+    scope = _Scope(pairs, protos, folders, feeds, (promised, rtol, atol), referee)
     if every:
         for start in range(0, len(pairs), slice_size):
             scope.look(range(start, min(start + slice_size, len(pairs))))
@@ -120,7 +125,27 @@ def layer_precision_compare(
         _search(scope, slice_size)
     layers = tuple(scope.looked[number] for number in sorted(scope.looked))
     wrong = next((layer for layer in layers if not layer.ok), None)
-    return LayerComparison(layers, wrong, len(pairs), scope.runs, promised)
+    return LayerComparison(layers, wrong, len(pairs), scope.runs, promised, referee)
+
+
+def _start(
+    first: ModelLike, second: ModelLike, sources: Sequence[Source], seed: int
+) -> tuple[Referee, Mapping[str, Any]]:
+    """Return the runtime that runs both models, and what they are run on."""
+
+    def tried(referee: Referee) -> tuple[Referee, Mapping[str, Any]]:
+        with referee.open(first) as session:
+            feeds = samples_of(first, session, sources, seed)[0].feeds
+        if referee.why:  # of several runtimes, the one that runs the second model, too
+            with referee.open(second) as session:
+                session.run({name: feeds[name] for name in session.inputs if name in feeds})
+        return referee, feeds
+
+    try:
+        return refereed(first, second, tried)
+    except RuntimeFailure:
+        with opened(first) as session:  # a second model that does not run is wrong somewhere
+            return Referee(), samples_of(first, session, sources, seed)[0].feeds
 
 
 @dataclass
@@ -132,6 +157,7 @@ class _Scope:
     folders: tuple[str, str]
     feeds: Mapping[str, Any]
     allowed: tuple[Numerics, float | None, float | None]
+    referee: Referee
     looked: dict[int, Layer] = field(default_factory=dict)
     runs: int = 0
 
@@ -156,7 +182,8 @@ class _Scope:
     def _values(self, side: int, names: Sequence[str]) -> Mapping[str, Any] | str:
         """Return what tensors are in a run; in words, why they are not."""
         try:
-            with opened(tapped(self.protos[side], names, {}), self.folders[side]) as session:
+            probe = tapped(self.protos[side], names, {})
+            with self.referee.open(probe, self.folders[side]) as session:
                 feeds = {name: self.feeds[name] for name in session.inputs if name in self.feeds}
                 return session.run(feeds)
         except RuntimeFailure as error:
@@ -184,10 +211,6 @@ def _spread(low: int, high: int, count: int) -> list[int]:
     count = min(count, inside)
     step = (inside + 1) / (count + 1)
     return sorted({min(high - 1, low + max(1, round(step * at))) for at in range(1, count + 1)})
-
-
-def _folder(model: ModelLike) -> str:
-    return "" if isinstance(model, onnx.ModelProto) else os.path.dirname(os.fspath(model))
 
 
 def _pairs(first: onnx.ModelProto, second: onnx.ModelProto) -> list[_Pair]:
@@ -228,12 +251,20 @@ def _layer(
     else:
         expected, actual = first[pair.first], second[pair.second]
         if _are_floats(expected, actual) and expected.dtype != actual.dtype:
-            expected = expected.astype(actual.dtype)
+            wider = _wider(expected.dtype, actual.dtype)
+            expected, actual = expected.astype(wider), actual.astype(wider)
         found = compare(
             {pair.second: expected}, {pair.second: actual}, numerics, rtol=rtol, atol=atol
         )
         row = describe_output(found.outputs[0], expected, actual)
     return Layer(pair.place, pair.node, pair.op_type, pair.first, pair.second, row)
+
+
+def _wider(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:
+    """Return a dtype that has all numbers of two float dtypes."""
+    if one.itemsize == other.itemsize:
+        return np.dtype(np.float32)
+    return max(one, other, key=lambda dtype: dtype.itemsize)
 
 
 def _are_floats(*values: Any) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tiered.debug.runs import ModelLike, opened, samples_of
+from tiered.debug.runs import ModelLike, samples_of
+from tiered.debug.runtimes import Referee, refereed
 from tiered.errors import RuntimeFailure, VerificationError
 from tiered.runtime.compare import Comparison, OutputDifference, compare
 from tiered.runtime.dtypes import is_float
@@ -54,10 +55,11 @@ class Trial:
 
 @dataclass(frozen=True)
 class ModelComparison:
-    """Two models on all the inputs that were tried."""
+    """Two models on all the inputs that were tried; `referee` is the runtime that ran them."""
 
     trials: tuple[Trial, ...]
     numerics: Numerics
+    referee: Referee = field(default_factory=Referee)
 
     @property
     def ok(self) -> bool:
@@ -91,6 +93,8 @@ def compare_models(
 ) -> ModelComparison:
     """Run two models on the same inputs and compare each output.
 
+    onnxruntime runs them, unless one of them has 16-bit floats; see `tiered.debug.runtimes`.
+
     Args:
         first: the model that is right; a file, so that it finds its external data, or a proto.
         second: the model to compare with it.
@@ -106,19 +110,24 @@ def compare_models(
     allowed = partial(
         compare, numerics=Numerics(numerics), rtol=rtol, atol=atol, min_cosine=min_cosine
     )
-    with opened(first) as original, _second(second) as other:
-        trials = tuple(
-            _trial(original, other, sample, allowed)
-            for sample in samples_of(first, original, inputs, seed)
-        )
-    return ModelComparison(trials, Numerics(numerics))
+    sources = list(inputs)
+
+    def compared(referee: Referee) -> ModelComparison:
+        with referee.open(first) as original, _second(second, referee) as other:
+            trials = tuple(
+                _trial(original, other, sample, allowed)
+                for sample in samples_of(first, original, sources, seed)
+            )
+        return ModelComparison(trials, Numerics(numerics), referee)
+
+    return refereed(first, second, compared)
 
 
 @contextmanager
-def _second(model: ModelLike) -> Iterator[Runner]:
+def _second(model: ModelLike, referee: Referee) -> Iterator[Runner]:
     with ExitStack() as stack:
         try:
-            session = stack.enter_context(opened(model))
+            session = stack.enter_context(referee.open(model))
         except RuntimeFailure as error:
             raise VerificationError(
                 f"the first model opens, but not the second: {error}"

@@ -169,6 +169,13 @@ def opened(source: ModelLike, folder: str = "") -> WorkerSession:
     return shared_worker().open(source)
 
 
+def folder_of(source: ModelLike) -> str:
+    """Return the folder of a file; "" for a proto."""
+    if isinstance(source, onnx.ModelProto):
+        return ""
+    return os.path.dirname(os.path.abspath(os.fspath(source)))
+
+
 def skeleton_of(source: ModelLike) -> onnx.ModelProto:
     """Return a model, of a file without its external data."""
     if isinstance(source, onnx.ModelProto):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import onnx
 
 from tiered.graph.protos import nodes_of
+from tiered.graph.save import tensors_of
 from tiered.runtime.elements import OutputDifference
 
 if TYPE_CHECKING:
@@ -84,16 +85,15 @@ def _has_prefix(prefix: str) -> Callable[[onnx.ModelProto], bool]:
     return lambda model: any(node.op_type.startswith(prefix) for node in nodes_of(model))
 
 
-def _has_halves(model: onnx.ModelProto) -> bool:
-    """Tell whether a model computes in 16 bits anywhere, as far as it says so."""
+def has_halves(model: onnx.ModelProto) -> bool:
+    """Return whether a model computes in 16-bit floats anywhere, as far as it says so."""
     graph = model.graph
     infos = (*graph.input, *graph.output, *graph.value_info)
     return (
         any(info.type.tensor_type.elem_type in _HALVES for info in infos)
-        or any(tensor.data_type in _HALVES for tensor in graph.initializer)
+        or any(tensor.data_type in _HALVES for tensor in tensors_of(model))
         or any(
-            attribute.t.data_type in _HALVES
-            or (node.op_type == "Cast" and attribute.name == "to" and attribute.i in _HALVES)
+            attribute.name in ("to", "dtype") and attribute.i in _HALVES
             for node in nodes_of(model)
             for attribute in node.attribute
         )
@@ -174,7 +174,7 @@ DEVIATIONS = (
     Deviation(
         "halves_kept_wide",
         "float16 stays float32 between nodes: it does not overflow, and casts are no rounding",
-        _has_halves,
+        has_halves,
         _is_of_floats,
     ),
 )

@@ -14,7 +14,8 @@ are promised, where it is the result of a quantisation. Defaults (rtol, atol), b
     APPROXIMATE     1e-2, 1e-3     1e-2, 1e-3    5e-2, 5e-3    1e-1, 1e-2    2 eps, eps / 4
     LOSSY           1e-1, 2e-2     1e-1, 2e-2    1e-1, 2e-2    2e-1, 4e-2    4 eps, eps / 2
 
-float64 that was cast from float32, as its numbers show, has the tolerances of that.
+float64 that was cast from float32, and float32 that was cast from float16, as their numbers show,
+have the tolerances of that.
 eps is the distance from 1 to the next number of the dtype. complex64 and complex128 compare as
 pairs of float32 and float64. With `min_cosine`, float outputs of `APPROXIMATE` and `LOSSY` are
 judged by the cosine of the whole output instead, and with a metric, by that.
@@ -26,6 +27,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from tiered.runtime.dtypes import float_info, integer_info, is_float
@@ -267,18 +269,23 @@ def _allowed(pairs: _FloatPairs, dtype: np.dtype[Any], limits: Limits) -> Array:
 
 
 def _computed_in(wide_a: Array, wide_b: Array, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return float32 for doubles that were cast from it: no other ones are all numbers of it.
+    """Return the dtype that floats were cast from: no other ones are all numbers of it.
 
-    Whole numbers are so in every dtype, and tell nothing.
+    Whole numbers are so in every dtype, and numbers of few digits in float16: they tell nothing.
     """
-    if dtype != np.float64:
-        return dtype
     both = np.stack([wide_a, wide_b])
     both = both[np.isfinite(both)]
+    if dtype == np.float64 and _are_of(both, np.float32) and (np.rint(both) != both).any():
+        dtype = np.dtype(np.float32)
+    if dtype == np.float32 and _are_of(both, np.float16) and not _are_of(both, ml_dtypes.bfloat16):
+        dtype = np.dtype(np.float16)
+    return dtype
+
+
+def _are_of(numbers: Array, dtype: Any) -> bool:
+    """Return whether a float dtype has all of some numbers."""
     with np.errstate(over="ignore"):
-        are_narrow = np.array_equal(both.astype(np.float32), both)
-    are_whole = np.array_equal(np.rint(both), both)
-    return np.dtype(np.float32) if are_narrow and not are_whole else dtype
+        return bool((numbers.astype(dtype).astype(np.float64) == numbers).all())
 
 
 def _bit_pattern(x: Array) -> Array:

@@ -42,5 +42,15 @@ class Slice(Slice_10):
         return (*run(data, starts, ends, axes, steps),)
 
 
-OPERATORS: list[type[OpRun]] = [QuantizeLinear, Slice]
+class GatherElements(OpRun):
+    """Takes any number of elements; onnx.reference has a choice of no more than 64."""
+
+    def _run(self, data: Any, indices: Any, *, axis: int | None = None) -> tuple[Any]:
+        axis = (axis or 0) % data.ndim
+        kept = (slice(size) for size in indices.shape)
+        rows = tuple(slice(None) if at == axis else each for at, each in enumerate(kept))
+        return (np.take_along_axis(data[rows], indices, axis),)
+
+
+OPERATORS: list[type[OpRun]] = [GatherElements, QuantizeLinear, Slice]
 """What `ReferenceEvaluator` is given as its `new_ops`."""

@@ -27,13 +27,13 @@ class SlicedSession:
         part: the model.
         folder: where its external data is.
         worker: where it runs.
-        most: the bytes of weights that a slice may have.
+        most: the bytes of weights that a slice may have; with None each node is a slice.
 
     Raises:
         OutOfMemory: one node alone reads more than that.
     """
 
-    def __init__(self, part: Part, folder: str, worker: Worker, most: int) -> None:
+    def __init__(self, part: Part, folder: str, worker: Worker, most: int | None) -> None:
         self.inputs = tuple(name for name in part.inputs if name not in part.weights)
         self.outputs = tuple(part.outputs)
         self._part = part
@@ -98,8 +98,11 @@ def bare_types(values: Mapping[str, Any]) -> Types:
     return types
 
 
-def _slices(part: Part, most: int) -> Iterator[list[int]]:
+def _slices(part: Part, most: int | None) -> Iterator[list[int]]:
     """Yield the nodes in order, in groups that read so many bytes of weights at most."""
+    if most is None:
+        yield from ([at] for at in part.in_order(part.nodes))
+        return
     waiting: list[int] = []
     nbytes = 0
     for at in part.in_order(part.nodes):

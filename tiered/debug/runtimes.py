@@ -1,0 +1,118 @@
+"""The runtime that runs two models which are compared: another one than onnxruntime for halves.
+
+onnxruntime computes most float16 operators in float32 and keeps the results wide between nodes, so
+it hides overflow and rounding; bfloat16 it hardly runs. Models with such tensors run on
+onnx.reference, whose arithmetic is that of the dtype. Where that does not run both models,
+onnxruntime runs them one node at a time, which rounds at every node. Where not even that is
+possible, onnxruntime runs them whole, and the report says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import onnx
+
+from tiered.debug.runs import ModelLike, folder_of, opened, skeleton_of
+from tiered.errors import ModelError, RuntimeFailure, VerificationError
+from tiered.graph.save import tensors_of
+from tiered.graph.tensor import Tensor
+from tiered.runtime.deviations import has_halves
+from tiered.runtime.files import take_in
+from tiered.runtime.session import Runner
+from tiered.runtime.worker import shared_worker
+from tiered.verify.cut import Part, cut
+from tiered.verify.slices import SlicedSession
+
+R = TypeVar("R")
+
+MOST_READ: Final = 1 << 28
+"""Bytes of weights on disk up to which onnx.reference runs a model: it reads all of them."""
+_DOES_NOT_RUN: Final = (RuntimeFailure, ModelError, VerificationError)
+_HALVES: Final = "as a model has 16-bit floats, which onnxruntime computes in 32 bits"
+
+
+@dataclass(frozen=True)
+class Referee:
+    """The runtime that ran two models.
+
+    Attributes:
+        runtime: "onnxruntime", "onnx.reference", or "onnxruntime node by node".
+        why: the reason for it, where it is not onnxruntime as it stands.
+    """
+
+    runtime: str = "onnxruntime"
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.runtime}{f', {self.why}' if self.why else ''}"
+
+    @contextmanager
+    def open(self, source: ModelLike, folder: str = "") -> Iterator[Runner]:
+        """Open a model there.
+
+        Args:
+            source: a file, or a proto.
+            folder: where the external data of a proto is.
+
+        Raises:
+            RuntimeFailure: the runtime does not load it.
+            ModelError: a file of weights is not as it should be.
+        """
+        match self.runtime:
+            case "onnx.reference":
+                with shared_worker().open(_inlined(source, folder), reference=True) as session:
+                    yield session
+            case "onnxruntime node by node":
+                where = folder or folder_of(source)
+                part = Part.of(skeleton_of(source))
+                yield SlicedSession(part, where, shared_worker(), None)
+            case _:
+                with opened(source, folder) as session:
+                    yield session
+
+
+def refereed(first: ModelLike, second: ModelLike, compare: Callable[[Referee], R]) -> R:
+    """Return what a comparison says, on the runtime that computes as both models say.
+
+    Args:
+        first, second: the models.
+        compare: runs them on a runtime; what it raises of the last runtime is passed on.
+    """
+    if not any(has_halves(skeleton_of(model)) for model in (first, second)):
+        return compare(Referee())
+    try:
+        return compare(Referee("onnx.reference", _HALVES))
+    except _DOES_NOT_RUN as error:
+        said = f"{_HALVES}; onnx.reference does not run both ({_first_line(error)})"
+    try:
+        return compare(Referee("onnxruntime node by node", said))
+    except _DOES_NOT_RUN:
+        return compare(Referee("onnxruntime", f"which may hide overflow and rounding, {said}"))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _inlined(source: ModelLike, folder: str) -> onnx.ModelProto:
+    """Return a model with its weights inside, and its functions after those that they call.
+
+    Raises:
+        RuntimeFailure: it is too large for onnx.reference.
+    """
+    proto = onnx.ModelProto()
+    proto.CopyFrom(skeleton_of(source))
+    stored = (tensor for tensor in tensors_of(proto) if tensor.data_location == tensor.EXTERNAL)
+    size = sum(Tensor(tensor).nbytes for tensor in stored)
+    if size > MOST_READ:
+        raise RuntimeFailure(
+            f"the weights have {size / 2**20:,.0f} MiB, more than onnx.reference is given "
+            f"({MOST_READ / 2**20:,.0f} MiB)"
+        )
+    take_in(proto, folder or folder_of(source))
+    part = Part.of(proto)
+    return cut(part, part.everything(), {}, list(part.outputs), list(part.inputs))
