@@ -187,3 +187,17 @@ def test_onnxruntime_computes_what_is_told_whatever_the_dims_are(seed: int) -> N
             assert elements.shape == computed.shape
             for element, number in zip(elements.flat, computed.flat, strict=True):
                 assert element is None or value_of(element, dims) == number, (name, dims, text)
+
+
+def test_dims_of_inputs_without_a_name_are_told_apart_and_never_saved() -> None:
+    source = parse("(float[?,?] x, float[?,2] z) => (float[?,?] y) { h = Relu(x) y = MatMul(h, z) }")
+    model = Model.from_proto(source)
+    dims = [dim for value in model.main.inputs for dim in value.shape or ()]
+    assert len(set(dims)) == 4
+    hidden = model.main.nodes_of("Relu")[0].output
+    assert hidden.shape == model.main.inputs[0].shape
+    # Callers decide it: nothing that is inferred inside makes it a number.
+    assert not model.dims.learn(str(dims[0]), 3)
+    assert model.to_proto() == source
+    saved = model.to_proto(annotate=True)
+    assert not any(dim.dim_param for info in saved.graph.value_info for dim in info.type.tensor_type.shape.dim)

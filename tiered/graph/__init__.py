@@ -11,6 +11,7 @@ from tiered.graph.links import Slot
 from tiered.graph.model import Model
 from tiered.graph.node import Node
 from tiered.graph.padding import spatial_pads
+from tiered.graph.shape_sources import is_shape_of, shape_source
 from tiered.graph.tensor import Tensor
 from tiered.graph.turns import loop_turns
 from tiered.graph.type_rules import TypeRule, register_type_rule, unregister_type_rule
@@ -51,10 +52,12 @@ __all__ = [
     "ValueType",
     "broadcasts_into",
     "is_deterministic",
+    "is_shape_of",
     "loop_turns",
     "non_negative_axes",
     "register_type_rule",
     "same_axes",
+    "shape_source",
     "spatial_pads",
     "unregister_type_rule",
 ]

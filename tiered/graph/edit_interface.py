@@ -76,14 +76,21 @@ def write_graph_inputs(graph: Graph, inputs: list[Value], infos: list[onnx.Value
 def input_type(graph: Graph, info: onnx.ValueInfoProto) -> ValueType | None:
     """Return the type that a declaration gives an input of a graph.
 
-    The dims of what a loop carries may differ from turn to turn, whatever their names say.
+    Unknown dims of the main graph's inputs get invented names, as each is one size in a run. The
+    dims of what a loop carries may differ from turn to turn, whatever their names say.
     """
     value_type = read_type(info.type)
-    if graph.owner is None or graph.owner.op_type not in ("Loop", "Scan"):
+    is_carried = graph.owner is not None and graph.owner.op_type in ("Loop", "Scan")
+    if not is_carried and not graph.is_main:
         return value_type
     if not isinstance(value_type, TensorType) or value_type.shape is None:
         return value_type
-    shape = tuple(dim if isinstance(dim, int) else None for dim in value_type.shape)
+    shape = value_type.shape
+    if is_carried:
+        shape = tuple([dim if isinstance(dim, int) else None for dim in shape])
+    elif None in shape:
+        invent = graph.model.dims.invent
+        shape = tuple([invent(is_given=True) if dim is None else dim for dim in shape])
     return tensor_type(value_type.dtype, shape)
 
 

@@ -175,7 +175,7 @@ class Dims:
     One for each model. Composed sizes get a name, so that a shape can hold them.
     """
 
-    __slots__ = ("_capped", "_composed", "_invented", "_known", "has_news")
+    __slots__ = ("_capped", "_composed", "_given", "_invented", "_known", "has_news")
 
     def __init__(self) -> None:
         self._composed: dict[str, Poly] = {}
@@ -186,11 +186,20 @@ class Dims:
         # Whether a name was learnt that shapes may still show.
         self.has_news = False
         self._invented = 0
+        # Names of dims of inputs: callers decide them, so no more can be learnt of them.
+        self._given: set[str] = set()
 
-    def invent(self) -> str:
-        """Return a new name for a dim of which nothing is known; onnx's own have no dot."""
+    def invent(self, *, is_given: bool = False) -> str:
+        """Return a new name for a dim of which nothing is known; onnx's own have no dot.
+
+        Args:
+            is_given: the dim is one of a graph input.
+        """
         self._invented += 1
-        return f"{INVENTED}.{self._invented}"
+        name = f"{INVENTED}.{self._invented}"
+        if is_given:
+            self._given.add(name)
+        return name
 
     def size(self, dim: Dim) -> Size | None:
         """Return what a dim stands for, as far as is known now; None for an unknown one."""
@@ -238,7 +247,7 @@ class Dims:
 
     def learn(self, invented: str, size: Size) -> bool:
         """Note that an invented name is a size; tell whether that is news."""
-        if not invented.startswith(INVENTED) or invented in self._known:
+        if not invented.startswith(INVENTED) or invented in self._known or invented in self._given:
             return False
         size = self._resolved(size)
         if isinstance(size, Poly) and any(invented in names for names, _ in size.terms):

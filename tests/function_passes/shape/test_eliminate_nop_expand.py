@@ -39,7 +39,7 @@ def test_a_shape_that_is_computed_is_left_alone() -> None:
     assert_unchanged(
         PASS,
         "(float[2,3] x, int64[2] s) => (float[A,B] y) { y = Expand(x, s) }",
-        because="shape is not a constant",
+        because="shape is neither a constant nor that of x",
     )
 
 
@@ -69,4 +69,30 @@ def test_a_dim_that_may_grow_does(x: str, shape: str, y: str) -> None:
         PASS,
         f"(float{x} x) => (float{y} y) <int64[2] s = {shape}> {{ y = Expand(x, s) }}",
         because="a dim grows, or is not known to stay",
+    )
+
+
+@pytest.mark.parametrize("x", ["[?,?]", "[N,M]", "[2,3]", ""])
+def test_an_expand_to_its_own_shape_goes(x: str) -> None:
+    assert_rewrites(
+        PASS,
+        f"(float{x} x) => (float{x} y) {{ s = Shape(x) a = Expand(x, s) y = Relu(a) }}",
+        f"(float{x} x) => (float{x} y) {{ y = Relu(x) }}",
+    )
+
+
+def test_so_does_one_of_an_unknown_rank() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[6] x, int64[R] t) => (float[A,B] y)"
+        " { h = Reshape(x, t) s = Shape(h) e = Exp(h) y = Expand(e, s) }",
+        "(float[6] x, int64[R] t) => (float[A,B] y) { h = Reshape(x, t) y = Exp(h) }",
+    )
+
+
+def test_the_shape_of_something_else_may_be_larger() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[N] x, float[M] z) => (float[A] y) { s = Shape(z) y = Expand(x, s) }",
+        because="shape is neither a constant nor that of x",
     )

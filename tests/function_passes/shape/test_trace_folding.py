@@ -193,3 +193,19 @@ def test_many_numbers_are_left_to_fold_constant_which_knows_how_much_there_may_b
         " { r = Range(zero, n, one) y = Add(x, r) }",
         because="the constant would make the model grow",
     )
+
+
+def test_a_dim_of_an_input_without_a_name_is_one_size_all_the_same() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[?,?,6] x) => (float[?,?,2,3] y) <int64 z = {0}, int64 one = {1}, int64[1] ax = {0},"
+        " int64[2] h = {2,3}> { s = Shape(x) a = Gather(s, z) b = Gather(s, one)"
+        " c = Unsqueeze(a, ax) d = Unsqueeze(b, ax) t = Concat<axis=0>(c, d, h) y = Reshape(x, t) }",
+        "(float[?,?,6] x) => (float[?,?,2,3] y) <int64[4] t = {0,0,2,3}> { y = Reshape(x, t) }",
+    )
+    # Two of them are two sizes.
+    assert_unchanged(
+        PASS,
+        "(float[?,?] x) => (float[?,?] y) <int64[2] swapped = {1,0}>"
+        " { s = Shape(x) t = Gather(s, swapped) y = Reshape(x, t) }",
+    )

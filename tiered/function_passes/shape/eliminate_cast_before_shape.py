@@ -2,20 +2,7 @@
 
 from typing import Final
 
-from tiered import DataType, Graph, PassContext, Skip, Value, function_pass
-
-# The first output has the shape of the first input, whatever the other inputs are.
-_KEEPS_SHAPE: Final = frozenset(
-    {"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization", "BitwiseNot",
-     "Cast", "CastLike", "Ceil", "Celu", "Clip", "Cos", "Cosh", "CumSum", "DequantizeLinear",
-     "Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu", "GroupNormalization", "HardSigmoid",
-     "HardSwish", "Hardmax", "InstanceNormalization", "IsInf", "IsNaN", "LRN",
-     "LayerNormalization", "LeakyRelu", "Log", "LogSoftmax", "LpNormalization",
-     "MeanVarianceNormalization", "Mish", "Neg", "Not", "PRelu", "QuantizeLinear",
-     "RMSNormalization", "Reciprocal", "Relu", "Round", "ScatterElements", "ScatterND", "Selu",
-     "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "Sqrt", "Swish",
-     "Tan", "Tanh", "ThresholdedRelu", "Trilu"}
-)  # fmt: skip
+from tiered import DataType, Graph, PassContext, Skip, Value, function_pass, shape_source
 
 # Shape takes these at every opset; the small dtypes came later, and runtimes lack kernels for them.
 _READ: Final = frozenset(dtype for dtype in DataType if dtype < DataType.BFLOAT16)
@@ -26,7 +13,7 @@ def eliminate_cast_before_shape(graph: Graph, ctx: PassContext) -> None:
     """Read the shape where it arises: then less depends on it, and equal shapes are one value."""
     for node in (*graph.nodes_of("Shape"), *graph.nodes_of("Size")):
         y = node.input(0)
-        if y is None or y is (x := _origin(y)):
+        if y is None or y is (x := shape_source(y)):
             continue
         if x.dtype not in _READ:
             ctx.skip(node, Skip("the dtype of x is not known, or one that Shape may not take"))
@@ -37,18 +24,6 @@ def eliminate_cast_before_shape(graph: Graph, ctx: PassContext) -> None:
                 graph.set_input(node, 0, x)
                 assert y.producer is not None
                 y.owner.prune([y.producer])
-
-
-def _origin(value: Value) -> Value:
-    """Return the first value of the chain that has the same shape."""
-    while True:
-        producer = value.producer
-        if producer is None or producer.domain or producer.op_type not in _KEEPS_SHAPE:
-            return value
-        before = producer.input(0)
-        if value.index or before is None:
-            return value
-        value = before
 
 
 def _is_known_as_well(x: Value, y: Value) -> bool:

@@ -1,13 +1,15 @@
 """Expand(x, shape that x already fills)  =>  x"""
 
-from tiered import Graph, Skip, Value, op, rewrite, var
+from tiered import Graph, Skip, Value, is_shape_of, op, rewrite, var
 
 
 @rewrite(op.Expand(var.x, var.shape), opt_level=1)
 def eliminate_nop_expand(graph: Graph, x: Value, shape: Value) -> Value | Skip:
     """Drop an Expand whose every size is 1 or the dim that x has there."""
+    if is_shape_of(shape, x):
+        return x
     if shape.const is None:
-        return Skip("shape is not a constant")
+        return Skip("shape is neither a constant nor that of x")
     if x.shape is None:
         return Skip("the rank of x is not known")
     sizes = shape.const.ravel().tolist()

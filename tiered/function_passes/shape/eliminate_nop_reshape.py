@@ -1,6 +1,10 @@
-"""Reshape(x, shape of x)  =>  x"""
+"""Reshape(x, shape of x)  =>  x, also where other Reshapes stand between"""
 
-from tiered import Graph, Skip, Value, op, rewrite, var
+from typing import Final
+
+from tiered import Graph, Skip, Value, is_shape_of, op, rewrite, var
+
+_RESHAPES: Final = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 
 
 @rewrite(op.Reshape(var.x, var.shape, allowzero=var.allowzero), opt_level=1)
@@ -9,7 +13,7 @@ def eliminate_nop_reshape(
 ) -> Value | Skip:
     """Drop a Reshape to the shape that its operand has: 0 copies a dim, one -1 is what remains."""
     if shape.const is None:
-        return Skip("shape is not a constant")
+        return _reshaped_back(x, shape, is_exact=bool(allowzero))
     if x.shape is None:
         return Skip("the rank of x is not known")
     target = shape.const.ravel().tolist()
@@ -27,3 +31,33 @@ def eliminate_nop_reshape(
     if 0 in x.shape[: differing[0]] or 0 in x.shape[differing[0] + 1 :]:
         return Skip("-1 beside a dim of 0 could be anything")
     return x
+
+
+def _reshaped_back(x: Value, shape: Value, *, is_exact: bool) -> Value | Skip:
+    """Return x, or the first operand of the Reshapes before it, if it has the computed shape."""
+    source = x
+    while not is_shape_of(shape, source):
+        node = source.producer
+        before = None if node is None or node.domain else node.input(0)
+        if node is None or node.op_type not in _RESHAPES or before is None:
+            return Skip("shape is neither a constant nor that of x")
+        source = before
+    if source is x or is_exact or _copies_zeros(source, x):
+        return source
+    return Skip("several dims may be 0, which copies other dims")
+
+
+def _copies_zeros(source: Value, x: Value) -> bool:
+    """Return whether a Reshape of x to the shape of its source gives each 0 of it as a 0, or fails.
+
+    One 0 alone must stay, as there are no elements; of several, each that x has at its place.
+    """
+    if source.shape is None or x.shape is None:
+        return False
+    open_axes = [
+        axis for axis, dim in enumerate(source.shape) if not isinstance(dim, int) or dim == 0
+    ]
+    return len(open_axes) <= 1 or all(
+        axis >= len(x.shape) or (x.shape[axis] is not None and x.shape[axis] == source.shape[axis])
+        for axis in open_axes
+    )
