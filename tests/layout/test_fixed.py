@@ -108,7 +108,7 @@ from tiered.testing import parse
             "{ y = LayerNormalization<axis=-1>(x, s, b) }",
             "its scale or bias may have more dims than what is normalised",
         ),
-        (21, "(float[2,3] x, float[3] z) => (y) { y = MatMul(x, z) }", "an operand is a vector"),
+        (21, "(float[3] x, float[3] z) => (y) { y = MatMul(x, z) }", "both operands are vectors"),
         (
             21,
             '(float[2,2] x) => (y) { y = Einsum<equation="ii->i">(x) }',

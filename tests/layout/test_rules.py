@@ -515,6 +515,16 @@ def _matmul(d: Drawn) -> str:
     )
 
 
+def _matmul_vector(d: Drawn) -> str:
+    out = _dims(d.dims[:-1])
+    return f"(float[{d.shape}] x, float[{d.dims[-1]}] v) => (float[{out}] y) {{ y = MatMul(x, v) }}"
+
+
+def _matmul_vector_first(d: Drawn) -> str:
+    out = _dims([*d.dims[:-2], d.dims[-1]])
+    return f"(float[{d.shape}] x, float[{d.dims[-2]}] v) => (float[{out}] y) {{ y = MatMul(v, x) }}"
+
+
 def _matmul_weights(d: Drawn) -> str:
     columns = d.integer(1, 3)
     numbers = ",".join(str(at % 5 - 2) for at in range(d.dims[-1] * columns))
@@ -620,6 +630,8 @@ CASES: dict[str, tuple[Callable[[Drawn], str], dict[str, int]]] = {
     "LogSoftmax": (_along("LogSoftmax"), {}),
     "LpNormalization": (_along("LpNormalization"), {}),
     "MatMul": (_matmul, {}),
+    "MatMul with a vector": (_matmul_vector, {}),
+    "MatMul with a vector first": (_matmul_vector_first, {}),
     "MatMul with weights": (_matmul_weights, {}),
     "MatMul with weights first": (_matmul_weights_first, {}),
     "OneHot": (_one_hot, {}),

@@ -94,8 +94,9 @@ DEFAULT: tuple[str, ...] = (
     # What is repeated is computed before.
     "post_expand"
     "),"
-    # After fusion, which leaves fewer operators to pass; what it permutes is constant by now.
-    "convert_layout"
+    # After fusion, which leaves fewer operators to pass; what it permutes is constant by now. A
+    # Transpose that stays, as others read it too, is bypassed by products that runtimes get wrong.
+    "convert_layout,fuse_transpose_into_matmul"
     ")",
     # Scales go into weights once the fusions have had their patterns, those of scores by way of the
     # queries; backward first, as what it leaves may still go forward.

@@ -27,11 +27,41 @@ def matmul(node: Node) -> Passage | Skip:
     left, right = rank_of(node), rank_of(node, 1)
     if left is None or right is None:
         return NO_RANK
-    if min(left, right) < 2:
-        return Skip("an operand is a vector")
+    if left == 1 and right == 1:
+        return Skip("both operands are vectors")
+    if 1 in (left, right):
+        return _matmul_of_vector(left, right, not _is_float(node))
     constant = (_is_constant(node, 0), _is_constant(node, 1))
     can_turn = node.is_op("MatMul")
     return _matmul((left, right), constant, len(node.inputs) - 2, can_turn, not _is_float(node))
+
+
+@lru_cache
+def _matmul_of_vector(left: int, right: int, is_exact: bool) -> Passage:
+    """Return the passage of a product of matrices and a vector, which has no order of its own.
+
+    `MatMul(X, v)` sums over the last axis of X, `MatMul(v, X)` over the last but one; the other
+    axes are those of the result, in any order.
+    """
+    matrices, rank = (0, left) if right == 1 else (1, right)
+    summed = rank - 1 if right == 1 else rank - 2
+    labels = whole(rank)
+    inputs = (labels, None) if right == 1 else (None, labels)
+    return Passage(
+        inputs,
+        ((*labels[:summed], *labels[summed + 1 :]),),
+        partial(_write_matmul_of_vector, matrices, summed),
+        allows=lambda order: summed in order[-2:],
+        is_exact=is_exact,
+        reach=REACH,
+    )
+
+
+def _write_matmul_of_vector(matrices: int, summed: int, op: Permuted) -> Sequence[Value]:
+    pair = [op.operand(matrices), op.operands[1 - matrices]]
+    if op.order[-1] != summed:
+        pair.reverse()
+    return op.emit(dict(enumerate(pair)))
 
 
 def _is_constant(node: Node, slot: int) -> bool:
