@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tiered.edits import PipelineEdit
     from tiered.errors import (
         ModelError,
+        OperatorError,
         PassError,
         PostconditionError,
         PreconditionError,
@@ -172,6 +173,7 @@ __all__ = [
     "Node",
     "NodeMapPass",
     "Numerics",
+    "OperatorError",
     "OptimizeResult",
     "Pass",
     "PassBase",
@@ -291,6 +293,7 @@ _HOME = {
     "edits": ("PipelineEdit",),
     "errors": (
         "ModelError",
+        "OperatorError",
         "PassError",
         "PostconditionError",
         "PreconditionError",

@@ -95,6 +95,10 @@ class PassError(TieredError):
     exit_code = 5
 
 
+class OperatorError(PassError):
+    """A node that is being made is not what its operator takes; the model was rolled back."""
+
+
 class PreconditionError(PassError):
     """What a pass or pipeline requires of the model does not hold; nothing was changed."""
 

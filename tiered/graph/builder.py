@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
-import numpy as np
-
-from tiered.graph.forms import detached, to_model_form
-from tiered.graph.schema import schema_of
+from tiered.graph.building import call_error, check_call
+from tiered.graph.forms import to_model_form
+from tiered.graph.literals import as_operands
 
 if TYPE_CHECKING:
     from tiered.graph.graph import Graph
+    from tiered.graph.literals import Operand
     from tiered.graph.value import Value
+
 
 class Build(Protocol):
     """Makes a node of one operator, and returns its first output, or all of them."""
@@ -19,7 +20,7 @@ class Build(Protocol):
     @overload
     def __call__(
         self,
-        *inputs: Value | np.ndarray[Any, Any] | None,
+        *inputs: Operand,
         outputs: Literal[1] = 1,
         name: str | None = None,
         **attributes: Any,
@@ -28,7 +29,7 @@ class Build(Protocol):
     @overload
     def __call__(
         self,
-        *inputs: Value | np.ndarray[Any, Any] | None,
+        *inputs: Operand,
         outputs: int,
         name: str | None = None,
         **attributes: Any,
@@ -38,8 +39,14 @@ class Build(Protocol):
 class OpBuilder:
     """Makes nodes: `graph.op.Conv(x, w, kernel_shape=[1, 1])`, `graph.op("com.microsoft").Gelu(x)`.
 
-    Inputs are values, arrays (which become constants) or None. A call returns the first output, or
-    the tuple of them with `outputs=N`.
+    Inputs are values, None, or arrays and Python numbers, which become constants: `op.Mul(x, 1.5)`
+    has 1.5 in the dtype of x. A call returns the first output, or the tuple of them with
+    `outputs=N`. A domain that is not imported yet is imported.
+
+    Raises:
+        OperatorError: onnx knows the operator, and it has no such attribute, or does not take
+            these operands; or onnx should know it and does not.
+        NoEquivalentForm: the graph's opset has no such operator, attribute, operand or dtype.
     """
 
     __slots__ = ("_domain", "_graph")
@@ -56,34 +63,22 @@ class OpBuilder:
             raise AttributeError(op_type)
 
         def build(
-            *inputs: Value | np.ndarray[Any, Any] | None,
+            *inputs: Operand,
             outputs: int = 1,
             name: str | None = None,
             **attributes: Any,
         ) -> Any:
-            graph = self._graph
-            _import(graph, self._domain, op_type)
-            operands = [
-                detached(value) if isinstance(value, np.ndarray) else value
-                for value in inputs
-            ]
-            slots, written = to_model_form(
-                graph, op_type, self._domain, operands, attributes, outputs
-            )
-            node = graph.add_node(
-                op_type, slots, outputs, written, domain=self._domain, name=name or graph.model.hint
-            )
+            graph, domain = self._graph, self._domain
+            operands = as_operands(graph, op_type, domain, inputs)
+            check_call(graph, op_type, domain, operands, attributes, outputs)
+            graph.import_domain(domain, op_type)
+            slots, written = to_model_form(graph, op_type, domain, operands, attributes, outputs)
+            hint = name or graph.model.hint
+            try:
+                node = graph.add_node(op_type, slots, outputs, written, domain=domain, name=hint)
+            except (TypeError, ValueError) as error:
+                found = f"an attribute has another type than the schema says: {error}"
+                raise call_error(graph, op_type, domain, found) from error
             return node.output if outputs == 1 else node.outputs
 
         return build
-
-
-def _import(graph: Graph, domain: str, op_type: str) -> None:
-    """Import a domain that is newly used; where a function uses it, into the model as well.
-
-    onnxruntime resolves the bodies of functions with what the model imports.
-    """
-    for root in (graph.root, graph.model.main):
-        if not root.opset(domain):
-            schema = schema_of(op_type, domain)
-            graph.model.set_opset(domain, schema.since_version if schema else 1, root)

@@ -44,9 +44,7 @@ def add_node(
     """
     proto = onnx.NodeProto(op_type=op_type, domain=domain)
     proto.name = graph.model.node_names.fresh(name or op_type)
-    if not domain and not graph.opset(""):
-        # A model of foreign operators alone need not import the standard ones.
-        graph.model.set_opset("", _usual_opset(graph), graph.root)
+    graph.import_domain(domain_of(domain), op_type)
     schema = schema_of(op_type, domain_of(domain), graph.opset(domain_of(domain)))
     for key, attribute in (attributes or {}).items():
         proto.attribute.append(encode_attribute(key, attribute, schema))
@@ -54,6 +52,23 @@ def add_node(
     for key in bodies:
         proto.attribute.add(name=key, type=onnx.AttributeProto.GRAPH)
     return graph._insert(proto, inputs, outputs, bodies)
+
+
+def import_domain(graph: Graph, domain: str, op_type: str) -> None:
+    """Import a domain that is newly used; where a function uses it, into the model as well.
+
+    onnxruntime resolves the bodies of functions with what the model imports.
+    """
+    for root in (graph.root, graph.model.main):
+        if root.opset(domain):
+            continue
+        if domain:
+            schema = schema_of(op_type, domain)
+            version = graph.model.opset(domain) or (schema.since_version if schema else 1)
+        else:
+            # A model of foreign operators alone need not import the standard ones.
+            version = _usual_opset(graph)
+        graph.model.set_opset(domain, version, root)
 
 
 def _usual_opset(graph: Graph) -> int:

@@ -185,6 +185,7 @@ def set_operator(graph: Graph, node: Node, op_type: str, domain: str = "") -> No
     key = domain_of(domain), op_type
     if key == (node.domain, node.op_type):
         return
+    graph.import_domain(key[0], op_type)
     schema = schema_of(op_type, key[0], graph.opset(key[0]))
     if schema is not None:
         _check_signature(node, schema)

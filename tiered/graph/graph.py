@@ -221,6 +221,7 @@ class Graph:
         return Graph(self.model, owner, attribute)
 
     add_node = edit_nodes.add_node
+    import_domain = edit_nodes.import_domain
     append_node = edit_nodes.append_node
     remove_node = edit_nodes.remove_node
     settle = edit_nodes.settle

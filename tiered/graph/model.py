@@ -49,6 +49,8 @@ class Model:
         self.skeleton = onnx.ModelProto()
         # What was loaded; the view shares its tensors anyway.
         self.origin: onnx.ModelProto | None = None
+        # What onnx has against that, once somebody asked.
+        self.complaint: tuple[str | None] | None = None
         # Whether Constant nodes hold weights that are on disk.
         self.has_stored_constants = False
         self._main: Graph | None = None

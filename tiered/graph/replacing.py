@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from tiered.errors import OperatorError
 from tiered.graph.edit_nodes import unsettled
 from tiered.graph.tensor import Tensor
-from tiered.graph.types import TensorType
+from tiered.graph.types import TensorType, ValueType
 from tiered.graph.value import SLOT_MASK, NotInferred, Value
 
 if TYPE_CHECKING:
@@ -36,7 +37,44 @@ def replace_uses(graph: Graph, old: Value, new: Value, *, since: int | None = No
         else:
             graph.set_input(node, key & SLOT_MASK, new)
     for user in dict.fromkeys(old.output_of):
+        if user.is_main:
+            check_successor(old, new)
         _replace_output(user, old, new)
+
+
+def check_successor(old: Value, new: Value) -> None:
+    """Check that a value has the dtype and the rank of the model's output that it becomes.
+
+    What only the file declares of the output is not compared: it may be wrong from the start.
+
+    Raises:
+        OperatorError: it has another one.
+    """
+    before, after = _inferred_type(old), new.type
+    if before is after or before is None or after is None:
+        return
+    if isinstance(before, TensorType) and isinstance(after, TensorType):
+        ranks = [None if kind.shape is None else len(kind.shape) for kind in (before, after)]
+        if before.dtype == after.dtype and (None in ranks or ranks[0] == ranks[1]):
+            return
+    elif type(before) is type(after):
+        return
+    gate = old.owner.model.gate
+    by = f"{gate.pass_name}: " if gate.pass_name else ""
+    operator = f" ({new.producer.op_type})" if new.producer is not None else ""
+    raise OperatorError(
+        f"{by}output {old.name!r} of the model is {before}; {new.name!r}{operator}, which would "
+        f"take its place, is {after}: the dtype and the rank of an output must stay"
+    )
+
+
+def _inferred_type(value: Value) -> ValueType | None:
+    from tiered.graph.inference import infer_outputs
+
+    if value.producer is None:
+        return value.type
+    types = infer_outputs(value.producer)
+    return types[value.index] if value.index < len(types) else None
 
 
 def _pass_on_type(old: Value, new: Value) -> None:

@@ -38,6 +38,12 @@ def schema_of(op_type: str, domain: str, version: int = NEWEST) -> Schema | None
         return None
 
 
+@lru_cache(maxsize=16)
+def operators_of(domain: str) -> frozenset[str]:
+    """Return the names of the operators that onnx knows in a domain."""
+    return frozenset(schema.name for schema in defs.get_all_schemas() if schema.domain == domain)
+
+
 @lru_cache(maxsize=8192)
 def attributes_of(schema: Schema) -> Mapping[str, Any]:
     """Return what the schema says of each attribute; onnx makes the whole of it at each look."""

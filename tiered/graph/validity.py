@@ -41,7 +41,13 @@ def complaint_about(model: Model) -> str | None:
     """Return what onnx has against a model as it was loaded; None if it has nothing."""
     if model.origin is None:
         return None
-    loaded = type(model).from_proto(model.origin, folder=model.folder)
+    if model.complaint is None:
+        model.complaint = (_complaint_about_loaded(model, model.origin),)
+    return model.complaint[0]
+
+
+def _complaint_about_loaded(model: Model, origin: onnx.ModelProto) -> str | None:
+    loaded = type(model).from_proto(origin, folder=model.folder)
     complaint = _complaint(_checkable(loaded))
     if complaint is None:
         proto = export_model(loaded, max_elements=_SMALL)

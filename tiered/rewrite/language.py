@@ -13,10 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from onnx import defs
 
 from tiered.errors import did_you_mean
-from tiered.graph.schema import Schema, attributes_of, input_names, schema_of
+from tiered.graph.schema import Schema, attributes_of, input_names, operators_of, schema_of
 from tiered.rewrite.pattern import (
     Alternatives,
     Anything,
@@ -39,8 +38,7 @@ class Operator:
     def __init__(self, *keys: tuple[str, str]) -> None:
         for domain, op_type in keys:
             if not domain and schema_of(op_type, domain) is None:
-                known = {schema.name for schema in defs.get_all_schemas() if not schema.domain}
-                close = did_you_mean(op_type, known)
+                close = did_you_mean(op_type, operators_of(domain))
                 raise PatternError(f"onnx has no operator {op_type!r}{close}")
         self.keys = keys
 
