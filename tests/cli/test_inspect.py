@@ -41,11 +41,11 @@ def test_json_has_everything(cli: Cli, rich: Path) -> None:
     assert facts["outputs"][0]["type"] == "float[batch,4]"
     assert facts["nodes"] == 7
     assert facts["operators"] == {
-        "main": {"Constant": 1, "If": 1, "Reshape": 1, "local.Twice": 1},
+        "main": {"Constant": 1, "If": 1, "Reshape": 1, "local::Twice": 1},
         "bodies": {"Add": 1, "Mul": 1},
         "functions": {"Add": 1},
     }
-    assert facts["functions"] == ["local.Twice"]
+    assert facts["functions"] == ["local::Twice"]
     assert facts["weights"] == {
         "tensors": 3,
         "elements": 10,
@@ -66,7 +66,7 @@ def test_the_text_says_the_same(cli: Cli, rich: Path) -> None:
     shown = cli("inspect", rich).out
     for text in (
         *("IR 8", "ai.onnx 17", "made by maker", "author: somebody", "float[batch,4]", "bodies"),
-        *("functions", "local.Twice", "7 nodes", "10 parameters, 48 B", "dynamic dim batch: x[0]"),
+        *("functions", "local::Twice", "7 nodes", "10 parameters, 48 B", "dynamic dim batch: x[0]"),
         *("1 initializer is also a graph input", "--require remove_initializer_from_input"),
     ):
         assert text in shown

@@ -24,6 +24,11 @@ def backend_names() -> tuple[str, ...]:
     return tuple(sorted({*_built_in(), *_plugged(), *REGISTERED}))
 
 
+def built_in_backends() -> tuple[Backend, ...]:
+    """Return the backends that come with tiered, sorted by name."""
+    return tuple(_read_built_in(name) for name in sorted(_built_in()))
+
+
 def get_backend(name: str | os.PathLike[str]) -> Backend:
     """Return the backend of a name, or of a TOML file.
 

@@ -11,9 +11,10 @@ import onnx
 
 from tiered.graph.tensor import Tensor
 from tiered.graph.types import TensorType
+from tiered.pipeline.result import operator_name
 
 if TYPE_CHECKING:
-    from tiered.graph import Graph, Model, Node, Value
+    from tiered.graph import Graph, Model, Value
 
 
 @dataclass(frozen=True)
@@ -125,14 +126,9 @@ def _most_first(entry: tuple[str, int]) -> tuple[int, str]:
     return -count, name
 
 
-def operator_name(node: Node) -> str:
-    """Return the operator as people write it: Conv, com.microsoft.Gelu."""
-    return f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-
-
 def _function_name(key: tuple[str, str, str]) -> str:
     domain, name, overload = key
-    return f"{domain}.{name}:{overload}" if overload else f"{domain}.{name}"
+    return f"{domain}::{name}:{overload}" if overload else f"{domain}::{name}"
 
 
 def stored_tensors(graphs: Iterable[Graph]) -> Iterator[tuple[str, Tensor]]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tiered.cli.expect import check_expectations, parse_expectations
 from tiered.cli.files import (
     check_data_files,
     check_input,
@@ -103,6 +102,8 @@ def optimize_file(
     """
     if options.dry_run:
         target = None
+    from tiered.pipeline.expectations import check_expectations, parse_expectations
+
     result, passes = None, _Passes()
     expectations = parse_expectations(options.expect)
     try:
@@ -114,8 +115,10 @@ def optimize_file(
         ):
             watchers.instruments.append(passes)
             with _reproducing(source, options, watch):
-                result = _optimize(source, target, options, watchers, progress)
-            check_expectations(expectations, result)
+                result, unjudged = _optimize(source, target, options, watchers, progress)
+            check_expectations(
+                expectations, result.after, result.pipeline, result.remarks, unjudged
+            )
             if target is not None:
                 progress.say(f"writing {printable(target)}")
                 storage = storage_of(options)
@@ -220,6 +223,8 @@ def check_options(options: OptimizeOptions, watch: WatchOptions) -> None:
     Raises:
         UsageError: options that do not go together, or a wrong value of one.
     """
+    from tiered.pipeline.expectations import parse_expectations
+
     parse_expectations(options.expect)
     check_watch(watch)
     if options.opt_level not in LEVELS:
@@ -285,7 +290,8 @@ def _optimize(
     options: OptimizeOptions,
     watchers: Watchers,
     progress: Progress,
-) -> OptimizeResult:
+) -> tuple[OptimizeResult, Collection[str]]:
+    """Return the result, and the operators of --expect of which only it shows if they exist."""
     settings = _settings(options, watchers.options)
     progress.say(f"reading {printable(source)}")
     from tiered.cli.source_mark import marked, source_mark
@@ -294,6 +300,7 @@ def _optimize(
     from tiered.graph.save import check_storage
     from tiered.pipeline import edited, parse_pipeline, pipeline_for
     from tiered.pipeline.edits import USER
+    from tiered.pipeline.expectations import check_names, parse_expectations
     from tiered.pipeline.optimize import optimize_model
 
     # A wrong name is told before a large model is read.
@@ -303,11 +310,9 @@ def _optimize(
     passes = None if options.passes is None else parse_pipeline(options.passes)
     edits = edits_of(options.edit, USER)
     backend = PassContext(**settings).backend
-    if passes is None:
-        pipeline_for(backend, edits)
-    else:
-        edited(passes, edits)
+    pipeline = pipeline_for(backend, edits) if passes is None else edited(passes, edits)
     model = load_model(source)
+    unjudged = check_names(parse_expectations(options.expect), model, backend, pipeline)
     if target is not None:
         check_data_files(model, target)
         check_storage(model, storage_of(options))
@@ -323,7 +328,7 @@ def _optimize(
         verify=how,
         inputs=options.inputs,
     )
-    return result if mark is None else marked(result, mark)
+    return result if mark is None else marked(result, mark), unjudged
 
 
 def _how(given: str | None) -> How:

@@ -55,7 +55,8 @@ class OptimizeOptions:
     edit: Names = ()
     """Change the pipeline: 'drop a', 'after a: b,c', 'set a{x=1}'. Repeatable."""
     expect: Names = ()
-    """Fail unless the result has these operators: Gelu>=12, LayerNormalization. Repeatable."""
+    """Fail unless the result has this: Gelu>=12, com.microsoft::BiasGelu, nodes<=500, bytes<=90MB,
+    parameters<1000. Repeatable."""
     verify: Annotated[str | None, Parameter(show_default=False)] = None
     """Run the model after each pass (of a large one, only what changed: =region); or =final,
     =structure, =off. Exit code 3 if one fails."""

@@ -197,5 +197,5 @@ def _state(
         domain, operator = domain_of(proto.domain), proto.op_type
     name = proto.name or next(filter(None, outputs), "")
     if domain:
-        operator = f"{domain}.{operator}"
+        operator = f"{domain}::{operator}"
     return _new_state((node.id, operator, name, inputs, outputs))

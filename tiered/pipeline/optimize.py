@@ -19,6 +19,8 @@ from tiered.passes import Pass, get_pass
 from tiered.passes.execution import execute
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.edits import edited, pipeline_for
+from tiered.pipeline.expectations import check_expectations, check_names, parse_expectations
+from tiered.pipeline.result import OptimizeResult, Statistics
 from tiered.pipeline.sequential import Sequential
 from tiered.pipeline.text import parse_pipeline
 
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from tiered.backends import Backend
     from tiered.backends.default import AnyRuntime
     from tiered.edits import PipelineEdit
-    from tiered.pipeline.result import OptimizeResult
     from tiered.verify.instrument import Verify
     from tiered.verify.samples import Source
     from tiered.verify.ways import How
@@ -35,7 +36,7 @@ Path = str | os.PathLike[str]
 
 
 class Settings(TypedDict, total=False):
-    """How to optimise; all but the last five are those of `PassContext`."""
+    """How to optimise; all but the last six are those of `PassContext`."""
 
     opt_level: int | None
     required: Iterable[Pass | str]
@@ -58,6 +59,9 @@ class Settings(TypedDict, total=False):
     anything is written if one breaks its promise. See `tiered.verify.Verify`."""
     inputs: Iterable[Source]
     """What to verify on: files, folders, dicts of arrays; what is missing is made."""
+    expect: Iterable[str]
+    """What the result must have, or `TargetError` is raised and nothing is written: "Gelu>=12",
+    "com.microsoft::BiasGelu", "nodes<=500", "bytes<=90MB", "parameters<1000"."""
 
 
 @overload
@@ -80,6 +84,7 @@ def optimize(
         ModelError: the model is malformed, or a file cannot be read or written.
         UsageError: a wrong name or option, or `out` is the file that is read.
         VerificationError: outputs changed more than the passes promise; nothing is written.
+        TargetError: the result does not have what is expected; nothing is written.
         PassError: a pass failed.
     """
     if out is not None:
@@ -104,8 +109,6 @@ def optimize_model(
 
     A `Model` is edited in place; for the rest see `optimize`.
     """
-    from tiered.pipeline.result import OptimizeResult, Statistics
-
     with paused_collector():
         view = model if isinstance(model, Model) else _view(model)
         before = Statistics.of(view)
@@ -133,6 +136,7 @@ def _run(model: Model, settings: Settings) -> _Run:
     context_settings = cast(dict[str, Any], dict(settings))
     passes = context_settings.pop("passes", None)
     edits = context_settings.pop("edits", ())
+    expectations = parse_expectations(context_settings.pop("expect", ()))
     verify = _verify(context_settings.pop("verify", False), context_settings.pop("inputs", ()))
     if verify is not None:
         watching = context_settings.get("instruments", ())
@@ -140,10 +144,15 @@ def _run(model: Model, settings: Settings) -> _Run:
     shapes = context_settings.pop("input_shapes", None)
     context = PassContext(**settings_with_shapes(context_settings, shapes))
     pipeline = shaped(pipeline_of(passes, context.target, edits), shapes)
+    unjudged = check_names(expectations, model, context.backend, pipeline) if expectations else ()
     started = time.perf_counter()
     with context:
         execute(pipeline, model, context, Place(asked=passes is not None))
-    return _Run(pipeline, context, time.perf_counter() - started, verify)
+    taken = time.perf_counter() - started
+    if expectations:
+        after = Statistics.of(model)
+        check_expectations(expectations, after, pipeline, context.remarks, unjudged)
+    return _Run(pipeline, context, taken, verify)
 
 
 def _verify(how: bool | How, inputs: Iterable[Source]) -> Verify | None:

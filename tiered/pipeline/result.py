@@ -13,8 +13,14 @@ from tiered.graph import Model, Tensor
 from tiered.pipeline.base import Pipeline
 
 if TYPE_CHECKING:
+    from tiered.graph import Node
     from tiered.runtime import Comparison
     from tiered.verify.instrument import Verify
+
+
+def operator_name(node: Node) -> str:
+    """Return the operator as people write it: Conv, com.microsoft::Gelu."""
+    return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +29,7 @@ class Statistics:
 
     Attributes:
         nodes: in the main graph, bodies and local functions together.
-        operators: how many of each, the most frequent first; `com.microsoft.Gelu` with its domain.
+        operators: how many of each, the most frequent first; `com.microsoft::Gelu` with its domain.
         parameters: elements of all initializers and Constant nodes.
         nbytes: bytes of the model as a file, with external data.
     """
@@ -40,7 +46,7 @@ class Statistics:
         tensors: list[Tensor] = []
         for graph in model.graphs():
             for node in graph.nodes:
-                operators[f"{node.domain}.{node.op_type}".lstrip(".")] += 1
+                operators[operator_name(node)] += 1
             tensors += (v.default for v in graph.initializers if v.default is not None)
             constants = (node.constant_tensor() for node in graph.nodes_of("Constant"))
             tensors += (tensor for tensor in constants if tensor is not None)
