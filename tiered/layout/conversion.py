@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tiered.graph import Model, Node, Value
 from tiered.graph.form import NoEquivalentForm
@@ -19,7 +19,7 @@ from tiered.layout.placement import Known
 from tiered.layout.placement import place as placed
 from tiered.layout.region import Region, State, regions
 from tiered.layout.strand import LayoutSizes
-from tiered.layout.wires import Wire, is_live
+from tiered.layout.wires import Operator, Wire, is_live
 from tiered.layout.wiring import Wiring, open_graphs, transposes
 from tiered.layout.writing import Writer, positions
 from tiered.rewrite import Skip
@@ -84,7 +84,8 @@ def place_transposes(
         return wiring_of(model, wanted, supports)
 
     def place(wiring: Wiring) -> None:
-        _place(wiring, sizes, say)
+        while _place(wiring, sizes, say):
+            wiring = wire()
 
     wiring = wire()
     place(wiring)
@@ -96,20 +97,26 @@ def place_transposes(
         Turning(model, wire, place, lambda wiring: transposing(wiring, sizes)).run()
 
 
-def _place(wiring: Wiring, sizes: LayoutSizes, say: Say) -> None:
-    """Write each region of a wiring as its placement says."""
+def _place(wiring: Wiring, sizes: LayoutSizes, say: Say) -> bool:
+    """Write each region of a wiring as its placement says.
+
+    Return whether an operator was written that another placement may improve. The cost decreases
+    with each placement that is written, so that this ends.
+    """
     if not wiring.wires:
-        return
+        return False
     for wire in dict.fromkeys(wiring.wires.values()):
         _merge_views(wire)
     places: dict[Node, int] = {}
-    known = Known()
+    known, is_stepwise = Known(), False
     for region in regions(wiring, sizes):
         state = placed(region, known)
         if any(state.values()):
             # Asked for before anything is written, and only then.
             places = places or positions(wiring.model)
-            _write(region, state, places, say)
+            written = _write(region, state, places, say)
+            is_stepwise |= any(operator.passage.is_stepwise for operator in written)
+    return is_stepwise
 
 
 def _merge_views(wire: Wire) -> None:
@@ -129,7 +136,10 @@ def _merge_views(wire: Wire) -> None:
         wire.trace()
 
 
-def _write(region: Region, state: State, places: dict[Node, int], say: Say) -> None:
+def _write(
+    region: Region, state: State, places: dict[Node, int], say: Say
+) -> Sequence[Operator]:
+    """Write a region; return the operators that are in another order now."""
     model, anchor = region.wiring.model, region.operators[0].node
     mark = model.mark()
     try:
@@ -138,3 +148,5 @@ def _write(region: Region, state: State, places: dict[Node, int], say: Say) -> N
     except NoEquivalentForm as error:
         model.undo_to(mark)
         say(anchor, Skip("{}", str(error)))
+        return ()
+    return [operator for operator in region.operators if state[operator]]

@@ -40,6 +40,8 @@ class Passage(NamedTuple):
             where a Reshape makes several dims of one.
         is_exact: whether the operator computes the same bits in every order.
         reach: how many operators further an order is followed that it hands on; None for all.
+        is_stepwise: whether the orders of its operands and outputs are independent of each other.
+            One placement changes one of them, so another placement may change the next.
     """
 
     inputs: tuple[Labels | None, ...]
@@ -49,6 +51,7 @@ class Passage(NamedTuple):
     ties: tuple[tuple[Labels, Labels], ...] = ()
     is_exact: bool = True
     reach: int | None = None
+    is_stepwise: bool = False
 
     @property
     def labels(self) -> Labels:

@@ -478,3 +478,53 @@ def test_a_pool_of_floats_has_no_such_operator() -> None:
     with PassContext(opt_level=3, backend="onnxruntime_cpu"):
         result = get_pass("convert_layout", desired_layouts={"MaxPool": "NHWC"})(proto)
     assert "tiered.nhwc::MaxPool" in operators(result)
+
+
+GEMMS = {
+    "of the first operand": (
+        "(float[3,4] x, float[3,5] w, float[5] b) => (float[4,5] y) "
+        "{ t = Transpose<perm=[1,0]>(x) y = Gemm(t, w, b) }",
+        "(float[3,4] x, float[3,5] w, float[5] b) => (float[4,5] y) "
+        "{ y = Gemm<transA=1>(x, w, b) }",
+    ),
+    "of both operands, that have a flag": (
+        "(float[4,3] x, float[5,3] w, float[4,5] b) => (float[4,5] y) "
+        "{ s = Transpose<perm=[1,0]>(x) t = Transpose<perm=[1,0]>(w)"
+        " y = Gemm<transA=1, alpha=2.0>(s, t, b) }",
+        "(float[4,3] x, float[5,3] w, float[4,5] b) => (float[4,5] y) "
+        "{ y = Gemm<transB=1, alpha=2.0>(x, w, b) }",
+    ),
+    "of the result, with a bias that is constant": (
+        "(float[N,3] x) => (float[2,N] y) <float[3,2] w = {1,2,3,4,5,6}, float[2] b = {7,8}> "
+        "{ g = Gemm(x, w, b) y = Transpose<perm=[1,0]>(g) }",
+        "(float[N,3] x) => (float[2,N] y) <float[3,2] w = {1,2,3,4,5,6}, float[2,1] b = {7,8}> "
+        "{ y = Gemm<transA=1, transB=1>(w, x, b) }",
+    ),
+    "of all three": (
+        "(float[3,4] x, float[5,3] w) => (float[5,4] y) "
+        "{ s = Transpose<perm=[1,0]>(x) t = Transpose<perm=[1,0]>(w) g = Gemm(s, t)"
+        " y = Transpose<perm=[1,0]>(g) }",
+        "(float[3,4] x, float[5,3] w) => (float[5,4] y) { y = Gemm(w, x) }",
+    ),
+    "of one tensor as both operands": (
+        "(float[3,4] x) => (float[4,4] y) { t = Transpose<perm=[1,0]>(x) y = Gemm<transB=1>(t, t) }",
+        "(float[3,4] x) => (float[4,4] y) { y = Gemm<transA=1>(x, x) }",
+    ),
+}
+
+
+@pytest.mark.parametrize("which", GEMMS)
+def test_issue_19_a_gemm_takes_each_transpose(which: str) -> None:
+    before, after = GEMMS[which]
+    assert_rewrites("convert_layout", before, after)
+
+
+def test_issue_19_a_product_and_a_sum_become_one_gemm_without_transposes() -> None:
+    text = (
+        "(float[3,4] x, float[3,5] w, float[5] b) => (float[4,5] y) "
+        "{ t = Transpose<perm=[1,0]>(x) m = MatMul(t, w) y = Add(m, b) }"
+    )
+    with PassContext(opt_level=3):
+        model = default_pipeline()(Model.from_proto(parse(text)))
+    (gemm,) = model.main.nodes
+    assert (gemm.op_type, gemm.attr("transA"), gemm.attr("transB")) == ("Gemm", 1, 0)

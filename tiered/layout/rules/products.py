@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -151,30 +152,47 @@ def _constant(op: Permuted, slot: int, out: Labels, batch: Labels, turned: bool)
 
 
 def gemm(node: Node) -> Passage | Skip:
-    """Gemm: whatever the order of its axes, its flags say it, or its operands are exchanged."""
+    """Gemm: each operand and the result in any order, whatever the others are in.
+
+    A flag says the order of an operand; that of the result exchanges the operands.
+    """
     bias = rank_of(node, 2) if node.input(2) is not None else 0
     if rank_of(node) is None or rank_of(node, 1) is None or bias is None:
         return NO_RANK
-    first = (INNER, ROW) if node.attr("transA") else (ROW, INNER)
-    second = (COLUMN, INNER) if node.attr("transB") else (INNER, COLUMN)
-    out = (ROW, COLUMN)
-    others = (out[2 - bias :],) if len(node.inputs) > 2 else ()
-    exact = not _is_float(node)
-    return Passage((first, second, *others), (out,), _write_gemm, is_exact=exact, reach=REACH)
+    is_square = node.inputs[0] is node.inputs[1]
+    return _gemm(is_square, bias if len(node.inputs) > 2 else None, not _is_float(node))
+
+
+@lru_cache
+def _gemm(is_square: bool, bias: int | None, is_exact: bool) -> Passage:
+    first, out = whole(2), whole(2, 20)
+    second = first if is_square else whole(2, 10)
+    others = () if bias is None else (out[2 - bias :],)
+    return Passage(
+        (first, second, *others),
+        (out,),
+        _write_gemm,
+        is_exact=is_exact,
+        reach=REACH,
+        is_stepwise=not is_square,
+    )
 
 
 def _write_gemm(op: Permuted) -> Sequence[Value]:
-    operands = {0: op.operand(0), 1: op.operand(1)}
-    flips = {
-        "transA": int(op.places[INNER] < op.places[ROW]),
-        "transB": int(op.places[COLUMN] < op.places[INNER]),
-    }
-    if op.places[COLUMN] < op.places[ROW]:
-        operands = {0: operands[1], 1: operands[0]}
-        flips = {"transA": 1 - flips["transB"], "transB": 1 - flips["transA"]}
+    operands = [op.operand(0), op.operand(1)]
+    flips = [
+        op.node.attr(name) ^ (op.arranged(labels) != labels)
+        for name, labels in (("transA", op.passage.own(0)), ("transB", op.passage.own(1)))
+    ]
+    (out,) = op.passage.outputs
+    assert out is not None
+    if op.arranged(out) != out:
+        operands.reverse()
+        flips = [1 - flip for flip in reversed(flips)]
+    pair: dict[int, Value | np.ndarray[Any, Any] | None] = dict(enumerate(operands))
     if op.node.input(2) is not None:
-        operands[2] = op.aligned(2, (ROW, COLUMN))
-    return op.emit(operands, **flips)
+        pair[2] = op.aligned(2, out)
+    return op.emit(pair, transA=flips[0], transB=flips[1])
 
 
 # --- Einsum ---------------------------------------------------------------------------------------
