@@ -3,10 +3,14 @@
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import onnx
 import pytest
+from onnx.helper import make_tensor_value_info as tensor_info
 
 from tests.graph.editor import fresh, serialized
+from tests.small import content
 from tests.small import model as small
+from tiered import optimize
 from tiered.compat.ppq import BaseGraph, Variable
 from tiered.errors import ModelError
 from tiered.graph import Graph, Model, Tensor, TensorType
@@ -429,3 +433,90 @@ def test_a_constant_of_one_element_is_a_number() -> None:
     assert {name: value.number for name, value in values.items()} == {
         "x": None, "d": None, "f": 0.5, "i": 3, "v": None, "y": None
     }  # fmt: skip
+
+
+DYNAMIC = """g (float[N,3] x) => (float[N,3] y, int64[2] s) <float[3] w = {1, 2, 3}>
+    { a = Mul(x, w)  y = Relu(a)  s = Shape(x) }"""
+
+
+def stated(kind: Callable[[Model], object]) -> Model:
+    made = small(DYNAMIC)
+    before = content(made)
+    with pytest.raises(ModelError, match=r"cannot be (stated|declared)"):
+        kind(made)
+    assert content(made) == before
+    made.check_view(types=True)
+    return made
+
+
+def test_a_type_that_the_file_does_not_declare_is_refused_for_inputs_and_constants() -> None:
+    stated(lambda m: m.main.set_type(m.main.values["x"], TensorType(1, (1, 3))))
+    stated(lambda m: m.main.set_type(m.main.values["x"], TensorType(1, ("M", 3))))
+    stated(lambda m: m.main.set_type(m.main.values["w"], TensorType(1, (7,))))
+    stated(lambda m: m.main.set_type(m.main.values["y"], TensorType(10, ("N", 3))))
+    stated(lambda m: m.main.set_type(m.main.values["y"], TensorType(1, ("N",))))
+    stated(lambda m: m.main.set_declared_type(m.main.values["y"], TensorType(10, ("N", 3))))
+    stated(lambda m: m.main.set_declared_type(m.main.values["y"], TensorType(1, ("N", 4))))
+    constant = small("g () => (float[1] y) { c = Constant <value_floats = [1.0]> ()  y = Neg(c) }")
+    with pytest.raises(ModelError, match=r"float\[1\] by its contents"):
+        constant.main.set_type(constant.main.values["c"], TensorType(1, (7,)))
+    less = small(DYNAMIC)
+    less.main.set_type(less.main.values["x"], TensorType(1, (None, 3)))
+    less.main.set_type(less.main.values["x"], None)
+    less.check_view(types=True)
+
+
+def test_a_declared_type_is_written_and_all_follows() -> None:
+    made = small(DYNAMIC)
+    graph, x, y = made.main, made.main.values["x"], made.main.values["y"]
+    graph.set_declarations([(graph.values["a"], tensor_info("a", 1, [9, 3]))])
+    before = content(made)
+    mark = made.mark()
+    graph.set_declared_type(x, TensorType(1, (5, 3)))
+    assert (x.shape, y.shape, graph.declarations) == ((5, 3), (5, 3), [])
+    graph.set_declared_type(y, TensorType(1, (5, 3)))
+    made.check_view(types=True)
+    proto = made.to_proto()
+    shapes = [info.type.tensor_type.shape.dim[0].dim_value for info in (*proto.graph.input,)]
+    assert shapes == [5]
+    assert proto.graph.output[0].type.tensor_type.shape.dim[0].dim_value == 5
+    onnx.checker.check_model(proto, full_check=True)
+    made.undo_to(mark)
+    assert content(made) == before
+    with pytest.raises(ModelError, match="'a' has no declaration"):
+        graph.set_declared_type(graph.values["a"], TensorType(1, (5, 3)))
+
+
+def test_ppq_shape_of_an_input_is_written_to_the_file() -> None:
+    made = small(DYNAMIC)
+    ppq = BaseGraph(made.main)
+    named(made.main, "x").shape = (1, 3)
+    assert ppq.inputs["x"].shape == (1, 3)
+    optimized = optimize(made.to_proto())
+    assert [dim.dim_value for dim in optimized.graph.input[0].type.tensor_type.shape.dim] == [1, 3]
+    with pytest.raises(ModelError, match="by its contents"):
+        named(made.main, "w").shape = (7,)
+    with pytest.raises(ModelError, match="is computed as"):
+        named(made.main, "y").shape = (1, 4)
+
+
+def test_check_view_finds_a_type_that_the_file_does_not_declare() -> None:
+    for name, kind in (("x", TensorType(1, (1, 3))), ("w", TensorType(1, (7,)))):
+        made = small(DYNAMIC)
+        made.check_view()
+        made.main.values[name]._type = kind
+        with pytest.raises(AssertionError, match=f"'{name}' is .*, the view says"):
+            made.check_view()
+
+
+def test_a_default_has_the_type_that_its_input_declares() -> None:
+    made = small("g (float[N] w) => (float[N] y) <float[3] w = {1, 2, 3}> { y = Relu(w) }")
+    graph, w = made.main, made.main.values["w"]
+    assert w.is_overridable
+    graph.set_constant(w, Tensor.of(np.zeros(1, np.float32)))
+    assert w.shape == ("N",)
+    made.check_view(types=True)
+    with pytest.raises(ModelError, match=r"declared float\[N\], its default cannot be double\[1\]"):
+        graph.set_constant(w, Tensor.of(np.zeros(1)))
+    made.undo_to(0)
+    assert w.shape == ("N",)

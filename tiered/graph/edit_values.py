@@ -8,12 +8,20 @@ import numpy as np
 
 from tiered.errors import ModelError
 from tiered.graph import links
+from tiered.graph.edit_interface import input_type
 from tiered.graph.edit_nodes import check_move
 from tiered.graph.elements import forget_elements_below
 from tiered.graph.journal import Edit
 from tiered.graph.names import check_free
 from tiered.graph.tensor import Tensor
-from tiered.graph.types import ValueType
+from tiered.graph.types import (
+    TensorType,
+    ValueType,
+    is_compatible,
+    read_type,
+    says_no_more,
+    tensor_type,
+)
 from tiered.graph.value import NOT_INFERRED, SLOT_MASK, NotInferred, Value
 
 if TYPE_CHECKING:
@@ -44,12 +52,60 @@ def write_name(graph: Graph, value: Value, name: str) -> None:
 
 
 def set_type(graph: Graph, value: Value, value_type: ValueType | NotInferred | None) -> None:
-    """State the type of a value; `NOT_INFERRED` has it inferred when it is asked for."""
+    """State the type of a value; `NOT_INFERRED` has it inferred when it is asked for.
+
+    Raises:
+        ModelError: the file says another type, as it does of inputs, main outputs and constants.
+    """
     before = value.type
     if before == value_type:
         return
+    if not isinstance(value_type, NotInferred):
+        check_stated(value, value_type)
     graph._log(Edit.SET_TYPE, value, before)
     value._type = value_type
+
+
+def check_stated(value: Value, stated: ValueType | None) -> None:
+    """Raise if the file contradicts a type, or says less of a value that no node computes.
+
+    Raises:
+        ModelError: it does.
+    """
+    tensor = value.tensor
+    if tensor is not None:
+        known: ValueType | None = tensor_type(tensor.dtype, tensor.shape)
+        if not says_no_more(stated, known):
+            raise ModelError(
+                f"{value.name!r} is {known} by its contents, it cannot be stated as {stated}; "
+                "change the contents (set_constant, assign)"
+            )
+        return
+    change = "change the declaration (set_declared_type, or Model.set_input_shapes)"
+    if value.input_of is not None and not value.input_of.is_function:
+        known = declared_input_type(value)
+        is_main = value.input_of.is_main
+        if not (says_no_more(stated, known) if is_main else is_compatible(stated, known)):
+            raise ModelError(
+                f"graph input {value.name!r} is declared {known or 'without a type'}, it cannot "
+                f"be stated as {stated}; {change}"
+            )
+    elif value.declared is not None and value.graph in value.output_of and value.graph.is_main:
+        known = read_type(value.declared.type)
+        if isinstance(known, TensorType) and isinstance(stated, TensorType):
+            ranks = [len(kind.shape) for kind in (known, stated) if kind.shape is not None]
+            if known.dtype != stated.dtype or len(set(ranks)) > 1:
+                raise ModelError(
+                    f"graph output {value.name!r} is declared {known}, it cannot be stated as "
+                    f"{stated}; {change}"
+                )
+
+
+def declared_input_type(value: Value) -> ValueType | None:
+    """Return the type that its graph declares of an input."""
+    graph = value.input_of
+    assert graph is not None
+    return input_type(graph, graph._input_infos[graph._inputs.index(value)])
 
 
 def constant(graph: Graph, array: np.ndarray[Any, Any] | Tensor, name: str = "const") -> Value:
@@ -117,7 +173,18 @@ def remove_constant(graph: Graph, value: Value) -> None:
 
 
 def set_constant(graph: Graph, value: Value, tensor: Tensor | None) -> None:
-    """Exchange the contents of an initializer; for an overridable one, None takes them away."""
+    """Exchange the contents of an initializer; for an overridable one, None takes them away.
+
+    Raises:
+        ModelError: it is overridable, and is declared with another dtype, rank or size.
+    """
+    if value.input_of is not None and tensor is not None:
+        known, made = declared_input_type(value), tensor_type(tensor.dtype, tensor.shape)
+        if not is_compatible(made, known):
+            raise ModelError(
+                f"graph input {value.name!r} is declared {known}, its default cannot be {made}; "
+                "change the declaration (set_declared_type)"
+            )
     graph._log(Edit.SET_CONSTANT, value, value._tensor)
     graph._write_tensor(value, tensor)
 
@@ -128,7 +195,10 @@ def write_tensor(graph: Graph, value: Value, tensor: Tensor | None) -> None:
         graph._constants.pop(value.id, None)
     else:
         graph._constants[value.id] = value
-    value._type = value._elements = NOT_INFERRED
+    value._elements = NOT_INFERRED
+    if value.input_of is None:
+        # Callers may feed anything that is declared, whatever the default is.
+        value._type = NOT_INFERRED
     forget_elements_below(value)
 
 

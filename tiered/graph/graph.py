@@ -14,6 +14,7 @@ import onnx
 
 from tiered.errors import ModelError
 from tiered.graph import (
+    declaring,
     edit_interface,
     edit_nodes,
     edit_operands,
@@ -265,6 +266,7 @@ class Graph:
     _write_tensor = edit_values.write_tensor
     _write_constant_graph = edit_values.write_constant_graph
 
+    set_declared_type = declaring.set_declared_type
     set_graph_inputs = edit_interface.set_graph_inputs
     add_input = edit_interface.add_input
     mark_input = edit_interface.mark_input

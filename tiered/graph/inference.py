@@ -15,7 +15,7 @@ from onnx import checker, shape_inference
 
 from tiered.graph.calls import expanded_size, recursive_functions
 from tiered.graph.export import export_model, export_node
-from tiered.graph.journal import dirty_nodes
+from tiered.graph.journal import Edit, dirty_nodes
 from tiered.graph.misjudged import is_misjudged
 from tiered.graph.protos import nodes_of
 from tiered.graph.refining import Refiner
@@ -376,4 +376,6 @@ def _write_type(value: Value, value_type: ValueType | None) -> None:
 
 
 def _state_type(value: Value, value_type: ValueType | None) -> None:
-    value.owner.set_type(value, value_type)
+    # What is inferred may contradict the file where that is wrong: it is not held against it.
+    value.owner._log(Edit.SET_TYPE, value, value._type)
+    value._type = value_type

@@ -10,13 +10,14 @@ import onnx
 from onnx import shape_inference
 
 from tiered.errors import ShapeError, UsageError
+from tiered.graph.declaring import drop_contradicted
 from tiered.graph.export import export_model
 from tiered.graph.inference import (
     DATA_ELEMENTS,
     calls_are_bounded,
     propagation_is_bounded,
 )
-from tiered.graph.types import Dim, Shape, TensorType, ValueType, read_type
+from tiered.graph.types import Dim, Shape, TensorType
 from tiered.graph.value import Value
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def set_input_shapes(model: Model, shapes: Mapping[str, Sequence[int | str]]) ->
     model.forget_types()
     model.refresh_types()
     for graph in graphs:
-        _drop_contradicted(graph)
+        drop_contradicted(graph)
     wrong = next(_impossible_reshapes(model), None)
     complaint = _complaint(model) if was_whole and wrong is None else None
     if wrong is None and complaint is not None:
@@ -153,32 +154,6 @@ def _write(dim: onnx.TensorShapeProto.Dimension, size: Dim) -> None:
         dim.dim_value = size
     elif size is not None:
         dim.dim_param = size
-
-
-def _drop_contradicted(graph: Graph) -> None:
-    """Drop the value_info that spoke of other sizes."""
-    kept = [
-        (value, info)
-        for value, info in graph.declarations
-        if value is None or not _contradict(read_type(info.type), value.type)
-    ]
-    if len(kept) < len(graph.declarations):
-        graph.set_declarations(kept)
-
-
-def _contradict(stated: ValueType | None, inferred: ValueType | None) -> bool:
-    if not isinstance(stated, TensorType) or not isinstance(inferred, TensorType):
-        return False
-    if stated.shape is None or inferred.shape is None:
-        return stated.dtype != inferred.dtype
-    return (
-        stated.dtype != inferred.dtype
-        or len(stated.shape) != len(inferred.shape)
-        or any(
-            isinstance(a, int) and isinstance(b, int) and a != b
-            for a, b in zip(stated.shape, inferred.shape, strict=True)
-        )
-    )
 
 
 # --- whether it can be ----------------------------------------------------------------------------

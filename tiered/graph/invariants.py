@@ -6,11 +6,18 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tiered.graph.edit_values import declared_input_type
 from tiered.graph.inference import onnx_types
 from tiered.graph.links import build_dag, slot_order
 from tiered.graph.ordering import producers, sort_nodes
-from tiered.graph.types import TensorType, tensor_type
-from tiered.graph.value import SLOT_BITS, Value
+from tiered.graph.types import (
+    TensorType,
+    ValueType,
+    is_compatible,
+    says_no_more,
+    tensor_type,
+)
+from tiered.graph.value import SLOT_BITS, NotInferred, Value
 
 if TYPE_CHECKING:
     from tiered.graph.graph import Graph
@@ -31,6 +38,7 @@ def violations(model: Model) -> Iterator[str]:
         for value in _values(graph):
             names[value.name] += 1
             yield from _check_value(graph, value)
+            yield from _check_stated(value)
             if value._users != users.get(value, {}):
                 yield f"users of {value.name!r} differ from the inputs that read it"
             if Counter(value.output_of) != outputs.get(value, Counter()):
@@ -74,14 +82,27 @@ def type_violations(model: Model) -> Iterator[str]:
 def _contradict(one: object, other: object) -> bool:
     if not isinstance(one, TensorType) or not isinstance(other, TensorType):
         return False
-    if one.dtype != other.dtype:
-        return True
-    if one.shape is None or other.shape is None:
-        return False
-    pairs = zip(one.shape, other.shape, strict=False)
-    return len(one.shape) != len(other.shape) or any(
-        isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs
-    )
+    return not is_compatible(one, other)
+
+
+def _check_stated(value: Value) -> Iterator[str]:
+    """Yield a sentence if the view believes more of an input or a constant than the file says."""
+    kind = value._type
+    if isinstance(kind, NotInferred):
+        return
+    if value._tensor is not None and value.input_of is None:
+        known: ValueType | None = tensor_type(value._tensor.dtype, value._tensor.shape)
+        if not says_no_more(kind, known):
+            yield f"initializer {value.name!r} is {known} by its contents, the view says {kind}"
+    elif value.input_of is not None and not value.input_of.is_function:
+        known = declared_input_type(value)
+        if isinstance(known, TensorType) and known.shape is not None:
+            # A declared name may begin like those that onnx makes up, and be found out.
+            resolve = value.owner.model.dims.resolve
+            known = tensor_type(known.dtype, tuple([resolve(dim) for dim in known.shape]))
+        is_main = value.input_of.is_main
+        if not (says_no_more(kind, known) if is_main else is_compatible(kind, known)):
+            yield f"graph input {value.name!r} is declared {known}, the view says {kind}"
 
 
 def _values(graph: Graph) -> Iterator[Value]:

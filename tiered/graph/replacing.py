@@ -85,6 +85,8 @@ def _pass_on_type(old: Value, new: Value) -> None:
     is_declared = old.declared is not None or old.output_of
     if new.graph is not old.graph or (isinstance(new._type, NotInferred) and not is_declared):
         return
+    if new.is_graph_input or new.is_constant:
+        return  # the file says what it is
     known, stated = new.type, old.type
     if known is None or (
         isinstance(known, TensorType)

@@ -35,8 +35,10 @@ def retype(
 ) -> None:
     """State the dtype of a value, its shape, or both; what is not given stays.
 
+    Of an input or output of a graph the declaration is written.
+
     Raises:
-        ModelError: it has a shape, but nobody knows the dtype.
+        ModelError: it has a shape, but no dtype is known; or it is a constant of another type.
     """
     dtype = value.dtype if dtype is None else dtype
     if dtype is None:
@@ -44,6 +46,8 @@ def retype(
     made = TensorType(dtype, value.shape if isinstance(shape, EllipsisType) else shape)
     if value.graph is None:
         value._type = made  # it is in no journal yet
+    elif value.is_graph_input or value.graph in value.output_of:
+        value.graph.set_declared_type(value, made)
     else:
         value.graph.set_type(value, made)
 

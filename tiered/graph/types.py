@@ -160,6 +160,34 @@ def believed_type(declared: ValueType | None, inferred: ValueType | None) -> Val
     return inferred
 
 
+def says_no_more(stated: ValueType | None, known: ValueType | None) -> bool:
+    """Return whether a type follows from another one: the same dtype and dims, or fewer of them."""
+    if stated is None or stated == known:
+        return True
+    if not isinstance(stated, TensorType) or not isinstance(known, TensorType):
+        return False
+    if stated.dtype != known.dtype or stated.shape is None:
+        return stated.dtype == known.dtype
+    if known.shape is None or len(stated.shape) != len(known.shape):
+        return False
+    pairs = zip(stated.shape, known.shape, strict=True)
+    return all(dim is None or dim == other for dim, other in pairs)
+
+
+def is_compatible(one: ValueType | None, other: ValueType | None) -> bool:
+    """Return whether a tensor can be of both types: no dtype, rank or size differs."""
+    if one is None or other is None or one == other:
+        return True
+    if not isinstance(one, TensorType) or not isinstance(other, TensorType):
+        return False
+    if one.dtype != other.dtype or one.shape is None or other.shape is None:
+        return one.dtype == other.dtype
+    return len(one.shape) == len(other.shape) and not any(
+        isinstance(a, int) and isinstance(b, int) and a != b
+        for a, b in zip(one.shape, other.shape, strict=True)
+    )
+
+
 def static_size(shape: Shape | None) -> int | None:
     """Return the number of elements, or None while a dim is not known."""
     if shape is None:
