@@ -85,6 +85,12 @@ register_config_option(
     "verify.edge_values", bool, False, "verify on zeros, infinities, NaN and extremes as well"
 )
 register_config_option(
+    "verify.default_session",
+    bool,
+    True,
+    "run original and result once with onnxruntime's defaults, too, and say if they differ",
+)
+register_config_option(
     "verify.seconds", float, 60.0, "how long verification lets the model open or run, at a time"
 )
 register_config_option(

@@ -19,11 +19,14 @@ from tiered.graph.save import tensors_of
 from tiered.runtime.elements import OutputDifference
 
 if TYPE_CHECKING:
+    from tiered.runtime.session import Setting
+
     NodeTest = Callable[[onnx.NodeProto], bool]
 
 Version = tuple[int, int]
 
 _FEW_ULP = 8
+_NEAR = 1e-6
 _DIGIT = 2.0**-52
 _HALVES = (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
 
@@ -38,6 +41,7 @@ class Deviation:
         applies: whether a model may show it.
         explains: whether it accounts for a difference.
         mended: the first onnxruntime without it, as (major, minor).
+        settings: the ways to open a model in which it shows.
     """
 
     name: str
@@ -45,6 +49,7 @@ class Deviation:
     applies: Callable[[onnx.ModelProto], bool]
     explains: Callable[[OutputDifference], bool]
     mended: Version | None = None
+    settings: tuple[Setting, ...] = ("reproducible", "unoptimised", "default")
 
     def is_of(self, version: Version) -> bool:
         """Tell whether that onnxruntime has it."""
@@ -52,11 +57,14 @@ class Deviation:
 
 
 def explaining(
-    models: Iterable[onnx.ModelProto], differences: Iterable[OutputDifference]
+    models: Iterable[onnx.ModelProto],
+    differences: Iterable[OutputDifference],
+    setting: Setting = "reproducible",
 ) -> list[Deviation]:
     """Return the deviations that models may show, if together they explain all differences."""
     models, version = list(models), installed()
-    present = [d for d in DEVIATIONS if d.is_of(version) and any(map(d.applies, models))]
+    possible = (d for d in DEVIATIONS if setting in d.settings and d.is_of(version))
+    present = [d for d in possible if any(map(d.applies, models))]
     found: dict[str, Deviation] = {}
     for difference in differences:
         deviation = next((d for d in present if d.explains(difference)), None)
@@ -127,6 +135,27 @@ def _is_of_floats(difference: OutputDifference) -> bool:
     return difference.max_ulp is not None
 
 
+def _is_another_order(difference: OutputDifference) -> bool:
+    is_near = difference.cosine is not None and difference.cosine >= 1 - _NEAR
+    return is_near and not difference.nan_mismatch and not _is_infinity(difference)
+
+
+def _multiplies_transpose_by_vector(model: onnx.ModelProto) -> bool:
+    """Return whether a MatMul has a Transpose on its left, and on its right perhaps a vector."""
+    graph = model.graph
+    ranks = {tensor.name: len(tensor.dims) for tensor in tensors_of(model)}
+    for info in (*graph.input, *graph.value_info):
+        if info.type.tensor_type.HasField("shape"):
+            ranks[info.name] = len(info.type.tensor_type.shape.dim)
+    nodes = list(nodes_of(model))
+    transposed = {node.output[0] for node in nodes if node.op_type == "Transpose"}
+    return any(
+        node.input[0] in transposed and ranks.get(node.input[1], 1) == 1
+        for node in nodes
+        if node.op_type == "MatMul" and not node.domain
+    )
+
+
 DEVIATIONS = (
     Deviation(
         "where_negative_zero",
@@ -176,6 +205,23 @@ DEVIATIONS = (
         "float16 stays float32 between nodes: it does not overflow, and casts are no rounding",
         has_halves,
         _is_of_floats,
+    ),
+    Deviation(
+        "packed_constants",
+        "products by a packed constant sum in another order than by a computed operand: MatMul, "
+        "Gemm and GRU for one row and for long sums; LSTM where the share of the batch that a "
+        "thread gets is one row, so by the number of threads",
+        _has("MatMul", "Gemm", "LSTM", "GRU"),
+        _is_another_order,
+        settings=("unoptimised", "default"),
+    ),
+    Deviation(
+        "transpose_into_product_with_vector",
+        "MatmulTransposeFusion takes a Transpose into MatMul(_, vector) and computes another "
+        "product, up to 1.32 at least",
+        _multiplies_transpose_by_vector,
+        _is_of_floats,
+        settings=("default",),
     ),
 )
 """The known deviations of onnxruntime on the CPU."""

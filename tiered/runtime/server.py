@@ -4,7 +4,7 @@ It reads requests from its standard input and answers each on its standard outpu
 `tiered.runtime.wire`. It ends when its input does. What native code prints goes to standard error.
 
     {"do": "open", "id": 1, "model": path, or null for blob 0, "label": text, "reference": bool,
-     "folder": that of the external data of blob 0, or ""}
+     "setting": one of `Setting`, "folder": that of the external data of blob 0, or ""}
     {"do": "run", "id": 1, "feeds": {name: value}, "outputs": [name, ...] or null}
     {"do": "close", "id": 1}
 
@@ -56,7 +56,12 @@ class Server:
                 if request["reference"]:
                     session = Reference(model, label=request["label"])
                 else:
-                    session = Session(model, label=request["label"], folder=request["folder"])
+                    session = Session(
+                        model,
+                        label=request["label"],
+                        folder=request["folder"],
+                        setting=request["setting"],
+                    )
                 self._open[number] = session
                 return {"inputs": session.inputs, "outputs": session.outputs}
             case "run":

@@ -6,7 +6,7 @@ import ctypes
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import ml_dtypes
 import numpy as np
@@ -62,6 +62,11 @@ class Runner(Protocol):
     ) -> dict[str, Any]: ...
 
 
+Setting = Literal["reproducible", "unoptimised", "default"]
+"""How onnxruntime opens a model: "reproducible" as `Session` says; "unoptimised" with its own
+threads and packed constants, but without its optimisations; "default" as people open it."""
+
+
 class Session:
     """A model opened by onnxruntime: CPU, its own optimisations off, one thread, silent.
 
@@ -75,24 +80,33 @@ class Session:
         threads: onnxruntime's intra-op threads; more than one may change the order of sums.
         label: what messages call the model.
         folder: where the external data is of a model that is no file.
+        setting: another one than "reproducible"; `threads` is then that of onnxruntime.
 
     Raises:
         RuntimeFailure: onnxruntime cannot load the model.
     """
 
     def __init__(
-        self, model: ModelLike, *, threads: int = 1, label: str = "", folder: str = ""
+        self,
+        model: ModelLike,
+        *,
+        threads: int = 1,
+        label: str = "",
+        folder: str = "",
+        setting: Setting = "reproducible",
     ) -> None:
         ort = _onnxruntime()
         self._label = label or label_of(model)
         options = ort.SessionOptions()
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.use_deterministic_compute = True
         options.log_severity_level = 4
-        options.add_session_config_entry(_UNPACKED, "1")
+        if setting != "default":
+            options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        if setting == "reproducible":
+            options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
+            options.intra_op_num_threads = threads
+            options.inter_op_num_threads = 1
+            options.use_deterministic_compute = True
+            options.add_session_config_entry(_UNPACKED, "1")
         if folder:
             options.add_session_config_entry(_FOLDER, folder)
         source = loadable(model, self._label)

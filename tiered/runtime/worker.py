@@ -29,7 +29,7 @@ from tiered.runtime.session import label_of, loadable
 from tiered.runtime.wire import Blob, pack, receive, send, unpack
 
 if TYPE_CHECKING:
-    from tiered.runtime.session import ModelLike
+    from tiered.runtime.session import ModelLike, Setting
 
 _START_SECONDS = 60.0  # to load Python and onnxruntime, from the slowest of disks
 _END_SECONDS = 5.0
@@ -86,6 +86,7 @@ class Worker:
         model: ModelLike,
         *,
         reference: bool = False,
+        setting: Setting = "reproducible",
         folder: str = "",
         label: str = "",
     ) -> WorkerSession:
@@ -95,6 +96,7 @@ class Worker:
             model: a ModelProto, its bytes, or the path of a file (the way to open external data).
                 It must stay as it is: it is opened again if the process has ended meanwhile.
             reference: open it in onnx.reference instead of onnxruntime.
+            setting: how onnxruntime opens it.
             folder: where onnxruntime finds the external data of a model that is no file.
             label: what messages call the model.
 
@@ -103,7 +105,9 @@ class Worker:
                 kinds of that.
         """
         label = label or label_of(model)
-        return WorkerSession(self, model, label, reference=reference, folder=folder)
+        return WorkerSession(
+            self, model, label, reference=reference, setting=setting, folder=folder
+        )
 
     def run(
         self, model: ModelLike, feeds: Mapping[str, Any], *, reference: bool = False
@@ -160,10 +164,18 @@ class WorkerSession:
     """A model that is open in a worker; `inputs`, `outputs` and `run` are those of `Session`."""
 
     def __init__(
-        self, worker: Worker, model: ModelLike, label: str, *, reference: bool, folder: str
+        self,
+        worker: Worker,
+        model: ModelLike,
+        label: str,
+        *,
+        reference: bool,
+        setting: Setting,
+        folder: str,
     ) -> None:
         self._worker = worker
         self._reference = reference
+        self._setting = setting
         self._folder = os.path.abspath(folder) if folder else ""
         self._label = label
         self._model = os.path.abspath(model) if isinstance(model, str | os.PathLike) else model
@@ -214,6 +226,7 @@ class WorkerSession:
             "model": source if isinstance(source, str) else None,
             "label": self._label,
             "reference": self._reference,
+            "setting": self._setting,
             "folder": self._folder,
         }
         blobs = [] if isinstance(source, str) else [source]

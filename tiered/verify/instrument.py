@@ -16,6 +16,7 @@ from tiered.options import size_in_bytes
 from tiered.runtime.compare import Comparison
 from tiered.runtime.limits import physical_memory
 from tiered.runtime.worker import Worker, shared_worker
+from tiered.verify.deployment import Deployment
 from tiered.verify.local import LocalTrial
 from tiered.verify.recording import LocalState, first_local_state, weights_of
 from tiered.verify.samples import Sample, Source, Wanted, read_samples
@@ -41,6 +42,8 @@ class _Watched:
     Attributes:
         open: a moment for each pass that is open on it.
         state: the model as it was last run.
+        first: the model as it was before the outermost pipeline, or after the last pass that
+            changed the interface.
         changed_by: the passes that changed something since.
         rewrites: those of the pass that runs.
     """
@@ -48,6 +51,7 @@ class _Watched:
     open: list[Stamp] = field(default_factory=list)
     interface: list[Interface] = field(default_factory=list)
     state: State | LocalState | None = None
+    first: State | LocalState | None = None
     changed_by: list[PassInfo] = field(default_factory=list)
     rewrites: list[RewriteRecord] = field(default_factory=list)
     _known: tuple[Stamp, Interface] | None = None
@@ -114,11 +118,14 @@ class Verify:
             return
         watched = self._watched.setdefault(model, _Watched())
         is_outermost = not watched.open
+        if is_outermost:
+            watched.first = None
+            watched.changed_by.clear()
         is_due = self.how in ("each", "region")
         if is_due if info.kind != "pipeline" else self.how == "final" and is_outermost:
             self._take(model, watched)
-        if is_outermost and self.how == "final":
-            watched.changed_by.clear()
+            if watched.first is None:
+                watched.first = watched.state
         watched.open.append(model.journal.stamp())
         watched.interface.append(watched.interface_of(model))
         watched.rewrites.clear()
@@ -135,15 +142,17 @@ class Verify:
         if not model.journal.moved_since(before):
             return
         if info.kind != "pipeline":
-            watched.changed_by.append(info)
             _check_interface(model, info, interface)
             if self.how == "structure":
                 _check_structure(model, info)
             if self.how in ("each", "region"):
                 self._verify(model, watched, (info,), tuple(watched.rewrites))
+            watched.changed_by.append(info)
         if self.how == "final" and not watched.open:
             infos = {each.name: each for each in watched.changed_by}
             self._verify(model, watched, tuple(infos.values()), ())
+        if info.kind == "pipeline" and not watched.open:
+            self._deploy(watched)
 
     def run_after_pass_failed(self, model: Model, info: PassInfo, error: BaseException) -> None:
         if self.how != "off" and model in self._watched:
@@ -233,6 +242,21 @@ class Verify:
         self._note(trial, after.samples)
         self._say(trial, subject)
         watched.state = after
+        if subject.changes_interface:
+            watched.first = after
+            watched.changed_by.clear()
+
+    def _deploy(self, watched: _Watched) -> None:
+        """Say where the result differs from the original as people run them."""
+        first, last = watched.first, watched.state
+        is_wanted = PassContext.current().config["verify.default_session"]
+        if not is_wanted or not isinstance(first, State) or not isinstance(last, State):
+            return
+        if first is last or not last.outputs:
+            return
+        subject = Subject(tuple(watched.changed_by), (), PassContext.current().backend.verification)
+        for text in Deployment(first, last, subject.promise, self._process()).remarks():
+            self._remark("", text)
 
     def _verify_region(
         self, model: Model, watched: _Watched, state: LocalState, subject: Subject

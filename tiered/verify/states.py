@@ -19,7 +19,7 @@ from tiered.verify.samples import Sample, Wanted, samples_for
 
 if TYPE_CHECKING:
     from tiered.runtime import Worker, WorkerSession
-    from tiered.runtime.session import Runner
+    from tiered.runtime.session import Runner, Setting
 
 Outputs = dict[str, Any]
 
@@ -116,14 +116,15 @@ class State:
                 again = [session.run(sample.inputs.feeds) for sample in self.samples]
                 self.unstable = unstable_names(self.outputs, again)
 
-    def opened(self, worker: Worker) -> WorkerSession:
+    def opened(self, worker: Worker, setting: Setting = "reproducible") -> WorkerSession:
         """Return the model as it is open in a worker.
 
         Raises:
             RuntimeFailure: onnxruntime does not open it.
         """
         label = label_of(self.runnable.proto)
-        return worker.open(self.content, folder=self.runnable.folder, label=label)
+        folder = self.runnable.folder
+        return worker.open(self.content, folder=folder, label=label, setting=setting)
 
 
 def is_random(proto: onnx.ModelProto) -> bool:

@@ -1,0 +1,117 @@
+"""The result as people run it: with onnxruntime's threads, packed constants and optimisations.
+
+Promises are held in a session that is reproducible: no optimisations of onnxruntime's own, one
+thread, constants not packed. What differs in other sessions is onnxruntime's doing, and no pass is
+undone for it; but whoever runs the model should know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tiered.errors import RuntimeFailure
+from tiered.runtime.compare import Comparison, compare
+from tiered.runtime.deviations import explaining
+from tiered.runtime.numerics import Numerics, Promise, loosest
+from tiered.verify.states import Outputs, State, without
+
+if TYPE_CHECKING:
+    from tiered.runtime import Worker
+    from tiered.runtime.session import Setting
+
+_SETTINGS: Final[tuple[tuple[Setting, str], ...]] = (
+    ("unoptimised", "with onnxruntime's own number of threads and packed constants"),
+    ("default", "in onnxruntime's default session, with its optimisations"),
+)
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """The original and the result, which agree in the reproducible session.
+
+    Args:
+        before, after: with the samples and the outputs of that session.
+        promise: what the passes promise together.
+        worker: where to run.
+    """
+
+    before: State
+    after: State
+    promise: Promise
+    worker: Worker
+
+    def remarks(self) -> Iterator[str]:
+        """Yield what differs, or does not run, in other sessions."""
+        for setting, where in _SETTINGS:
+            try:
+                expected = self._outputs(self.before, setting)
+            except RuntimeFailure:
+                continue  # The original does not run there either.
+            try:
+                actual = self._outputs(self.after, setting)
+            except RuntimeFailure as error:
+                yield f"{where}, the original runs, but not the result: {error}"
+                return
+            failing = self._failing(expected, actual, self._allowed(setting), self._excused())
+            if failing is not None:
+                yield self._said(failing, where, setting, (expected, actual))
+                return
+
+    def _outputs(self, state: State, setting: Setting) -> list[Outputs]:
+        with state.opened(self.worker, setting) as session:
+            return [session.run(sample.inputs.feeds) for sample in self.after.samples]
+
+    def _allowed(self, setting: Setting) -> Promise:
+        """Return what may differ; onnxruntime's optimisations may reassociate."""
+        if setting != "default":
+            return self.promise
+        return loosest([self.promise, Promise(Numerics.REASSOCIATING)])
+
+    def _excused(self) -> frozenset[str]:
+        """Return the outputs that differ in the reproducible session already, and were excused."""
+        differs = (
+            compare(one, other, self.promise)
+            for one, other in zip(self.before.outputs, self.after.outputs, strict=True)
+        )
+        return frozenset(o.name for each in differs for o in each.outputs if not o.ok)
+
+    def _failing(
+        self,
+        expected: Sequence[Outputs],
+        actual: Sequence[Outputs],
+        promise: Promise,
+        excused: frozenset[str] = frozenset(),
+    ) -> Comparison | None:
+        """Return the first comparison that fails."""
+        ignored = self.after.unstable | excused
+        for one, other in zip(expected, actual, strict=True):
+            found = compare(without(one, ignored), without(other, ignored), promise)
+            if not found.ok:
+                return found
+        return None
+
+    def _said(
+        self,
+        failing: Comparison,
+        where: str,
+        setting: Setting,
+        outputs: tuple[Sequence[Outputs], Sequence[Outputs]],
+    ) -> str:
+        models = self.before.runnable.proto, self.after.runnable.proto
+        wrong = [output for output in failing.outputs if not output.ok]
+        known = explaining(models, wrong, setting)
+        reasons = "; ".join(f"{each.name}: {each.what}" for each in known) or "no known reason"
+        changed = [
+            name
+            for name, state, found in zip(
+                ("the original", "the result"), (self.before, self.after), outputs, strict=True
+            )
+            if self._failing(state.outputs, found, self._allowed("default")) is not None
+        ]
+        blamed = f"; it computes {' and '.join(changed)} otherwise there" if changed else ""
+        return (
+            f"{where}, the result differs from the original: {wrong[0]}; with one thread, packing "
+            f"and optimisations off they agree (promised: {self.promise}){blamed} ({reasons})"
+        )
