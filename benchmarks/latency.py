@@ -60,6 +60,7 @@ def main(
     tools: str = ",".join(PORTABLE),
     backend: str | None = None,
     level: int = 3,
+    quantized: bool = False,
     runs: int = 60,
     timeout: float = 300.0,
     json_out: Annotated[Path | None, cyclopts.Parameter(name="--json")] = None,
@@ -72,6 +73,8 @@ def main(
             operators.
         backend: tiered's, whose operators the others may use too.
         level: tiered's optimisation level.
+        quantized: measure the models after onnxruntime's quantize_static, with int8 data and
+            weights, as it does by default.
         runs: turns of original and result.
         timeout: seconds until a tool is stopped.
         json_out: file to write the rows to.
@@ -84,6 +87,8 @@ def main(
     paths = [models] if models.is_file() else sorted(models.glob("*.onnx"))
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder, _console.status("measuring") as status:
+        if quantized:
+            paths = [_quantized(path, Path(folder)) for path in paths]
         for path in paths:
             for name in present:
                 status.update(f"measuring {path.stem}: {name}")
@@ -102,6 +107,24 @@ def main(
             _console.print(f"{name} is not installed: pip install {name}")
     if json_out is not None:
         json_out.write_text(json.dumps([dataclasses.asdict(row) for row in rows], indent=1))
+
+
+def _quantized(source: Path, folder: Path) -> Path:
+    """Write a model as onnxruntime quantises it by default: S8S8, in QDQ units."""
+    from onnxruntime.quantization import CalibrationDataReader, quantize_static
+
+    from tiered.runtime import make_inputs
+
+    class Reader(CalibrationDataReader):  # type: ignore[misc]  # onnxruntime has no types
+        def __init__(self) -> None:
+            self._feeds = [dict(make_inputs(str(source), seed=seed).feeds) for seed in range(2)]
+
+        def get_next(self) -> Any:
+            return self._feeds.pop() if self._feeds else None
+
+    target = folder / f"{source.stem}.s8s8.onnx"
+    quantize_static(str(source), str(target), Reader())
+    return target
 
 
 def _optimized(

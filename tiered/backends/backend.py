@@ -171,6 +171,15 @@ class Backend:
             for rule in self.rules(op_type, domain)
         )
 
+    def is_slow(self, op_type: str, domain: str = "", dtype: int | None = None) -> bool:
+        """Return whether an operator takes longer than its parts, for data of a dtype."""
+        rules = [
+            rule
+            for rule in self.rules(op_type, domain)
+            if dtype is None or dtype in (rule.data_dtypes() or {dtype})
+        ]
+        return bool(rules) and all(rule.slow for rule in rules)
+
     def preferred_layout(self, op_type: str) -> Layout:
         """Return the layout in which the target runs an operator best."""
         return self.layouts.get(op_type, self.layout)
@@ -196,6 +205,13 @@ class Backend:
             return () if is_call else (NO_OPERATOR,)
         found = [self._against(rule, node) for rule in rules]
         return (*min(_merged(found), key=len), *self._against_shapes(node))
+
+    def runs_slowly(self, node: Node) -> bool:
+        """Return whether the target takes a node only by a kernel that is slower than its parts."""
+        rules = self.rules(node.op_type, node.domain)
+        if not any(rule.slow for rule in rules):
+            return False
+        return all(rule.slow or self._against(rule, node) for rule in rules)
 
     def coverage(self, model: Model) -> Coverage:
         """Return which nodes of a model the target takes, and why not the others."""

@@ -69,6 +69,10 @@ class AnyRuntime:
         is_taken = self.has(node) or node.owner.model.function(*node.callee) is not None
         return () if is_taken else (NO_OPERATOR,)
 
+    def runs_slowly(self, node: Node) -> bool:
+        """Return whether its kernel is slower than its parts, which is not known of any."""
+        return False
+
     def __str__(self) -> str:
         return DEFAULT
 

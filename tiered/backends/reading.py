@@ -187,6 +187,7 @@ def _rule(entry: Any, groups: Groups, where: str) -> OperatorRule:
         signature=(table.take("inputs", _texts, ()), table.take("outputs", _texts, ())),
         exact=table.take("exact", _boolean, False),
         composite=table.take("composite", _boolean, False),
+        slow=table.take("slow", _boolean, False),
         in_qdq=table.take("in_qdq", _boolean, True),
         note=table.take("note", _text, ""),
     )

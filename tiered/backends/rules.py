@@ -81,6 +81,7 @@ class OperatorRule:
             does not know.
         exact: whether the dtypes hold as they are, also where others run with casts elsewhere.
         composite: whether it runs as the body of its function, not as a kernel of its own.
+        slow: whether its kernel takes longer than what it would replace: passes do not make it.
         in_qdq: whether the rule holds between DequantizeLinear and QuantizeLinear of 8 bits too.
         note: said with each refusal.
     """
@@ -96,6 +97,7 @@ class OperatorRule:
     signature: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     exact: bool = False
     composite: bool = False
+    slow: bool = False
     in_qdq: bool = True
     note: str = ""
 
@@ -122,6 +124,7 @@ class OperatorRule:
         parts += [f"{key} holds {bounds}" for key, bounds in self.elements.items()]
         parts += [f"{key}={' '.join(rule.takes)}" for key, rule in self.attributes.items()]
         parts += ["runs as its function body"] if self.composite else []
+        parts += ["slow"] if self.slow else []
         parts += [] if self.in_qdq else ["not in a QDQ unit"]
         return "; ".join(parts + ([self.note] if self.note else [])) or "any"
 

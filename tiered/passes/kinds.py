@@ -107,6 +107,8 @@ def _approval(
             is_new = bool(node.domain) or makes_integers
             if is_new and (refused := backend.refusals(node)):
                 return Skip("{} does not take {}: {}", backend, node.op_type, refused[0])
+            if is_new and backend.runs_slowly(node):
+                return Skip("{} is slower than its parts for this dtype", node.op_type)
             if not backend.has(node) and all(
                 backend.has(entry[1]) for entry in edits if entry[0] is Edit.REMOVE_NODE
             ):

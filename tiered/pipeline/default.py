@@ -121,6 +121,8 @@ DEFAULT: tuple[str, ...] = (
     "replace_gelu_with_tanh",
     "replace_pow_with_roots",
     "replace_div_with_reciprocal",
+    # Integers without a sign, for targets that multiply those faster, before operators of them.
+    "replace_int8_with_uint8",
     # Operators of integers for targets that want them: what moves integers first, so that others
     # stand next to what they read; of a product whose result is not quantised last.
     "fuse_qdq_into_move",

@@ -159,3 +159,9 @@ def test_sums_and_bias_stay_within_32_bits(weight: int, bias: int, fits: bool) -
         assert_rewrites(PASS, before, after, backend=ORT)
     else:
         assert_unchanged(PASS, before, backend=ORT, because="the sums may not fit 32 bits")
+
+
+def test_signed_data_is_multiplied_faster_as_floats() -> None:
+    zeros = ("int8 z = {3}", "int8 u = {1}")
+    text = graph(f"{X} {W} c = Conv(d, e) {Q}", *zeros, x="int8", y="int8")
+    assert_unchanged(PASS, text, backend=ORT, because="QLinearConv is slower than its parts")
