@@ -82,6 +82,8 @@ DEFAULT: tuple[str, ...] = (
     # Pictures first: of their two last dims a layer norm could be too.
     "fuse_instancenorm,fuse_groupnorm,fuse_layernorm,fuse_rmsnorm,fuse_softmax,fuse_log_softmax,"
     "fuse_consecutive_mask,fuse_attention,fuse_rotary_embedding,"
+    # Norms are known by their reciprocal roots; what is left of these divides.
+    "fuse_reciprocal_into_div,"
     # Activations, and what runtimes fuse with the operator before it. A swish is opt-in: it is
     # slower than its parts.
     "fuse_gelu,fuse_silu,fuse_hardswish,fuse_mish,fuse_minmax_into_clip,fuse_hardsigmoid,"

@@ -1,0 +1,21 @@
+"""(1 / x) * y  =>  y / x, also of Reciprocal"""
+
+from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, var
+
+
+@rewrite(
+    op.Mul(op.Reciprocal(var.x) | op.Div(const(1), var.x), var.y),
+    opt_level=3,
+    required=("infer_shapes",),
+    numerics="reassociating",
+)
+def fuse_reciprocal_into_div(graph: Graph, node: Node, x: Value, y: Value) -> Value | Skip:
+    """Divide once, which rounds once; by an x that has the shape of the result.
+
+    The reciprocals of fewer numbers, multiplied with many, are cheaper than as many quotients.
+    """
+    if x.dtype is None or not DataType(x.dtype).is_float:
+        return Skip("it divides no floats")
+    if x.shape is None or None in x.shape or x.shape != node.output.shape:
+        return Skip("x may have fewer elements than the result")
+    return graph.op.Div(y, x)
