@@ -1,3 +1,5 @@
+import pytest
+
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "fuse_consecutive_minmax"
@@ -51,5 +53,99 @@ def test_a_max_of_a_min_is_left_alone() -> None:
     assert_unchanged(
         PASS,
         "(float[N] a, float[N] b) => (float[N] y) { h = Min(a, b)  y = Max(h, a) }",
-        because="no operand is of the same kind",
+        because="no operand is of the same kind, and no two constants are one",
+    )
+
+
+@pytest.mark.parametrize(("op", "kept", "number"), [("Max", "c", 2), ("Min", "b", -1)])
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "y = {op}(x, b, c, b)",
+        "h = {op}(x, b) y = {op}(h, c)",
+        "h = {op}(x, c) y = {op}(h, b)",
+        "h = {op}(x, c, b) y = {op}(b, h)",
+    ],
+)
+def test_of_constants_one_is_left(op: str, kept: str, number: int, nodes: str) -> None:
+    constants = "float b = {-1}, float c = {2}"
+    text = nodes.replace("{op}", op)
+    kept_text = f"{op}({kept}, x)" if "(b, h)" in text else f"{op}(x, {kept})"
+    assert_rewrites(
+        PASS,
+        f"(float[N] x) => (float[N] y) <{constants}> {{ {text} }}",
+        f"(float[N] x) => (float[N] y) <float {kept} = {{{number}}}> {{ y = {kept_text} }}",
+    )
+
+
+def test_constants_of_several_numbers_are_compared_one_by_one() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[N,3] x) => (float[N,3] y) <float[3] b = {1,5,-inf}, float c = {2}> { y = Min(x, b, c) }",
+        "(float[N,3] x) => (float[N,3] y) <float[3] d = {1,2,-inf}> { y = Min(x, d) }",
+    )
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "int32"])
+def test_integers_compare_constants_wherever_they_stand(dtype: str) -> None:
+    image = f"({dtype}[N] x, {dtype}[N] z) => ({dtype}[N] y)"
+    assert_rewrites(
+        PASS,
+        f"{image} <{dtype} b = {{0}}, {dtype} c = {{2}}> {{ h = Min(z, c) y = Min(x, b, h) }}",
+        f"{image} <{dtype} b = {{0}}> {{ y = Min(x, b, z) }}",
+    )
+
+
+def test_where_the_result_is_no_zero_operands_have_no_order() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[N] x, float[N] z) => (float[N] y) <float b = {1}, float c = {2}>"
+        " { h = Max(x, b) i = Max(z, c) y = Max(h, i) }",
+        "(float[N] x, float[N] z) => (float[N] y) <float c = {2}> { y = Max(x, c, z) }",
+    )
+    assert_rewrites(
+        PASS,
+        "(float[2] x) => (float[2] y) <float[2] b = {1,-1}, float c = {-3}>"
+        " { h = Max(x, c) y = Max(b, h) }",
+        "(float[2] x) => (float[2] y) <float[2] b = {1,-1}> { y = Max(b, x) }",
+    )
+
+
+@pytest.mark.parametrize(
+    ("constants", "nodes"),
+    [
+        # Zeros of two signs, of which the order decides.
+        ("float b = {0}, float c = {-0.0}", "y = Max(x, b, c)"),
+        # A zero that would be compared with z before x is.
+        ("float b = {-1}, float c = {0}", "y = Max(x, b, z, c)"),
+        # NaN wins, but which one is the runtime's choice.
+        ("float b = {nan}, float c = {0}", "y = Max(x, b, c)"),
+        # Together they are larger than each of them.
+        ("float[2,1] b = {1,2}, float[3] c = {1,2,3}", "y = Max(x, b, c)"),
+        # They do not broadcast: the runtime says so.
+        ("float[2] b = {1,2}, float[3] c = {1,2,3}", "y = Max(x, b, c)"),
+    ],
+)
+def test_constants_that_are_not_one_stay(constants: str, nodes: str) -> None:
+    assert_unchanged(
+        PASS,
+        f"(float[A,B] x, float[A,B] z) => (float[A,B] y) <{constants}> {{ {nodes} }}",
+        because="no operand is of the same kind, and no two constants are one",
+    )
+
+
+def test_constants_of_several_numbers_that_others_read_stay() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[N,3] x) => (float[N,3] y, float[N,3] z) <float[3] b = {1,5,-1}, float c = {2}>"
+        " { y = Min(x, b, c) z = Add(x, b) }",
+        because="no operand is of the same kind, and no two constants are one",
+    )
+
+
+def test_a_default_is_no_constant() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[N] x, float b = {1}) => (float[N] y) <float c = {2}> { y = Max(x, b, c) }",
+        because="no operand is of the same kind, and no two constants are one",
     )

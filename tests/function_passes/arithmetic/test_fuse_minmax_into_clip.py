@@ -77,13 +77,34 @@ def test_a_bound_may_not_add_dims() -> None:
     )
 
 
-@pytest.mark.parametrize("low", ["7", "nan"])
-def test_bounds_that_exclude_each_other_stay(low: str) -> None:
+@pytest.mark.parametrize(
+    ("nodes", "kept"),
+    [("t = Max(x, l) y = Min(t, h)", 6), ("t = Min(x, h) y = Max(t, l)", 7)],
+)
+def test_of_bounds_that_exclude_each_other_the_outer_one_is_left(nodes: str, kept: int) -> None:
+    bounds = "float l = {7}, float h = {6}"
+    assert_rewrites(
+        PASS,
+        f"(float[2] x) => (float[2] y) <{bounds}> {{ {nodes} }}",
+        f"(float[2] x) => (float[2] y) <float c = {{{kept}}}> {{ y = Clip(x, c, c) }}",
+    )
+
+
+def test_so_is_a_bound_below_what_a_relu_gives() -> None:
+    image = "(float[2] x) => (float[2] y) <float[1] h = {-2}>"
+    assert_rewrites(
+        PASS,
+        f"{image} {{ t = Relu(x) y = Min(t, h) }}",
+        "(float[2] x) => (float[2] y) <float h = {-2}> { y = Clip(x, h, h) }",
+    )
+
+
+@pytest.mark.parametrize("bounds", ["float l = {nan}, float h = {6}", "float l = {1}, float h = {nan}"])
+def test_a_bound_that_is_nan_is_none(bounds: str) -> None:
     assert_unchanged(
         PASS,
-        f"(float[2] x) => (float[2] y) <float l = {{{low}}}, float h = {{6}}>"
-        " { t = Max(x, l) y = Min(t, h) }",
-        because="the bounds leave nothing between them",
+        f"(float[2] x) => (float[2] y) <{bounds}> {{ t = Max(x, l) y = Min(t, h) }}",
+        because="a bound is NaN",
     )
 
 

@@ -1,9 +1,14 @@
-"""Max(Max(a, b), c)  =>  Max(a, b, c), and so for Min"""
+"""Max(Max(a, b), c)  =>  Max(a, b, c), of constants the largest alone, and so for Min"""
 
+import operator
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from tiered import DataType, Graph, Node, Skip, Value, op, rest, rewrite
+
+Array = np.ndarray[Any, Any]
 
 _INTEGERS: Final = frozenset(
     {DataType.INT16, DataType.INT32, DataType.INT64, DataType.INT8, DataType.UINT16,
@@ -13,23 +18,99 @@ _INTEGERS: Final = frozenset(
 
 @rewrite(op.Max(rest.operands) | op.Min(rest.operands), opt_level=1)
 def fuse_consecutive_minmax(graph: Graph, operands: Sequence[Value], node: Node) -> Value | Skip:
-    """Compare all at once.
+    """Compare all at once, and constants beforehand.
 
     Operands are compared from the left, and which of two zeros is taken depends on their order:
-    among floats only the first may be spelled out, which keeps it.
+    where two operands may be 0, only the first may be spelled out, which keeps it. NaN wins in
+    whatever order.
     """
-    flat: list[Value | None] = []
-    for place, value in enumerate(operands):
-        inner = value.producer
-        if inner is None or not inner.is_op(node.op_type):
-            flat.append(value)
-            continue
-        if not value.is_only_read_by(node):
-            return Skip("the inner one is read elsewhere too")
-        if place and value.dtype not in _INTEGERS:
-            return Skip("zeros of two signs would be compared in another order")
-        flat += inner.inputs
-    if len(flat) == len(operands):
-        return Skip("no operand is of the same kind")
-    result: Value = getattr(graph.op, node.op_type)(*flat)
+    flat, reason = _spelled_out(operands, node)
+    if not (_are_integers(flat) or _meet_no_zeros(flat, node.op_type)):
+        flat, first = _spelled_out(operands[:1], node)
+        flat += operands[1:]
+        is_left = any(_is_same_kind(value, node) for value in operands[1:])
+        reason = Skip("zeros of two signs would be compared in another order") if is_left else first
+    merged = _merged(flat, node.op_type)
+    if len(merged) == len(operands) and all(map(operator.is_, merged, operands)):
+        return reason or Skip("no operand is of the same kind, and no two constants are one")
+    result: Value = getattr(graph.op, node.op_type)(*merged)
     return result
+
+
+def _is_same_kind(value: Value, node: Node) -> bool:
+    return value.producer is not None and value.producer.is_op(node.op_type)
+
+
+def _spelled_out(operands: Sequence[Value], node: Node) -> tuple[list[Value], Skip | None]:
+    """Return the operands with those of inner nodes, and why one of those stays."""
+    flat: list[Value] = []
+    reason = None
+    for value in operands:
+        inner = value.producer
+        if inner is None or not _is_same_kind(value, node):
+            flat.append(value)
+        elif not value.is_only_read_by(node):
+            flat.append(value)
+            reason = Skip("the inner one is read elsewhere too")
+        else:
+            flat += [read for read in inner.inputs if read is not None]
+    return flat, reason
+
+
+def _are_integers(operands: Sequence[Value]) -> bool:
+    return operands[0].dtype in _INTEGERS
+
+
+def _meet_no_zeros(operands: Sequence[Value], op_type: str) -> bool:
+    """Return whether no two zeros are compared, or none of them is the result."""
+    constants = [_constant(value) for value in operands]
+    if sum(array is None or _may_be_zero(array) for array in constants) <= 1:
+        return True
+    sign = 1 if op_type == "Max" else -1
+    return any(array is not None and (array * sign > 0).all() for array in constants)
+
+
+def _constant(value: Value) -> Array | None:
+    """Return the numbers of a constant without NaN."""
+    array = value.const
+    return None if array is None or np.isnan(array).any() else array
+
+
+def _may_be_zero(array: Array) -> bool:
+    """Return whether there is a zero with a sign."""
+    return array.dtype.kind not in "iu" and bool((array == 0).any())
+
+
+def _merged(operands: Sequence[Value], op_type: str) -> list[Value | Array]:
+    """Return the operands, constants being one where no zeros are compared in another order."""
+    merged: list[Value | Array] = []
+    at: int | None = None
+    last = np.empty(0)
+    for value in operands:
+        constant = _constant(value)
+        if constant is None or (constant.size > 1 and value.n_users > 1):
+            merged.append(value)
+            continue
+        both = None if at is None else _pair(last, constant, op_type)
+        if at is None or both is None or (at < len(merged) - 1 and _may_be_zero(both)):
+            at, last = len(merged), constant
+            merged.append(value)
+        elif not _is_same(both, last):
+            merged[at] = value if _is_same(both, constant) else both
+            last = both
+    return merged
+
+
+def _pair(one: Array, other: Array, op_type: str) -> Array | None:
+    """Return what two constants make, None where it is larger or depends on their order."""
+    pick = np.maximum if op_type == "Max" else np.minimum
+    try:
+        both = np.asarray(pick(one, other))
+    except ValueError:
+        return None
+    is_mixed = (one == 0) & (other == 0) & (np.signbit(one) != np.signbit(other))
+    return None if both.size > max(one.size, other.size) or is_mixed.any() else both
+
+
+def _is_same(one: Array, other: Array) -> bool:
+    return one.shape == other.shape and one.tobytes() == other.tobytes()

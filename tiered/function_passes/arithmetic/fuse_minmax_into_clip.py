@@ -38,11 +38,13 @@ def fuse_minmax_into_clip(
     if bottom.size != 1 or top.size != 1:
         return Skip("a bound is not one number")
     bottom, top = bottom.reshape(()), top.reshape(())
-    if not bottom <= top:
-        return Skip("the bounds leave nothing between them")
-    result: Value = graph.op.Clip(
-        x,
-        low if low is not None and low.rank == 0 else bottom,
-        high if high.rank == 0 else top,
-    )
+    if np.isnan(bottom) or np.isnan(top):
+        return Skip("a bound is NaN")
+    least = low if low is not None and low.rank == 0 else bottom
+    most = high if high.rank == 0 else top
+    if bottom > top:
+        # The outer one decides, whatever x is.
+        decisive = least if node.op_type == "Max" else most
+        least = most = graph.constant(decisive) if isinstance(decisive, np.ndarray) else decisive
+    result: Value = graph.op.Clip(x, least, most)
     return result
