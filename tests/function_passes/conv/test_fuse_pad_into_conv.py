@@ -1,8 +1,10 @@
+import numpy as np
 import pytest
 
 from tiered import get_pass
+from tiered.runtime import run
 from tiered.runtime.numerics import Numerics
-from tiered.testing import assert_rewrites, assert_unchanged
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "fuse_pad_into_conv"
 WEIGHT = "float[1,1,2,2] w = {1,2,3,4}"
@@ -69,12 +71,90 @@ def test_integers_pad_with_their_zero_point() -> None:
     )
 
 
-def test_auto_pad_sees_the_padded_size() -> None:
+@pytest.mark.parametrize(
+    ("how", "pads"), [("SAME_UPPER", "[1,0,3,2]"), ("SAME_LOWER", "[2,1,2,1]")]
+)
+def test_same_is_as_much_as_the_padded_size_asks_for(how: str, pads: str) -> None:
+    head = "(float[N,1,H,4] x) => (float[N,1,A,B] y)"
+    assert_rewrites(
+        PASS,
+        f'{head} <{WEIGHT}, {PADS}> {{ t = Pad(x, p) y = Conv<auto_pad="{how}">(t, w) }}',
+        f"{head} <{WEIGHT}> {{ y = Conv<pads={pads}>(x, w) }}",
+    )
+
+
+@pytest.mark.parametrize("how", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("size", range(3, 9))
+@pytest.mark.parametrize(("kernel", "stride"), [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3)])
+def test_same_is_what_the_runtime_pads(how: str, size: int, stride: int, kernel: int) -> None:
+    model = parse(
+        f"(float[2,1,{size}] x, float[1,1,{kernel}] w) => (float[2,1,M] y)"
+        " <int64[6] p = {0,0,1,0,0,2}>"
+        f' {{ t = Pad(x, p) y = Conv<auto_pad="{how}", strides=[{stride}]>(t, w) }}'
+    )
+    rng = np.random.default_rng(0)
+    feeds = {
+        "x": rng.standard_normal((2, 1, size), np.float32),
+        "w": rng.standard_normal((1, 1, kernel), np.float32),
+    }
+    result = get_pass(PASS).apply(model)
+    assert [node.op_type for node in result.graph.node] == ["Conv"]
+    np.testing.assert_allclose(run(model, feeds)["y"], run(result, feeds)["y"], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("x", "conv", "because"),
+    [
+        (
+            "[1,1,4,M]",
+            'Conv<auto_pad="SAME_UPPER", strides=[2,2]>(t, w)',
+            "auto_pad depends on a size that is not known",
+        ),
+        (
+            "[1,1,4,4]",
+            'Conv<auto_pad="SAME_UPPER", dilations=[2,1]>(t, w)',
+            "runtimes differ on auto_pad with dilations",
+        ),
+        (
+            "[1,1,4,4]",
+            'Conv<auto_pad="SAME_LOWER">(t, v)',
+            "the size of the kernel is not known",
+        ),
+        # onnxruntime begins in the middle of what the windows leave out, others at the front.
+        (
+            "[1,1,4,4]",
+            'Conv<auto_pad="SAME_UPPER", strides=[1,8]>(t, w)',
+            "auto_pad crops, or does nothing, as the runtime has it",
+        ),
+    ],
+)
+def test_same_that_is_not_known_stays(x: str, conv: str, because: str) -> None:
     assert_unchanged(
         PASS,
-        f"(float[1,1,4,4] x) => (float[1,1,7,5] y) <{WEIGHT}, {PADS}>"
-        ' { t = Pad(x, p) y = Conv<auto_pad="SAME_UPPER">(t, w) }',
-        because="auto_pad depends on the size of x",
+        f"(float{x} x, float[1,1,K,2] v) => (float[1,1,A,B] y) <{WEIGHT}, {PADS}>"
+        f" {{ t = Pad(x, p) y = {conv} }}",
+        because=because,
+    )
+
+
+def test_a_zero_point_that_is_computed_is_one_all_the_same() -> None:
+    head = "(float[N,1,4,4] x) => (int32[N,1,6,4] y) <uint8[1,1,2,2] w = {1,2,3,4}"
+    dynamic = "q, s, z = DynamicQuantizeLinear(x)"
+    assert_rewrites(
+        PASS,
+        f"{head}, {PADS}> {{ {dynamic} t = Pad(q, p, z) y = ConvInteger(t, w, z) }}",
+        f"{head}> {{ {dynamic} y = ConvInteger<pads=[1,0,2,1]>(q, w, z) }}",
+    )
+    assert_rewrites(
+        PASS,
+        f"{head}, {PADS}> {{ {dynamic} t = Pad(q, p, z)"
+        ' y = ConvInteger<auto_pad="SAME_LOWER">(t, w, z) }'.replace("[N,1,6,4]", "[N,1,A,B]"),
+        f"{head}> {{ {dynamic} y = ConvInteger<pads=[2,1,2,1]>(q, w, z) }}",
+    )
+    assert_unchanged(
+        PASS,
+        f"{head}, {PADS}> {{ {dynamic} t = Pad(q, p) y = ConvInteger(t, w, z) }}",
+        because="it pads with something else than zeros",
     )
 
 

@@ -30,17 +30,60 @@ def fuse_pad_into_conv(
     """
     if node.has_references:
         return Skip("the call of the function decides an attribute")
-    if node.attr("auto_pad") not in ("NOTSET", "VALID"):
-        return Skip("auto_pad depends on the size of x")
     added = spatial_pads(x, pads, axes)
     if added is None:
         return Skip("the pads are not constant, crop, or are not of spatial axes alone")
+    own = _own_pads(node, x, added)
+    if isinstance(own, Skip):
+        return own
     zero_point = node.input(2) if node.op_type == "ConvInteger" else None
-    nothing, zero = (0 if each is None else each.number for each in (value, zero_point))
-    if nothing is None or nothing != zero:
+    if not _is_nothing(value, zero_point):
         return Skip("it pads with something else than zeros")
     settings = {name: setting for name, setting in node.attributes.items() if name != "auto_pad"}
-    own = settings.get("pads", [0] * len(added))
     settings["pads"] = [a + b for a, b in zip(own, added, strict=True)]
     result: Value = getattr(graph.op, node.op_type)(x, *(others or ()), **settings)
     return result
+
+
+def _is_nothing(value: Value | None, zero_point: Value | None) -> bool:
+    """Return whether a Pad pads with what a convolution pads with."""
+    if value is not None and value is zero_point:
+        return True
+    nothing, zero = (0 if each is None else each.number for each in (value, zero_point))
+    return nothing is not None and nothing == zero
+
+
+def _own_pads(node: Node, x: Value, added: Sequence[int]) -> Sequence[int] | Skip:
+    """Return what the convolution of a padded x pads by itself.
+
+    SAME pads until there are as many windows as strides begin in the (padded) input. With a stride
+    of 1 it need not be known how large that is.
+    """
+    rank = len(added) // 2
+    how = node.attr("auto_pad")
+    if how == "VALID":
+        return [0] * (2 * rank)
+    if how == "NOTSET":
+        pads: Sequence[int] = node.attr("pads", None) or [0] * (2 * rank)
+        return pads
+    weight = node.input(1)
+    shape = (weight.shape or ())[2:] if weight is not None else ()
+    kernel = [size for size in node.attr("kernel_shape", None) or shape if isinstance(size, int)]
+    strides = node.attr("strides", None) or [1] * rank
+    if any(step != 1 for step in node.attr("dilations", None) or ()):
+        return Skip("runtimes differ on auto_pad with dilations")
+    if len(kernel) != rank:
+        return Skip("the size of the kernel is not known")
+    before, behind = [], []
+    for axis, (size, step) in enumerate(zip(kernel, strides, strict=True)):
+        dim = x.dim(axis + 2)
+        if not (step == 1 or isinstance(dim, int)):
+            return Skip("auto_pad depends on a size that is not known")
+        whole = dim + added[axis] + added[axis + rank] if isinstance(dim, int) else 1
+        total = (-(-whole // step) - 1) * step + size - whole
+        if total < 0:
+            return Skip("auto_pad crops, or does nothing, as the runtime has it")
+        half = total // 2
+        before.append(half if how == "SAME_UPPER" else total - half)
+        behind.append(total - half if how == "SAME_UPPER" else half)
+    return [*before, *behind]
