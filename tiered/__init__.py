@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         register,
         rewrite,
     )
+    from tiered.passes.validity import check_result
     from tiered.pipeline import (
         Fixpoint,
         Sequential,
@@ -215,6 +216,7 @@ __all__ = [
     "broadcasts_into",
     "cache_of_heads",
     "chain",
+    "check_result",
     "combine_branches",
     "const",
     "default_pipeline",
@@ -345,6 +347,7 @@ _HOME = {
         "register",
         "rewrite",
     ),
+    "passes.validity": ("check_result",),
     "pipeline": (
         "Fixpoint",
         "Sequential",

@@ -636,7 +636,12 @@ def change_output_dtype(model: Model, ctx: PassContext) -> None:
     for value in graph.outputs:
         if value.dtype == 1 and value.producer is not None:
             with graph.rewrite("an output of another dtype", value.producer):
-                _put_behind(graph, value, lambda x: graph.op.Cast(x, to=11))
+                # `replace_uses` would refuse it.
+                made, name = graph.op.Cast(value, to=11), value.name
+                outputs = [made if each is value else each for each in graph.outputs]
+                graph.set_graph_outputs(outputs, graph.output_infos)
+                graph.rename_value(value, graph.model.names.fresh(name))
+                graph.rename_value(made, name)
 
 
 WRONG.append(

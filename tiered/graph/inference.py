@@ -223,7 +223,7 @@ def _infer_whole(model: Model, misjudged: Sequence[Node]) -> None:
         proto = export_model(model, max_elements=DATA_ELEMENTS, for_inference=True)
         hidden = {value.name for node in misjudged for value in node.outputs if value is not None}
         if hidden:
-            _hide(proto, hidden)
+            hide_outputs(proto, hidden)
         if not calls_are_bounded(model):
             model.note("the local functions call each other too often to infer through them")
             del proto.functions[:]
@@ -250,7 +250,7 @@ def _infer_whole(model: Model, misjudged: Sequence[Node]) -> None:
                 value._type = None if value.declared is None else read_type(value.declared.type)
 
 
-def _hide(proto: onnx.ModelProto, names: Container[str]) -> None:
+def hide_outputs(proto: onnx.ModelProto, names: Container[str]) -> None:
     """Rename these outputs of nodes, so that nothing is known of what reads them."""
     for node in nodes_of(proto):
         node.output[:] = [f"{name} hidden" if name in names else name for name in node.output]
@@ -260,6 +260,11 @@ def _parts_are_open(model: Model) -> bool:
     """Tell whether a call decides num_outputs: too few of them, and onnx ends the whole process."""
     inner = (node for function in model.functions for node in function.walk())
     return any(node.is_op("Split") and node.has_references for node in inner)
+
+
+def can_be_followed(model: Model) -> bool:
+    """Return whether onnx's inference comes to an end on the calls of local functions."""
+    return calls_are_bounded(model) and not _parts_are_open(model)
 
 
 def _is_being_built(node: Node | None) -> bool:

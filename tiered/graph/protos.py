@@ -20,3 +20,13 @@ def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
                 pending += [body.node for body in attribute.graphs]
                 if attribute.HasField("g"):
                     pending.append(attribute.g.node)
+
+
+def graphs_of(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
+    """Yield every GraphProto of a model: the main one and all bodies, but no training graphs."""
+    yield model.graph
+    for node in nodes_of(model):
+        for attribute in node.attribute:
+            yield from attribute.graphs
+            if attribute.HasField("g"):
+                yield attribute.g

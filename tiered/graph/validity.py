@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import onnx
-from onnx import checker
+from onnx import checker, shape_inference
 
 from tiered.errors import ModelError
 from tiered.graph.export import export_model
+from tiered.graph.inference import can_be_followed, hide_outputs
+from tiered.graph.misjudged import is_misjudged
+from tiered.graph.protos import graphs_of
 from tiered.graph.save import tensors_of
 from tiered.graph.stored import is_stored
 
@@ -20,21 +23,18 @@ _SMALL: Final = 1024
 
 
 def check_model(model: Model) -> None:
-    """Hold a model against onnx.checker.
+    """Hold a model against the full check of onnx.checker, dtypes and dims included.
 
     Raises:
         ModelError: the checker rejects it, and did not reject what was loaded.
     """
-    complaint = _complaint(_checkable(model))
+    complaint = current_complaint(model)
     if complaint is None:
         return
-    if model.origin is not None:
-        loaded = type(model).from_proto(model.origin, folder=model.folder)
-        before = _complaint(_checkable(loaded))
-        if before is not None:
-            model.note(f"onnx.checker rejects the model as it was loaded: {before}")
-            return
-    raise ModelError(f"onnx.checker rejects the result: {complaint}")
+    before = complaint_about(model)
+    if before is None:
+        raise ModelError(f"onnx.checker rejects the result: {complaint}")
+    model.note(f"onnx.checker rejects the model as it was loaded: {before}")
 
 
 def complaint_about(model: Model) -> str | None:
@@ -42,20 +42,39 @@ def complaint_about(model: Model) -> str | None:
     if model.origin is None:
         return None
     if model.complaint is None:
-        model.complaint = (_complaint_about_loaded(model, model.origin),)
+        loaded = type(model).from_proto(model.origin, folder=model.folder)
+        model.complaint = (current_complaint(loaded),)
     return model.complaint[0]
 
 
-def _complaint_about_loaded(model: Model, origin: onnx.ModelProto) -> str | None:
-    loaded = type(model).from_proto(origin, folder=model.folder)
-    complaint = _complaint(_checkable(loaded))
-    if complaint is None:
-        proto = export_model(loaded, max_elements=_SMALL)
-        try:
-            onnx.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True)
-        except onnx.shape_inference.InferenceError as error:
-            complaint = " ".join(str(error).split())
-    return complaint
+def current_complaint(model: Model) -> str | None:
+    """Return what onnx has against a model as it is; None if it has nothing.
+
+    What onnx infers of nodes that it misjudges is not held against the model.
+    """
+    proto = _checkable(model)
+    complaint = _complaint(proto, full=can_be_followed(model))
+    if complaint is None or _complaint(proto, full=False) is not None:
+        return complaint
+    misjudged = [node for graph in model.graphs() for node in graph.nodes if is_misjudged(node)]
+    hidden = {value.name for node in misjudged for value in node.outputs if value is not None}
+    if not hidden:
+        return complaint
+    hide_outputs(proto, hidden)
+    return complaint if _type_complaint(proto) is not None else None
+
+
+def is_only_declared(model: Model) -> bool:
+    """Return whether onnx has nothing against a model but the declared types of inner values.
+
+    No runtime fails over them. They are wrong where a model was made dynamic without them.
+    """
+    proto = _checkable(model)
+    for graph in graphs_of(proto):
+        del graph.value_info[:]
+    for function in proto.functions:
+        del function.value_info[:]
+    return _complaint(proto, full=can_be_followed(model)) is None
 
 
 def _checkable(model: Model) -> onnx.ModelProto:
@@ -67,9 +86,19 @@ def _checkable(model: Model) -> onnx.ModelProto:
     return proto
 
 
-def _complaint(proto: onnx.ModelProto) -> str | None:
+def _complaint(proto: onnx.ModelProto, *, full: bool = True) -> str | None:
     try:
-        checker.check_model(proto)
+        checker.check_model(proto, full_check=full)
+    except shape_inference.InferenceError as error:
+        return " ".join(str(error).split()) or type(error).__name__
     except (checker.ValidationError, ValueError, RuntimeError) as error:
         return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return None
+
+
+def _type_complaint(proto: onnx.ModelProto) -> str | None:
+    try:
+        shape_inference.infer_shapes(proto, check_type=True, strict_mode=True)
+    except shape_inference.InferenceError as error:
+        return " ".join(str(error).split())
     return None

@@ -17,6 +17,7 @@ from tiered.graph import Model
 from tiered.loading import paused_collector
 from tiered.passes import Pass, get_pass
 from tiered.passes.execution import execute
+from tiered.passes.validity import check_result
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.edits import edited, pipeline_for
 from tiered.pipeline.expectations import check_expectations, check_names, parse_expectations
@@ -146,13 +147,27 @@ def _run(model: Model, settings: Settings) -> _Run:
     pipeline = shaped(pipeline_of(passes, context.target, edits), shapes)
     unjudged = check_names(expectations, model, context.backend, pipeline) if expectations else ()
     started = time.perf_counter()
+    before = model.journal.stamp()
     with context:
         execute(pipeline, model, context, Place(asked=passes is not None))
+        if model.journal.moved_since(before):
+            _check_result(model, context, pipeline)
     taken = time.perf_counter() - started
     if expectations:
         after = Statistics.of(model)
         check_expectations(expectations, after, pipeline, context.remarks, unjudged)
     return _Run(pipeline, context, taken, verify)
+
+
+def _check_result(model: Model, context: PassContext, pipeline: Pipeline) -> None:
+    """Check what a pipeline without `final_check` made, unless that pass is disabled.
+
+    Raises:
+        ModelError: it is not a valid model.
+    """
+    final = get_pass("final_check")
+    if all(leaf.name != final.name for leaf in pipeline.leaves()) and context.decide(final):
+        check_result(model, context)
 
 
 def _verify(how: bool | How, inputs: Iterable[Source]) -> Verify | None:

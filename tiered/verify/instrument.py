@@ -12,6 +12,7 @@ import onnx
 from tiered.context import PassContext
 from tiered.errors import VerificationError
 from tiered.graph import Model, Stamp
+from tiered.graph.validity import complaint_about, current_complaint, is_only_declared
 from tiered.options import size_in_bytes
 from tiered.runtime.compare import Comparison
 from tiered.runtime.limits import physical_memory
@@ -74,7 +75,8 @@ class Verify:
             `LARGE` or a quarter of the memory that is allowed, does as "region": that runs only
             what the pass changed, before and after; "final" does so once, at the end, with what all
             passes promise together; "structure" runs nothing, and only checks that the view is
-            whole and acyclic; "off" does nothing. All but the last check the interface.
+            whole and acyclic, and that onnx.checker takes the model; "off" does nothing. All but
+            the last check the interface.
         inputs: what to run on: files, folders, dicts of arrays (`tiered.verify.samples`); what is
             missing is made.
         worker: where to run; by default a process that all share, with the limits of the config
@@ -327,6 +329,9 @@ def _check_structure(model: Model, info: PassInfo) -> None:
     except AssertionError as error:
         raise VerificationError(f"{info.name} left {model.label} inconsistent: {error}") from error
     acyclic(model)
+    complaint = current_complaint(model)
+    if complaint is not None and complaint_about(model) is None and not is_only_declared(model):
+        raise VerificationError(f"{info.name} made {model.label} invalid: {complaint}")
 
 
 def _check_interface(model: Model, info: PassInfo, before: Interface) -> None:

@@ -1,6 +1,27 @@
+from pathlib import Path
+
+import numpy as np
+import onnx
 import pytest
 
-from tiered import Backend, Model, ModelError, PassContext, TargetError, get_pass
+from tiered import (
+    Backend,
+    Graph,
+    Model,
+    ModelError,
+    PassContext,
+    Skip,
+    TargetError,
+    Value,
+    VerificationError,
+    const,
+    get_pass,
+    op,
+    optimize,
+    optimize_model,
+    rewrite,
+    var,
+)
 from tiered.backends import Bounds
 from tiered.testing import assert_unchanged, parse
 
@@ -48,3 +69,101 @@ def test_under_strict_it_is_an_error() -> None:
         pytest.raises(TargetError, match="npu does not take the model: Relu: the target has no"),
     ):
         get_pass(PASS)(model)
+
+
+@rewrite(op.MatMul(var.x, const(name="w")), opt_level=0)
+def transpose_weight(graph: Graph, x: Value, w: Value) -> Value | Skip:
+    if w.const is None or w.dim(0) != 3:
+        return Skip("the weight is transposed already")
+    return graph.op.MatMul(x, np.ascontiguousarray(w.const.T))
+
+
+PRODUCT = """(float[N,3] x) => (float[N,5] y) <float[3,5] w = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15}>
+{ h = MatMul(x, w) y = Relu(h) }"""
+
+
+def test_dims_that_do_not_fit_are_an_error() -> None:
+    model = Model.from_proto(parse(PRODUCT))
+    transpose_weight.apply(model)
+    with pytest.raises(ModelError, match=r"rejects the result: .*Incompatible dimensions"):
+        get_pass(PASS).apply(model)
+
+
+def test_a_pipeline_without_the_pass_is_checked_too(tmp_path: Path) -> None:
+    out = tmp_path / "out.onnx"
+    source = tmp_path / "in.onnx"
+    onnx.save(parse(PRODUCT), source)
+    with pytest.raises(ModelError, match="Incompatible dimensions"):
+        optimize(source, out, passes=[transpose_weight])
+    assert not out.exists()
+    optimize(source, out, passes=[transpose_weight], disabled=[PASS])
+    assert out.exists()
+
+
+def test_verification_of_the_structure_names_the_pass() -> None:
+    with pytest.raises(VerificationError, match="transpose_weight made the model invalid: "):
+        optimize(parse(PRODUCT), passes=[transpose_weight], verify="structure")
+
+
+def test_another_dim_than_an_output_declares_is_an_error() -> None:
+    model = Model.from_proto(parse("(float[N,3] x) => (float[N,3] y) { y = Relu(x) }"))
+    (node,) = model.main.nodes
+    constant = model.main.constant(np.ones((1, 4), np.float32))
+    model.main.set_input(node, 0, constant)
+    with pytest.raises(ModelError, match=r"rejects the result: .*dimension 1"):
+        get_pass(PASS).apply(model)
+
+
+def test_a_dtype_that_an_operator_does_not_take_is_an_error() -> None:
+    model = Model.from_proto(parse("(float[2] x, int64[2] i) => (float[2] y) { y = Sigmoid(x) }"))
+    (node,) = model.main.nodes
+    model.main.set_input(node, 0, model.main.inputs[1])
+    with pytest.raises(ModelError, match=r"rejects the result: .*Sigmoid"):
+        get_pass(PASS).apply(model)
+
+
+WRONG_BEFORE = "(float[2,3] x) => (float[2,4] y) { h = Relu(x) y = Identity(h) }"
+
+
+def test_a_wrong_declared_dim_of_the_file_is_noted_and_an_error_under_strict() -> None:
+    result = optimize_model(parse(WRONG_BEFORE), opt_level=3)
+    (note,) = result.model.notes
+    assert note.startswith("onnx.checker rejects the model as it was loaded: ")
+    assert "(3) vs (4)" in note
+    with pytest.raises(ModelError, match="as it was loaded"):
+        optimize(parse(WRONG_BEFORE), strict=True)
+
+
+def test_what_folding_exposes_is_noted() -> None:
+    text = """(float[2] x) => (float[M,4] y) <float[6] w = {1,2,3,4,5,6}, int64[2] s = {2,3}>
+    { two = Identity(s) h = Reshape(w, two) z = Relu(h) y = Abs(z) }"""
+    proto = parse(text)
+    onnx.checker.check_model(proto, full_check=True)
+    result = optimize_model(proto, opt_level=2)
+    (note,) = result.model.notes
+    assert note.startswith("the model contradicts itself once its constants are folded: ")
+
+
+def test_wrong_declared_types_of_inner_values_are_noted() -> None:
+    proto = parse("(float[2,3] x) => (float[2,3] y) { h = Relu(x) y = Abs(h) }")
+    model = Model.from_proto(proto)
+    graph = model.main
+    info = onnx.helper.make_tensor_value_info("h", onnx.TensorProto.FLOAT, [2, 9])
+    graph.set_declarations([(graph.values["h"], info)])
+    get_pass(PASS).apply(model)
+    (note,) = model.notes
+    assert note.startswith("the model declares types that contradict what follows from its inputs")
+
+
+def test_calls_without_end_are_not_followed() -> None:
+    calls = " ".join(
+        f'<domain: "l", opset_import: ["" : 21, "l" : 1]> f{i} (a) => (b) '
+        f"{{ c = l.f{i + 1}(a) b = l.f{i + 1}(c) }}"
+        for i in range(40)
+    )
+    text = (
+        '<ir_version: 10, opset_import: ["" : 21, "l" : 1]> g (float[2] x) => (float[2] y) '
+        f'{{ y = l.f0(x) }} {calls} <domain: "l", opset_import: ["" : 21]> f40 (a) => (b) '
+        "{ b = Relu(a) }"
+    )
+    get_pass(PASS).apply(Model.from_proto(parse(text)))

@@ -1,19 +1,20 @@
 """A model that onnx.checker and the target take  =>  the same model, or an error"""
 
-from tiered import Model, PassContext, Skip, TargetError, module_pass
+from tiered import Model, PassContext, Skip, TargetError, check_result, module_pass
 
 
 @module_pass(opt_level=0, analysis=True)
 def final_check(model: Model, ctx: PassContext) -> None:
     """Hold the result against onnx.checker; a model that was invalid from the start is noted.
 
-    Where the context names a backend, what that does not take is a remark, under `strict` an error.
+    The check covers dtypes and dims, also those that the outputs declare. Where the context names a
+    backend, what that does not take is a remark. Under `strict` both are errors.
 
     Raises:
-        ModelError: the passes made an invalid model.
+        ModelError: the passes made an invalid model, or it was invalid and the context is strict.
         TargetError: the backend does not take the model, and the context is strict.
     """
-    model.check()
+    check_result(model, ctx)
     if not ctx.names_backend:
         return
     coverage = ctx.backend.coverage(model)

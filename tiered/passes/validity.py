@@ -1,0 +1,54 @@
+"""The verdict on what a pipeline made: whose fault it is that onnx rejects it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tiered.context import PassContext
+from tiered.errors import ModelError, TieredError
+from tiered.graph.validity import complaint_about, current_complaint, is_only_declared
+
+if TYPE_CHECKING:
+    from tiered.graph import Model
+
+
+def check_result(model: Model, ctx: PassContext) -> None:
+    """Hold a model against the full check of onnx.checker, dtypes and dims included.
+
+    What was wrong before any pass ran is a note of the model, under `strict` an error.
+
+    Raises:
+        ModelError: the passes made an invalid model, or the context is strict.
+    """
+    complaint = current_complaint(model)
+    if complaint is None:
+        return
+    before = complaint_about(model)
+    if before is not None:
+        said = f"onnx.checker rejects the model as it was loaded: {before}"
+    elif is_only_declared(model):
+        said = f"the model declares types that contradict what follows from its inputs: {complaint}"
+    elif (exposed := _complaint_about_folded(model)) is not None:
+        said = f"the model contradicts itself once its constants are folded: {exposed}"
+    else:
+        raise ModelError(f"onnx.checker rejects the result: {complaint}")
+    if ctx.strict:
+        raise ModelError(said)
+    model.note(said)
+
+
+def _complaint_about_folded(model: Model) -> str | None:
+    """Return what onnx has against the loaded model, once its constants are folded."""
+    from tiered.passes import get_pass
+
+    if model.origin is None:
+        return None
+    loaded = type(model).from_proto(model.origin, folder=model.folder)
+    try:
+        with PassContext.isolated():
+            get_pass("infer_shapes").apply(loaded)
+            get_pass("fold_constant").apply(loaded)
+    except TieredError:
+        # It cannot be folded, so folding exposes nothing.
+        return None
+    return current_complaint(loaded)
