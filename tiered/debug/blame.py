@@ -190,7 +190,7 @@ class Bisection:
         return first_wrong(good, wrong, lambda number: bool(symptom(number)), self.log.ends())
 
     def _first_inexcusable(self, wrong: int | None) -> int:
-        """Return the first wrong rewrite that is wrong not only on onnxruntime; 0 if there is none.
+        """Return the first wrong rewrite that has no excuse; 0 if there is none.
 
         Args:
             wrong: a number after which the outputs are wrong.
@@ -200,13 +200,13 @@ class Bisection:
             excuse = self._excuse(number)
             if not excuse:
                 return number
-            self.say(f"rewrite #{number} is {excuse}")
+            self.say(f"rewrite #{number} is excused: {excuse}")
             self._good = number
             wrong = self._wrong_end()
         return 0
 
     def _excuse(self, number: int) -> str:
-        """Return how onnxruntime deviates, if that is all there is to a rewrite; "" else."""
+        """Return why a rewrite is right although outputs differ around it; "" if it is not."""
         states = (number - 1, number)
         if not isinstance(self.judge, OutputJudge) or not self.history.is_whole:
             return ""

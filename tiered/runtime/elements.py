@@ -27,7 +27,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from tiered.runtime.dtypes import float_info, integer_info, is_float
@@ -271,14 +270,16 @@ def _allowed(pairs: _FloatPairs, dtype: np.dtype[Any], limits: Limits) -> Array:
 def _computed_in(wide_a: Array, wide_b: Array, dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the dtype that floats were cast from: no other ones are all numbers of it.
 
-    Whole numbers are so in every dtype, and numbers of few digits in float16: they tell nothing.
+    Whole numbers are so in every dtype, and multiples of one step in float16: they tell nothing.
     """
     both = np.stack([wide_a, wide_b])
     both = both[np.isfinite(both)]
     if dtype == np.float64 and _are_of(both, np.float32) and (np.rint(both) != both).any():
         dtype = np.dtype(np.float32)
-    if dtype == np.float32 and _are_of(both, np.float16) and not _are_of(both, ml_dtypes.bfloat16):
-        dtype = np.dtype(np.float16)
+    if dtype == np.float32 and both.size and _are_of(both, np.float16):
+        step = float(np.spacing(np.abs(both).max().astype(np.float16)))
+        if (np.fmod(both, step) != 0).any():
+            dtype = np.dtype(np.float16)
     return dtype
 
 

@@ -59,7 +59,7 @@ def second_opinion(
     if region is None:
         return Opinion(False, "onnxruntime alone: the changed nodes cannot be cut out")
     try:
-        borders = _borders(worker, before, feeds, region.reads)
+        borders = borders_of(worker, before, feeds, region.reads)
         cuts = [with_types(model, borders) for model in region.cuts({})]
     except (RuntimeFailure, TypeError) as error:
         return Opinion(False, f"onnxruntime alone, as the second instance failed: {error}")
@@ -84,7 +84,7 @@ def judged(
         return Opinion(False, f"onnxruntime alone, as the second instance failed: {error}")
     by_reference = compare(said[0], said[1], promise)
     try:
-        ran = [_run(worker, cut, borders) for cut in cuts]
+        ran = [run_cut(worker, cut, borders) for cut in cuts]
     except RuntimeFailure as error:
         return Opinion(False, f"onnxruntime does not run the changed nodes alone: {error}")
     unchanged = compare(said[0], ran[0], Numerics.REASSOCIATING)
@@ -130,7 +130,7 @@ def _disagreement(unchanged: Comparison) -> str:
     return f"onnxruntime and onnx.reference disagree on the unchanged model already: {worst}"
 
 
-def _borders(
+def borders_of(
     worker: Worker, before: Runnable, feeds: Outputs, reads: Sequence[str]
 ) -> Outputs:
     """Return what the changed nodes read, as the model before computes it."""
@@ -142,19 +142,25 @@ def _borders(
     return {name: feeds[name] if name in feeds else found[name] for name in reads}
 
 
-def _run(worker: Worker, cut: Runnable, borders: Outputs) -> Outputs:
+def run_cut(worker: Worker, cut: Runnable, borders: Outputs) -> Outputs:
+    """Return the results of a cut by the names that they have in the model.
+
+    Raises:
+        RuntimeFailure: it does not run by itself.
+    """
     with worker.open(cut.proto, folder=cut.folder) as session:
-        return _named(session.run({name: borders[name] for name in session.inputs}))
+        return unprefixed(session.run({name: borders[name] for name in session.inputs}))
 
 
 def _run_reference(worker: Worker, cut: Runnable, borders: Outputs) -> Outputs:
     whole = onnx.ModelProto()
     whole.CopyFrom(cut.proto)
     with worker.open(take_in(whole, cut.folder), reference=True) as session:
-        return _named(session.run({name: borders[name] for name in session.inputs}))
+        return unprefixed(session.run({name: borders[name] for name in session.inputs}))
 
 
-def _named(results: Outputs) -> Outputs:
+def unprefixed(results: Outputs) -> Outputs:
+    """Return results by the names that they have in the model."""
     return {name.removeprefix(PREFIX): value for name, value in results.items()}
 
 

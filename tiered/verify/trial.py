@@ -14,6 +14,7 @@ from tiered.runtime.numerics import Promise, loosest
 from tiered.verify.judge import Opinion, second_opinion
 from tiered.verify.promises import held_to
 from tiered.verify.samples import Sample, Wanted, samples_for
+from tiered.verify.sensitivity import amplification
 from tiered.verify.states import Outputs, Runnable, State, without
 
 if TYPE_CHECKING:
@@ -149,8 +150,12 @@ class Trial:
 
     def _opinion(self, runnable: Runnable, sample: Sample, comparison: Comparison) -> Opinion:
         feeds, promise = sample.inputs.feeds, self._subject.promise
-        before = self._before.runnable
-        return second_opinion(self._worker, before, runnable, feeds, promise, comparison)
+        models = self._before.runnable, runnable
+        opinion = second_opinion(self._worker, *models, feeds, promise, comparison)
+        if opinion.is_excused:
+            return opinion
+        amplified = amplification(self._worker, *models, feeds, promise, comparison)
+        return Opinion(True, amplified) if amplified else opinion
 
     def _failure(
         self,

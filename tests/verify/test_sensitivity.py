@@ -1,0 +1,127 @@
+"""A model that amplifies last bits is no reason to blame a pass; a wrong pass still is."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.small import proto
+from tiered import Graph, Skip, Value, VerificationError, op, optimize_model, rewrite, var
+from tiered.debug import bisect
+from tiered.verify.sensitivity import _moved
+
+THIRD = np.float32(1) / np.float32(3)
+X = np.linspace(1, 2, 999, dtype=np.float32)
+# x / 3 and x * (1 / 3) are on two sides of a threshold that one of them is.
+AT = int(np.flatnonzero(X / np.float32(3) < X * THIRD)[0])
+EDGE = repr(float(X[AT] / np.float32(3)))
+CLIFF = f"""g (float[999] x) => (int64[1,n] y) <float three = {{3}}, float edge = {{{EDGE}}}> {{
+    a = Neg(x)  b = Neg(a)  d = Div(b, three)  c = Greater(d, edge)  y = NonZero(c) }}"""
+GAP = """g (float[999] x) => (float[999] y) <float three = {3}, float k = {100000}> {
+    d = Div(x, three)  f = Mul(d, k)  g = Floor(f)  h = Sub(f, g)  y = Mul(h, k) }"""
+
+
+@rewrite(op.Div(var.x, var.c), opt_level=3, numerics="reassociating")
+def multiply(graph: Graph, x: Value, c: Value) -> Value | Skip:
+    """Right within the tolerance."""
+    if c.const is None:
+        return Skip("c is not a constant")
+    result: Value = graph.op.Mul(x, graph.constant(np.float32(1) / c.const))
+    return result
+
+
+@rewrite(op.Div(var.x, var.c), opt_level=3, numerics="reassociating")
+def wrong(graph: Graph, x: Value, c: Value) -> Value | Skip:
+    """Wrong by one percent."""
+    if c.const is None:
+        return Skip("c is not a constant")
+    result: Value = graph.op.Mul(x, graph.constant(np.float32(1.01) / c.const))
+    return result
+
+
+def said(pass_: Any, text: str, how: Any = "each", feeds: Any = X) -> str:
+    result = optimize_model(
+        proto(text),
+        passes=[pass_],
+        verify=how,
+        inputs=[{"x": feeds}],
+        config={"verify.default_session": False},
+    )
+    (remark,) = [remark.reason for remark in result.remarks if remark.kind == "verify"]
+    return remark
+
+
+@pytest.mark.parametrize("how", ["each", "final"])
+@pytest.mark.parametrize("text", [CLIFF, GAP])
+def test_a_pass_is_not_blamed_for_a_model_that_amplifies(text: str, how: str) -> None:
+    remark = said(multiply, text, how)
+    assert remark.startswith("the model amplifies last bits: an input moved by one ulp changes its")
+    assert "; the 1 changed nodes agree: " in remark
+
+
+def test_a_constant_is_moved_where_no_input_is_a_float() -> None:
+    table = f"float[999] table = {{{', '.join(map(repr, map(float, X)))}}}, float three"
+    text = CLIFF.replace("float[999] x", "int64[999] i").replace("float three", table)
+    text = text.replace("a = Neg(x)", "x = Gather(table, i)  a = Neg(x)")
+    result = optimize_model(
+        proto(text),
+        passes=[multiply],
+        verify=True,
+        inputs=[{"i": np.arange(999)}],
+        config={"verify.default_session": False},
+    )
+    (remark,) = [remark.reason for remark in result.remarks if remark.kind == "verify"]
+    assert "a constant moved by one ulp changes its outputs" in remark
+
+
+@pytest.mark.parametrize("text", [CLIFF, GAP])
+def test_a_wrong_pass_is_blamed_on_such_a_model_too(text: str) -> None:
+    with pytest.raises(VerificationError, match="wrong changed output 'y'"):
+        optimize_model(proto(text), passes=[wrong], verify=True, inputs=[{"x": X}])
+
+
+def test_what_is_promised_exactly_is_not_excused() -> None:
+    exact = rewrite(op.Div(var.x, var.c), opt_level=2)(_times)
+    with pytest.raises(VerificationError, match="promised: exact"):
+        optimize_model(proto(CLIFF), passes=[exact], verify=True, inputs=[{"x": X}])
+
+
+def _times(graph: Graph, x: Value, c: Value) -> Value:
+    """Multiply."""
+    result: Value = graph.op.Mul(x, graph.constant(np.array(THIRD)))
+    return result
+
+
+def test_changed_nodes_that_amplify_themselves_are_judged_by_the_probe() -> None:
+    @rewrite(op.Floor(op.Div(var.x, var.c)), opt_level=3, numerics="reassociating")
+    def floor(graph: Graph, x: Value, c: Value) -> Value:
+        """Right within the tolerance, but for what it rounds."""
+        inverse = graph.constant(np.array(1 / 41, np.float32))
+        result: Value = graph.op.Floor(graph.op.Mul(x, inverse))
+        return result
+
+    at = np.arange(1, 1000, dtype=np.float32) * 41
+    text = """g (float[999] x) => (float[999] y) <float three = {41}, float s = {1.5}> {
+        d = Div(x, three)  f = Floor(d)  y = Mul(f, s) }"""
+    remark = said(floor, text, feeds=at)
+    assert "the changed nodes differ by what an input moved by one ulp changes, too" in remark
+
+
+def test_bisection_goes_on_where_the_model_amplifies() -> None:
+    feeds = [{"x": X}]
+    heard: list[str] = []
+    assert bisect(proto(CLIFF), passes=[multiply], inputs=feeds, say=heard.append) is None
+    assert any("rewrite #1 is excused: the model amplifies last bits" in line for line in heard)
+    blame = bisect(proto(CLIFF), passes=[wrong], inputs=feeds)
+    assert blame is not None
+    assert blame.pass_name == "wrong"
+
+
+def test_only_finite_floats_other_than_zero_are_moved() -> None:
+    given = np.array([0.0, -0.0, np.inf, np.nan, 1.0, -1.0], np.float32)
+    moved = _moved(given, 0)
+    assert np.array_equal(moved[:4], given[:4], equal_nan=True)
+    assert (np.abs(np.abs(moved[4:]) - 1) < 1e-6).all()
+    assert (moved[4:] != given[4:]).all()
+    whole = np.arange(3)
+    assert _moved(whole, 0) is whole

@@ -1,0 +1,169 @@
+"""Models that amplify last bits: whether a difference says something of a pass, or of the model.
+
+A threshold, a rounding to integers or an ill-conditioned sum makes a small difference large, and
+every pass that reassociates then seems to be wrong. So the model before is run with its inputs and
+constants moved by one ulp. Where that alone changes an output by more than the pass may, the
+outputs prove nothing, and the changed nodes are judged by themselves, on the values that they read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import onnx
+
+from tiered.errors import ModelError, RuntimeFailure
+from tiered.graph.tensor import Tensor
+from tiered.runtime.compare import Comparison, OutputDifference, compare
+from tiered.runtime.numerics import Numerics, Promise
+from tiered.verify.judge import borders_of, run_cut, unprefixed
+from tiered.verify.region import changed_region, with_types
+from tiered.verify.states import Runnable
+
+if TYPE_CHECKING:
+    from tiered.runtime import Worker
+
+Outputs = dict[str, Any]
+
+_PROBES: Final = 2
+"""How often inputs and constants are moved, each time in other directions."""
+_ALIKE: Final = 16.0
+"""How many times the difference of a probe one may be that is put down to the model."""
+_MOVABLE: Final = ("float16", "float32", "float64")
+_MOST_MOVED: Final = 1 << 26
+"""Bytes of constants up to which they are moved."""
+
+
+@dataclass(frozen=True)
+class _Probe:
+    """A run with something moved by one ulp, and how its outputs compare."""
+
+    what: str
+    found: Comparison
+
+    def of(self, name: str) -> OutputDifference | None:
+        """Return how an output differs, None if it agrees."""
+        return next((o for o in self.found.outputs if o.name == name and not o.ok), None)
+
+
+def amplification(
+    worker: Worker,
+    before: Runnable,
+    after: Runnable,
+    feeds: Outputs,
+    promise: Promise,
+    found: Comparison,
+) -> str:
+    """Return how the model amplifies last bits, if that is all that a difference shows; "" else.
+
+    Args:
+        worker: where to run.
+        before, after: the models.
+        feeds: the inputs for which they differ.
+        promise: what was promised; of what is exact nothing is amplified.
+        found: the comparison that failed.
+    """
+    if promise.numerics is Numerics.EXACT:
+        return ""
+    try:
+        probes = list(_probed(worker, before, feeds, promise))
+        shown = _shown(found, probes)
+        if shown is None:
+            return ""
+        said = f"{shown.what} changes its outputs as well ({shown.found.worst})"
+        judged = _judged(worker, before, after, feeds, promise)
+    except (RuntimeFailure, ModelError, TypeError):
+        return ""
+    return f"the model amplifies last bits: {said}; {judged}" if judged else ""
+
+
+def _judged(
+    worker: Worker, before: Runnable, after: Runnable, feeds: Outputs, promise: Promise
+) -> str:
+    """Return how the changed nodes agree by themselves; "" if they do not."""
+    region = changed_region(before.proto, after.proto)
+    if region is None:
+        return ""
+    borders = borders_of(worker, before, feeds, region.reads)
+    one, other = (with_types(model, borders) for model in region.cuts({}))
+    cuts = Runnable(one, before.folder), Runnable(other, after.folder)
+    ran = [run_cut(worker, cut, borders) for cut in cuts]
+    found = compare(ran[0], ran[1], promise)
+    if found.ok:
+        return f"the {region.size} changed nodes agree: {found}"
+    probes = list(_probed(worker, cuts[0], borders, promise))
+    shown = _shown(found, probes)
+    return "" if shown is None else f"the changed nodes differ by what {shown.what} changes, too"
+
+
+def _shown(found: Comparison, probes: list[_Probe]) -> _Probe | None:
+    """Return a probe that shows differences like those that were found; None if one is unlike."""
+    shown: _Probe | None = None
+    for output in found.outputs:
+        if output.ok:
+            continue
+        alike = (probe for probe in probes if _is_like(output, probe.of(output.name)))
+        shown = next(alike, None)
+        if shown is None:
+            return None
+    return shown
+
+
+def _is_like(output: OutputDifference, probed: OutputDifference | None) -> bool:
+    if probed is None:
+        return False
+    if output.reason.startswith("shape") or probed.reason.startswith("shape"):
+        return True  # What cannot be compared element by element has no size.
+    if output.max_ulp is None:
+        return True  # Integers are labels and places as often as sizes.
+    if output.nan_mismatch and not probed.nan_mismatch:
+        return False
+    return output.max_abs <= _ALIKE * probed.max_abs
+
+
+def _probed(worker: Worker, model: Runnable, feeds: Outputs, promise: Promise) -> Iterator[_Probe]:
+    """Yield runs of a model in which inputs or constants are moved, as far as they differ."""
+    with worker.open(model.proto, folder=model.folder) as session:
+        fed = {name: feeds[name] for name in session.inputs if name in feeds}
+        expected = unprefixed(session.run(fed))
+        for seed in range(_PROBES):
+            nearby = {name: _moved(value, seed) for name, value in fed.items()}
+            found = compare(expected, unprefixed(session.run(nearby)), promise)
+            if not found.ok:
+                yield _Probe("an input moved by one ulp", found)
+    for seed in range(_PROBES):
+        proto = _with_moved_constants(model.proto, seed)
+        with worker.open(proto, folder=model.folder) as session:
+            found = compare(expected, unprefixed(session.run(fed)), promise)
+        if not found.ok:
+            yield _Probe("a constant moved by one ulp", found)
+
+
+def _with_moved_constants(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:
+    """Return a model whose constants are moved by one ulp, as far as they are small and in it."""
+    moved = onnx.ModelProto()
+    moved.CopyFrom(model)
+    left = _MOST_MOVED
+    for tensor in moved.graph.initializer:
+        held = Tensor(tensor)
+        if tensor.data_location == tensor.EXTERNAL or held.nbytes > left:
+            continue
+        left -= held.nbytes
+        array = held.numpy()
+        other = _moved(array, seed)
+        if other is not array:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(other, tensor.name))
+    return moved
+
+
+def _moved(value: Any, seed: int) -> Any:
+    """Return floats moved by one ulp, each up or down; 0, infinities and NaN stay."""
+    if not isinstance(value, np.ndarray) or value.dtype.name not in _MOVABLE:
+        return value
+    up = np.random.default_rng(seed).random(value.shape) < 0.5
+    to = np.where(up, np.inf, -np.inf).astype(value.dtype)
+    stays = (value == 0) | ~np.isfinite(value)
+    return np.where(stays, value, np.nextafter(value, to)).astype(value.dtype)
