@@ -39,15 +39,81 @@ def test_one_node_shows_what_matched_before(cli: Cli, casts: Path) -> None:
 
 
 def test_json_has_all_of_it(cli: Cli, casts: Path) -> None:
-    (first, _) = json.loads(cli("explain", casts, "fuse_consecutive_cast", "--json").out)
+    said = json.loads(cli("explain", casts, "fuse_consecutive_cast", "--json").out)
+    assert list(said) == ["pass", "opt_level", "backend", "runs", "reason", "nodes"]
+    assert (said["opt_level"], said["backend"], said["runs"]) == (2, "portable", True)
+    (first, _) = said["nodes"]
     assert sorted(first) == ["matched", "node", "op_type", "reason", "verdict"]
 
 
 def test_a_pass_without_a_pattern_is_explained_by_what_it_says(cli: Cli, casts: Path) -> None:
-    (found,) = json.loads(cli("explain", casts, "eliminate_common_subexpr", "--json").out) or [{}]
-    assert found == {}
+    found = json.loads(cli("explain", casts, "eliminate_common_subexpr", "--json").out)
+    assert found["nodes"] == []
     said = cli("explain", casts, "eliminate_identity").out
     assert "Identity 'y' fires" in said
+
+
+GELU = """(float[N,4] x) => (float[N,4] y) {
+    d = Div(x, root)  e = Erf(d)  s = Add(e, one)  m = Mul(x, s)  y = Mul(m, half)
+}"""
+
+
+@pytest.fixture
+def gelu(tmp_path: Path) -> Path:
+    """Return the file of a GELU at opset 17, which has no Gelu yet."""
+    constants = "<float root = {1.4142135}, float one = {1}, float half = {0.5}>"
+    path = tmp_path / "gelu.onnx"
+    onnx.save(parse(GELU.replace(" {\n", f" {constants} {{\n", 1), opset=17), path)
+    return path
+
+
+def test_the_verdict_is_that_of_the_level_and_the_target(cli: Cli, gelu: Path) -> None:
+    at_2 = cli("explain", gelu, "fuse_gelu").out
+    assert "not run by `tiered optimize -O 2`: needs opt_level 3" in at_2
+    assert "(-O 3 runs it)" in at_2
+    at_3 = cli("explain", gelu, "fuse_gelu", "-O3").out
+    assert " fires" not in at_3
+    reason = "portable does not take Gelu: ONNX has Gelu from opset 20 on; the model's opset is 17"
+    assert f"declined: {reason}" in at_3
+    assert "not run" not in at_3
+    taken = json.loads(
+        cli(
+            *("explain", gelu, "fuse_gelu", "-O3", "--json"),
+            *("--backend", "onnxruntime_cpu"),
+        ).out
+    )
+    assert (taken["backend"], taken["runs"]) == ("onnxruntime_cpu", True)
+    assert [node["verdict"] for node in taken["nodes"]].count("fires") == 1
+
+
+@pytest.mark.parametrize("level", ["2", "3"])
+@pytest.mark.parametrize("backend", ["portable", "onnxruntime_cpu"])
+def test_what_fires_is_what_optimize_does(
+    cli: Cli, gelu: Path, level: str, backend: str
+) -> None:
+    setting = ("-O", level, "--backend", backend, "--json")
+    explained = json.loads(cli("explain", gelu, "fuse_gelu", *setting).out)
+    fires = [node["verdict"] for node in explained["nodes"]].count("fires")
+    record = json.loads(cli("optimize", gelu, *setting).out)
+    rewrites = sum(each["rewrites"] for each in record["passes"] if each["name"] == "fuse_gelu")
+    assert rewrites == (fires if explained["runs"] else 0)
+
+
+def test_a_pass_that_waits_to_be_asked_for_is_noted(cli: Cli, casts: Path) -> None:
+    said = cli("explain", casts, "canonicalize_cast").out
+    reason = "opt-in: runs only when required (--require canonicalize_cast runs it)"
+    assert f"not run by `tiered optimize -O 2`: {reason}" in said
+
+
+def test_a_pass_that_the_target_drops_is_noted(cli: Cli, casts: Path) -> None:
+    profile = casts.with_name("npu.toml")
+    profile.write_text(
+        'api_version = 1\nname = "npu"\nunlisted = "standard"\n'
+        '[[pipeline]]\nedit = "drop eliminate_identity"\nwhy = "a test"\n'
+    )
+    said = cli("explain", casts, "eliminate_identity", "--backend", profile).out
+    reason = "it is not in the pipeline of npu (--passes eliminate_identity runs it)"
+    assert f"not run by `tiered optimize -O 2`: {reason}" in said
 
 
 def test_passes_may_run_before_and_a_scope_counts(cli: Cli, casts: Path) -> None:
@@ -62,6 +128,8 @@ def test_passes_may_run_before_and_a_scope_counts(cli: Cli, casts: Path) -> None
     [
         (["fuse_consecutive_cat"], "did you mean 'fuse_consecutive_cast'"),
         (["fix(eliminate_identity)"], "explain takes one pass"),
+        (["fuse_consecutive_cast", "-O7"], "-O takes 0 to 4, not 7"),
+        (["fuse_consecutive_cast", "--backend", "onnxruntime_gpu"], "onnxruntime_gpu"),
         (["fuse_consecutive_cast", "--node", "aa"], "there is no node 'aa'"),
         (["fuse_consecutive_cast", "--node", "c"], "does not look at Relu 'c'; it looks at Cast"),
         (["fuse_consecutive_cast", "--after", "x y"], "no pass named 'x'"),

@@ -41,6 +41,23 @@ def is_standard(op_type: str, domain: str) -> bool:
     return domain in STANDARD_DOMAINS and schema_of(op_type, domain) is not None
 
 
+STANDARD_NAMES: Final = {"FastGelu": "Gelu"}
+"""The operator of ONNX that does the same as a runtime's own operator of another name."""
+
+
+def newer_operator(node: Node) -> Refusal | None:
+    """Return that ONNX has the operator of a runtime's own node in a newer opset; None if not."""
+    from tiered.graph.schema import schema_of
+
+    name, opset = STANDARD_NAMES.get(node.op_type, node.op_type), node.owner.opset()
+    newest = schema_of(name, "")
+    if not node.domain or newest is None or schema_of(name, "", opset) is not None:
+        return None
+    later = range(opset + 1, newest.since_version + 1)
+    first = next(version for version in later if schema_of(name, "", version) is not None)
+    return Refusal(f"ONNX has {name} from opset {first} on; the model's opset is {opset}")
+
+
 def is_no_operator(node: Node) -> bool:
     """Tell whether a node asks nothing of a target: a Constant is data, a call is what it calls."""
     return node.is_op("Constant") or node.domain.startswith("tiered.")

@@ -186,6 +186,8 @@ def explain(
     *,
     node: str | None = None,
     after: str = "",
+    opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2,
+    backend: Annotated[str | None, Parameter(show_default=False)] = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -196,12 +198,23 @@ def explain(
         pass_: A pass, with options and scope if you like: 'fold_constant{max_growth=0}'.
         node: Only this node, with what matched before the first condition that failed.
         after: Passes to run first: 'default', 'a,b,fix(c,d)'.
+        opt_level: The level of `tiered optimize` that is asked about.
+        backend: The target, as for optimize: a name or a TOML file; portable by default.
         as_json: Print JSON instead of text.
         verbose: List every node.
     """
     from tiered.cli.explain import run_explain
 
-    run_explain(model, pass_, node=node, after=after, as_json=as_json, verbose=verbose)
+    run_explain(
+        model,
+        pass_,
+        node=node,
+        after=after,
+        opt_level=opt_level,
+        backend=backend,
+        as_json=as_json,
+        verbose=verbose,
+    )
 
 
 @app.command

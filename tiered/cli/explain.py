@@ -1,7 +1,9 @@
 """`tiered explain MODEL PASS`: why a pass fires or does not, node by node.
 
-`--json` prints an array of objects, one for each node that the pass could rewrite: node, op_type,
-verdict ("fires", "declined", "no match"), reason, matched (what of the pattern matched before).
+`--json` prints one object:
+    pass, opt_level, backend; runs, reason: whether `tiered optimize` runs the pass, and why (not).
+    nodes: one object for each node that the pass could rewrite: node, op_type,
+        verdict ("fires", "declined", "no match"), reason, matched (the part that did match).
 """
 
 from __future__ import annotations
@@ -14,10 +16,13 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tiered.cli.files import load_model
+from tiered.cli.options import LEVELS
 from tiered.cli.terminal import Progress, print_json, printable, results
 from tiered.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
+    from tiered.context import PassContext
+    from tiered.control.decision import Decision
     from tiered.graph import Model
     from tiered.passes import Pass, RewritePass
     from tiered.rewrite.explain import Explanation
@@ -26,32 +31,51 @@ if TYPE_CHECKING:
 
 FEW = 20
 """Nodes that are listed without -v."""
+ABSENT = "it is not in the pipeline"
+LONG = 240
+"""Characters of a reason without -v."""
 
 
 def run_explain(
-    file: str, name: str, *, node: str | None, after: str, as_json: bool, verbose: bool
+    file: str,
+    name: str,
+    *,
+    node: str | None,
+    after: str,
+    opt_level: int,
+    backend: str | None,
+    as_json: bool,
+    verbose: bool,
 ) -> None:
-    """Print what a pass makes of the nodes of a model.
+    """Print the verdict of a pass on the nodes of a model, at a level and for a target.
 
     Raises:
-        UsageError: it is a pipeline, or no such node is there.
+        UsageError: it is a pipeline, there is no such level, backend or node.
     """
+    from tiered.context import PassContext
     from tiered.pipeline import parse_pipeline
 
+    if opt_level not in LEVELS:
+        raise UsageError(f"-O takes 0 to {max(LEVELS)}, not {opt_level}")
+    context = PassContext.isolated(opt_level, backend=backend)
     pass_, before = _one_pass(name), parse_pipeline(after)
+    decision = _decision(pass_, context)
     with Progress() as progress:
         progress.say(f"reading {printable(file)}")
         model = load_model(file)
         progress.say(f"running {after or pass_.name}")
         if after:
-            before.apply(model)
-        found = _explanations(pass_, model)
+            before.apply(model, PassContext.isolated(opt_level, backend=backend))
+        found = _explanations(pass_, model, context)
     if node is not None:
         found = _only(found, node, model, pass_)
     if as_json:
-        print_json([asdict(entry) for entry in found])
+        head = {"pass": str(pass_), "opt_level": opt_level, "backend": str(context.target)}
+        verdict = {"runs": decision.run, "reason": decision.reason}
+        print_json({**head, **verdict, "nodes": [asdict(entry) for entry in found]})
     else:
         _print(results(), pass_, found, everything=verbose or node is not None)
+        _print_decision(pass_, decision, context)
 
 
 def _one_pass(name: str) -> Pass:
@@ -63,16 +87,44 @@ def _one_pass(name: str) -> Pass:
     return passes[0]
 
 
-def _explanations(pass_: Pass, model: Model) -> list[Explanation]:
+def _decision(pass_: Pass, context: PassContext) -> Decision:
+    """Return whether `tiered optimize` runs a pass at this level for this target."""
+    from tiered.control.decision import Decision
+    from tiered.pipeline import pipeline_for
+
+    steps = pipeline_for(context.backend).plan(context)
+    decisions = [step.decision for step in steps if step.pass_.name == pass_.name]
+    if not decisions:
+        return Decision(False, f"{ABSENT} of {context.target}")
+    return next((decision for decision in decisions if decision.run), decisions[0])
+
+
+def _print_decision(pass_: Pass, decision: Decision, context: PassContext) -> None:
+    if decision.run:
+        return
+    level = pass_.info.opt_level
+    if decision.reason.startswith(ABSENT):
+        advice = f" (--passes {pass_.name} runs it)"
+    elif level is None:
+        advice = f" (--require {pass_.name} runs it)"
+    else:
+        advice = f" (-O {level} runs it)" if level > context.opt_level else ""
+    line = f"not run by `tiered optimize -O {context.opt_level}`: {decision.reason}{advice}"
+    results().print(printable(line), soft_wrap=True)
+
+
+def _explanations(pass_: Pass, model: Model, context: PassContext) -> list[Explanation]:
     from tiered.passes import RewritePass
     from tiered.registry import registry
 
     for needed in registry.dependencies(pass_.info):
         needed.apply(model)
-    return _by_rule(pass_, model) if isinstance(pass_, RewritePass) else _by_run(pass_, model)
+    if isinstance(pass_, RewritePass):
+        return _by_rule(pass_, model, context)
+    return _by_run(pass_, model, context)
 
 
-def _by_rule(pass_: RewritePass, model: Model) -> list[Explanation]:
+def _by_rule(pass_: RewritePass, model: Model, context: PassContext) -> list[Explanation]:
     from tiered.passes.scoped import OUTSIDE
     from tiered.rewrite.explain import explain_rule
 
@@ -82,16 +134,15 @@ def _by_rule(pass_: RewritePass, model: Model) -> list[Explanation]:
         inside = scope is None or all(map(scope.holds, match.nodes))
         return None if inside else OUTSIDE
 
-    return explain_rule(pass_.rule, model, pass_.options, accept)
+    approve = pass_.approval(context)
+    return explain_rule(pass_.rule, model, pass_.options, accept, approve)
 
 
-def _by_run(pass_: Pass, model: Model) -> list[Explanation]:
+def _by_run(pass_: Pass, model: Model, context: PassContext) -> list[Explanation]:
     """Explain a pass that has no pattern by what it says while it runs."""
-    from tiered.context import PassContext
     from tiered.rewrite.explain import Explanation
 
     operators = {node.label: node.op_type for graph in model.graphs() for node in graph.nodes}
-    context = PassContext.isolated()
     pass_.apply(model, context)
     (result,) = context.report.of(pass_.name)
     return [
@@ -126,11 +177,19 @@ def _print(
     counts = Counter(entry.verdict for entry in found)
     summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     console.print(f"{pass_}: {summary or 'no node that it could rewrite'}", soft_wrap=True)
-    for entry in found if everything else found[:FEW]:
-        reason = f": {entry.reason}" if entry.reason else ""
+    shown = found
+    if not everything and len(found) > FEW:
+        # The verdict of a guard says more than an operator that is another.
+        shown = sorted(found, key=lambda entry: entry.verdict == "no match")[:FEW]
+    for entry in shown:
+        reason = f": {_short(entry.reason, everything=everything)}" if entry.reason else ""
         line = f"  {entry.op_type} {entry.node!r} {entry.verdict}{reason}"
         console.print(printable(line), soft_wrap=True)
         for matched in entry.matched if everything else ():
             console.print(printable(f"    matched {matched}"), soft_wrap=True)
     if not everything and len(found) > FEW:
         console.print(f"  and {len(found) - FEW:,} more (-v lists them)")
+
+
+def _short(reason: str, *, everything: bool) -> str:
+    return reason if everything or len(reason) <= LONG else f"{reason[:LONG]} ... (-v: in full)"

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tiered.backends.default import NO_OPERATOR, newer_operator
 from tiered.graph import Graph, Model
 from tiered.graph.journal import Edit, Entry
 from tiered.passes.base import Pass
@@ -62,13 +63,13 @@ class RewritePass(BodyPass):
             since=run.looked if graphs is None else None,
             on_skip=run.missed,
             accept=None if run.allows is None else _filter(run.allows),
-            approve=self._approval(execution.ctx),
+            approve=self.approval(execution.ctx),
         )
         for graph in filter(_is_attached, graphs or ()):
             self.conditions.hold_after(graph, execution.ctx, self.name)
 
-    def _approval(self, ctx: PassContext) -> Callable[[Sequence[Entry]], Skip | None] | None:
-        """Return what holds rewrites against the target; None where there is none."""
+    def approval(self, ctx: PassContext) -> Callable[[Sequence[Entry]], Skip | None] | None:
+        """Return what holds rewrites against the target of a context; None without a target."""
         if not self.info.asks_target and not ctx.names_backend:
             return None
         return _approval(ctx, makes_integers=bool(self.info.quantization))
@@ -106,7 +107,10 @@ def _approval(
                 continue
             is_new = bool(node.domain) or makes_integers
             if is_new and (refused := backend.refusals(node)):
-                return Skip("{} does not take {}: {}", backend, node.op_type, refused[0])
+                reason = refused[0]
+                if reason == NO_OPERATOR:
+                    reason = newer_operator(node) or reason
+                return Skip("{} does not take {}: {}", backend, node.op_type, reason)
             if is_new and backend.runs_slowly(node):
                 return Skip("{} is slower than its parts for this dtype", node.op_type)
             if not backend.has(node) and all(

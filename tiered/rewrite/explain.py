@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tiered.graph.forms import NoEquivalentForm
 from tiered.rewrite.attributes import attributes_fit
-from tiered.rewrite.driver import Filter, apply_rule
+from tiered.rewrite.driver import Approve, Filter, apply_rule
 from tiered.rewrite.matcher import Match, match_node
 from tiered.rewrite.pattern import (
     Alternatives,
@@ -58,7 +58,11 @@ class Explanation:
 
 
 def explain_rule(
-    rule: Rule, model: Model, options: Mapping[str, Any], accept: Filter | None = None
+    rule: Rule,
+    model: Model,
+    options: Mapping[str, Any],
+    accept: Filter | None = None,
+    approve: Approve | None = None,
 ) -> list[Explanation]:
     """Return what a rule makes of each node that it may be anchored at; the model stays as it is.
 
@@ -67,10 +71,11 @@ def explain_rule(
         model: the model.
         options: the keyword arguments of the rule's function.
         accept: asked of each match, as the driver does; a Skip declines it.
+        approve: asked of the edits of each rewrite, as the driver does; a Skip declines it.
     """
     keys = {program.key for program in rule.programs}
     return [
-        _explain(rule, model, options, accept, node)
+        _explain(rule, model, options, accept, approve, node)
         for graph in model.graphs()
         for node in graph.topological_order()
         if (node.domain, node.op_type) in keys
@@ -78,7 +83,12 @@ def explain_rule(
 
 
 def _explain(
-    rule: Rule, model: Model, options: Mapping[str, Any], accept: Filter | None, node: Node
+    rule: Rule,
+    model: Model,
+    options: Mapping[str, Any],
+    accept: Filter | None,
+    approve: Approve | None,
+    node: Node,
 ) -> Explanation:
     found = match_node(rule.programs, node)
     if found is None:
@@ -88,7 +98,7 @@ def _explain(
         _, matched = _furthest(rule.pattern, node)
         return Explanation(node.label, node.op_type, "declined", _blame(found, node), matched)
     matched = tuple(f"{pattern}: {_shown(each)}" for each, pattern in found.nodes.items())
-    declined = _tried(rule, model, options, accept, node)
+    declined = _tried(rule, model, options, accept, approve, node)
     if declined is None:
         return Explanation(node.label, node.op_type, "fires", "", matched)
     return Explanation(node.label, node.op_type, "declined", declined, matched)
@@ -105,7 +115,12 @@ def _blame(reason: Skip, node: Node) -> str:
 
 
 def _tried(
-    rule: Rule, model: Model, options: Mapping[str, Any], accept: Filter | None, node: Node
+    rule: Rule,
+    model: Model,
+    options: Mapping[str, Any],
+    accept: Filter | None,
+    approve: Approve | None,
+    node: Node,
 ) -> str | None:
     """Let the driver try one node, and take it back; return why it declined, None if it fired."""
     reasons: list[Skip] = []
@@ -125,7 +140,13 @@ def _tried(
     model.gate.limit = count + 1
     try:
         apply_rule(
-            rule, model, options, graphs=[node.owner], on_skip=declined, accept=only_here
+            rule,
+            model,
+            options,
+            graphs=[node.owner],
+            on_skip=declined,
+            accept=only_here,
+            approve=approve,
         )
         return None if model.gate.count > count else str(reasons[-1])
     finally:
