@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import onnx
 from onnxruntime.capi import onnxruntime_pybind11_state as ort
 
-from tests.backends.tiny import TINY
 from tiered.graph.types import DataType
 
 PROFILE = Path(__file__).parents[2] / "tiered" / "backends" / "profiles" / "onnxruntime_cpu.toml"
@@ -109,8 +108,6 @@ def kernels() -> dict[tuple[str, str], list[Kernel]]:
         key = (kernel.domain, kernel.op_name)
         # Some of the default domain are onnxruntime's own, and no model may hold them.
         is_known = bool(kernel.domain) or onnx.defs.has(kernel.op_name)
-        # Of the other domains only what the tests run.
-        is_known &= not kernel.domain or f"{kernel.domain}::{kernel.op_name}" in TINY
         if kernel.provider == PROVIDER and kernel.domain in DOMAINS and is_known:
             first, last = kernel.version_range
             # A kernel without an end is one for the version that it begins with, and no later one.

@@ -84,3 +84,13 @@ def test_the_model_itself_is_held_against_opset_and_ir_version() -> None:
         "IR version 10; it takes 3 to 8",
     ]
     assert not coverage.is_met
+
+
+ONLY_ML = """<ir_version: 8, opset_import: ["ai.onnx.ml": 1]>
+  g (float[N,2] x) => (float[N,2] y) { y = ai.onnx.ml.Normalizer(x) }"""
+
+
+def test_a_model_without_operators_of_the_default_domain_needs_no_opset_of_it() -> None:
+    target = get_backend("onnxruntime_cpu")
+    model = Model.from_proto(parse(ONLY_ML))
+    assert target.coverage(model).is_met

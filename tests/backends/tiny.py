@@ -134,6 +134,34 @@ ALONE = {
     "ai.onnx.ml::Binarizer": "T[2]",
     "ai.onnx.ml::Scaler": "T[1,2] | offset=[0.0,0.0], scale=[1.0,1.0]",
     "ai.onnx.ml::LinearRegressor": "T[1,2] | coefficients=[1.0,2.0], intercepts=[0.0]",
+    "ai.onnx.ml::CategoryMapper": 'T1[2] | cats_int64s=[1,2], cats_strings=["a","b"]',
+    "ai.onnx.ml::FeatureVectorizer": "T1[1,2], T1[1,3] | inputdimensions=[2,3]",
+    "ai.onnx.ml::LinearClassifier": (
+        "T1[1,2] | coefficients=[1.0,2.0,3.0,4.0], intercepts=[0.0,0.0], "
+        "classlabels_ints=[0,1] -> 2"
+    ),
+    "ai.onnx.ml::OneHotEncoder": "T[2] | cats_int64s=[1,2]",
+    "ai.onnx.ml::SVMClassifier": (
+        'T1[1,2] | kernel_type="LINEAR", coefficients=[1.0,2.0,3.0,4.0], rho=[0.0], '
+        "kernel_params=[1.0,0.0,0.0], classlabels_ints=[0,1] -> 2"
+    ),
+    "ai.onnx.ml::SVMRegressor": (
+        'T[1,2] | kernel_type="LINEAR", coefficients=[1.0,2.0], rho=[0.0], '
+        "kernel_params=[1.0,0.0,0.0]"
+    ),
+    "ai.onnx.ml::TreeEnsembleClassifier": (
+        "T1[1,2] | nodes_treeids=[0], nodes_nodeids=[0], nodes_featureids=[0], "
+        'nodes_values=[0.0], nodes_modes=["LEAF"], nodes_truenodeids=[0], '
+        "nodes_falsenodeids=[0], class_treeids=[0], class_nodeids=[0], class_ids=[0], "
+        "class_weights=[1.0], classlabels_int64s=[0,1] -> 2"
+    ),
+    "ai.onnx.ml::TreeEnsembleRegressor": (
+        "T[1,2] | nodes_treeids=[0], nodes_nodeids=[0], nodes_featureids=[0], "
+        'nodes_values=[0.0], nodes_modes=["LEAF"], nodes_truenodeids=[0], '
+        "nodes_falsenodeids=[0], target_treeids=[0], target_nodeids=[0], target_ids=[0], "
+        "target_weights=[1.0], n_targets=1"
+    ),
+    "ai.onnx.ml::ZipMap": "float[1,2] | classlabels_int64s=[0,1]",
     "com.microsoft::Attention": "T[1,2,8], T[8,24], T[24] | num_heads=2",
     "com.microsoft::BiasGelu": "T[2,3], T[3]",
     "com.microsoft::DynamicQuantizeMatMul": "T1[2,3], T2[3,2], T1[]",
@@ -189,6 +217,40 @@ ALONE = {
     "com.microsoft::SkipSimplifiedLayerNormalization": "T[1,2,4], T[1,2,4], T[4]",
     "com.microsoft::TransposeMatMul": "T[2,3], T[2,3] | transB=1",
     "com.microsoft::Trilu": "T[3,3]",
+    "com.microsoft::DynamicQuantizeLSTM": (
+        "T[2,1,3], T2[1,3,16], T2[1,4,16], , , , , , T[1]={0.1}, T2[1]={0}, T[1]={0.1}, "
+        "T2[1]={0} | hidden_size=4 -> 3"
+    ),
+    "com.microsoft::Tokenizer": 'T[2] | mark=0, pad_value="#", mincharnum=1, tokenexp="[a-z]+"',
+    "com.microsoft::CDist": 'T[2,3], T[4,3] | metric="euclidean"',
+    "com.microsoft::ConvTransposeWithDynamicPads": "T[1,2,4,4], T[2,3,2,2], int64[4]={0,0,0,0}",
+    "com.microsoft::CropAndResize": "T1[1,1,4,4], T1[1,4]={0,0,1,1}, T2[1]={0}, T2[2]={2,2}",
+    "com.microsoft::ExpandDims": "T[2], int32[]={0}",
+    "com.microsoft::GatherND": "T[3,2], Tind[1,1]={1}",
+    "com.microsoft::GridSample": "T1[1,1,3,3], T1[1,2,2,2]",
+    "com.microsoft::MatMulInteger16": "T1[2,3], T2[3,2]",
+    "com.microsoft::MaxpoolWithMask": "T[1,1,4,4], int32[1,1,4,4] | kernel_shape=[2,2]",
+    "com.microsoft::MurmurHash3": "T1[2]",
+    "com.microsoft::NGramRepeatBlock": "int64[1,3]={1,2,1}, T[1,4] | ngram_size=2",
+    "com.microsoft::Pad": "T[2,3], int64[4]={1,0,0,1}",
+    "com.microsoft::QAttention": (
+        "T1[1,2,8], T2[8,24], T3[24], T3[], T3[], T4[1]={2}, T1[]={0}, "
+        "T2[]={0} | num_heads=2"
+    ),
+    "com.microsoft::Range": "T[]={0}, T[]={4}, T[]={2}",
+    "com.microsoft::Unique": "T[4] -> 3",
+    "com.microsoft::WordConvEmbedding": "T[1,2]={1,2}, T1[3,1,2,2], T1[3], T1[4,2]",
+    "com.microsoft::MatMulBnb4": "T1[1,16], T2[16], T1[2] | K=16, N=2, block_size=16, quant_type=1",
+    "com.microsoft::DynamicTimeWarping": "F[2,3]",
+    "com.microsoft::SampleOp": "T[2]",
+    "com.microsoft::QEmbedLayerNormalization": (
+        "int32[1,2]={0,1}, int32[1,2]={0,1}, uint8[4,8], uint8[4,8], uint8[2,8], uint8[8], "
+        "uint8[8], , T[]={0.1}, T[]={0.1}, T[]={0.1}, T[]={0.1}, T[]={0.1}, uint8[]={0}, "
+        "uint8[]={0}, uint8[]={0}, uint8[]={0}, uint8[]={0} -> 2"
+    ),
+    "com.microsoft::BifurcationDetector": "T[3]={1,2,3}, T[3]={1,2,3}, T[]={0} -> 2",
+    "com.microsoft::MoE": 'T[2,4], T[2,3], T[3,4,8], , T[3,8,4] | k=1, activation_type="relu"',
+    "com.microsoft::DecoderMaskedMultiHeadAttention": "T[1,1,8], T[1,1,8], T[1,1,8] | num_heads=2",
 }
 
 WHOLE = {
@@ -223,11 +285,50 @@ WHOLE = {
         "(float[2] x) => (y, h) { o = Optional(x) y = OptionalGetElement(o) "
         "h = OptionalHasElement(o) }"
     ),
+    "labels": (
+        '<ir_version: 10, opset_import: ["ai.onnx.ml": 4]> g (float[2] x) => (y, z) '
+        "{ y = ai.onnx.ml.LabelEncoder<keys_floats=[0.0,1.0], values_int64s=[3,4]>(x) "
+        'z = ai.onnx.ml.LabelEncoder<keys_int64s=[3,4], values_strings=["a","b"]>(y) }'
+    ),
+    "numbers that are missing": (
+        '<ir_version: 10, opset_import: ["ai.onnx.ml": 1]> g (float[1,2] x, int64[1,2] i) => (y, z)'
+        "{ y = ai.onnx.ml.Imputer<imputed_value_floats=[0.0], replaced_value_float=1.0>(x) "
+        "z = ai.onnx.ml.Imputer<imputed_value_int64s=[0], replaced_value_int64=1>(i) }"
+    ),
+    "an ensemble of trees": (
+        '<ir_version: 10, opset_import: ["ai.onnx.ml": 5]> g (float[1,2] x) => (float[1,1] y) '
+        "{ y = ai.onnx.ml.TreeEnsemble<n_targets=1, tree_roots=[0], nodes_featureids=[0], "
+        "nodes_splits: tensor = float[1] {0.5}, nodes_modes: tensor = uint8[1] {0}, "
+        "nodes_truenodeids=[0], nodes_trueleafs=[1], nodes_falsenodeids=[1], nodes_falseleafs=[1], "
+        "leaf_targetids=[0,0], leaf_weights: tensor = float[2] {1.0, 2.0}>(x) }"
+    ),
     "an activation at the only opset that has it": (
         '<ir_version: 10, opset_import: ["": 24]> g (float[2] x) => (y) { y = Swish(x) }'
     ),
 }
-"""Models of operators that need bodies or other types than tensors."""
+"""Models of operators that need bodies, other types than tensors, or attributes of a dtype."""
+
+OPENED = {
+    "a map that is cast": (
+        '<ir_version: 10, opset_import: ["ai.onnx.ml": 1]> g (map(int64, float) x) '
+        "=> (float[1,2] y) "
+        '{ y = ai.onnx.ml.CastMap<cast_to="TO_FLOAT", map_form="DENSE">(x) }'
+    ),
+    "a map that is a vector": (
+        '<ir_version: 10, opset_import: ["ai.onnx.ml": 1]> g (map(int64, float) x) '
+        "=> (float[1,2] y) "
+        "{ y = ai.onnx.ml.DictVectorizer<int64_vocabulary=[1,2]>(x) }"
+    ),
+    "words": (
+        '<ir_version: 10, opset_import: ["": 13, "com.microsoft": 1]> g (string[2] x) '
+        "=> (float[1,2] y) "
+        '{ a = com.microsoft.Tokenizer<mark=0, pad_value="#", mincharnum=1, tokenexp="[a-z]+">(x) '
+        'b = Flatten<axis=0>(a) y = TfIdfVectorizer<mode="TF", min_gram_length=1, '
+        "max_gram_length=1, max_skip_count=0, ngram_counts=[0], ngram_indexes=[0,1], "
+        'pool_strings=["a","b"]>(b) }'
+    ),
+}
+"""Models whose inputs nothing can make up: onnxruntime only opens them."""
 
 TINY = {
     **{name: text for text, names in FAMILIES.items() for name in names.split()},

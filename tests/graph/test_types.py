@@ -220,6 +220,33 @@ def test_the_sum_of_a_skip_layer_norm_has_its_type() -> None:
     assert types(model)["t"] == "float[N,2,8]"
 
 
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ('com.microsoft.Tokenizer<mark=0, pad_value="#", mincharnum=1>(t)', "string[N,unk__.1]"),
+        ("com.microsoft.MurmurHash3(t)", "uint32[N]"),
+        ("com.microsoft.MurmurHash3<positive=0>(t)", "int32[N]"),
+        ("com.microsoft.DynamicTimeWarping(x)", "int32"),
+        ("com.microsoft.Pad(x, i)", "float"),
+        ("com.microsoft.QLinearConv(q, s, z, q, s, z, s, z)", "uint8"),
+        ("ai.onnx.ml.Normalizer(x)", "float"),
+        ("ai.onnx.ml.Imputer<imputed_value_int64s=[0]>(i)", "int64"),
+        ("ai.onnx.ml.SVMClassifier<classlabels_ints=[0,1]>(x)", "int64"),
+        ('ai.onnx.ml.SVMClassifier<classlabels_strings=["a","b"]>(x)', "string"),
+    ],
+)
+def test_a_signature_tells_the_dtype_of_operators_that_nobody_infers(
+    call: str, expected: str
+) -> None:
+    results = "a, p" if "Classifier" in call else "a"
+    model = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1, "ai.onnx.ml": 3]> g '
+        "(float[N,3] x, string[N] t, int64[4] i, float s, uint8 z, uint8[1,1,2,2] q) => (float[N,3] y)"
+        f" {{ {results} = {call} b = Shape(a) y = Relu(x) }}"
+    )
+    assert types(Model.from_proto(model))["a"] == expected
+
+
 def test_coverage_names_the_first_value_without_a_type() -> None:
     model = parsed(
         "(float[N,3] x) => (float[2] y) <float[2] w = {1, 2}>"

@@ -21,7 +21,7 @@ from tiered.graph.protos import nodes_of
 from tiered.graph.refining import Refiner
 from tiered.graph.schema import has_too_many_parts, schema_of
 from tiered.graph.told import told_types
-from tiered.graph.type_rules import has_type_rule, ruled_types
+from tiered.graph.type_rules import has_type_rule, ruled_types, types_by_signature
 from tiered.graph.types import (
     TensorType,
     ValueType,
@@ -183,8 +183,13 @@ def onnx_types(node: Node) -> Mapping[str, ValueType | None]:
             schema, proto, types, data, None, opsets, graph.model.ir_version
         )
     except _INFERENCE_FAILURES:
-        return {}
-    return {name: read_type(proto) for name, proto in outputs.items()}
+        outputs = {}
+    inferred = {name: read_type(proto) for name, proto in outputs.items()}
+    if not node.domain:
+        return inferred
+    # onnx infers a few operators of its other domains only.
+    known = {name: kind for name, kind in inferred.items() if kind is not None}
+    return {**inferred, **types_by_signature(node, schema), **known}
 
 
 def infer_model(model: Model) -> None:

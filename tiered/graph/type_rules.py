@@ -13,6 +13,7 @@ what the file declares stays.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -23,7 +24,7 @@ import onnx.shape_inference
 
 from tiered.errors import UsageError
 from tiered.graph.operator_types import broadcast
-from tiered.graph.schema import attributes_of, schema_of
+from tiered.graph.schema import Schema, attributes_of, schema_of
 from tiered.graph.types import (
     DataType,
     OpaqueType,
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 TypeRule = Callable[["Node"], "ValueType | Sequence[ValueType | None] | None"]
 
 _RULES: Final[dict[tuple[str, str], TypeRule]] = {}
+
+_Output = int | DataType
+"""The dtype of an output: that of an input, by its place, or one that is always the same."""
 
 
 def register_type_rule(op_type: str, domain: str, rule: TypeRule) -> None:
@@ -271,16 +275,48 @@ def _dynamic_product(node: Node) -> ValueType | None:
     return _matrix(node, list(node.inputs[:2]), DataType.FLOAT)
 
 
+def _dtypes_alone(*outputs: _Output) -> TypeRule:
+    """Return the rule for outputs of which only the dtype is told."""
+
+    def rule(node: Node) -> Sequence[ValueType | None]:
+        return [_dtype_alone(node, output) for output in outputs]
+
+    return rule
+
+
+def _dtype_alone(node: Node, output: _Output) -> ValueType | None:
+    if isinstance(output, DataType):
+        return tensor_type(output, None)
+    value = node.input(output)
+    return None if value is None or value.dtype is None else tensor_type(value.dtype, None)
+
+
+def _hashes(node: Node) -> ValueType | None:
+    """MurmurHash3: a number for each element."""
+    data, dtype = node.input(0), DataType.UINT32
+    if not node.attributes.get("positive", 1):
+        dtype = DataType.INT32
+    return None if data is None else tensor_type(dtype, data.shape)
+
+
+def _tokens(node: Node) -> ValueType | None:
+    """Tokenizer: as many words for each text as the longest has, in a dim of their own."""
+    data = node.input(0)
+    shape = None if data is None or data.shape is None else (*data.shape, None)
+    return tensor_type(DataType.STRING, shape)
+
+
 for _name in (
-    "BiasGelu", "FastGelu", "Gelu", "QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax",
-    "QuickGelu", "RotaryEmbedding",
+    "BiasGelu", "FastGelu", "Gelu", "Inverse", "QLinearLeakyRelu", "QLinearSigmoid",
+    "QLinearSoftmax", "QuickGelu", "RotaryEmbedding", "SampleOp", "ScaledSiLU", "Trilu",
 ):  # fmt: skip
     _RULES["com.microsoft", _name] = _as_first
 for _name in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"):
     _RULES["com.microsoft", _name] = _with_sum
 _RULES["com.microsoft", "FusedConv"] = partial(_as_standard, "Conv")
 _RULES["com.microsoft", "FusedGemm"] = partial(_as_standard, "Gemm")
-_RULES["com.microsoft", "FusedMatMul"] = _product
+for _name in ("FusedMatMul", "TransposeMatMul"):
+    _RULES["com.microsoft", _name] = _product
 for _name in ("QLinearAdd", "QLinearMul"):
     _RULES["com.microsoft", _name] = _quantised_pair
 _RULES["com.microsoft", "QLinearWhere"] = _quantised_where
@@ -297,3 +333,58 @@ for _name in ("DynamicQuantizeMatMul", "MatMulIntegerToFloat"):
     _RULES["com.microsoft", _name] = _dynamic_product
 _RULES["com.microsoft", "QuantizeLinear"] = _quantized
 _RULES["com.microsoft", "DequantizeLinear"] = _dequantized
+_RULES["com.microsoft", "MurmurHash3"] = _hashes
+_RULES["com.microsoft", "Tokenizer"] = _tokens
+_DTYPES_ALONE: Final[Mapping[str, tuple[_Output, ...]]] = {
+    **dict.fromkeys(("CDist", "ConvTransposeWithDynamicPads", "CropAndResize", "ExpandDims"), (0,)),
+    **dict.fromkeys(("GatherND", "GridSample", "MatMulBnb4", "MaxpoolWithMask", "MoE"), (0,)),
+    **dict.fromkeys(("NhwcMaxPool", "Pad", "Range", "UnfoldTensor"), (0,)),
+    "DecoderMaskedMultiHeadAttention": (0, 0, 0),
+    "DynamicQuantizeLSTM": (0, 0, 0),
+    "DynamicTimeWarping": (DataType.INT32,),
+    "GatherBlockQuantized": (2,),
+    "MatMulInteger16": (DataType.INT32,),
+    "NGramRepeatBlock": (1,),
+    "QAttention": (3, 3),
+    "QEmbedLayerNormalization": (8, DataType.INT32),
+    "QLinearConv": (7,),
+    "Unique": (0, DataType.INT64, DataType.INT64),
+    "WordConvEmbedding": (1,),
+}
+for _name, _outputs in _DTYPES_ALONE.items():
+    _RULES["com.microsoft", _name] = _dtypes_alone(*_outputs)
+
+
+# --- operators of onnx that onnx infers nothing of ------------------------------------------------
+
+_CLASSIFIERS: Final = ("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier")
+
+
+def types_by_signature(node: Node, schema: Schema) -> dict[str, ValueType | None]:
+    """Return the outputs of an operator of which its signature alone tells the dtype.
+
+    It is what the schema allows if that is one, or that of an input of the same type parameter;
+    that of labels follows from the attribute that has them.
+    """
+    dtypes: dict[str, int | None] = {
+        constraint.type_param_str: _only_dtype(constraint.allowed_type_strs)
+        for constraint in schema.type_constraints
+    }
+    for formal, value in zip(schema.inputs, node.inputs, strict=False):
+        if value is not None and value.dtype is not None:
+            dtypes[formal.type_str] = value.dtype
+    if node.op_type in _CLASSIFIERS:
+        has_texts = bool(node.attributes.get("classlabels_strings"))
+        dtypes["T2"] = DataType.STRING if has_texts else DataType.INT64
+    found: dict[str, ValueType | None] = {}
+    for formal, value in zip(schema.outputs, node.outputs, strict=False):
+        dtype = dtypes.get(formal.type_str) or _only_dtype([formal.type_str])
+        if value is not None and dtype is not None:
+            found[value.name] = tensor_type(dtype, None)
+    return found
+
+
+def _only_dtype(types: Sequence[str]) -> int | None:
+    """Return the dtype of the only type that is allowed, if it is a tensor."""
+    match = re.fullmatch(r"tensor\((\w+)\)", next(iter(types))) if len(types) == 1 else None
+    return None if match is None else onnx.TensorProto.DataType.Value(match[1].upper())
