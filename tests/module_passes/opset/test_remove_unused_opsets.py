@@ -1,4 +1,7 @@
+import pytest
+
 from tests.rollback import assert_undone
+from tiered import optimize
 from tiered.testing import assert_unchanged, parse
 
 PASS = "remove_unused_opsets"
@@ -54,3 +57,15 @@ def test_imports_that_are_used_are_left_alone() -> None:
         PASS,
         '<ir_version: 10, opset_import: ["" : 21, "a" : 1]> g (float[2] x) => (float[2] y) { y = a.Op(x) }',
     )
+
+
+@pytest.mark.parametrize(
+    ("level", "left"),
+    [(0, {"": 21, "a": 1, "b": 2, "c": 3}), *((n, {"": 21, "b": 2}) for n in range(1, 5))],
+)
+def test_level_0_keeps_all_imports_and_every_level_the_versions(
+    level: int, left: dict[str, int]
+) -> None:
+    unused = ' <domain: "a", opset_import: ["" : 21]> f (v) => (u) { u = Neg(v) }'
+    proto = parse(HEADER + "g (float[2] x) => (float[2] y) { y = b.Op(x) }" + unused)
+    assert imports(optimize(proto, opt_level=level)) == left

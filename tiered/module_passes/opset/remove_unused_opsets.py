@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from tiered import Graph, Model, PassContext, module_pass
 
 
-@module_pass(opt_level=0)
+@module_pass(opt_level=1)
 def remove_unused_opsets(model: Model, ctx: PassContext) -> None:
     """Import only the domains that are used, the model and each local function for itself.
 
