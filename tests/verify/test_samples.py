@@ -121,3 +121,27 @@ def test_optimize_takes_them_and_says_what_it_took(folder: Path) -> None:
     ]
     with pytest.raises(RuntimeFailure, match="Got invalid dimensions"):
         optimize_model(proto(ONE), verify=True, inputs=[{"x": np.ones((2, 4), np.float32)}])
+
+
+ODD = """g (float[batch,?] x, float[k] s) => (float[c,77] y)
+    <int64[2] form = {-1, 77}, float two = {2}> {
+    n = Identity(x)  t = Reshape(n, form)  u = Mul(t, two)  m = ReduceMax(s)  y = Mul(u, m) }"""
+
+
+def test_the_sizes_of_given_shapes_are_those_of_made_inputs() -> None:
+    passes = ["const_input_shape", "eliminate_identity"]
+    with pytest.raises(RuntimeFailure, match="found no inputs"):
+        optimize_model(proto(ODD), passes=passes, verify=True)
+    shapes: list[list[int | str]] = [["batch", 154], [4, 154]]
+    for shape in shapes:
+        result = optimize_model(proto(ODD), input_shapes={"x": shape}, verify=True, opt_level=1)
+        assert result.verify is not None
+        assert result.verify.runs
+        assert result.verify.samples[0].inputs.feeds["x"].shape[1] == 154
+
+
+def test_shapes_are_by_the_name_of_the_dim_or_its_place() -> None:
+    found = samples(ODD, shapes={"x": [6, 77], "s": [-1]})
+    assert found[0].inputs.feeds["x"].shape == (6, 77)
+    given = {"s": np.ones(3, np.float32)}
+    assert samples(ODD, given, shapes={"x": [5, 77]})[0].inputs.feeds["x"].shape == (5, 77)

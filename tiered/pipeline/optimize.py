@@ -138,11 +138,12 @@ def _run(model: Model, settings: Settings) -> _Run:
     passes = context_settings.pop("passes", None)
     edits = context_settings.pop("edits", ())
     expectations = parse_expectations(context_settings.pop("expect", ()))
-    verify = _verify(context_settings.pop("verify", False), context_settings.pop("inputs", ()))
+    shapes = context_settings.pop("input_shapes", None)
+    given = context_settings.pop("inputs", ())
+    verify = _verify(context_settings.pop("verify", False), given, shapes)
     if verify is not None:
         watching = context_settings.get("instruments", ())
         context_settings["instruments"] = (*watching, verify)
-    shapes = context_settings.pop("input_shapes", None)
     context = PassContext(**settings_with_shapes(context_settings, shapes))
     pipeline = shaped(pipeline_of(passes, context.target, edits), shapes)
     unjudged = check_names(expectations, model, context.backend, pipeline) if expectations else ()
@@ -170,13 +171,15 @@ def _check_result(model: Model, context: PassContext, pipeline: Pipeline) -> Non
         check_result(model, context)
 
 
-def _verify(how: bool | How, inputs: Iterable[Source]) -> Verify | None:
+def _verify(
+    how: bool | How, inputs: Iterable[Source], shapes: Mapping[str, Sequence[int | str]] | None
+) -> Verify | None:
     """Return the instrument that was asked for, if any."""
     if how is False or how == "off":
         return None
     from tiered.verify import Verify
 
-    return Verify(how, inputs=inputs)
+    return Verify(how, inputs=inputs, shapes=shapes)
 
 
 def shaped(pipeline: Pipeline, shapes: Mapping[str, Sequence[int | str]] | None) -> Pipeline:

@@ -10,6 +10,9 @@ from tiered.runtime.dims import Binder, Slot
 # With more names than these, there are too many relations between them to try.
 _MAX_PAIRED = 6
 _MAX_SUMMED = 4
+# Windows of recurrent detectors at 16 and 8 kHz, then what spectrograms and whole seconds take.
+_SOUNDS = (512, 256, 576, 128, 1536, 3000, 16000)
+_SOUND_RANK = 3
 
 Candidate = tuple[str, dict[str, int], int]
 
@@ -35,6 +38,7 @@ def candidates(slots: list[Slot], usual: Binder) -> Iterator[Candidate]:
         yield "all dims but the batch equal", dict.fromkeys(rest, size), rank
         yield "all dims equal", dict.fromkeys(free, size), rank
     yield from _relations(free, usual, rank)
+    yield from _sounds(slots, usual, rank)
     yield "square images", {"height": 64, "width": 64}, rank
     yield "images of 224", {"height": 224, "width": 224}, rank
     if any(slot.rank == 2 for slot in slots):
@@ -42,6 +46,19 @@ def candidates(slots: list[Slot], usual: Binder) -> Iterator[Candidate]:
             yield f"rank {other} where the model says none", {}, other
     yield "all dims 32", dict.fromkeys(free, 32), rank
     yield "all dims 1", dict.fromkeys(free, 1), rank  # last: ones broadcast, and so prove little
+
+
+def _sounds(slots: list[Slot], usual: Binder, rank: int) -> Iterator[Candidate]:
+    """Yield lengths of sound, in samples or frames, for the float inputs that have a free dim."""
+    keys = [
+        slot.key
+        for slot in slots
+        if not isinstance(slot.dim, int) and not slot.is_integer and slot.rank <= _SOUND_RANK
+        if usual.roles[slot.key] not in ("batch", "past", "weights")
+    ]
+    for size in _SOUNDS if keys else ():
+        yield f"{size} samples or frames of sound", dict.fromkeys(keys, size), rank
+        yield f"{size} of them, batch 1", {"batch": 1, **dict.fromkeys(keys, size)}, rank
 
 
 def _relations(free: list[str], usual: Binder, rank: int) -> Iterator[Candidate]:

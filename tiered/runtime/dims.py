@@ -38,6 +38,7 @@ _NAME_ROLES = (
 _OPAQUE = re.compile(
     r"^([sud]|unk__|dim_?|axis_?|\?)\d*$|^-?\d+$|none|unknown|dynamic_axes|^[a-z]?\d+$", re.I
 )
+_STATE_INPUT = re.compile(r"^[hc](_?[n0])?$|state|hidden|\bcell", re.I)
 _PAST_INPUT = re.compile(r"past|cache|\bmems?\b", re.I)
 
 
@@ -173,6 +174,9 @@ def _role_of_name(name: str) -> str | None:
 
 def _role_of_place(slot: Slot, slots: list[Slot]) -> str:
     """Guess from the input's name, rank and axis what an unnamed dim is."""
+    if _STATE_INPUT.search(slot.input) and slot.rank == 3 and not slot.is_integer:
+        # The state of a recurrent layer is [layers, batch, hidden].
+        return "batch" if slot.axis == 1 else f"other:{slot.axis}"
     if slot.axis == 0:
         return "batch"
     if _PAST_INPUT.search(slot.input) and slot.rank >= 3:

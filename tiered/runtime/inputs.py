@@ -100,6 +100,7 @@ def feasible_inputs(
     seed: int = 0,
     binding: int = 0,
     special: bool = False,
+    dims: Mapping[str, int] | None = None,
     max_tries: int = _MAX_TRIES,
     session: Runner | None = None,
     skeletons: Skeletons | None = None,
@@ -109,7 +110,7 @@ def feasible_inputs(
     `rules["*"]` says which sizes were taken, and after how many tries.
 
     Args:
-        model, seed, binding, special: as in `make_inputs`.
+        model, seed, binding, special, dims: as in `make_inputs`.
         max_tries: how many runs at most.
         session: the model as it is open, here or in a worker; else it is opened here.
         skeletons: of the model, as in `make_inputs`.
@@ -124,13 +125,13 @@ def feasible_inputs(
     skeletons = skeletons or Skeletons(proto)
     first: RuntimeFailure | None = None
     seen: list[dict[str, Any]] = []
-    for what, dims, rank in candidates(_slots(proto, _DEFAULT_RANK), _binder(skeletons, binding)):
+    for what, sizes, rank in candidates(_slots(proto, _DEFAULT_RANK), _binder(skeletons, binding)):
         inputs = make_inputs(
             proto,
             seed=seed,
             binding=binding,
             special=special,
-            dims=dims,
+            dims={**sizes, **(dims or {})},
             rank=rank,
             skeletons=skeletons,
         )
@@ -150,7 +151,9 @@ def feasible_inputs(
         inputs.rules["*"] = what if len(seen) == 1 else f"{what} (accepted at try {len(seen)})"
         return inputs
     raise RuntimeFailure(
-        f"found no inputs that the model accepts in {len(seen)} tries; the first said: {first}"
+        f"found no inputs that the model accepts in {len(seen)} tries; give inputs of your own "
+        f"(--inputs, or inputs=[...] in Python) or sizes (--input-shape, input_shapes={{...}}); "
+        f"the first said: {first}"
     ) from first
 
 

@@ -18,6 +18,7 @@ _WORDS = ("tiered", "pass", "", "a b", "naïve", "ONNX", "0")
 _POSITION = re.compile(r"position|\bpos_?ids?\b|cache_position", re.I)
 _TYPE_IDS = re.compile(r"token_?type|segment", re.I)
 _IDS = re.compile(r"(^|[_.])ids?$|token|index|indices|beam_idx", re.I)
+_RATE = re.compile(r"^sr$|^fs$|sampl(e|ing)_?rate", re.I)
 _LENGTH = re.compile(r"(^|[_.])(len|lens|lengths?|seq_?lens?)($|[_.])", re.I)
 _MASK = re.compile(r"mask", re.I)
 
@@ -117,6 +118,9 @@ def _integers(request: Request) -> tuple[Array, str]:
     length = _joined(request, "length")
     if length is not None or _LENGTH.search(request.name):
         return _lengths(request, length)
+    if _RATE.search(request.name) and request.dtype.itemsize >= 4:
+        rate = 8000 if request.binding % 2 else 16000
+        return np.full(request.shape, rate, request.dtype), f"sampling rate of {rate}"
     if (mask := request.fact("mask", "conjunct", "chooser")) is not None:
         ones, rule = _ones(request, "mask")
         return ones, f"{rule} ({mask.why})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 from weakref import WeakKeyDictionary
@@ -79,6 +79,7 @@ class Verify:
             the last check the interface.
         inputs: what to run on: files, folders, dicts of arrays (`tiered.verify.samples`); what is
             missing is made.
+        shapes: the dims of what is made, by name of the input, as far as they are sizes.
         worker: where to run; by default a process that all share, with the limits of the config
             options `verify.seconds`, `verify.memory` and `memory.max`.
 
@@ -92,6 +93,7 @@ class Verify:
         how: How | str | bool = "each",
         *,
         inputs: Iterable[Source] = (),
+        shapes: Mapping[str, Sequence[int | str]] | None = None,
         worker: Worker | None = None,
     ) -> None:
         self.how: How = how_of(how)
@@ -107,6 +109,7 @@ class Verify:
         self.ways: list[Way] = []
         """How each pass that changed something was verified, in order."""
         self._given = read_samples(inputs)
+        self._shapes = dict(shapes or {})
         self._worker = worker
         self._watched: WeakKeyDictionary[Model, _Watched] = WeakKeyDictionary()
 
@@ -200,6 +203,7 @@ class Verify:
             config["verify.bindings"],
             config["verify.seed"],
             config["verify.edge_values"],
+            self._shapes,
         )
 
     def _remark(self, name: str, text: str) -> None:

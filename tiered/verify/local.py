@@ -259,7 +259,7 @@ class LocalTrial:
     def _made(self) -> Wanted:
         """Return what inputs are made for a region: the user's are those of the model."""
         wanted = self._wanted
-        return Wanted((), wanted.bindings, wanted.seed, wanted.edge_values)
+        return replace(wanted, given=(), shapes={})
 
     def _samples(self, region: Region) -> list[Sample] | None:
         """Return what the borders are in the runs of the model; None if it did not run."""

@@ -16,7 +16,7 @@ import os
 import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -50,12 +50,14 @@ class Wanted:
         bindings: how many sets of sizes the dynamic dims get, where inputs are made.
         seed: of the random numbers.
         edge_values: run once more on ±0, ±Inf, NaN, denormals and extremes.
+        shapes: the dims of inputs that are made, by name of the input, as far as they are sizes.
     """
 
     given: tuple[Given, ...] = ()
     bindings: int = BINDINGS
     seed: int = 0
     edge_values: bool = False
+    shapes: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,12 @@ def samples_for(model: onnx.ModelProto, session: Runner, wanted: Wanted) -> list
         for number, given in enumerate(wanted.given, 1)
     ]
     made = partial(
-        feasible_inputs, model, seed=wanted.seed, session=session, skeletons=Skeletons(model)
+        feasible_inputs,
+        model,
+        seed=wanted.seed,
+        dims=_sizes_of(model, wanted.shapes),
+        session=session,
+        skeletons=Skeletons(model),
     )
     if not found:
         for binding in range(wanted.bindings):
@@ -118,7 +125,7 @@ def _completed(
     rules = dict.fromkeys(feeds, "given")
     if not missing:
         return Sample(label, Inputs(feeds, rules))
-    dims = _dims_of(model, feeds)
+    dims = _sizes_of(model, wanted.shapes) | _dims_of(model, feeds)
     made = make_inputs(model, seed=wanted.seed, dims=dims)
     values = {name: made.feeds[name] for name in missing if name in made.feeds}
     chosen = {name: made.rules[name] for name in values}
@@ -134,6 +141,20 @@ def _dims_of(model: onnx.ModelProto, feeds: Given) -> dict[str, int]:
             if dim.dim_param:
                 dims[dim.dim_param] = size
     return dims
+
+
+def _sizes_of(
+    model: onnx.ModelProto, shapes: Mapping[str, Sequence[int | str]]
+) -> dict[str, int]:
+    """Return the sizes that shapes give to dims, by the dim's name or place."""
+    sizes: dict[str, int] = {}
+    for value in model.graph.input:
+        given = shapes.get(value.name, ())
+        declared = value.type.tensor_type.shape.dim
+        for axis, (dim, size) in enumerate(zip(declared, given, strict=False)):
+            if isinstance(size, int) and size >= 0:
+                sizes[dim.dim_param or f"{value.name}[{axis}]"] = size
+    return sizes
 
 
 def _placed(names: Sequence[str], given: Given) -> Given:
