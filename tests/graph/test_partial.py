@@ -1,6 +1,7 @@
 """Partially known elements: what each rule tells, and that onnxruntime agrees whatever the dims are."""
 
 import math
+import re
 from collections.abc import Mapping
 from random import Random
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tiered import Model
+from tiered import Model, ModelError, TensorType
 from tiered.graph.partial_rules import RULES
 from tiered.graph.symbols import Element, Poly
 from tiered.runtime import run
@@ -201,3 +202,15 @@ def test_dims_of_inputs_without_a_name_are_told_apart_and_never_saved() -> None:
     assert model.to_proto() == source
     saved = model.to_proto(annotate=True)
     assert not any(dim.dim_param for info in saved.graph.value_info for dim in info.type.tensor_type.shape.dim)
+
+
+def test_the_names_of_unknown_dims_are_no_news_of_an_input() -> None:
+    model = Model.from_proto(parse("(float[?,2] x) => (float[?,2] y) { y = Relu(x) }"))
+    (x,) = model.main.inputs
+    named = x.type
+    model.check_view()
+    model.main.set_type(x, TensorType(1, (None, 2)))
+    model.main.set_type(x, named)
+    with pytest.raises(ModelError, match=re.escape("declared float[?,2], it cannot be stated as")):
+        model.main.set_type(x, TensorType(1, (3, 2)))
+    model.check_view()

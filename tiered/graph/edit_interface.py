@@ -74,23 +74,29 @@ def write_graph_inputs(graph: Graph, inputs: list[Value], infos: list[onnx.Value
 
 
 def input_type(graph: Graph, info: onnx.ValueInfoProto) -> ValueType | None:
+    """Return the type of an input of a graph, as it is declared.
+
+    Unknown dims of the main graph's inputs get invented names, as each is one size in a run.
+    """
+    value_type = declared_type(graph, info)
+    if not graph.is_main or not isinstance(value_type, TensorType) or not value_type.shape:
+        return value_type
+    invent = graph.model.dims.invent
+    shape = tuple([invent(is_given=True) if dim is None else dim for dim in value_type.shape])
+    return tensor_type(value_type.dtype, shape)
+
+
+def declared_type(graph: Graph, info: onnx.ValueInfoProto) -> ValueType | None:
     """Return the type that a declaration gives an input of a graph.
 
-    Unknown dims of the main graph's inputs get invented names, as each is one size in a run. The
-    dims of what a loop carries may differ from turn to turn, whatever their names say.
+    The dims of what a loop carries may differ from turn to turn, whatever their names say.
     """
     value_type = read_type(info.type)
-    is_carried = graph.owner is not None and graph.owner.op_type in ("Loop", "Scan")
-    if not is_carried and not graph.is_main:
+    if graph.owner is None or graph.owner.op_type not in ("Loop", "Scan"):
         return value_type
     if not isinstance(value_type, TensorType) or value_type.shape is None:
         return value_type
-    shape = value_type.shape
-    if is_carried:
-        shape = tuple([dim if isinstance(dim, int) else None for dim in shape])
-    elif None in shape:
-        invent = graph.model.dims.invent
-        shape = tuple([invent(is_given=True) if dim is None else dim for dim in shape])
+    shape = tuple(dim if isinstance(dim, int) else None for dim in value_type.shape)
     return tensor_type(value_type.dtype, shape)
 
 

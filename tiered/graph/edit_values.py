@@ -8,7 +8,7 @@ import numpy as np
 
 from tiered.errors import ModelError
 from tiered.graph import links
-from tiered.graph.edit_interface import input_type
+from tiered.graph.edit_interface import declared_type
 from tiered.graph.edit_nodes import check_move
 from tiered.graph.elements import forget_elements_below
 from tiered.graph.journal import Edit
@@ -84,8 +84,9 @@ def check_stated(value: Value, stated: ValueType | None) -> None:
     change = "change the declaration (set_declared_type, or Model.set_input_shapes)"
     if value.input_of is not None and not value.input_of.is_function:
         known = declared_input_type(value)
+        new = without_given_names(value, stated)
         is_main = value.input_of.is_main
-        if not (says_no_more(stated, known) if is_main else is_compatible(stated, known)):
+        if not (says_no_more(new, known) if is_main else is_compatible(new, known)):
             raise ModelError(
                 f"graph input {value.name!r} is declared {known or 'without a type'}, it cannot "
                 f"be stated as {stated}; {change}"
@@ -101,11 +102,20 @@ def check_stated(value: Value, stated: ValueType | None) -> None:
                 )
 
 
+def without_given_names(value: Value, kind: ValueType | None) -> ValueType | None:
+    """Return a type of an input without the names that the view gave to unknown dims of it."""
+    if not isinstance(kind, TensorType) or kind.shape is None:
+        return kind
+    is_given = value.owner.model.dims.is_given
+    shape = tuple([None if is_given(dim) else dim for dim in kind.shape])
+    return tensor_type(kind.dtype, shape)
+
+
 def declared_input_type(value: Value) -> ValueType | None:
     """Return the type that its graph declares of an input."""
     graph = value.input_of
     assert graph is not None
-    return input_type(graph, graph._input_infos[graph._inputs.index(value)])
+    return declared_type(graph, graph._input_infos[graph._inputs.index(value)])
 
 
 def constant(graph: Graph, array: np.ndarray[Any, Any] | Tensor, name: str = "const") -> Value:

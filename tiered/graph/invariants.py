@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tiered.graph.edit_values import declared_input_type
+from tiered.graph.edit_values import declared_input_type, without_given_names
 from tiered.graph.inference import onnx_types
 from tiered.graph.links import build_dag, slot_order
 from tiered.graph.ordering import producers, sort_nodes
@@ -101,6 +101,7 @@ def _check_stated(value: Value) -> Iterator[str]:
             resolve = value.owner.model.dims.resolve
             known = tensor_type(known.dtype, tuple([resolve(dim) for dim in known.shape]))
         is_main = value.input_of.is_main
+        kind = without_given_names(value, kind)
         if not (says_no_more(kind, known) if is_main else is_compatible(kind, known)):
             yield f"graph input {value.name!r} is declared {known}, the view says {kind}"
 

@@ -201,6 +201,10 @@ class Dims:
             self._given.add(name)
         return name
 
+    def is_given(self, dim: Dim) -> bool:
+        """Return whether a dim has the invented name of one of a graph input."""
+        return dim in self._given
+
     def size(self, dim: Dim) -> Size | None:
         """Return what a dim stands for, as far as is known now; None for an unknown one."""
         if dim is None or isinstance(dim, int):
