@@ -58,7 +58,8 @@ DEFAULT: tuple[str, ...] = (
     "eliminate_nop_pad,eliminate_nop_transpose,fuse_consecutive_transpose,"
     "eliminate_transpose_around_elementwise,"
     # Parts and wholes.
-    "eliminate_nop_slice,fuse_consecutive_slice,eliminate_nop_gather,eliminate_nop_split,"
+    "eliminate_nop_slice,fuse_consecutive_slice,eliminate_nop_gather,eliminate_nop_scatter,"
+    "eliminate_nop_split,"
     "eliminate_nop_concat,fuse_consecutive_concat,eliminate_split_concat,"
     # Operators of any number of operands, and reductions with the squeezes around them.
     "eliminate_nop_variadic,fuse_consecutive_minmax,"
@@ -70,7 +71,7 @@ DEFAULT: tuple[str, ...] = (
     # Exact algebra, when its constants are known.
     "eliminate_nop_arithmetic,eliminate_idempotent,replace_pow{cubes=false},replace_div_with_mul,"
     "fuse_consecutive_clip,fuse_expand_into_binary,fuse_cast_into_onehot,"
-    "eliminate_zero_bias,eliminate_q_dq_pair,fuse_clip_into_quantize,"
+    "eliminate_zero_bias,eliminate_zero_state,eliminate_q_dq_pair,fuse_clip_into_quantize,"
     # After folding, when equal operands are one value; before fusion, which it makes match more.
     "extract_constant_to_initializer,move_subgraph_initializer,eliminate_duplicate_initializer,"
     "eliminate_common_subexpr,"
