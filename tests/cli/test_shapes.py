@@ -46,7 +46,13 @@ def test_spellings(entries: list[str], shapes: dict[str, list[int | str]]) -> No
     assert parse_shapes(entries) == shapes
 
 
-@pytest.mark.parametrize("entry", ["1,3", "x", "x:1,,3", "x:1;3 :", "x:1 x:2"])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *("1,3", "x", "x:1,,3", "x:1;3 :", "x:1 x:2", "x:2.5,3", "x:16;", "x:None", "x:0", "x:-2"),
+        *("x:1e3", "x:nan", "x:1,16;,3", "x:batch;"),
+    ],
+)
 def test_what_is_no_shape_is_a_usage_error(entry: str) -> None:
     with pytest.raises(UsageError, match="--input-shape"):
         parse_shapes([entry])
@@ -97,7 +103,8 @@ def test_the_summary_says_which_dim_keeps_shape_operators(cli: Cli, tmp_path: Pa
         { y = Shape(x)  s = Add(x, z) }"""
     ended = cli("optimize", saved(tmp_path, text), "--dry-run")
     assert "1 shape operator is left because 'batch' (x[0], z[0]) is dynamic" in ended.out
-    assert "`--input-shape x:1,w`" in ended.out
+    assert "`--dim batch=1`" in ended.out
+    assert "all dynamic dims at once: `--dim batch=1 --dim w=1`\n" in ended.out
     fixed = cli("optimize", tmp_path / "m.onnx", "--dry-run", "--input-shape", "x:1,8")
     assert fixed.code == 0, fixed.err
     assert "shape operator" not in fixed.out
@@ -109,3 +116,111 @@ def test_the_plan_shows_the_shapes(cli: Cli, tmp_path: Path) -> None:
     (step,) = [s for s in json.loads(shown)["passes"] if "const_input_shape" in s["pass"]]
     assert step["runs"] is True
     assert "x: [1,3,8]" in json.dumps(step)
+
+
+TORCHSCRIPT = """(float[batch,seq] ids, float[batch,seq] mask)
+    => (float[batch,MatMullogits_dim_1] logits)
+    { a = Add(ids, mask)  s = Shape(a)  b = Reshape(a, s)  logits = Concat<axis=1>(b, a) }"""
+
+
+def output_dims(path: Path) -> list[int | str]:
+    shape = onnx.load(path).graph.output[0].type.tensor_type.shape
+    return [dim.dim_value or dim.dim_param for dim in shape.dim]
+
+
+@pytest.mark.parametrize("extra", [[], ["--annotate"], ["--passes", "infer_shapes"], ["-O0"]])
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ["--input-shape", "ids:3,4"],
+        ["--dim", "batch=3", "--dim", "seq=4"],
+        ["--dim", "batch=3,seq=4"],
+        ["--dim", "batch=3", "--input-shape", "mask:?,4"],
+    ],
+)
+def test_what_is_fixed_reaches_outputs_with_names_of_their_own(
+    cli: Cli, tmp_path: Path, shapes: list[str], extra: list[str]
+) -> None:
+    source, out = saved(tmp_path, TORCHSCRIPT), tmp_path / "o.onnx"
+    ended = cli("optimize", source, out, "--verify", *shapes, *extra)
+    assert ended.code == 0, ended.err
+    assert dims(out) == [3, 4]
+    assert output_dims(out) == [3, 8]
+    infos = onnx.load(out).graph.value_info
+    assert all(dim.HasField("dim_value") for i in infos for dim in i.type.tensor_type.shape.dim)
+
+
+def test_without_shapes_outputs_keep_their_names(cli: Cli, tmp_path: Path) -> None:
+    source, out = saved(tmp_path, TORCHSCRIPT), tmp_path / "o.onnx"
+    assert cli("optimize", source, out, "-O3").code == 0
+    assert output_dims(out) == ["batch", "MatMullogits_dim_1"]
+
+
+@pytest.mark.parametrize("entry", ["batch", "=1", "batch=0", "batch=2.5", "batch=1,batch=2", "b=?"])
+def test_what_fixes_no_dim_is_a_usage_error(cli: Cli, tmp_path: Path, entry: str) -> None:
+    ended = cli("optimize", saved(tmp_path, DYNAMIC), "--dry-run", "--dim", entry)
+    assert (ended.code, "--dim" in ended.err) == (2, True), ended.err
+
+
+def test_a_dim_that_is_not_there_is_named(cli: Cli, tmp_path: Path) -> None:
+    ended = cli("optimize", saved(tmp_path, DYNAMIC), "--dry-run", "--dim", "bach=1")
+    assert ended.code == 2
+    assert "no input of the model has a dim 'bach'; did you mean 'batch'?; it has" in ended.err
+
+
+def test_python_fixes_dims_too(tmp_path: Path) -> None:
+    source, out = saved(tmp_path, TORCHSCRIPT), tmp_path / "o.onnx"
+    optimize(source, out, dims={"batch": 3, "seq": 4})
+    assert (dims(out), output_dims(out)) == ([3, 4], [3, 8])
+
+
+def test_the_hint_fixes_dims_without_names_too(cli: Cli, tmp_path: Path) -> None:
+    source = saved(tmp_path, "(float[batch,?,3] x, float[2] z) => (float[?,?,?] y) { y = Relu(x) }")
+    shown = cli("inspect", source).out
+    hint = "--dim batch=1 --input-shape x:-1,1,3"
+    assert f"all dynamic dims at once: `{hint}`" in shown
+    out = tmp_path / "o.onnx"
+    assert cli("optimize", source, out, *hint.split()).code == 0
+    assert (dims(out), output_dims(out)) == ([1, 1, 3], [1, 1, 3])
+    assert "dynamic dim" not in cli("inspect", out).out
+
+
+@pytest.mark.parametrize("option", [["--dim", "batch=2"], ["--input-shape", "x:2,?,?"]])
+def test_other_commands_take_shapes_and_a_backend(
+    cli: Cli, tmp_path: Path, option: list[str]
+) -> None:
+    source = saved(tmp_path, DYNAMIC)
+    option = [*option, "--backend", "onnxruntime_cpu"]
+    facts = json.loads(cli("inspect", source, "--json", *option).out)
+    assert facts["dynamic_dims"] == {"w": ["x[2]"]}
+    assert facts["backend"]["taken"] == 4
+    assert cli("check", source, *option).code == 0
+    assert cli("layout", source, "--json", "--after", "default", *option).code == 0
+    explained = cli("explain", source, "trace_folding", *option)
+    assert "fires" in explained.out, explained.err
+    for command in (["inspect"], ["check"], ["layout"], ["explain"]):
+        rest = ["trace_folding"] if command == ["explain"] else []
+        wrong = cli(*command, source, *rest, "--dim", "bach=1", "--backend", "onnxruntime_cpu")
+        assert (wrong.code, "did you mean 'batch'" in wrong.err) == (2, True), wrong.err
+        wrong = cli(*command, "nowhere.onnx", *rest, "--backend", "portabel")
+        assert (wrong.code, "did you mean 'portable'" in wrong.err) == (2, True), wrong.err
+
+
+def test_explain_asks_the_backend(cli: Cli, tmp_path: Path) -> None:
+    source = saved(tmp_path, "(float[2] x) => (float[2] y) { s = Sigmoid(x)  y = Mul(x, s) }")
+    for backend, said in (
+        ("portable", "'y' declined: portable does not take QuickGelu"),
+        ("onnxruntime_cpu", "'y' fires"),
+    ):
+        assert said in cli("explain", source, "fuse_quick_gelu", "--backend", backend).out
+
+
+def test_a_dim_without_a_name_keeps_shape_operators_too(cli: Cli, tmp_path: Path) -> None:
+    text = "(float[?,3] x) => (int64[2] y, float[?,3] z) { y = Shape(x)  z = Relu(x) }"
+    ended = cli("optimize", saved(tmp_path, text), "--dry-run")
+    assert "a dim without a name (x[0]) is dynamic; `--input-shape x:1,-1`" in ended.out
+
+
+def test_bisect_takes_dims(cli: Cli, tmp_path: Path) -> None:
+    ended = cli("bisect", saved(tmp_path, DYNAMIC), "--dim", "batch=2")
+    assert (ended.code, ended.out) == (0, "nothing is wrong\n")

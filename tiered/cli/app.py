@@ -20,7 +20,7 @@ from tiered.cli.failures import (
     short_traceback,
     usage_failure,
 )
-from tiered.cli.options import Names, OptimizeOptions
+from tiered.cli.options import BackendName, InputShapes, Names, OptimizeOptions
 from tiered.cli.terminal import screen
 from tiered.cli.verify import CompareOptions
 from tiered.cli.watch import WatchOptions, complete
@@ -165,17 +165,36 @@ def passes(name: str | None = None, /, *, as_json: AsJson = False) -> None:
 
 
 @app.command
-def inspect(model: str, /, *, as_json: AsJson = False, verbose: Verbose = False) -> None:
+def inspect(
+    model: str,
+    /,
+    *,
+    backend: BackendName = None,
+    input_shape: InputShapes = (),
+    dim: Names = (),
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
     """Say what is in a model, without changing it.
 
     Args:
         model: The ONNX file to read.
+        backend: Say of each operator how many nodes this target does not take.
+        input_shape: As for `tiered optimize`: what the model would be with these shapes.
+        dim: As for `tiered optimize`, by the name of a dim: batch=1.
         as_json: Print JSON instead of text.
         verbose: List everything, not only the largest and most frequent.
     """
     from tiered.cli.inspect import run_inspect
 
-    run_inspect(model, as_json=as_json, verbose=verbose)
+    run_inspect(
+        model,
+        backend=backend,
+        input_shape=input_shape,
+        dim=dim,
+        as_json=as_json,
+        verbose=verbose,
+    )
 
 
 @app.command
@@ -187,7 +206,9 @@ def explain(
     node: str | None = None,
     after: str = "",
     opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2,
-    backend: Annotated[str | None, Parameter(show_default=False)] = None,
+    backend: BackendName = None,
+    input_shape: InputShapes = (),
+    dim: Names = (),
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -200,6 +221,8 @@ def explain(
         after: Passes to run first: 'default', 'a,b,fix(c,d)'.
         opt_level: The level of `tiered optimize` that is asked about.
         backend: The target, as for optimize: a name or a TOML file; portable by default.
+        input_shape: As for `tiered optimize`.
+        dim: As for `tiered optimize`, by the name of a dim: batch=1.
         as_json: Print JSON instead of text.
         verbose: List every node.
     """
@@ -212,6 +235,8 @@ def explain(
         after=after,
         opt_level=opt_level,
         backend=backend,
+        input_shape=input_shape,
+        dim=dim,
         as_json=as_json,
         verbose=verbose,
     )
@@ -225,6 +250,8 @@ def check(
     backend: str,
     opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2,
     edit: Names = (),
+    input_shape: InputShapes = (),
+    dim: Names = (),
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -235,13 +262,22 @@ def check(
         backend: The target: a name that `tiered backends` lists, or a TOML file.
         opt_level: The level of the passes that may mend what the target does not take.
         edit: Change the pipeline of the target: 'drop a', 'after a: b,c'. Repeatable.
+        input_shape: As for `tiered optimize`.
+        dim: As for `tiered optimize`, by the name of a dim: batch=1.
         as_json: Print JSON instead of text.
         verbose: List every row and every node.
     """
     from tiered.cli.check import run_check
 
     run_check(
-        model, backend, opt_level=opt_level, edits=edit, as_json=as_json, verbose=verbose
+        model,
+        backend,
+        opt_level=opt_level,
+        edits=edit,
+        input_shape=input_shape,
+        dim=dim,
+        as_json=as_json,
+        verbose=verbose,
     )
 
 
@@ -267,6 +303,8 @@ def layout(
     /,
     *,
     after: str = "",
+    backend: BackendName = None,
+    input_shape: InputShapes = (),
     dim: Names = (),
     as_json: AsJson = False,
     verbose: Verbose = False,
@@ -276,13 +314,23 @@ def layout(
     Args:
         model: The ONNX file to read; it is not changed.
         after: Passes to run first: 'default', 'a,b,fix(c,d)'.
-        dim: What a dynamic dim counts: 'batch=8'.
+        backend: The target, whose pipeline `--after default` is.
+        input_shape: As for `tiered optimize`; a dim that stays dynamic counts 16.
+        dim: As for `tiered optimize`, by the name of a dim: batch=1.
         as_json: Print JSON instead of text.
         verbose: List every Transpose that stays.
     """
     from tiered.cli.layout import run_layout
 
-    run_layout(model, after=after, dims=dim, as_json=as_json, verbose=verbose)
+    run_layout(
+        model,
+        after=after,
+        backend=backend,
+        input_shape=input_shape,
+        dim=dim,
+        as_json=as_json,
+        verbose=verbose,
+    )
 
 
 @app.command

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from tiered.cli.files import check_input
-from tiered.cli.options import LEVELS, Flag, Names, split_names
-from tiered.cli.shapes import parse_shapes
+from tiered.cli.files import check_input, load_model
+from tiered.cli.options import LEVELS, Flag, InputShapes, Names, split_names
+from tiered.cli.shapes import parse_dims, parse_shapes, shapes_of_inputs
 from tiered.cli.terminal import notes, print_json, printable, results
 from tiered.cli.verify import NumericClass
 from tiered.cli.watch import config_of
@@ -41,8 +41,10 @@ class BisectOptions:
     """As for `tiered optimize`."""
     edit: Names = ()
     """As for `tiered optimize`."""
-    input_shape: Names = ()
+    input_shape: InputShapes = ()
     """As for `tiered optimize`; the model that has these shapes counts as the original."""
+    dim: Names = ()
+    """As for `tiered optimize`, and `--input-shape`."""
     set: Names = ()
     """As for `tiered optimize`: a config option, NAME=VALUE."""
     numerics: Annotated[NumericClass | None, Parameter(show_default=False)] = None
@@ -80,12 +82,14 @@ def run_bisect(source: str, options: BisectOptions) -> None:
         "backend": options.backend,
         "config": config_of(options.set),
     }
-    shapes = parse_shapes(options.input_shape)
+    parse_shapes(options.input_shape), parse_dims(options.dim)
     check_input(source)
     from tiered.debug import Bisection, Subject
     from tiered.debug.memory import Memory
     from tiered.debug.runs import shaped
 
+    given = options.input_shape, options.dim
+    shapes = shapes_of_inputs(load_model(source), *given) if any(given) else {}
     model, home = shaped(source, shapes)
     subject = Subject(model, options.passes, settings, home, options.edit)
     judge = _judge(subject, options)

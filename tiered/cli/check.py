@@ -9,16 +9,18 @@ With `--json` one object:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from tiered.cli.files import load_model
 from tiered.cli.options import LEVELS
+from tiered.cli.shapes import give_shapes, parse_dims, parse_shapes
 from tiered.cli.tables import Number, print_table
 from tiered.cli.terminal import Progress, print_json, printable, results
 from tiered.errors import TargetError, UsageError
-from tiered.values import format_value
+from tiered.pipeline.leftovers import fixing_options
 
 if TYPE_CHECKING:
     from tiered.backends import Coverage, Gap
@@ -35,6 +37,8 @@ def run_check(
     *,
     opt_level: int,
     edits: tuple[str, ...],
+    input_shape: Sequence[str],
+    dim: Sequence[str],
     as_json: bool,
     verbose: bool,
 ) -> None:
@@ -53,9 +57,11 @@ def run_check(
 
     # A wrong name is told before a large model is read.
     pipeline_for(PassContext(backend=backend).backend, edits)
+    parse_shapes(input_shape), parse_dims(dim)
     with Progress() as progress:
         progress.say(f"reading {printable(file)}")
         model = load_model(file)
+        give_shapes(model, input_shape, dim)
         progress.say("running the passes")
         check = check_target(model, edits=edits, opt_level=opt_level, backend=backend)
     if as_json:
@@ -144,14 +150,7 @@ def _hint(coverage: Coverage) -> str:
     """Return how to give the dynamic dims sizes, if that is what a target asks for."""
     if coverage.backend.shapes == "dynamic" or not coverage.gaps:
         return ""
-    model = coverage.gaps[0].nodes[0].owner.model
-    shapes = {
-        value.name: [dim if isinstance(dim, int) else 1 for dim in value.shape]
-        for value in model.main.inputs
-        if value.shape is not None and not all(isinstance(dim, int) for dim in value.shape)
-    }
-    option = format_value({"shape": shapes}).replace("shape: ", "shape=", 1)
-    return f'--edit "replace const_input_shape: const_input_shape{option}"' if shapes else ""
+    return fixing_options(coverage.gaps[0].nodes[0].owner.model)
 
 
 def _examples(gap: Gap, limit: int | None) -> str:

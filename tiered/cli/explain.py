@@ -17,6 +17,7 @@ from rich.console import Console
 
 from tiered.cli.files import load_model
 from tiered.cli.options import LEVELS
+from tiered.cli.shapes import give_shapes, parse_dims, parse_shapes
 from tiered.cli.terminal import Progress, print_json, printable, results
 from tiered.errors import UsageError, did_you_mean
 
@@ -44,6 +45,8 @@ def run_explain(
     after: str,
     opt_level: int,
     backend: str | None,
+    input_shape: Sequence[str],
+    dim: Sequence[str],
     as_json: bool,
     verbose: bool,
 ) -> None:
@@ -60,9 +63,11 @@ def run_explain(
     context = PassContext.isolated(opt_level, backend=backend)
     pass_, before = _one_pass(name), parse_pipeline(after)
     decision = _decision(pass_, context)
+    parse_shapes(input_shape), parse_dims(dim)
     with Progress() as progress:
         progress.say(f"reading {printable(file)}")
         model = load_model(file)
+        give_shapes(model, input_shape, dim)
         progress.say(f"running {after or pass_.name}")
         if after:
             before.apply(model, PassContext.isolated(opt_level, backend=backend))

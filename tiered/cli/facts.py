@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 
 import onnx
 
+from tiered.graph.symbols import is_invented
 from tiered.graph.tensor import Tensor
 from tiered.graph.types import TensorType
+from tiered.pipeline.leftovers import fixing_options
 from tiered.pipeline.result import operator_name
 
 if TYPE_CHECKING:
+    from tiered.backends import Backend
     from tiered.graph import Graph, Model, Value
 
 
@@ -47,6 +50,16 @@ class StoredTensor:
 
 
 @dataclass(frozen=True)
+class Taken:
+    """How many nodes a backend takes, and how many of each operator it refuses."""
+
+    name: str
+    nodes: int
+    taken: int
+    refused: dict[str, int]
+
+
+@dataclass(frozen=True)
 class ModelFacts:
     """A model as `tiered inspect` shows it.
 
@@ -55,6 +68,8 @@ class ModelFacts:
         operators: counts by operator for "main", "bodies" and "functions".
         tensors: the constant ones, the largest first.
         dynamic_dims: for each symbol of an input, the places "input[axis]"; "?" is a nameless one.
+        fixing: the options that fix all dynamic dims at once, each to 1; "" if there are none.
+        backend: what the backend that is asked about takes.
         typed: values whose dtype and rank are known after inference, of `values`.
     """
 
@@ -71,12 +86,14 @@ class ModelFacts:
     overridable: list[str]
     tensors: list[StoredTensor]
     dynamic_dims: dict[str, list[str]]
+    fixing: str
+    backend: Taken | None
     typed: int
     values: int
     metadata: dict[str, str]
 
 
-def gather_facts(model: Model, file: str) -> ModelFacts:
+def gather_facts(model: Model, file: str, backend: Backend | None = None) -> ModelFacts:
     """Return what `tiered inspect` says about a model; no tensor's bytes are read."""
     graphs = list(model.graphs())
     inputs = model.main.inputs
@@ -95,10 +112,18 @@ def gather_facts(model: Model, file: str) -> ModelFacts:
         overridable=[value.name for value in inputs if value.is_overridable],
         tensors=_by_size(graphs),
         dynamic_dims=_dynamic_dims(inputs),
+        fixing=fixing_options(model),
+        backend=None if backend is None else _taken(model, backend),
         typed=sum(map(_is_typed, values)),
         values=len(values),
         metadata={entry.key: entry.value for entry in model.skeleton.metadata_props},
     )
+
+
+def _taken(model: Model, backend: Backend) -> Taken:
+    coverage = backend.coverage(model)
+    refused = dict(sorted(coverage.refused.items()))
+    return Taken(backend.name, coverage.nodes, coverage.nodes - sum(refused.values()), refused)
 
 
 def _producer(model: Model) -> str:
@@ -175,7 +200,8 @@ def _dynamic_dims(inputs: Iterable[Value]) -> dict[str, list[str]]:
     for value in inputs:
         for axis, dim in enumerate(value.shape or ()):
             if not isinstance(dim, int):
-                places.setdefault(dim or "?", []).append(f"{value.name}[{axis}]")
+                name = "?" if dim is None or is_invented(dim) else dim
+                places.setdefault(name, []).append(f"{value.name}[{axis}]")
     return places
 
 

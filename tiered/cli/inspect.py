@@ -5,26 +5,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from tiered.cli.facts import ModelFacts, gather_facts
 from tiered.cli.files import load_model
+from tiered.cli.shapes import give_shapes, parse_dims, parse_shapes
 from tiered.cli.summary import overridable_note
 from tiered.cli.tables import print_table, size
 from tiered.cli.terminal import Progress, print_json, printable, results
+
+if TYPE_CHECKING:
+    from tiered.backends import Backend
 
 FEW = 10
 """Rows of a table without -v."""
 
 
-def run_inspect(file: str, *, as_json: bool, verbose: bool) -> None:
-    """Print what is in the model of a file."""
+def run_inspect(
+    file: str,
+    *,
+    backend: str | None,
+    input_shape: Sequence[str],
+    dim: Sequence[str],
+    as_json: bool,
+    verbose: bool,
+) -> None:
+    """Print what is in the model of a file.
+
+    Raises:
+        UsageError: a wrong name or option.
+        ModelError: the file cannot be read.
+    """
+    target = _backend(backend)
+    parse_shapes(input_shape), parse_dims(dim)
     with Progress() as progress:
         progress.say(f"reading {printable(file)}")
-        facts = gather_facts(load_model(file), file)
+        model = load_model(file)
+        give_shapes(model, input_shape, dim)
+        facts = gather_facts(model, file, target)
     limit = None if verbose else FEW
     if as_json:
         print_json(asdict(replace(facts, tensors=facts.tensors[:limit])))
@@ -34,6 +56,14 @@ def run_inspect(file: str, *, as_json: bool, verbose: bool) -> None:
     _print_interface(console, facts)
     _print_operators(console, facts, limit)
     _print_weights(console, facts, limit)
+
+
+def _backend(name: str | None) -> Backend | None:
+    if name is None:
+        return None
+    from tiered.backends import get_backend
+
+    return get_backend(name)
 
 
 def _print_head(console: Console, facts: ModelFacts) -> None:
@@ -50,6 +80,8 @@ def _print_interface(console: Console, facts: ModelFacts) -> None:
     print_table(console, "Interface", ("", "name", "type"), rows)
     for symbol, places in facts.dynamic_dims.items():
         console.print(printable(f"dynamic dim {symbol}: {', '.join(places)}"))
+    if facts.fixing:
+        console.print(printable(f"all dynamic dims at once: `{facts.fixing}`"), soft_wrap=True)
     if facts.overridable:
         console.print(overridable_note(len(facts.overridable)))
 
@@ -60,10 +92,19 @@ def _print_operators(console: Console, facts: ModelFacts, limit: int | None) -> 
         {name for counts in facts.operators.values() for name in counts},
         key=lambda name: (-sum(facts.operators[kind].get(name, 0) for kind in kinds), name),
     )
-    rows = [(name, *(facts.operators[kind].get(name, 0) for kind in kinds)) for name in names]
+    target = facts.backend
+    rows = [
+        (name, *counts, *([] if target is None else [target.refused.get(name, 0)]))
+        for name in names
+        for counts in [[facts.operators[kind].get(name, 0) for kind in kinds]]
+    ]
     title = f"{facts.nodes:,} nodes, {len(names):,} operators"
-    print_table(console, title, ("operator", *kinds), rows[:limit])
+    headers = ["operator", *kinds, *([] if target is None else [f"not taken by {target.name}"])]
+    print_table(console, title, headers, rows[:limit])
     _print_rest(console, rows, limit)
+    if target is not None:
+        said = f"{target.name} takes {target.taken:,} of {target.nodes:,} nodes"
+        console.print(printable(f"{said}; `tiered check` says why not the others"))
 
 
 def _print_weights(console: Console, facts: ModelFacts, limit: int | None) -> None:

@@ -10,14 +10,13 @@ from dataclasses import asdict
 
 from tiered import (
     LayoutReport,
-    LayoutSizes,
     PassContext,
-    UsageError,
-    default_pipeline,
     layout_report,
     parse_pipeline,
+    pipeline_for,
 )
 from tiered.cli.files import load_model
+from tiered.cli.shapes import give_shapes, parse_dims, parse_shapes
 from tiered.cli.tables import print_table, size
 from tiered.cli.terminal import Progress, print_json, printable, results
 
@@ -26,30 +25,38 @@ FEW = 20
 
 
 def run_layout(
-    file: str, *, after: str, dims: Sequence[str], as_json: bool, verbose: bool
+    file: str,
+    *,
+    after: str,
+    backend: str | None,
+    input_shape: Sequence[str],
+    dim: Sequence[str],
+    as_json: bool,
+    verbose: bool,
 ) -> None:
-    """Print the report on the model of a file."""
-    sizes = LayoutSizes(dict(map(_size, dims)))
+    """Print the report on the model of a file.
+
+    Raises:
+        UsageError: a wrong name or option.
+        ModelError: the file cannot be read, or does not work with the shapes.
+    """
+    context = PassContext.isolated(opt_level=3, disabled=["convert_layout"], backend=backend)
+    is_default = after == "default"
+    first = pipeline_for(context.backend) if is_default else parse_pipeline(after)
+    parse_shapes(input_shape), parse_dims(dim)
     with Progress() as progress:
         progress.say(f"reading {printable(file)}")
         model = load_model(file)
+        give_shapes(model, input_shape, dim)
         if after:
             progress.say(f"running {after}")
-            first = default_pipeline() if after == "default" else parse_pipeline(after)
-            first.apply(model, PassContext.isolated(opt_level=3, disabled=["convert_layout"]))
+            first.apply(model, context)
         progress.say("placing Transposes")
-        report = layout_report(model, sizes)
+        report = layout_report(model)
     if as_json:
         print_json(asdict(report) | {"greedy": report.greedy._asdict()})
     else:
         _print(report, None if verbose else FEW)
-
-
-def _size(text: str) -> tuple[str, int]:
-    name, _, number = text.rpartition("=")
-    if not name or not number.isdigit():
-        raise UsageError(f"--dim takes NAME=SIZE, not {text!r}")
-    return name, int(number)
 
 
 def _print(report: LayoutReport, limit: int | None) -> None:

@@ -17,7 +17,7 @@ from tiered.cli.files import (
     load_model,
 )
 from tiered.cli.options import LEVELS, OptimizeOptions, split_names
-from tiered.cli.shapes import parse_shapes
+from tiered.cli.shapes import parse_dims, parse_shapes, shapes_of_inputs
 from tiered.cli.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.watch import (
     Watchers,
@@ -162,8 +162,10 @@ def _reproduced(
 
     settings = _settings(options, watch)
     settings.pop("rewrite_limit")
-    folder, shapes = options.reproducer, parse_shapes(options.input_shape)
+    folder = options.reproducer
     assert folder is not None
+    given = options.input_shape, options.dim
+    shapes = shapes_of_inputs(load_model(source), *given) if any(given) else {}
     # With other shapes given first, the rewrites of the search have other numbers.
     within = None if shapes else getattr(error, "rewrites", None)
     try:
@@ -279,9 +281,9 @@ def print_planned(options: OptimizeOptions, watch: WatchOptions) -> None:
     from tiered.context import PassContext
     from tiered.pipeline.optimize import settings_with_shapes
 
-    shapes = parse_shapes(options.input_shape)
-    context = PassContext(**settings_with_shapes(_settings(options, watch), shapes))
-    print_plan(options.passes, options.edit, context, options.json, shapes)
+    given = parse_shapes(options.input_shape), parse_dims(options.dim)
+    context = PassContext(**settings_with_shapes(_settings(options, watch), *given))
+    print_plan(options.passes, options.edit, context, options.json, *given)
 
 
 def _optimize(
@@ -306,7 +308,7 @@ def _optimize(
     # A wrong name is told before a large model is read.
     how = _how(options.verify)
     storage_of(options)
-    shapes = parse_shapes(options.input_shape)
+    shapes, dims = parse_shapes(options.input_shape), parse_dims(options.dim)
     passes = None if options.passes is None else parse_pipeline(options.passes)
     edits = edits_of(options.edit, USER)
     backend = PassContext(**settings).backend
@@ -324,6 +326,7 @@ def _optimize(
         passes=passes,
         edits=edits,
         input_shapes=shapes,
+        dims=dims,
         instruments=instruments,
         verify=how,
         inputs=options.inputs,

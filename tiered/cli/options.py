@@ -13,6 +13,21 @@ from tiered.errors import UsageError
 Flag = Parameter(negative=(), show_default=False)
 Names = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
 
+InputShapes = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name=[
+            "--input-shape",
+            "--overwrite-input-shape",
+            "--input-shapes",
+            "--override-input-shapes",
+        ],
+        negative=(),
+        show_default=False,
+    ),
+]
+BackendName = Annotated[str | None, Parameter(show_default=False)]
+
 LEVELS = range(5)
 OPENING, CLOSING, QUOTES = "({[", ")}]", "'\""
 
@@ -34,23 +49,13 @@ class OptimizeOptions:
     """Passes that must not run: names, globs, a,b. Repeatable."""
     require: Names = ()
     """Passes that must run, whatever their level. Repeatable."""
-    input_shape: Annotated[
-        tuple[str, ...],
-        Parameter(
-            name=[
-                "--input-shape",
-                "--overwrite-input-shape",
-                "--input-shapes",
-                "--override-input-shapes",
-            ],
-            negative=(),
-            show_default=False,
-        ),
-    ] = ()
-    """Give an input a shape: x:1,3,224,224, names of dims allowed. Repeatable."""
+    input_shape: InputShapes = ()
+    """Give an input a shape: x:1,3,224,224, names of dims allowed, ? keeps a dim. Repeatable."""
+    dim: Names = ()
+    """Fix a dim by its name in all inputs that have it: batch=1. Repeatable."""
     passes: str | None = None
     """A pipeline of your own: 'a,b{x=1},fix(c,d)'."""
-    backend: Annotated[str | None, Parameter(show_default=False)] = None
+    backend: BackendName = None
     """The target: a name that `tiered backends` lists, or a TOML file; portable by default."""
     edit: Names = ()
     """Change the pipeline: 'drop a', 'after a: b,c', 'set a{x=1}'. Repeatable."""

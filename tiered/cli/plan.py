@@ -24,6 +24,7 @@ def print_plan(
     ctx: PassContext,
     as_json: bool,
     shapes: Mapping[str, Sequence[int | str]] | None = None,
+    dims: Mapping[str, int | str] | None = None,
 ) -> None:
     """Print the plan of a pipeline in a context.
 
@@ -33,6 +34,7 @@ def print_plan(
         ctx: what decides.
         as_json: print JSON instead of text.
         shapes: those of --input-shape.
+        dims: those of --dim.
     """
     from tiered.control.decision import Place
     from tiered.edits import edits_of
@@ -42,7 +44,7 @@ def print_plan(
 
     base: Pipeline = default_pipeline() if passes is None else parse_pipeline(passes)
     made = (*(ctx.backend.edits if passes is None else ()), *edits_of(edits, USER))
-    pipeline = shaped(edited(base, made), shapes)
+    pipeline = shaped(edited(base, made), shapes, dims)
     steps = pipeline.plan(ctx, Place(asked=passes is not None))
     if as_json:
         text = {

@@ -1,19 +1,23 @@
-"""`--input-shape x:1,3,224,224`: the shapes to give inputs, as typed."""
+"""`--input-shape x:1,3,224,224 --dim batch=1`: the shapes to give inputs, as typed."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tiered.errors import UsageError
+
+if TYPE_CHECKING:
+    from tiered.graph import Model
 
 EXAMPLE = "x:1,3,224,224"
 
 Shapes = dict[str, list[int | str]]
+Dims = dict[str, int | str]
 
 # A name, which may have colons of its own, and what stands behind its last `:` or `=`.
 _ENTRY = re.compile(r"(?P<name>.+)[:=]\[?(?P<dims>[^:=\[\]]*)\]?")
-_SYMBOL = re.compile(r"[^\s,:=\[\]]+")
 
 
 def parse_shapes(entries: Sequence[str]) -> Shapes:
@@ -33,8 +37,48 @@ def parse_shapes(entries: Sequence[str]) -> Shapes:
         name, text = found["name"], found["dims"].strip()
         if name in shapes:
             raise UsageError(f"--input-shape: {name!r} is given twice")
-        shapes[name] = [_dim(entry, part.strip()) for part in text.split(",")] if text else []
+        shapes[name] = _dims(entry, text)
     return shapes
+
+
+def parse_dims(entries: Sequence[str]) -> Dims:
+    """Return the size or the new name by name of the dim, of `batch=1` or `batch=1,seq=128`.
+
+    Raises:
+        UsageError: an entry is not NAME=SIZE, or a dim is named twice.
+    """
+    dims: Dims = {}
+    for entry in (part.strip() for text in entries for part in text.split(",")):
+        name, equals, text = (part.strip() for part in entry.rpartition("="))
+        if not equals or not name:
+            raise UsageError(f"--dim takes NAME=SIZE, not {entry!r}")
+        if name in dims:
+            raise UsageError(f"--dim: {name!r} is given twice")
+        dims[name] = _dim(f"--dim {entry!r}", text)
+    return dims
+
+
+def give_shapes(model: Model, input_shape: Sequence[str], dim: Sequence[str]) -> None:
+    """Give the inputs of a model the shapes of --input-shape and --dim.
+
+    Raises:
+        UsageError: there is no such input or dim.
+        ShapeError: the model only works with other sizes.
+    """
+    if input_shape or dim:
+        model.set_input_shapes(parse_shapes(input_shape), parse_dims(dim))
+
+
+def shapes_of_inputs(model: Model, input_shape: Sequence[str], dim: Sequence[str]) -> Shapes:
+    """Return the shapes that --input-shape and --dim give the inputs of a model.
+
+    Raises:
+        UsageError: there is no such dim.
+    """
+    from tiered.graph.input_shapes import with_dims
+
+    found = with_dims(model, parse_shapes(input_shape), parse_dims(dim))
+    return {name: [*dims] for name, dims in found.items()}
 
 
 def _split(text: str) -> list[str]:
@@ -42,11 +86,21 @@ def _split(text: str) -> list[str]:
     return [part for part in re.split(r"(?<![,\s])\s+(?!\s|,)", text.strip()) if part]
 
 
-def _dim(entry: str, text: str) -> int | str:
-    if text in ("?", "*"):
+def _dims(entry: str, text: str) -> list[int | str]:
+    option = f"--input-shape {entry!r}"
+    return [_dim(option, part.strip(), keep=True) for part in text.split(",")] if text else []
+
+
+def _dim(option: str, text: str, *, keep: bool = False) -> int | str:
+    from tiered.graph.dim_names import is_dim_name
+
+    if keep and text in ("?", "*", "-1"):
         return -1
-    if re.fullmatch(r"[+-]?\d+", text):
+    if text.isdecimal() and int(text) > 0:
         return int(text)
-    if _SYMBOL.fullmatch(text) is None:
-        raise UsageError(f"--input-shape {entry!r}: {text!r} is no dim; expected a size or a name")
+    if not is_dim_name(text):
+        raise UsageError(
+            f"{option}: {text!r} is no dim; expected a size from 1 on"
+            f"{', a name, or ? to keep the dim' if keep else ' or a name'}"
+        )
     return text

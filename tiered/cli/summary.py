@@ -13,7 +13,7 @@ from tiered.cli.expect import fused_operators
 from tiered.cli.record import peak_memory
 from tiered.cli.tables import Cell, change, print_table, seconds, size
 from tiered.cli.terminal import printable
-from tiered.pipeline.leftovers import leftovers
+from tiered.pipeline.leftovers import fixing_options, leftovers
 from tiered.runtime.numerics import loosest
 
 if TYPE_CHECKING:
@@ -51,8 +51,12 @@ def print_summary(console: Console, outcome: Outcome, result: OptimizeResult) ->
     console.print(_verified(result), soft_wrap=True)
     if overridable := result.model.overridable:
         console.print(overridable_note(len(overridable)), soft_wrap=True)
-    for leftover in leftovers(result.model)[:FEW_DIMS]:
+    left = leftovers(result.model)
+    for leftover in left[:FEW_DIMS]:
         console.print(printable(leftover), soft_wrap=True)
+    if len(left) > 1:
+        fixing = printable(fixing_options(result.model))
+        console.print(f"all dynamic dims at once: `{fixing}`", soft_wrap=True)
     if peak := peak_memory():
         console.print(f"peak memory: {size(peak)}")
     if options.verbose:

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 import onnx
 from onnx import shape_inference
 
-from tiered.errors import ShapeError, UsageError
+from tiered.errors import ShapeError, UsageError, did_you_mean
 from tiered.graph.declaring import drop_contradicted
+from tiered.graph.dim_names import EXPECTED, is_dim
 from tiered.graph.export import export_model
 from tiered.graph.inference import (
     DATA_ELEMENTS,
     calls_are_bounded,
     propagation_is_bounded,
 )
-from tiered.graph.types import Dim, Shape, TensorType
+from tiered.graph.types import Dim, Shape, TensorType, read_type
 from tiered.graph.value import Value
 
 if TYPE_CHECKING:
@@ -28,20 +29,27 @@ Names = dict[str, Dim]
 """What becomes of the names of dims."""
 
 
-def set_input_shapes(model: Model, shapes: Mapping[str, Sequence[int | str]]) -> None:
+def set_input_shapes(
+    model: Model,
+    shapes: Mapping[str, Sequence[int | str]],
+    dims: Mapping[str, int | str] | None = None,
+) -> None:
     """Give inputs of the main graph other shapes, and let the rest of the model follow.
 
     Args:
         model: the model.
         shapes: by name of the input: a size, a name for a dim that stays dynamic, or a negative
             number to leave a dim as it is. A name that becomes something does so wherever it occurs
-            in the main graph and its bodies; value_info that this proves wrong goes.
+            in the main graph and its bodies; value_info that this proves wrong goes. What is
+            declared of outputs gets the sizes that follow.
+        dims: the same by name of the dim, for all inputs that have it.
 
     Raises:
-        UsageError: there is no such input.
+        UsageError: there is no such input or dim, or a size or a name is none.
         ShapeError: an input has another rank or another fixed size, one name would be two sizes, or
             the model only works with other sizes, as where a batch was written into a Reshape.
     """
+    shapes = with_dims(model, shapes, dims or {})
     own, names = _wanted(model, shapes)
     if not own:
         return
@@ -53,6 +61,7 @@ def set_input_shapes(model: Model, shapes: Mapping[str, Sequence[int | str]]) ->
     model.refresh_types()
     for graph in graphs:
         drop_contradicted(graph)
+    declare_known_sizes(model)
     wrong = next(_impossible_reshapes(model), None)
     complaint = _complaint(model) if was_whole and wrong is None else None
     if wrong is None and complaint is not None:
@@ -60,6 +69,78 @@ def set_input_shapes(model: Model, shapes: Mapping[str, Sequence[int | str]]) ->
     if wrong is not None:
         wanted = ", ".join(f"{name}:{','.join(map(str, dims))}" for name, dims in shapes.items())
         raise ShapeError(f"the model does not work with {wanted}: {wrong}")
+
+
+def with_dims(
+    model: Model, shapes: Mapping[str, Sequence[int | str]], dims: Mapping[str, int | str]
+) -> dict[str, Sequence[int | str]]:
+    """Return the shapes by name of the input, those that the names of dims ask for among them.
+
+    Raises:
+        UsageError: no input has a dim of this name, or a size or a name is none.
+    """
+    _check_dims(shapes, dims)
+    named = named_dims(model)
+    for name in dims:
+        if name not in named:
+            there = f"it has {', '.join(named)}" if named else "all of them have sizes or no names"
+            hint = did_you_mean(name, named)
+            raise UsageError(f"no input of the model has a dim {name!r}{hint}; {there}")
+    found = dict(shapes)
+    for name, known in declared_dims(model).items():
+        if not any(dim in dims for dim in known if isinstance(dim, str)):
+            continue
+        given = found.get(name, [-1] * len(known))
+        if len(given) != len(known):
+            continue  # the wrong rank is an error later
+        found[name] = [
+            dims[old] if isinstance(old, str) and old in dims and _is_kept(new, old) else new
+            for old, new in zip(known, given, strict=True)
+        ]
+    return found
+
+
+def named_dims(model: Model) -> dict[str, list[tuple[str, int]]]:
+    """Return where inputs have each dim that the file names: (input, axis)."""
+    places: dict[str, list[tuple[str, int]]] = {}
+    for name, dims in declared_dims(model).items():
+        for axis, dim in enumerate(dims):
+            if isinstance(dim, str):
+                places.setdefault(dim, []).append((name, axis))
+    return places
+
+
+def declared_dims(model: Model) -> dict[str, Shape]:
+    """Return the dims of each input as the file declares them, None for those without a name."""
+    declared = {info.name: read_type(info.type) for info in model.main.input_infos}
+    return {
+        name: stated.shape
+        for name, stated in declared.items()
+        if isinstance(stated, TensorType) and stated.shape is not None
+    }
+
+
+def _is_kept(new: int | str, old: str) -> bool:
+    return new == old or (isinstance(new, int) and new < 0)
+
+
+def _check_dims(
+    shapes: Mapping[str, Sequence[int | str]], dims: Mapping[str, int | str]
+) -> None:
+    """Raise if what is given is neither a size nor a name.
+
+    Raises:
+        UsageError: it is not.
+    """
+    for name, given in shapes.items():
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            raise UsageError(f"the shape of {name!r} is {given!r}; expected a list of dims")
+        for dim in given:
+            if not is_dim(dim):
+                raise UsageError(f"the shape of {name!r} has the dim {dim!r}; {EXPECTED}")
+    for name, dim in dims.items():
+        if not is_dim(dim):
+            raise UsageError(f"the dim {name!r} is to be {dim!r}; {EXPECTED}")
 
 
 # --- what is wanted -------------------------------------------------------------------------------
@@ -154,6 +235,45 @@ def _write(dim: onnx.TensorShapeProto.Dimension, size: Dim) -> None:
         dim.dim_value = size
     elif size is not None:
         dim.dim_param = size
+
+
+def declare_known_sizes(model: Model) -> None:
+    """Write the sizes that inference knows into what is declared of outputs and other values.
+
+    Inputs stay as they are, and so do declarations that have a size already.
+    """
+    for graph in model.graphs():
+        if graph.root is not model.main:
+            continue
+        outputs = [
+            _sized(info, value)
+            for value, info in zip(graph.outputs, graph.output_infos, strict=True)
+        ]
+        if any(new is not old for new, old in zip(outputs, graph.output_infos, strict=True)):
+            graph.set_graph_outputs(graph.outputs, outputs)
+        stated = [(value, _sized(info, value)) for value, info in graph.declarations]
+        pairs = zip(stated, graph.declarations, strict=True)
+        if any(new[1] is not old[1] for new, old in pairs):
+            graph.set_declarations(stated)
+
+
+def _sized(info: onnx.ValueInfoProto, value: Value | None) -> onnx.ValueInfoProto:
+    """Return a declaration with the sizes that are known of the value: itself, if it has them."""
+    known = None if value is None or value.input_of is not None else value.shape
+    declared = info.type.tensor_type.shape.dim
+    if known is None or len(known) != len(declared) or not info.type.HasField("tensor_type"):
+        return info
+    sizes = [
+        size if isinstance(size, int) and not dim.HasField("dim_value") else None
+        for size, dim in zip(known, declared, strict=True)
+    ]
+    if not any(size is not None for size in sizes):
+        return info
+    copy = onnx.ValueInfoProto()
+    copy.CopyFrom(info)
+    for dim, size in zip(copy.type.tensor_type.shape.dim, sizes, strict=True):
+        _write(dim, size)
+    return copy
 
 
 # --- whether it can be ----------------------------------------------------------------------------

@@ -316,16 +316,30 @@ class Model:
         self.main._log(Edit.FORGET_TYPES, self, before)
         before.forget(self)
 
-    def set_input_shapes(self, shapes: Mapping[str, Sequence[int | str]]) -> None:
+    def set_input_shapes(
+        self,
+        shapes: Mapping[str, Sequence[int | str]],
+        dims: Mapping[str, int | str] | None = None,
+    ) -> None:
         """Give inputs other shapes: sizes or names, by input; the rest of the model follows.
 
+        Args:
+            shapes: by name of the input; -1 keeps a dim.
+            dims: by name of the dim, for all inputs that have it.
+
         Raises:
-            UsageError: there is no such input.
+            UsageError: there is no such input or dim, or a size or a name is none.
             ShapeError: it has another rank or size, or the model only works with other sizes.
         """
         from tiered.graph.input_shapes import set_input_shapes
 
-        set_input_shapes(self, shapes)
+        set_input_shapes(self, shapes, dims)
+
+    def declare_known_sizes(self) -> None:
+        """Write inferred sizes into what is declared of outputs and other values, save inputs."""
+        from tiered.graph.input_shapes import declare_known_sizes
+
+        declare_known_sizes(self)
 
     def check(self) -> None:
         """Hold the model against onnx.checker, without its weights.

@@ -183,6 +183,8 @@ DEFAULT: tuple[str, ...] = (
     "eliminate_unused_initializer",
     "remove_unused_functions",
     "remove_unused_opsets",
+    # Parked: sizes of outputs that follow from those of the inputs, once all types are known.
+    "const_output_shape",
     # Last: what leaves this pipeline is valid, or the error says which promise was broken.
     "final_check",
 )

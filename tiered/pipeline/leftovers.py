@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, Final
 
+from tiered.graph.input_shapes import declared_dims, named_dims
+
 if TYPE_CHECKING:
-    from tiered.graph import Model, Value
+    from tiered.graph import Model
 
 _ASKING: Final = frozenset({"Shape", "Size"})
 
@@ -17,24 +20,24 @@ class Leftover:
     """Operators that a dynamic dim keeps.
 
     Attributes:
-        dim: its name.
+        dim: its name; "" if it has none.
         places: where inputs have it: (input, axis).
         count: Shape and Size operators whose operand has the dim.
-        shape: the dims of the first of these inputs with the dim fixed, which fixes it everywhere.
+        option: what fixes it, to 1.
     """
 
     dim: str
     places: tuple[tuple[str, int], ...]
     count: int
-    shape: tuple[int | str, ...]
+    option: str
 
     def __str__(self) -> str:
         many = "1 shape operator is" if self.count == 1 else f"{self.count} shape operators are"
         where = ", ".join(f"{name}[{axis}]" for name, axis in self.places)
-        option = f"--input-shape {self.places[0][0]}:{','.join(map(str, self.shape))}"
+        name = repr(self.dim) if self.dim else "a dim without a name"
         return (
-            f"{many} left because {self.dim!r} ({where}) is dynamic; "
-            f"`{option}`, with the size that you need, removes what depends on it"
+            f"{many} left because {name} ({where}) is dynamic; "
+            f"`{self.option}`, with the size that you need, removes what depends on it"
         )
 
 
@@ -52,18 +55,31 @@ def leftovers(model: Model) -> list[Leftover]:
                 operand = node.input(0)
                 dims = set((operand.shape if operand is not None else None) or ())
                 counts.update(dim for dim in dims if isinstance(dim, str) and dim in places)
-    inputs = {value.name: value for value in model.main.inputs}
     return [
-        Leftover(
-            dim,
-            tuple(places[dim]),
-            count,
-            _fixed(inputs[places[dim][0][0]], dim),
-        )
+        _leftover(model, dim, tuple(places[dim]), count)
         for dim, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     ]
 
 
-def _fixed(value: Value, dim: str) -> tuple[int | str, ...]:
-    """Return the dims of an input with one of them 1; what has no name stays as it is."""
-    return tuple(1 if size == dim else -1 if size is None else size for size in value.shape or ())
+def _leftover(
+    model: Model, dim: str, places: tuple[tuple[str, int], ...], count: int
+) -> Leftover:
+    if dim in named_dims(model):
+        return Leftover(dim, places, count, f"--dim {quote(f'{dim}=1')}")
+    (name, axis), *_ = places
+    shape = ["-1"] * len(declared_dims(model)[name])
+    shape[axis] = "1"
+    return Leftover("", places, count, f"--input-shape {quote(f'{name}:' + ','.join(shape))}")
+
+
+def fixing_options(model: Model) -> str:
+    """Return the options that fix all dynamic dims of the inputs at once; "" if there are none.
+
+    Each size is 1, for the user to change.
+    """
+    options = [f"--dim {quote(f'{name}=1')}" for name in named_dims(model)]
+    for name, shape in declared_dims(model).items():
+        if None in shape:
+            dims = (1 if dim is None else -1 if isinstance(dim, str) else dim for dim in shape)
+            options.append(f"--input-shape {quote(f'{name}:' + ','.join(map(str, dims)))}")
+    return " ".join(options)

@@ -14,6 +14,7 @@ from tiered.control.decision import Place
 from tiered.control.hooks import TraceHook
 from tiered.errors import UsageError
 from tiered.graph import Model
+from tiered.graph.input_shapes import with_dims
 from tiered.loading import paused_collector
 from tiered.passes import Pass, get_pass
 from tiered.passes.execution import execute
@@ -37,7 +38,7 @@ Path = str | os.PathLike[str]
 
 
 class Settings(TypedDict, total=False):
-    """How to optimise; all but the last six are those of `PassContext`."""
+    """How to optimise; all but the last seven are those of `PassContext`."""
 
     opt_level: int | None
     required: Iterable[Pass | str]
@@ -55,6 +56,8 @@ class Settings(TypedDict, total=False):
     """What to change in the pipeline: "drop fuse_gelu", "after fold_constant: my_pass"."""
     input_shapes: Mapping[str, Sequence[int | str]] | None
     """Dims by name of the input: sizes, names, -1 to keep one. This changes the interface."""
+    dims: Mapping[str, int | str] | None
+    """A size or another name by name of the dim, for all inputs that have it."""
     verify: bool | How
     """Prove each pass (or "region", "final", "structure") by running the model; raise before
     anything is written if one breaks its promise. See `tiered.verify.Verify`."""
@@ -139,13 +142,16 @@ def _run(model: Model, settings: Settings) -> _Run:
     edits = context_settings.pop("edits", ())
     expectations = parse_expectations(context_settings.pop("expect", ()))
     shapes = context_settings.pop("input_shapes", None)
+    dims = context_settings.pop("dims", None)
+    if dims:
+        shapes = with_dims(model, shapes or {}, dims)
     given = context_settings.pop("inputs", ())
     verify = _verify(context_settings.pop("verify", False), given, shapes)
     if verify is not None:
         watching = context_settings.get("instruments", ())
         context_settings["instruments"] = (*watching, verify)
-    context = PassContext(**settings_with_shapes(context_settings, shapes))
-    pipeline = shaped(pipeline_of(passes, context.target, edits), shapes)
+    context = PassContext(**settings_with_shapes(context_settings, shapes, dims))
+    pipeline = shaped(pipeline_of(passes, context.target, edits), shapes, dims)
     unjudged = check_names(expectations, model, context.backend, pipeline) if expectations else ()
     started = time.perf_counter()
     before = model.journal.stamp()
@@ -182,30 +188,43 @@ def _verify(
     return Verify(how, inputs=inputs, shapes=shapes)
 
 
-def shaped(pipeline: Pipeline, shapes: Mapping[str, Sequence[int | str]] | None) -> Pipeline:
-    """Return a pipeline that gives inputs these shapes before anything else."""
-    if not shapes:
+Shapes = Mapping[str, Sequence[int | str]]
+Dims = Mapping[str, int | str]
+
+
+def shaped(pipeline: Pipeline, shapes: Shapes | None, dims: Dims | None = None) -> Pipeline:
+    """Return a pipeline that gives inputs these shapes first, and outputs what follows last."""
+    if not shapes and not dims:
         return pipeline
-    shaping = _shaping(shapes)
-    if any(leaf.name == shaping.name for leaf in pipeline.leaves()):
-        return pipeline.replace(shaping.name, shaping)
-    return Sequential([shaping, pipeline])
+    first, last = _shaping(shapes, dims)
+    present = {leaf.name for leaf in pipeline.leaves()}
+    if first.name in present:
+        pipeline = pipeline.replace(first.name, first)
+    else:
+        pipeline = Sequential([first, pipeline])
+    return pipeline if last.name in present else Sequential([pipeline, last])
 
 
 def settings_with_shapes(
-    settings: dict[str, Any], shapes: Mapping[str, Sequence[int | str]] | None
+    settings: dict[str, Any], shapes: Shapes | None, dims: Dims | None = None
 ) -> dict[str, Any]:
-    """Return the settings of a context that requires the pass which gives these shapes."""
-    if not shapes:
+    """Return the settings of a context that requires the passes which give these shapes."""
+    if not shapes and not dims:
         return settings
     required = settings.get("required") or ()
     if isinstance(required, str):
         return settings
-    return {**settings, "required": [*required, _shaping(shapes)]}
+    return {**settings, "required": [*required, *_shaping(shapes, dims)]}
 
 
-def _shaping(shapes: Mapping[str, Sequence[int | str]]) -> Pass:
-    return get_pass("const_input_shape", shape={name: [*dims] for name, dims in shapes.items()})
+def _shaping(shapes: Shapes | None, dims: Dims | None) -> tuple[Pass, Pass]:
+    """Return the pass that gives inputs their shapes, and the one that lets outputs follow."""
+    options: dict[str, Any] = {}
+    if shapes:
+        options["shape"] = {name: [*given] for name, given in shapes.items()}
+    if dims:
+        options["dim"] = dict(dims)
+    return get_pass("const_input_shape", **options), get_pass("const_output_shape")
 
 
 def pipeline_of(

@@ -1,3 +1,5 @@
+from typing import Any
+
 import onnx
 import pytest
 
@@ -135,3 +137,38 @@ def test_the_size_that_is_baked_in_is_fine() -> None:
 
 def test_sizes_that_do_not_fit_each_other_are_refused() -> None:
     refused("(float[N,3] x, float[K,3] z) => (float[?,3] y) { y = Add(x, z) }", ShapeError, "does not work with", x=[2, 3], z=[5, 3])
+
+
+@pytest.mark.parametrize("dim", [0, "2.5", "16;", "None", "", "1e3", "a b", True, None, 2.5])
+def test_what_is_no_size_and_no_name_is_refused(dim: Any) -> None:
+    model = Model.from_proto(parse(TEXT))
+    with pytest.raises(UsageError, match="expected a size from 1 on, a name"):
+        model.set_input_shapes({"x": [dim, 3]})
+    with pytest.raises(UsageError, match="expected a size from 1 on, a name"):
+        model.set_input_shapes({}, {"N": dim})
+    assert len(model.journal) == 0
+
+
+def test_a_dim_can_be_fixed_by_its_name() -> None:
+    made = assert_undone(PASS, TEXT, dim={"N": 2})
+    assert [dims(info) for info in made.graph.input] == [[2, 3], [2, "M"]]
+    made = assert_undone(PASS, TEXT, dim={"N": 2, "M": "width"}, shape={"z": [-1, 4]})
+    assert [dims(info) for info in made.graph.input] == [[2, 3], [2, 4]]
+    refused_dim(r"no input of the model has a dim 'K'; it has N, M", {"K": 2})
+    refused_dim(r"did you mean 'N'\?", {"N_": 2, "N": 3})
+
+
+def refused_dim(match: str, dim: dict[str, int | str]) -> None:
+    with pytest.raises(UsageError, match=match):
+        Model.from_proto(parse(TEXT)).set_input_shapes({}, dim)
+
+
+def test_a_dim_cannot_be_two_sizes() -> None:
+    with pytest.raises(ShapeError, match="the dim 'N' would be both 3 and 2"):
+        Model.from_proto(parse(TEXT)).set_input_shapes({"x": [3, 3]}, {"N": 2})
+
+
+def test_outputs_with_names_of_their_own_get_the_sizes() -> None:
+    text = "(float[N,3] x) => (float[MatMully_dim_0,2] y) <float[3,2] w = {1,2,3,4,5,6}> { y = MatMul(x, w) }"
+    made = assert_undone(PASS, text, shape={"x": [4, 3]})
+    assert dims(made.graph.output[0]) == [4, 2]
