@@ -39,6 +39,10 @@ class OutOfMemory(RuntimeFailure):
     """A model needs more memory than it may have."""
 
 
+class HelperError(TieredError):
+    """The process that runs models cannot start: nothing about any model follows from it."""
+
+
 class UsageError(TieredError):
     """A wrong name, option or argument."""
 

@@ -19,11 +19,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, parser
 
-from tiered.errors import Crashed, OutOfMemory, RuntimeFailure, TimedOut
+from tiered import Model, get_pass
+from tiered.errors import Crashed, HelperError, OutOfMemory, RuntimeFailure, TimedOut
 from tiered.runtime import Session, Worker, feasible_inputs, shared_worker
 from tiered.runtime.compare import compare
 from tiered.runtime.limits import OUT_OF_MEMORY, MemoryLimit
 from tiered.runtime.wire import pack, receive, send, unpack
+from tiered.testing import parse
 
 f32 = partial(np.array, dtype=np.float32)
 i64 = partial(np.array, dtype=np.int64)
@@ -233,8 +235,27 @@ def test_a_process_that_cannot_start_is_named(
 ) -> None:
     (tmp_path / "onnxruntime.py").write_text("raise ImportError('no such wheel')")
     monkeypatch.syspath_prepend(tmp_path)
-    with Worker() as worker, pytest.raises(Crashed, match=r"starting its process.*no such wheel"):
+    with Worker() as worker, pytest.raises(HelperError, match=r"cannot start.*no such wheel"):
         worker.run(NEG, X)
+
+
+BRANCHES = """(float[2] x) => (float[2] y) <bool c = {1}, float[2] w = {1,2}> {
+    k = If (c) <then_branch = t () => (float[2] p) { p = Neg(w) },
+                else_branch = e () => (float[2] q) { q = Abs(w) }>
+    y = Add(x, k) }"""
+
+
+@pytest.mark.parametrize("command", [("no-such-python",), (sys.executable, "-c", "import nothing")])
+def test_folding_does_not_go_on_without_the_process(
+    command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tiered.runtime.worker._COMMAND", command)
+    model = Model.from_proto(parse(BRANCHES))
+    with pytest.raises(HelperError, match="the process that runs models cannot start"):
+        get_pass("fold_constant").apply(model)
+    monkeypatch.undo()
+    get_pass("fold_constant").apply(model)
+    assert [node.op_type for node in model.main.nodes] == ["Add"]
 
 
 def test_threads_share_a_worker(worker: Worker) -> None:

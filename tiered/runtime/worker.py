@@ -21,9 +21,9 @@ import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, Self, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, Self, cast
 
-from tiered.errors import Crashed, OutOfMemory, RuntimeFailure, TimedOut
+from tiered.errors import Crashed, HelperError, OutOfMemory, RuntimeFailure, TimedOut
 from tiered.runtime.limits import OUT_OF_MEMORY, physical_memory
 from tiered.runtime.session import label_of, loadable
 from tiered.runtime.wire import Blob, pack, receive, send, unpack
@@ -103,6 +103,7 @@ class Worker:
         Raises:
             RuntimeFailure: the runtime cannot load it; `Crashed`, `TimedOut` and `OutOfMemory` are
                 kinds of that.
+            HelperError: the process cannot start.
         """
         label = label or label_of(model)
         return WorkerSession(
@@ -283,8 +284,22 @@ def _reason(code: int | None) -> str:
     return f"exit code {code:#x}" if code > 255 else f"exit code {code}"
 
 
+_COMMAND: Final = (sys.executable, "-P", "-m", "tiered.runtime.server")
+
+
+def _cannot_start(found: str) -> HelperError:
+    return HelperError(
+        f"the process that runs models cannot start: {found} ({' '.join(_COMMAND)}); "
+        "sys.executable must be a Python that can import tiered and onnxruntime"
+    )
+
+
 class _Child:
-    """One process, and the pipes to it."""
+    """One process, and the pipes to it.
+
+    Raises:
+        HelperError: the process cannot start.
+    """
 
     def __init__(self) -> None:
         # A file and not a pipe, which would fill up if nobody read it; it is closed by `end`.
@@ -296,14 +311,18 @@ class _Child:
         own = os.path.dirname(os.__file__)
         first = {own, os.path.join(own, "lib-dynload")}
         path = os.pathsep.join(sorted(filter(None, sys.path), key=lambda each: each not in first))
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "tiered.runtime.server"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env={**os.environ, "PYTHONPATH": path},
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
+        try:
+            self.process = subprocess.Popen(
+                _COMMAND,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                env={**os.environ, "PYTHONPATH": path},
+                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            )
+        except OSError as error:
+            self._errors.close()
+            raise _cannot_start(error.strerror or str(error)) from error
         self._requests = cast(BinaryIO, self.process.stdin)
         self._answers = cast(BinaryIO, self.process.stdout)
         self._finalizer = weakref.finalize(self, _kill, self.process)
@@ -317,14 +336,13 @@ class _Child:
         """Wait until it is ready.
 
         Raises:
-            RuntimeFailure: it cannot start.
+            HelperError: it cannot start.
         """
         try:
             with self._bounded(_START_SECONDS):
                 receive(self._answers)
         except _Ended as end:
-            failure = end.failure("starting its process", _START_SECONDS, None)
-            raise type(failure)(f"{failure} ({sys.executable})") from None
+            raise _cannot_start(str(end.failure("starting", _START_SECONDS, None))) from None
         self.is_ready = True
 
     def exchange(
