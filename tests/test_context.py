@@ -333,6 +333,28 @@ def test_the_places_that_are_planned_are_those_that_run() -> None:
     ]
 
 
+def test_a_group_can_be_disabled_by_name_once_its_pipeline_is_made() -> None:
+    group = Sequential([look], name="tidy_up")
+    assert ran(Sequential([group, look]), disabled=["tidy_up"]) == ["look:2"]
+    assert ran(Sequential([group, look]), disabled=["tidy_up/*"]) == ["look:2"]
+    assert ran(Sequential([group, look]), required=["tidy_up"]) == ["look:1", "look:2"]
+    with pytest.raises(PassNotFoundError, match=r"no pass named 'tidyup'"):
+        PassContext(disabled=["tidyup"])
+    with pytest.raises(PassNotFoundError) as caught:
+        PassContext(disabled=["not_made_yet"])
+    assert "'not_made_yet/*' means what is in it at any time" in caught.value.__notes__[0]
+    with pytest.raises(UsageError, match="tidy_up is a group"):
+        PassContext(disabled=["tidy_up@'/encoder/**'"])
+
+
+def test_optimize_knows_the_groups_of_its_passes() -> None:
+    source = proto("g (float[2] x) => (float[2] y) { h = Identity(x) y = Neg(h) }")
+    kept = tiered.optimize(
+        source, passes="sweep(eliminate_identity),eliminate_deadend", disabled=["sweep"]
+    )
+    assert [node.op_type for node in kept.graph.node] == ["Identity", "Neg"]
+
+
 def test_a_group_can_be_disabled_by_name_once_it_is_registered() -> None:
     group = Sequential([look], name="cleanup")
     with registered(group):

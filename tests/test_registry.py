@@ -1,17 +1,20 @@
 """Names to passes: folders, entry points, aliases, scripts."""
 
+import copy
 import importlib.metadata
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tiered
 from tests.small import fuse_relu, look, registered
 from tiered.aliases import ALIASES
-from tiered.errors import PassError, PassNotFoundError, UsageError
+from tiered.errors import OptionError, PassError, PassNotFoundError, UsageError
 from tiered.registry import Registry
 
 PASS = """
@@ -170,6 +173,39 @@ def test_an_alias_may_stand_for_two_passes() -> None:
 def test_an_alias_of_a_pass_that_is_not_built_says_so() -> None:
     with pytest.raises(PassNotFoundError, match="'ChangeBatch': it stands for const_batch_size"):
         Registry([], None).resolve("ChangeBatch")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("FuseOps", ""),
+        ("DefuseOps", ""),
+        ("FuseTIR", ""),
+        ("fuse_conv", "fuse_bn_into_conv"),
+        ("layernorm", "fuse_layernorm"),
+        ("EliminateCommon", "eliminate_common_subexpr"),
+        ("FoldConst", "fold_constant"),
+    ],
+)
+def test_a_suggestion_is_about_the_same_thing(name: str, meant: str) -> None:
+    with pytest.raises(PassNotFoundError) as caught:
+        tiered.get_pass(name)
+    said = str(caught.value)
+    assert f"did you mean '{meant}'" in said if meant else "did you mean" not in said
+
+
+def test_an_option_may_be_called_name() -> None:
+    with pytest.raises(OptionError, match="truncate_on_var has no option 'name'"):
+        tiered.get_pass("truncate_on_var", name="x")
+
+
+def test_what_is_known_of_a_pass_takes_all_but_the_name_by_keyword() -> None:
+    arguments: Any = (1, "x", [])
+    with pytest.raises(UsageError, match=r"not \(1, 'x', \[\]\)"):
+        tiered.PassInfo(*arguments)
+    info = tiered.PassInfo("x", opt_level=1)
+    assert copy.deepcopy(info) == pickle.loads(pickle.dumps(info)) == info
+    assert type(info._replace(opt_level=2)) is tiered.PassInfo
 
 
 def test_a_wrong_name_gets_a_suggestion() -> None:

@@ -113,9 +113,15 @@ class PostconditionError(PassError):
     """What a pass or pipeline ensures does not hold after it; the model was rolled back."""
 
 
-def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """Return "; did you mean 'x'?" for the closest candidate, or an empty string."""
+def did_you_mean(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return "; did you mean 'x'?" for the closest candidate, or an empty string.
+
+    Args:
+        name: what was found.
+        candidates: what there is.
+        cutoff: how alike the two must be, from 0 to 1.
+    """
     import difflib  # nobody mistypes most of the time
 
-    close = difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(name, list(candidates), n=1, cutoff=cutoff)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from tiered.aliases import ALIASES
 from tiered.errors import PassError, PassNotFoundError, UsageError, did_you_mean
@@ -35,17 +35,8 @@ ENTRY_POINTS = "tiered.passes"
 INDEX = "tiered.passes.index"
 
 
-class PassInfo(NamedTuple):
-    """What is known of a pass without running it; hooks receive it too.
-
-    `opt_level` None is opt-in; `kind` is one of rewrite, function, module, proto and pipeline;
-    `law` is the first line of the pass's file, `source` where the pass is written; `needs` are the
-    operators beyond the standard that it makes, as "com.microsoft::BiasGelu", `offers`
-    those that it makes where the opset lacks a standard one; `interface_options` are options that
-    have it change the interface if they have these values; `quantization` is the form of
-    quantised models that it makes, if only backends that want it are to have it; `limits` are those
-    that it sets beside its numeric class, if any.
-    """
+class _PassInfo(NamedTuple):
+    """The fields of `PassInfo`."""
 
     name: str
     opt_level: int | None = 0
@@ -65,6 +56,36 @@ class PassInfo(NamedTuple):
     source: str = ""
     options: tuple[Option, ...] = ()
     limits: Promise | None = None
+
+
+class PassInfo(_PassInfo):
+    """What is known of a pass without running it; hooks receive it too.
+
+    `opt_level` None is opt-in; `kind` is one of rewrite, function, module, proto and pipeline;
+    `law` is the first line of the pass's file, `source` where the pass is written; `needs` are the
+    operators beyond the standard that it makes, as "com.microsoft::BiasGelu", `offers`
+    those that it makes where the opset lacks a standard one; `interface_options` are options that
+    have it change the interface if they have these values; `quantization` is the form of
+    quantised models that it makes, if only backends that want it are to have it; `limits` are those
+    that it sets beside its numeric class, if any.
+    """
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __new__(cls, name: str, *others: Any, **fields: Any) -> PassInfo:
+            """Make one; TVM's order of arguments is another, so all but the name have a name."""
+            if others or not isinstance(name, str):
+                given = ", ".join(map(repr, (name, *others)))
+                raise UsageError(
+                    f"PassInfo takes the name of a pass, and the rest by keyword, not ({given}): "
+                    "PassInfo('fuse_x', opt_level=3)"
+                )
+            return super().__new__(cls, name, **fields)
+
+        def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]:
+            return (), self._asdict()
 
     @property
     def promise(self) -> Promise:
@@ -124,6 +145,8 @@ class Registry:
         self._loaded: dict[str, Pass] = {}
         self._index = index
         self._later: dict[str, Pass] = {}
+        self.groups: set[str] = set()
+        """The names of the groups of all pipelines that were made."""
 
     # --- names ------------------------------------------------------------------------------------
 
@@ -322,8 +345,7 @@ class Registry:
                 f"no pass named {name!r}: it stands for {' and '.join(meant)}, "
                 f"which this tiered does not have ({self._count()})"
             )
-        names = self.names()
-        close = did_you_mean(name, names) or did_you_mean(_snake(name), names)
+        close = _closest(_snake(name), self.names())
         return PassNotFoundError(f"no pass named {name!r}{close} ({self._count()})")
 
     def _count(self) -> str:
@@ -355,6 +377,26 @@ def _attribute_of(module: str, name: str) -> Callable[[], Any]:
         return getattr(imported, name, None)
 
     return load
+
+
+_VERBS: Final = frozenset(
+    {"convert", "decompose", "eliminate", "extract", "fold", "fuse", "hoist", "insert", "into",
+     "layout", "legalize", "move", "nop", "normalize", "op", "ops", "pass", "remove", "replace",
+     "sink", "to", "with"}
+)  # fmt: skip
+"""Words of many names, which say nothing of what a pass is about."""
+
+
+def _closest(name: str, names: Iterable[str]) -> str:
+    """Return the suggestion for a name that no pass has: a mistyped one, or one of the same words.
+
+    Two names that begin with the same verb look alike, and have nothing to do with each other.
+    """
+    known = tuple(names)
+    typed = did_you_mean(name, known, cutoff=0.8)
+    words = set(name.split("_")) - _VERBS
+    alike = [each for each in known if words and words <= set(each.split("_"))]
+    return typed or did_you_mean(name, alike, cutoff=0.0)
 
 
 def _add(known: dict[str, _Entry], name: str, entry: _Entry) -> None:

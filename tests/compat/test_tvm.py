@@ -145,3 +145,42 @@ def test_a_sequential_requires_nothing() -> None:
     with pytest.raises(UsageError, match="put the passes first"):
         tvm.Sequential([], required=["InferType"])
     assert tvm.Sequential([tvm.InferType()], opt_level=3).info.opt_level == 3
+
+
+def test_pass_info_has_the_order_of_tvm() -> None:
+    info = tvm.PassInfo(1, "x", ["fold_constant"])
+    assert info == tiered.PassInfo("x", opt_level=1, required=("fold_constant",))
+    with pytest.raises(UsageError, match="a level, a name and a list of names"):
+        tvm.PassInfo("x", 1)  # type: ignore[arg-type]  # what is wrong
+
+
+def test_the_batch_of_named_inputs_changes() -> None:
+    text = "g (float[N] x, float[M] z) => (float[N] y, float[M] w) { y = Neg(x) w = Neg(z) }"
+    made = tvm.ChangeBatch({"x": 0}, 4)(proto(text))
+    dims = [value.type.tensor_type.shape.dim[0] for value in made.graph.input]
+    assert [(dim.dim_value, dim.dim_param) for dim in dims] == [(4, ""), (0, "M")]
+    assert tvm.ChangeBatch().options["batch_size"] == 16
+    for wrong in ({"x": 1}, 3):
+        with pytest.raises(UsageError, match=r"ChangeBatch takes the axis 0 of inputs"):
+            tvm.ChangeBatch(wrong)
+
+
+def test_a_layout_without_operators_is_refused() -> None:
+    with pytest.raises(UsageError, match="ConvertLayout takes a layout for each operator"):
+        tvm.ConvertLayout("NCHW")
+
+
+def test_a_name_of_two_passes_takes_no_options() -> None:
+    with pytest.raises(UsageError, match=r"takes no options, not 1, 2, 3, foo"):
+        tvm.FoldScaleAxis(1, 2, 3, foo=3)
+    assert len(tvm.FoldScaleAxis().passes) == 2
+
+
+def test_a_class_without_its_method_is_refused() -> None:
+    class Empty:
+        pass
+
+    with pytest.raises(UsageError, match="Empty: the class of a pass has a method transform_m"):
+        tvm.module_pass(Empty, opt_level=1)
+    with pytest.raises(UsageError, match="has a method transform_function"):
+        tvm.function_pass(opt_level=1)(Empty)

@@ -1,7 +1,10 @@
 """What a target takes before and after its passes, and who mended what."""
 
+import pytest
+
 from tests.backends.test_backend import backend
-from tiered import Model
+from tiered import Model, get_backend, pipeline_for
+from tiered.errors import BackendNotFoundError
 from tiered.pipeline.target import Mended, check_target
 from tiered.testing import parse
 
@@ -38,3 +41,9 @@ def test_a_pipeline_of_ones_own_is_all_that_runs() -> None:
     model = Model.from_proto(parse(MODEL))
     check = check_target(model, backend=target, edits=["drop eliminate_identity"])
     assert [mended.operator for mended in check.mended] == ["Dropout"]
+
+
+def test_a_pipeline_for_the_name_of_a_backend() -> None:
+    assert str(pipeline_for("tensorrt")) == str(pipeline_for(get_backend("tensorrt")))
+    with pytest.raises(BackendNotFoundError, match="did you mean 'tensorrt'"):
+        pipeline_for("tensort")

@@ -13,21 +13,22 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import tiered
 from tiered.aliases import ALIASES
 from tiered.config import config_options
 from tiered.errors import PassNotFoundError, UsageError
 from tiered.instruments import Dump, PrintIR, Timing
-from tiered.passes import Pass, PassInfo
+from tiered.passes import Pass
 from tiered.pipeline import Pipeline
 from tiered.registry import registry
 
 __all__ = [
     "OPT_PASS_LEVEL",
+    "ChangeBatch",
     "ConvertLayout",
     "DumpIR",
     "Pass",
@@ -165,6 +166,8 @@ def _decorated(
         }
         if not isinstance(given, type):
             return make(**declared)(given)
+        if not callable(getattr(given, method, None)):
+            raise UsageError(f"{declared['name']}: the class of a pass has a method {method}")
 
         def construct(*args: Any, **kwargs: Any) -> Pass:
             return make(**declared)(getattr(given(*args, **kwargs), method))
@@ -212,6 +215,56 @@ def DumpIR(dump_dir: str) -> Dump:
     return Dump(dump_dir, every=True)
 
 
+class PassInfo(tiered.PassInfo):
+    """`tiered.PassInfo`, made with TVM's order of arguments: level, name, required passes."""
+
+    if TYPE_CHECKING:
+
+        def __new__(
+            cls,
+            opt_level: int,
+            name: str,
+            required: Iterable[str] | None = None,
+            traceable: bool = False,
+        ) -> Self: ...
+
+    else:
+
+        def __new__(
+            cls,
+            opt_level: int,
+            name: str,
+            required: Iterable[str] | None = None,
+            traceable: bool = False,
+        ) -> tiered.PassInfo:
+            """Return a `tiered.PassInfo`; `traceable` has no meaning here."""
+            if type(opt_level) is not int or not isinstance(name, str) or type(required) is str:
+                given = f"({opt_level!r}, {name!r}, {required!r})"
+                raise UsageError(f"PassInfo takes a level, a name and a list of names, not {given}")
+            return tiered.PassInfo(name, opt_level=opt_level, required=tuple(required or ()))
+
+
+def ChangeBatch(data: Any = None, batch_size: int = 16) -> Pass:
+    """Return `const_batch_size`.
+
+    Args:
+        data: input name to the axis of its batch, which must be 0; None for all inputs. An input
+            that is not named keeps its dims.
+        batch_size: the size.
+
+    Raises:
+        UsageError: `data` is no mapping, or an axis is not 0.
+    """
+    if data is None:
+        return tiered.get_pass("const_batch_size", batch_size=batch_size)
+    if not isinstance(data, Mapping) or any(axis != 0 for axis in data.values()):
+        raise UsageError(
+            f"ChangeBatch takes the axis 0 of inputs, as {{'x': 0}}, not {data!r}; "
+            "const_input_shape fixes other dims"
+        )
+    return tiered.get_pass("const_batch_size", batch_size=batch_size, only=list(data))
+
+
 # --- layouts --------------------------------------------------------------------------------------
 
 _OPERATORS = {
@@ -235,7 +288,7 @@ _LAYOUTS = {
 
 
 def ConvertLayout(
-    desired_layouts: Mapping[str, str | Sequence[str]] | None = None, **options: Any
+    desired_layouts: Any = None, **options: Any
 ) -> Pass:
     """Return `convert_layout` for operators that TVM or ONNX names.
 
@@ -247,6 +300,11 @@ def ConvertLayout(
     Raises:
         UsageError: there is no such operator or layout.
     """
+    if desired_layouts is not None and not isinstance(desired_layouts, Mapping):
+        raise UsageError(
+            f"ConvertLayout takes a layout for each operator, as {{'nn.conv2d': 'NHWC'}}, "
+            f"not {desired_layouts!r}"
+        )
     if desired_layouts is None:
         return tiered.get_pass("convert_layout", **options)
     wanted = {}
@@ -286,6 +344,12 @@ def _constructor(name: str) -> Callable[..., Pass]:
     def construct(*values: Any, **options: Any) -> Pass:
         passes = [registry.load(found) for found in canonical]
         if len(passes) > 1:
+            if values or options:
+                given = ", ".join([*map(repr, values), *options])
+                raise UsageError(
+                    f"{name} stands for {' and '.join(canonical)}, and takes no options, "
+                    f"not {given}: get_pass gives each of them its own"
+                )
             return tiered.Sequential(passes)
         (pass_,) = passes
         names = [option.name for option in pass_.info.options]

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
-from tiered.errors import UsageError
+from tiered.errors import PassNotFoundError, UsageError
 from tiered.registry import PassInfo, is_glob, registry
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _entry_of_text(text: str, argument: str, site: Site) -> Entry:
         )
     name, scope = match["name"], _scope_of(_unquoted(scope_text)) if at else None
     glob = is_glob(name)
-    names = registry.expand(name) if glob else registry.resolve(name)
+    names = registry.expand(name) if glob else _resolved(name, text)
     if scope is not None and not glob:
         _check_scoped(names, text, argument)
     return Entry(
@@ -158,8 +158,29 @@ def _entry_of_text(text: str, argument: str, site: Site) -> Entry:
     )
 
 
+def _resolved(name: str, text: str) -> tuple[str, ...]:
+    """Return the canonical names of a name; a group of a pipeline has no other.
+
+    Raises:
+        PassNotFoundError: no pass, no alias and no group has this name.
+    """
+    try:
+        return registry.resolve(name)
+    except PassNotFoundError as error:
+        if name in registry.groups:
+            return (name,)
+        if name == text:
+            error.add_note(
+                f"a group {name!r} is known once its pipeline is made; {name + '/*'!r} means what "
+                "is in it at any time"
+            )
+        raise
+
+
 def _check_scoped(names: Iterable[str], text: str, argument: str) -> None:
     for name in names:
+        if name in registry.groups and name not in registry:
+            raise UsageError(f"{argument}: {text!r} has a scope, but {name} is a group")
         info = registry.named(name).info
         if not info.is_node_wise:
             raise UsageError(

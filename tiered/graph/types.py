@@ -49,6 +49,13 @@ class DataType(IntEnum):
         return onnx.helper.tensor_dtype_to_np_dtype(self.value)
 
     @property
+    def bits(self) -> int:
+        """Return the bits of one stored element; 0 for strings, whose size is not fixed."""
+        from tiered.graph.tensor import bits_of
+
+        return bits_of(self.value)
+
+    @property
     def is_float(self) -> bool:
         """Tell whether it is a binary floating-point dtype of 16 bits or more."""
         return self in (self.FLOAT, self.FLOAT16, self.DOUBLE, self.BFLOAT16)

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-def get_pass(name: str, **options: Any) -> Pass:
+def get_pass(name: str, /, **options: Any) -> Pass:
     """Return a pass by its name or another system's name for it, with options.
 
     Raises:

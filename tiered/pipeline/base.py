@@ -53,6 +53,8 @@ class Pipeline(Pass):
         """Set everything; for the constructors, which say what it is called without a name."""
         made = passes_of(passes)
         name = _checked_name(group)
+        if name:
+            registry.groups.add(name)
         values = checked_options(options, given, name or unnamed)
         info = PassInfo(
             name=name or unnamed,

@@ -25,22 +25,27 @@ USER: Final = "user"
 
 
 def pipeline_for(
-    backend: Backend | AnyRuntime,
+    backend: Backend | AnyRuntime | str,
     edits: Iterable[PipelineEdit | str] = (),
     base: Sequential | None = None,
 ) -> Sequential:
     """Return what a backend makes of the default pipeline, and the user of that.
 
     Args:
-        backend: the target.
+        backend: the target, or its name.
         edits: the user's, as text or as `PipelineEdit`: "drop fuse_gelu".
         base: another pipeline than the default one.
 
     Raises:
+        BackendNotFoundError: no backend has this name.
         PassNotFoundError: an edit names a pass that the pipeline does not have.
         PipelineSyntaxError: an edit is none.
         OptionError: an edit sets an option which the pass does not have.
     """
+    if isinstance(backend, str):
+        from tiered.backends import get_backend
+
+        backend = get_backend(backend)
     return edited(edited(default_pipeline() if base is None else base, backend.edits), edits)
 
 

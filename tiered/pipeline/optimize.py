@@ -150,8 +150,10 @@ def _run(model: Model, settings: Settings) -> _Run:
     if verify is not None:
         watching = context_settings.get("instruments", ())
         context_settings["instruments"] = (*watching, verify)
+    # Made before the context, whose entries may name its groups.
+    asked = None if passes is None else _listed(passes)
     context = PassContext(**settings_with_shapes(context_settings, shapes, dims))
-    pipeline = shaped(pipeline_of(passes, context.target, edits), shapes, dims)
+    pipeline = shaped(pipeline_of(asked, context.target, edits), shapes, dims)
     unjudged = check_names(expectations, model, context.backend, pipeline) if expectations else ()
     started = time.perf_counter()
     before = model.journal.stamp()

@@ -1,3 +1,5 @@
+import pytest
+
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "canonicalize_cast"
@@ -35,3 +37,28 @@ def test_a_dtype_that_a_call_decides_stays() -> None:
       <domain: "local", opset_import: ["": 21]>
       f <to> (x) => (y) { c = Cast<to: int = @to>(x) y = Add(c, c) }"""
     assert_unchanged(PASS, text, because="the call of the function decides")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "to"),
+    [("float", "float16", 10), ("int32", "float", 1), ("float", "int4", 22), ("float", "string", 8)],
+)
+def test_a_cast_to_a_dtype_that_is_no_wider_stays(before: str, after: str, to: int) -> None:
+    text = f"""({before}[2] x) => ({after}[2] y, {after}[2] z) <int64[1] s = {{2}}> {{
+      c = Cast<to={to}>(x) y = Reshape(c, s) z = Reshape(c, s) }}"""
+    assert_unchanged(PASS, text, because="the Cast does not widen its dtype")
+
+
+def test_from_four_bits() -> None:
+    head = "(int4[2] x) => (int8[2] y, int8[2] z)"
+    assert_rewrites(
+        PASS,
+        f"{head} {{ c = Cast<to=3>(x) y = Neg(c) z = Abs(c) }}",
+        f"{head} {{ c = Cast<to=3>(x) d = Cast<to=3>(x) y = Neg(c) z = Abs(d) }}",
+    )
+
+
+def test_an_operand_of_no_known_dtype_stays() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "odd": 1]>
+      g (int8[2] x) => (float[2] y) { h = odd.Op(x) c = Cast<to=1>(h) y = Add(c, c) }"""
+    assert_unchanged(PASS, text, because="a dtype of the Cast is not known")

@@ -61,3 +61,11 @@ def test_a_batch_that_is_baked_into_a_reshape_is_named() -> None:
 def test_it_runs_only_when_asked_for() -> None:
     info = get_pass("ChangeBatch").info
     assert (info.name, info.opt_level, info.changes_interface) == (PASS, None, True)
+
+
+def test_only_named_inputs_have_a_batch() -> None:
+    text = "(float[N] x, float[M] z) => (float[N] y, float[M] w) { y = Neg(x) w = Neg(z) }"
+    made = get_pass(PASS, batch_size=4, only=["z"])(parse(text))
+    assert shapes(made) == [["N"], [4], ["N"], [4]]
+    with pytest.raises(UsageError, match="the model has no input 'v'"):
+        get_pass(PASS, only=["v"]).apply(Model.from_proto(parse(text)), PassContext.isolated())

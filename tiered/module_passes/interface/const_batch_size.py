@@ -5,26 +5,34 @@ from tiered import Model, PassContext, Skip, UsageError, Value, module_pass
 
 @module_pass(opt_level=None, changes_interface=True)
 def const_batch_size(
-    model: Model, ctx: PassContext, *, batch_size: int = 1, keep: list[str] | None = None
+    model: Model,
+    ctx: PassContext,
+    *,
+    batch_size: int = 1,
+    keep: list[str] | None = None,
+    only: list[str] | None = None,
 ) -> Skip | None:
     """Fix the first dim of inputs where it is dynamic; its name becomes the size everywhere.
 
     Args:
         batch_size: the size.
         keep: inputs whose first dim is no batch.
+        only: the inputs that have a batch; by default all but those to keep.
 
     Raises:
-        UsageError: an input to keep does not exist, or the size is negative.
+        UsageError: an input to keep or to change does not exist, or the size is negative.
         ShapeError: the model only works with other sizes, as where one was written into a Reshape.
     """
     inputs = {value.name: value for value in model.main.inputs}
-    for name in keep or ():
+    for name in (*(keep or ()), *(only or ())):
         if name not in inputs:
             raise UsageError(f"the model has no input {name!r}; it has {', '.join(inputs)}")
     if batch_size < 0:
         raise UsageError(f"a batch cannot have the size {batch_size}")
     batched = [
-        value for name, value in inputs.items() if name not in (keep or ()) and _is_batched(value)
+        value
+        for name, value in inputs.items()
+        if name not in (keep or ()) and name in (only or inputs) and _is_batched(value)
     ]
     if not batched:
         return Skip("no input has a dynamic first dim")
