@@ -51,6 +51,13 @@ index: $(VENV)/.installed-test  ## Write the index of passes anew: after a pass 
 conformance: $(VENV)/.installed-test  ## Judge every model of MODELS=DIR and the ONNX backend cases at every level
 	@$(BIN)/python -m tests.conformance --models $(MODELS) $(CONFORMANCE_ARGS)
 
+.PHONY: digests digests-write
+digests: $(VENV)/.installed-test  ## Compare what becomes of MODELS=DIR with the digests of DIGESTS_ARGS='--against FILE'
+	@$(BIN)/python -m tests.conformance.digests --models $(MODELS) $(DIGESTS_ARGS)
+
+digests-write: $(VENV)/.installed-test  ## Record the digests of MODELS=DIR anew: after results changed for a good reason
+	@$(BIN)/python -m tests.conformance.digests --models $(MODELS) --write tests/conformance/digests.json
+
 blame: $(VENV)/.installed-test  ## Hold passes that are wrong on purpose against MODELS=DIR: each is blamed
 	@$(BIN)/python -m tests.debug.acceptance --models $(MODELS) $(BLAME_ARGS)
 
