@@ -73,7 +73,9 @@ def expanded_size(model: Model, kept: Collection[Id]) -> int:
         counts = own[caller]
         return min(MANY, sum(count * sizes[callee] for callee, count in counts.items()))
 
-    for callee in reversed(list(nx.topological_sort(call_graph(model).subgraph(ids)))):
+    calls = call_graph(model)
+    calls.remove_nodes_from(set(calls) - ids)  # a view of a part would keep the model alive
+    for callee in reversed(list(nx.topological_sort(calls))):
         sizes[callee] = total(callee)
     return min(MANY, sum(total(caller) for caller in (model.main, *kept)))
 

@@ -11,7 +11,7 @@ from tiered.errors import ModelError
 from tiered.graph.export import export_model
 from tiered.graph.inference import can_be_followed, hide_outputs
 from tiered.graph.misjudged import is_misjudged
-from tiered.graph.protos import graphs_of
+from tiered.graph.protos import graphs_of, nodes_of
 from tiered.graph.save import tensors_of
 from tiered.graph.stored import is_stored
 
@@ -43,7 +43,10 @@ def complaint_about(model: Model) -> str | None:
         return None
     if model.complaint is None:
         loaded = type(model).from_proto(model.origin, folder=model.folder)
-        model.complaint = (current_complaint(loaded),)
+        try:
+            model.complaint = (current_complaint(loaded),)
+        finally:
+            loaded.close()
     return model.complaint[0]
 
 
@@ -80,10 +83,26 @@ def is_only_declared(model: Model) -> bool:
 def _checkable(model: Model) -> onnx.ModelProto:
     """Return a model without its weights."""
     proto = export_model(model, max_elements=_SMALL)
-    for tensor in tensors_of(proto) if model.has_stored_constants else ():
+    if not model.has_stored_constants:
+        return proto
+    for node in nodes_of(proto):
+        if node.op_type == "Constant" and node.attribute and is_stored(node.attribute[0].t):
+            _leave_out_numbers(node.attribute[0])
+    for tensor in tensors_of(proto):
         if is_stored(tensor):  # the checker looks for data wherever there are elements
             tensor.CopyFrom(onnx.TensorProto(data_type=tensor.data_type, dims=[0]))
     return proto
+
+
+def _leave_out_numbers(value: onnx.AttributeProto) -> None:
+    """Make the value of a Constant sparse and empty: of the same type, without data to look for."""
+    empty = onnx.SparseTensorProto(dims=value.t.dims)
+    empty.values.CopyFrom(onnx.TensorProto(name="values", data_type=value.t.data_type, dims=[0]))
+    empty.indices.CopyFrom(
+        onnx.TensorProto(name="indices", data_type=onnx.TensorProto.INT64, dims=[0])
+    )
+    kind = onnx.AttributeProto.SPARSE_TENSOR
+    value.CopyFrom(onnx.AttributeProto(name="sparse_value", type=kind, sparse_tensor=empty))
 
 
 def _complaint(proto: onnx.ModelProto, *, full: bool = True) -> str | None:
