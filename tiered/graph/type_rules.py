@@ -153,11 +153,11 @@ def _matrix(node: Node, values: Sequence[Value | None], dtype: int | None) -> Va
         shape = None if value is None else value.shape
         if value is None or shape is None or len(shape) < 2:
             return None
+        if node.attributes.get(name.replace("trans", "transBatch"), 0) and len(shape) > 2:
+            shape = (*shape[1:-1], shape[0], shape[-1])
         is_swapped = bool(node.attributes.get(name, 0))
         factors.append((*shape[:-2], shape[-1], shape[-2]) if is_swapped else shape)
     first, second = factors
-    if node.attributes.get("transBatchA") or node.attributes.get("transBatchB"):
-        return None
     outer = max(first[:-2], second[:-2], key=len)
     if first[:-2] != second[:-2] and first[:-2] and second[:-2]:
         outer = (None,) * len(outer)

@@ -35,7 +35,7 @@ def test_a_first_factor_that_is_read_the_other_way_round_is_read_as_it_is() -> N
         "(float[N,4,3] a, float[N,3,5] b) => (float[N,4,5] y) { t = Transpose<perm=[0,2,1]>(a)"
         " y = com.microsoft.FusedMatMul<transA=1>(t, b) }",
         "(float[N,4,3] a, float[N,3,5] b) => (float[N,4,5] y)"
-        " { y = com.microsoft.FusedMatMul<transA=0>(a, b) }",
+        " { y = com.microsoft.FusedMatMul(a, b) }",
         backend=ORT,
     )
     assert_unchanged(
@@ -90,10 +90,14 @@ def test_of_two_factors_the_second_one_is_read_the_other_way_round() -> None:
             "a factor is not known to be a matrix, or several",
         ),
         (
-            "(float[2,4,3] a, float[2,3,5] b) => (float[4,2,5] y) {"
-            " t = Transpose<perm=[0,2,1]>(b)"
-            " y = com.microsoft.FusedMatMul<transBatchA=1, transB=1>(a, t) }",
-            "the product moves a batch dim",
+            "(float[2,4,3] a, float[3,1,5] b) => (float[2,4,5] y) {"
+            " t = Transpose<perm=[1,0,2]>(b) y = MatMul(a, t) }",
+            "a batch dim that moves is broadcast",
+        ),
+        (
+            "(float[2,4,3] a, float[5,3,2] b) => (float[2,4,5] y) {"
+            " t = Transpose<perm=[2,1,0]>(b) y = MatMul(a, t) }",
+            "the product reads no such order of axes",
         ),
     ],
 )
@@ -101,11 +105,95 @@ def test_what_the_product_does_not_say_stays(text: str, because: str) -> None:
     assert_unchanged(PASS, text, backend=ORT, because=because)
 
 
-def test_another_order_of_dims_stays() -> None:
-    text = "(float[2,4,3] a, float[3,2,5] b) => (float[3,4,5] y)"
-    assert_unchanged(
-        PASS, f"{text} {{ t = Transpose<perm=[2,1,0]>(a) y = MatMul(t, b) }}", backend=ORT
+@pytest.mark.parametrize(
+    ("shapes", "perm", "attributes"),
+    [
+        ("float[4,2,3] a, float[2,3,5] b) => (float[2,4,5] y)", "1,0,2", "transBatchA=1"),
+        (
+            "float[4,2,7,3] a, float[2,7,3,5] b) => (float[2,7,4,5] y)",
+            *("1,2,0,3", "transBatchA=1"),
+        ),
+        ("float[3,2,4] a, float[2,3,5] b) => (float[2,4,5] y)", "1,2,0", "transA=1, transBatchA=1"),
+        ("float[2,4,3] a, float[3,2,5] b) => (float[2,4,5] y)", "1,0,2", "transBatchB=1"),
+        ("float[2,4,3] a, float[5,2,3] b) => (float[2,4,5] y)", "1,2,0", "transBatchB=1, transB=1"),
+        (
+            "float[N,7,4,3] a, float[5,N,7,3] b) => (float[N,7,4,5] y)",
+            *("1,2,3,0", "transBatchB=1, transB=1"),
+        ),
+    ],
+)
+def test_batch_dims_that_move_are_read_where_they_are(
+    shapes: str, perm: str, attributes: str
+) -> None:
+    moved, product = ("a", "MatMul(t, b)") if "A=" in attributes else ("b", "MatMul(a, t)")
+    assert_rewrites(
+        PASS,
+        f"({shapes} {{ t = Transpose<perm=[{perm}]>({moved}) y = {product} }}",
+        f"({shapes} {{ y = com.microsoft.FusedMatMul<{attributes}>(a, b) }}",
+        backend=ORT,
     )
+
+
+def test_batch_dims_of_both_factors_move() -> None:
+    head = "(float[4,2,3] a, float[3,2,5] b) => (float[2,4,5] y)"
+    assert_rewrites(
+        PASS,
+        f"{head} {{ s = Transpose<perm=[1,0,2]>(a) t = Transpose<perm=[1,0,2]>(b) y = MatMul(s, t) }}",
+        f"{head} {{ y = com.microsoft.FusedMatMul<transBatchA=1, transBatchB=1>(a, b) }}",
+        backend=ORT,
+    )
+
+
+def test_a_product_that_is_scaled_by_zero_stays_zero() -> None:
+    head = "(float[2,3] a, float[4,3] b) => (float[2,4] y)"
+    assert_rewrites(
+        PASS,
+        f"{head} {{ t = Transpose<perm=[1,0]>(b) y = com.microsoft.FusedMatMul<alpha=0.0>(a, t) }}",
+        f"{head} {{ y = com.microsoft.FusedMatMul<alpha=0.0, transB=1>(a, b) }}",
+        backend=ORT,
+    )
+
+
+def test_moves_of_the_product_and_of_a_transpose_are_one() -> None:
+    head = "(float[2,4,3] a, float[2,3,5] b) => (float[2,4,5] y)"
+    assert_rewrites(
+        PASS,
+        f"{head} {{ t = Transpose<perm=[1,0,2]>(b)"
+        " y = com.microsoft.FusedMatMul<transBatchB=1>(a, t) }",
+        f"{head} {{ y = com.microsoft.FusedMatMul(a, b) }}",
+        backend=ORT,
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int32"])
+def test_a_factor_that_is_cast_is_read_the_other_way_round(dtype: str) -> None:
+    head = f"(float[2,3] a, {dtype}[4,3] b) => (float[2,4] y)"
+    assert_rewrites(
+        PASS,
+        f"{head} {{ t = Transpose<perm=[1,0]>(b) c = Cast<to=1>(t) y = MatMul(a, c) }}",
+        f"{head} {{ c = Cast<to=1>(b) y = com.microsoft.FusedMatMul<transB=1>(a, c) }}",
+        backend=ORT,
+    )
+
+
+def test_a_first_factor_that_is_cast_moves_its_batch_dim() -> None:
+    head = "(int32[4,2,3] a, float[2,3,5] b) => (float[2,4,5] y)"
+    assert_rewrites(
+        PASS,
+        f"{head} {{ t = Transpose<perm=[1,0,2]>(a) c = Cast<to=1>(t) y = MatMul(c, b) }}",
+        f"{head} {{ c = Cast<to=1>(a) y = com.microsoft.FusedMatMul<transBatchA=1>(c, b) }}",
+        backend=ORT,
+    )
+
+
+def test_an_order_that_a_call_decides_stays() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
+      g (float[2,2] x) => (float[2,2] y) { y = local.f<order=[1,0]>(x) }
+      <domain: "local", opset_import: ["": 21]>
+      f <order> (x) => (y) {
+        c = Constant<value = float[2,2] {1,2,3,4}>()
+        t = Transpose<perm: ints = @order>(c) y = MatMul(c, t) }"""
+    assert_unchanged(PASS, text, backend=ORT, because="the order of axes is not known")
 
 
 def test_a_scale_that_a_call_decides_stays() -> None:

@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from tiered import Graph, Node, Skip, Value, const, is_held_by_attribute, op, rewrite, var
+
+_MATRIX: Final = 2
 
 
 def _of(a: Any, b: Any) -> Any:
@@ -12,14 +14,13 @@ def _of(a: Any, b: Any) -> Any:
     return product.bind("product")
 
 
-def _swaps(perm: Sequence[int] | None) -> bool:
-    """Tell whether a permutation swaps the last two dims alone."""
-    count = len(perm or ())
-    return count > 1 and list(perm or ()) == [*range(count - 2), count - 1, count - 2]
-
-
 def _scaled(x: Any) -> Any:
     return op.Mul(x, const(name="factor")) | op.Div(x, const(name="divisor"))
+
+
+def _turned(x: Any) -> Any:
+    turned = op.Transpose(x, attrs=...).bind("transpose")
+    return turned | op.Cast(turned, attrs=...).bind("cast")
 
 
 _plain = _of(var.a, var.b)
@@ -29,8 +30,8 @@ _plain = _of(var.a, var.b)
     _scaled(_plain)
     | _of(_scaled(var.a), var.b)
     | _of(var.a, _scaled(var.b))
-    | _of(var.a, op.Transpose(var.b, perm=_swaps))
-    | _of(op.Transpose(var.a, perm=_swaps), var.b),
+    | _of(var.a, _turned(var.b))
+    | _of(_turned(var.a), var.b),
     opt_level=3,
     required=("infer_shapes",),
     needs=["com.microsoft::FusedMatMul"],
@@ -40,18 +41,20 @@ def fuse_matmul_scale(
     graph: Graph,
     node: Node,
     product: Node,
+    transpose: Node | None,
+    cast: Node | None,
     a: Value,
     b: Value,
     factor: Value | None,
     divisor: Value | None,
 ) -> Value | Skip:
-    """Multiply, scale, and read the second factor the other way round, at once.
+    """Multiply, scale, and read a factor with its axes in another order, at once.
 
-    The first one read so takes as long as with its Transpose, or longer.
+    The rows and columns of the first factor read so take as long as with its Transpose, or longer.
     """
     if product.has_references:
         return Skip("the call of the function decides an attribute")
-    if a.rank is None or b.rank is None or min(a.rank, b.rank) < 2:
+    if a.rank is None or b.rank is None or min(a.rank, b.rank) < _MATRIX:
         return Skip("a factor is not known to be a matrix, or several")
     settings = dict(product.attributes)
     scale = factor if factor is not None else divisor
@@ -67,12 +70,60 @@ def fuse_matmul_scale(
         if not is_held_by_attribute(settings["alpha"], a.dtype):
             return Skip("the scale is a double that no attribute holds")
     else:
-        if settings.get("transBatchA") or settings.get("transBatchB"):
-            return Skip("the product moves a batch dim")
-        side = "transA" if product.input(0) is not a else "transB"
-        is_turned = int(settings.get(side, 0))
-        if side == "transA" and not is_turned:
-            return Skip("the first factor is not read faster the other way round")
-        settings[side] = 1 - is_turned
+        assert transpose is not None
+        is_second = product.input(1) is (transpose if cast is None else cast).output
+        read = _read_otherwise(product, transpose, "B" if is_second else "A")
+        if isinstance(read, Skip):
+            return read
+        settings = {name: setting for name, setting in settings.items() if name not in read}
+        settings |= {name: value for name, value in read.items() if value}
+    if cast is not None and transpose is not None:
+        x: Value = graph.op.Cast(transpose.inputs[0], **cast.attributes)
+        a, b = (a, x) if is_second else (x, b)
     result: Value = graph.op("com.microsoft").FusedMatMul(a, b, **settings)
     return result
+
+
+def _read_otherwise(product: Node, transpose: Node, side: str) -> dict[str, int] | Skip:
+    """Return the attributes with which a product reads what a Transpose of its factor reads."""
+    names = f"trans{side}", f"transBatch{side}"
+    perm, batches = transpose.perm, [_batch(product, at) for at in (0, 1)]
+    if perm is None:
+        return Skip("the order of axes is not known")
+    before = [int(product.attributes.get(name, 0)) for name in names]
+    wanted = [perm[axis] for axis in _order(len(perm), *before)]
+    found = [
+        (turns, moves)
+        for turns in (0, 1)
+        for moves in (0, 1)
+        if _order(len(perm), turns, moves) == wanted
+    ]
+    if not found:
+        return Skip("the product reads no such order of axes")
+    turns, moves = found[0]
+    if side == "A" and turns and not moves:
+        return Skip("the first factor is not read faster the other way round")
+    if moves and (None in batches or batches[0] != batches[1]):
+        return Skip("a batch dim that moves is broadcast")
+    return dict(zip(names, (turns, moves), strict=True))
+
+
+def _batch(product: Node, at: int) -> list[int | str | None] | None:
+    """Return the batch dims of a factor as the product reads it, None where one is not known."""
+    value = product.inputs[at]
+    if value is None or value.shape is None or None in value.shape:
+        return None
+    moves = int(product.attributes.get(f"transBatch{'AB'[at]}", 0))
+    return [value.shape[axis] for axis in _order(len(value.shape), 0, moves)[:-2]]
+
+
+def _order(rank: int, turns: int, moves: int) -> Sequence[int]:
+    """Return in which order the product reads the axes of a factor.
+
+    Args:
+        rank: of the factor.
+        turns: transA or transB: rows are columns.
+        moves: transBatchA or transBatchB: the first axis stands behind the batch dims.
+    """
+    axes = [*range(1, rank - 1), 0, rank - 1] if moves and rank > _MATRIX else [*range(rank)]
+    return [*axes[:-2], axes[-1], axes[-2]] if turns else axes
