@@ -74,6 +74,8 @@ CONDITIONS = {
 """Where a kernel is wrong: conditions, any one of which is enough for a right result."""
 
 SLOW = {
+    "ConvInteger": "T1",
+    "MatMulInteger": "T1",
     "QLinearConv": "T1",
     "QLinearMatMul": "T1",
     "com.microsoft::MatMulIntegerToFloat": "T1",
@@ -227,7 +229,7 @@ def table() -> str:
         key = f"{domain}::{op_type}" if domain else op_type
         rows[key] = [
             _row(domain, op_type, kernel, condition)
-            for kernel in entries
+            for kernel in _with_slow_apart(key, entries)
             for condition in CONDITIONS.get(key, ("",))
         ]
     for key, text in COMPOSITES.items():
@@ -239,6 +241,18 @@ def table() -> str:
         else:
             lines += [f"{quoted} = [\n", *(f"  {row},\n" for row in found), "]\n"]
     return "".join(lines)
+
+
+def _with_slow_apart(key: str, kernels: Iterable[Kernel]) -> Iterator[Kernel]:
+    """Yield kernels, those of dtypes that are slow on their own."""
+    for kernel in kernels:
+        types = dict(kernel.types)
+        data = types.get(SLOW.get(key, ""), frozenset())
+        for part in (data - {"int8"}, data & {"int8"}) if "int8" in data else (data,):
+            if part:
+                types[SLOW[key]] = part
+            if part or not data:
+                yield kernel._replace(types=tuple(sorted(types.items())))
 
 
 def _row(domain: str, op_type: str, kernel: Kernel, condition: str) -> str:

@@ -180,6 +180,10 @@ class Backend:
         ]
         return bool(rules) and all(rule.slow for rule in rules)
 
+    def may_be_slow(self, op_type: str, domain: str = "") -> bool:
+        """Return whether an operator takes longer than its parts, for data of any dtype."""
+        return any(rule.slow for rule in self.rules(op_type, domain))
+
     def preferred_layout(self, op_type: str) -> Layout:
         """Return the layout in which the target runs an operator best."""
         return self.layouts.get(op_type, self.layout)
@@ -208,9 +212,9 @@ class Backend:
 
     def runs_slowly(self, node: Node) -> bool:
         """Return whether the target takes a node only by a kernel that is slower than its parts."""
-        rules = self.rules(node.op_type, node.domain)
-        if not any(rule.slow for rule in rules):
+        if not self.may_be_slow(node.op_type, node.domain):
             return False
+        rules = self.rules(node.op_type, node.domain)
         return all(rule.slow or self._against(rule, node) for rule in rules)
 
     def coverage(self, model: Model) -> Coverage:

@@ -90,6 +90,10 @@ class AnyRuntime:
         """Return whether its kernel is slower than its parts, which is not known of any."""
         return False
 
+    def may_be_slow(self, op_type: str, domain: str = "") -> bool:
+        """Return whether a kernel of an operator is slower than its parts, which is not known."""
+        return False
+
     def __str__(self) -> str:
         return DEFAULT
 

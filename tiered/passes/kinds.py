@@ -101,6 +101,10 @@ def _approval(
     """
     backend = ctx.target
 
+    def replaces_slow(edits: Sequence[Entry]) -> bool:
+        removed = (entry[1] for entry in edits if entry[0] is Edit.REMOVE_NODE)
+        return any(backend.may_be_slow(node.op_type, node.domain) for node in removed)
+
     def approve(edits: Sequence[Entry]) -> Skip | None:
         for edit, node, *_ in edits:
             if edit is not Edit.ADD_NODE or not node.is_live:
@@ -111,7 +115,7 @@ def _approval(
                 if reason == NO_OPERATOR:
                     reason = newer_operator(node) or reason
                 return Skip("{} does not take {}: {}", backend, node.op_type, reason)
-            if is_new and backend.runs_slowly(node):
+            if is_new and backend.runs_slowly(node) and not replaces_slow(edits):
                 return Skip("{} is slower than its parts for this dtype", node.op_type)
             if not backend.has(node) and all(
                 backend.has(entry[1]) for entry in edits if entry[0] is Edit.REMOVE_NODE

@@ -143,6 +143,8 @@ DEFAULT: tuple[str, ...] = (
     # Parked: onnxruntime's own optimiser does it faster, where 8 bits of x are enough.
     "fuse_blocks_into_matmul",
     "fuse_dynamic_quantize_matmul",
+    # What reads integers that others read too, or that come from outside.
+    "fuse_scale_into_matmul_integer",
     # What only some targets have, when nothing is left that looks for the parts: residual and norm,
     # bias and activation, operator and activation, and what is left of transpose and scale and
     # product. Opt-in are a norm with its sum or with what it looks up, and a convolution with its

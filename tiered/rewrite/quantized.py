@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiered.graph.types import DataType
+from tiered.graph.types import DataType, Dim
 from tiered.rewrite.skip import Skip
 
 if TYPE_CHECKING:
@@ -152,6 +152,25 @@ def weight_unit(data: Quantized, weight: Value, axis: int) -> Quantized | Skip:
     if data.dtype == DataType.INT8 and kernel.dtype != DataType.INT8:
         return Skip("there is no kernel for signed data and unsigned weights")
     return kernel
+
+
+def is_number_or_column(value: Value, columns: Dim) -> bool:
+    """Return whether a scale or zero point is one number, or one for each column of a matrix.
+
+    Args:
+        value: the scale or zero point. One of a dim that is not known broadcasts against the
+            columns, so it has as many elements, or 1.
+        columns: the last dim of the matrix.
+    """
+    if value.shape in ((), (1,)):
+        return True
+    if value.shape is None or len(value.shape) != 1:
+        return False
+    if value.shape == (columns,):
+        return columns is not None
+    # One column would become as many as there are scales.
+    is_wide = isinstance(columns, int) and columns > 1
+    return is_wide and not isinstance(value.shape[0], int)
 
 
 def bias_in_steps(

@@ -35,6 +35,25 @@ def test_no_bias_and_one_scale() -> None:
     )
 
 
+def test_as_many_scales_as_broadcast_against_the_columns() -> None:
+    head = "float[N,4,2] x, float[K] r"
+    text = graph(f"{PRODUCT} k = Mul(s, r) y = Mul(f, k)", head)
+    fused = graph("y = com.microsoft.DynamicQuantizeMatMul(x, w, r, v)", head)
+    known = "float[3] r = {0.25,0.5,1.0}, "
+    assert_rewrites(
+        PASS, text.replace(known, ""), fused.replace(known, ""), backend=ORT, runtime="none"
+    )
+
+
+def test_one_column_may_become_as_many_as_there_are_scales() -> None:
+    text = (
+        "(float[4,2] x, float[K] r) => (float[4,M] y) <int8[2,1] w = {1,-2}, int8 v = {0}>"
+        f" {{ {PRODUCT} k = Mul(s, r) y = Mul(f, k) }}"
+    )
+    because = "scale or zero point is not one number, nor one for each column"
+    assert_unchanged(PASS, text, backend=ORT, because=because)
+
+
 @pytest.mark.parametrize(
     ("text", "because"),
     [

@@ -1,8 +1,8 @@
 """Gelu(x + bias)  =>  BiasGelu(x, bias), and with Tanh  =>  FastGelu(x, bias)"""
 
-from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, var
 
-_biased = op.Add(var.x, const(name="bias"))
+_biased = op.Add(var.x, var.bias)
 
 
 @rewrite(
@@ -20,7 +20,9 @@ def fuse_bias_gelu(graph: Graph, node: Node, x: Value, bias: Value) -> Value | S
         return Skip("the call of the function decides an attribute")
     if x.dtype == DataType.DOUBLE:
         return Skip("for doubles the operator has constants of six digits")
-    if x.shape is None or not x.shape or bias.shape != x.shape[-1:]:
+    if x.rank is not None and bias.rank is not None and x.rank < bias.rank:
+        x, bias = bias, x
+    if not x.shape or x.shape[-1] is None or bias.shape != x.shape[-1:]:
         return Skip("the bias is not one number for each element of the last dim")
     contrib = graph.op("com.microsoft")
     has_tanh = node.op_type == "FastGelu" or (

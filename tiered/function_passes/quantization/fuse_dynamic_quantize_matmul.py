@@ -1,6 +1,6 @@
 """Cast(MatMulInteger(DynamicQuantizeLinear(x), w)) * scales  =>  DynamicQuantizeMatMul(x, w)"""
 
-from tiered import DataType, Graph, Skip, Value, op, opt, rewrite, var
+from tiered import DataType, Graph, Skip, Value, is_number_or_column, op, opt, rewrite, var
 
 _data = op.DynamicQuantizeLinear(var.x)
 _scaled = op.Mul(
@@ -42,9 +42,9 @@ def fuse_dynamic_quantize_matmul(
         return Skip("it is not data of known rank times a matrix")
     columns = weight.dim(1)
     for what in (weight_scale, weight_zero):
-        if what is not None and what.shape not in ((), (1,), (columns,)):
+        if what is not None and not is_number_or_column(what, columns):
             return Skip("scale or zero point is not one number, nor one for each column")
-    if bias is not None and bias.shape != (columns,):
+    if bias is not None and (columns is None or bias.shape != (columns,)):
         return Skip("the bias is not one number for each column")
     return graph.op("com.microsoft").DynamicQuantizeMatMul(
         x, weight, weight_scale, weight_zero, bias
