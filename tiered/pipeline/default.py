@@ -54,7 +54,7 @@ DEFAULT: tuple[str, ...] = (
     "eliminate_nop_reshape,eliminate_nop_flatten,eliminate_nop_expand,eliminate_nop_tile,"
     "eliminate_nop_squeeze,eliminate_squeeze_unsqueeze,"
     "fuse_consecutive_reshape,fuse_consecutive_squeeze,fuse_consecutive_unsqueeze,"
-    "eliminate_reshape_around_elementwise,"
+    "eliminate_reshape_around_elementwise,eliminate_reshape_around_matmul,"
     "eliminate_nop_pad,eliminate_nop_transpose,fuse_consecutive_transpose,"
     "eliminate_transpose_around_elementwise,"
     # Parts and wholes.

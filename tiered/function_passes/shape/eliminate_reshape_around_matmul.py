@@ -1,0 +1,81 @@
+"""Reshape(MatMul(Reshape(x), w))  =>  MatMul(x, w), where only dims of 1 come and go"""
+
+import itertools
+from typing import Final
+
+from tiered import Graph, Node, Skip, Value, op, rewrite, var
+
+Shape = tuple[int | str | None, ...]
+
+_RESHAPES: Final = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+
+_product = op.MatMul(var.a, var.b)
+
+
+@rewrite(
+    op.Reshape(_product, ..., attrs=...)
+    | op.Flatten(_product, attrs=...)
+    | op.Squeeze(_product, ...)
+    | op.Unsqueeze(_product, ...),
+    opt_level=2,
+    required=("infer_shapes",),
+)
+def eliminate_reshape_around_matmul(graph: Graph, node: Node, a: Value, b: Value) -> Value | Skip:
+    """Multiply as many matrices of the same sizes without the dims around them.
+
+    The kernels multiply a stack with one matrix as one tall matrix, whose height may decide how
+    they sum: this stays the same too.
+    """
+    first, second = _reshaped(a), _reshaped(b)
+    if first is a and second is b:
+        return Skip("no operand is reshaped")
+    for x, w in itertools.product(dict.fromkeys((first, a)), dict.fromkeys((second, b))):
+        if (x is not a or w is not b) and _multiplies_the_same(x, w, a, b, node.output.shape):
+            return graph.op.MatMul(x, w)
+    return Skip("without the reshapes the result has another shape")
+
+
+def _reshaped(value: Value) -> Value:
+    """Return what is reshaped to a value; a value that is not reshaped as it is.
+
+    Constants are left to folding, as kernels pack those that they read.
+    """
+    node = value.producer
+    if node is None or node.domain or node.op_type not in _RESHAPES:
+        return value
+    source = node.input(0)
+    return value if source is None or source.is_constant else source
+
+
+def _multiplies_the_same(x: Value, w: Value, a: Value, b: Value, result: Shape | None) -> bool:
+    """Return whether x and w are the matrices of a and b, and their product has a shape."""
+    shapes = [value.shape for value in (x, w, a, b)]
+    if any(shape is None or len(shape) < 2 or None in shape for shape in shapes):
+        return False
+    (left, one), (right, other), (left_was, one_was), (right_was, other_was) = (
+        (shape[:-2], shape[-2:]) for shape in shapes if shape is not None
+    )
+    if (one, other) != (one_was, other_was):
+        return False
+    if (_many(left), _many(right)) != (_many(left_was), _many(right_was)):
+        return False
+    is_tall, was_tall = not right, not right_was
+    if is_tall != was_tall and _many(left):
+        return False
+    batch = _batch(left, right)
+    if batch is None or _batch(left_was, right_was) is None:
+        return False
+    return (*batch, one[0], other[1]) == result
+
+
+def _many(batch: Shape) -> Shape:
+    return tuple(dim for dim in batch if dim != 1)
+
+
+def _batch(left: Shape, right: Shape) -> Shape | None:
+    """Return the dims of a stack of products; None where one operand repeats those of the other."""
+    if left == right:
+        return left
+    if not _many(right):
+        return (1,) * (len(right) - len(left)) + left
+    return None if _many(left) else (1,) * (len(left) - len(right)) + right
