@@ -60,7 +60,7 @@ DEFAULT: tuple[str, ...] = (
     # Parts and wholes.
     "eliminate_nop_slice,fuse_consecutive_slice,eliminate_nop_gather,eliminate_nop_scatter,"
     "eliminate_nop_split,"
-    "eliminate_nop_concat,fuse_consecutive_concat,eliminate_split_concat,"
+    "eliminate_nop_concat,fuse_consecutive_concat,eliminate_split_concat,eliminate_sequence,"
     # Operators of any number of operands, and reductions with the squeezes around them.
     "eliminate_nop_variadic,fuse_consecutive_minmax,"
     "fuse_unsqueeze_into_reduce,fuse_squeeze_into_reduce,eliminate_nop_reduce,"
