@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
 from tiered.cli.bisect import BisectOptions
 from tiered.cli.config_file import apply_config_file
@@ -20,6 +20,7 @@ from tiered.cli.failures import (
     short_traceback,
     usage_failure,
 )
+from tiered.cli.foreign import answer_to, with_command
 from tiered.cli.options import BackendName, InputShapes, Names, OptimizeOptions
 from tiered.cli.terminal import screen
 from tiered.cli.verify import CompareOptions
@@ -368,6 +369,7 @@ def new(
 def run(tokens: Sequence[str]) -> int:
     """Run one command line; errors are said on stderr, and the exit code is returned."""
     subject = None
+    tokens = with_command(tokens, COMMANDS)
     try:
         command, bound, _ = app.parse_args(
             complete(tokens), console=screen(), exit_on_error=False, print_error=False
@@ -381,7 +383,8 @@ def run(tokens: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except CycloptsError as error:
-        return print_failure(usage_failure(error, _command_line(tokens)))
+        answer = _answer(error, tokens)
+        return print_failure(usage_failure(error, _command_line(tokens), answer, COMMANDS))
     except Exception as error:  # noqa: BLE001 - each becomes an exit code and a line
         found = failure(error, subject)
         if found.exit_code == BUG and _is_verbose(tokens):
@@ -396,6 +399,14 @@ def _no_warnings() -> Iterator[None]:
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
         yield
+
+
+def _answer(error: CycloptsError, tokens: Sequence[str]) -> str | None:
+    """Return what to type instead of an option of another tool."""
+    if not isinstance(error, UnknownOptionError):
+        return None
+    found = answer_to(tokens, error.token.value)
+    return None if found is None else f"unknown option {error.token.value}: {found}"
 
 
 def _command_line(tokens: Sequence[str]) -> str:

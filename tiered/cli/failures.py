@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tiered.cli.terminal import notes, printable
@@ -26,9 +26,21 @@ class Failure:
     text: str
 
 
-def usage_failure(error: Exception, command: str) -> Failure:
-    """Explain what cyclopts could not parse, and where the right form is written."""
-    found = " ".join(str(error).split()).rstrip(".")
+def usage_failure(
+    error: Exception, command: str, answer: str | None = None, commands: Sequence[str] = ()
+) -> Failure:
+    """Explain what cyclopts could not parse, and where the right form is written.
+
+    Args:
+        error: what cyclopts raised.
+        command: the command that was typed.
+        answer: what to say instead of the error's own words.
+        commands: all commands; cyclopts lists the first ones only.
+    """
+    found = answer or " ".join(str(error).split()).rstrip(".")
+    if commands:
+        listed = f"Available commands: {', '.join(commands)}"
+        found = re.sub(r"Available commands:.*", listed, found)
     return Failure(USAGE, f"{printable(found)} (`{command} --help` shows the options)")
 
 

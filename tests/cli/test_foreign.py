@@ -1,0 +1,94 @@
+"""What users of other tools type."""
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.cli.conftest import Cli
+from tiered.cli.app import COMMANDS
+from tiered.cli.foreign import with_command
+
+
+def ops(path: Path) -> list[str]:
+    return [node.op_type for node in onnx.load(path).graph.node]
+
+
+@pytest.mark.parametrize("before", [[], ["-O3"], ["--verify"]])
+def test_a_model_as_the_first_word_is_optimised(
+    cli: Cli, small: Path, before: list[str]
+) -> None:
+    out = small.with_name("out.onnx")
+    ended = cli(*before, small, out)
+    assert (ended.code, ended.err) == (0, "")
+    assert ops(out) == ["Add"]
+
+
+def test_a_model_may_be_called_anything_but_like_a_command(
+    cli: Cli, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(small.parent)
+    for name in ("model", "check"):
+        small = small.rename(small.with_name(name))
+        out = small.with_name("out.onnx")
+        assert cli(f"./{name}", out).code == 0
+        out.unlink()
+    assert cli("check", "out.onnx").code == 2
+    assert "--backend" in cli("check", "out.onnx").err
+    small.rename("model")
+    assert cli("model", "out.onnx").code == 0
+
+
+def test_a_missing_model_is_said_to_be_missing(cli: Cli, tmp_path: Path) -> None:
+    ended = cli(tmp_path / "none.onnx", tmp_path / "out.onnx")
+    assert (ended.code, "no such file" in ended.err) == (1, True)
+
+
+@pytest.mark.parametrize("word", ["optimise", "chekc"])
+def test_a_word_that_is_no_model_is_a_command_with_a_typo(cli: Cli, word: str) -> None:
+    ended = cli(word, "a")
+    assert (ended.code, "Did you mean" in ended.err) == (2, True)
+
+
+def test_all_commands_are_listed(cli: Cli) -> None:
+    assert f"Available commands: {', '.join(COMMANDS)}" in cli("wurst").err
+
+
+@pytest.mark.parametrize("tokens", [[], ["--help"], ["--version"], ["verify", "a.onnx"]])
+def test_commands_and_help_stay(tokens: list[str]) -> None:
+    assert with_command(tokens, COMMANDS) == tokens
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--dtype", "fp16"], "tiered optimize fp16.onnx OUT"),
+        (["--fp16"], "convert_float_to_float16"),
+        (["--opset", "17"], "convert_version(onnx.load('in.onnx'), 17)"),
+        (["--opset=13"], "convert_version(onnx.load('in.onnx'), 13)"),
+        (["--target_opset", "12"], "tiered optimize opset12.onnx OUT"),
+        (["--disable_fuse_gelu"], "type --disable fuse_gelu "),
+        (["--disable-fuse-gelu"], "type --disable fuse_gelu "),
+        (["--skip_fuse_bn"], "type --disable fuse_bn_into_conv,fuse_bn_into_gemm "),
+        (["--disable_x"], "type --disable NAME"),
+        (["--enable-fuse_gelu"], "type --require fuse_gelu "),
+        (["--fuse_gelu"], "type --require fuse_gelu "),
+        (["--overwrite"], "type --force "),
+        (["--no-large-tensor"], "type --edit 'set fold_constant{max_growth=0}'"),
+        (["--skip-fusion-patterns", "x"], "type --disable NAME"),
+        (["--wurst"], "Unknown option: --wurst"),
+    ],
+)
+def test_an_option_of_another_tool_gets_an_answer(
+    cli: Cli, small: Path, options: list[str], words: str
+) -> None:
+    for command in ([], ["optimize"]):
+        ended = cli(*command, small, small.with_name("out.onnx"), *options)
+        assert (ended.code, words in ended.err) == (2, True), ended.err
+        assert ended.err.count("\n") == 1
+    assert not small.with_name("out.onnx").exists()
+
+
+def test_what_the_answer_says_can_be_typed(cli: Cli, small: Path) -> None:
+    options = ["--edit", "set fold_constant{max_growth=0}"]
+    assert cli(small, small.with_name("out.onnx"), *options).code == 0

@@ -1,0 +1,127 @@
+"""What users of other tools type: a model as the first word, and options of those tools.
+
+`tiered in.onnx out.onnx` is `tiered optimize in.onnx out.onnx`. An unknown option gets an answer
+that names what to type instead.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import Final
+
+HELP: Final = frozenset({"--help", "-h", "--version"})
+SUFFIX: Final = ".onnx"
+
+_FP16: Final = "--dtype"
+_OPSET: Final = "--opset"
+_SAME: Final = {
+    **dict.fromkeys(("--fp16", "--float16", "--half", "--quantize-fp16", "--to-fp16"), _FP16),
+    **dict.fromkeys(("--opset-version", "--target-opset", "--convert-opset"), _OPSET),
+    "--data-type": _FP16,
+}
+_ANSWERS: Final = {
+    **dict.fromkeys(
+        ("--level", "--optimization-level", "--optimize-level", "--optimization-style"),
+        "the level is -O0 to -O4",
+    ),
+    **dict.fromkeys(("--skip-optimization", "--no-optimize", "--no-opt"), "type -O0"),
+    **dict.fromkeys(("--check", "--check-n", "--model-check", "--validate"), "type --verify"),
+    **dict.fromkeys(("--target", "--device", "--provider", "--ep"), "type --backend NAME"),
+    **dict.fromkeys(("--overwrite", "--yes"), "type --force"),
+    **dict.fromkeys(
+        ("--no-large-tensor", "--no-large-tensors", "--size-threshold"),
+        "type --edit 'set fold_constant{max_growth=0}'",
+    ),
+    **dict.fromkeys(
+        ("--save-as-external-data", "--external", "--use-external-data"), "type --external-data"
+    ),
+    **dict.fromkeys(
+        ("--no-shape-infer", "--skip-shape-inference", "--no-shape-inference"),
+        "inferred types are not written without --annotate",
+    ),
+    **dict.fromkeys(
+        ("--skip-fusion-patterns", "--skip-optimizers", "--skip"), "type --disable NAME"
+    ),
+    **dict.fromkeys(
+        ("--skip-constant-folding", "--no-constant-folding"), "type --disable fold_constant"
+    ),
+    **dict.fromkeys(("--batch-size", "--batch"), "type --dim batch=N, with the name of the dim"),
+    **dict.fromkeys(("--input", "--input-model", "-i"), "the model is the first argument"),
+    **dict.fromkeys(("--input-data-path", "--test-input-shape"), "type --inputs FILE"),
+    "--enable-onnxruntime-optimization": "type --backend onnxruntime_cpu",
+    "--inspect": "type tiered inspect MODEL",
+}
+_ASKED: Final = re.compile(r"--(?P<verb>disable|skip|no|enable|require|use)-(?P<name>.+)")
+_OFF: Final = ("disable", "skip", "no")
+
+
+def with_command(tokens: Sequence[str], commands: Sequence[str]) -> list[str]:
+    """Return the command line with `optimize` before a model or an option that comes first."""
+    first = next(iter(tokens), "")
+    if not first or first in commands or first in HELP:
+        return list(tokens)
+    is_model = first.endswith(SUFFIX) or os.sep in first or os.path.isfile(first)
+    return ["optimize", *tokens] if is_model or first.startswith("-") else list(tokens)
+
+
+def answer_to(tokens: Sequence[str], unknown: str) -> str | None:
+    """Return what to type instead of an unknown option; None if nobody knows.
+
+    Args:
+        tokens: the command line.
+        unknown: the option, as typed.
+    """
+    typed, _, value = unknown.partition("=")
+    if not value and unknown in tokens:
+        value = next(iter(tokens[tokens.index(unknown) + 1 :]), "")
+    option = typed.replace("_", "-").lower()
+    option = _SAME.get(option, option)
+    if option == _FP16:
+        return _dtype()
+    if option == _OPSET:
+        return _opset(value if value.isdecimal() else "17")
+    return _ANSWERS.get(option) or _pass(option)
+
+
+def _opset(version: str) -> str:
+    convert = f"version_converter.convert_version(onnx.load('in.onnx'), {version})"
+    return (
+        "tiered keeps the opset of the model. Convert it first: python -c "
+        f'"import onnx; from onnx import version_converter; onnx.save({convert}, '
+        f"'opset{version}.onnx')\", then type tiered optimize opset{version}.onnx OUT"
+    )
+
+
+def _dtype() -> str:
+    from tiered.registry import registry
+
+    made = [name for name in registry.names() if re.search(r"float16|fp16|half", name)]
+    if made:
+        return f"type --require {made[0]}"
+    convert = "float16.convert_float_to_float16(onnx.load('in.onnx'))"
+    return (
+        "tiered keeps the dtypes of the model. Convert it first, with onnxconverter-common: python "
+        f'-c "import onnx; from onnxconverter_common import float16; onnx.save({convert}, '
+        "'fp16.onnx')\", then type tiered optimize fp16.onnx OUT"
+    )
+
+
+def _pass(option: str) -> str | None:
+    """Return what to type for an option that names a pass: --disable-x, --enable-x, --x."""
+    from tiered.errors import PassNotFoundError, did_you_mean
+    from tiered.registry import registry
+
+    asked = _ASKED.fullmatch(option)
+    name = (asked["name"] if asked else option.lstrip("-")).replace("-", "_")
+    wish = "--disable" if asked and asked["verb"] in _OFF else "--require"
+    for known in (name, f"eliminate_{name}", f"fuse_{name}"):
+        try:
+            return f"type {wish} {','.join(registry.resolve(known))}"
+        except PassNotFoundError:
+            continue
+    if not asked or asked["verb"] in ("no", "use"):
+        return None
+    hint = did_you_mean(name, registry.names())
+    return f"type {wish} NAME{hint or ' (`tiered passes` lists the names)'}"
