@@ -36,7 +36,7 @@ def rename_value(graph: Graph, value: Value, name: str) -> None:
     """
     if value.name == name:
         return
-    check_free(value.owner, name)
+    check_free(value.owner, name, value)
     graph._log(Edit.RENAME_VALUE, value, value.name)
     value.owner._write_name(value, name)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import onnx
@@ -106,6 +106,8 @@ class _Writer:
         for values, annotation in graph.annotations:
             if all(value.graph is not None for value in values):
                 _write_annotation(values, annotation, proto.quantization_annotation.add())
+        if graph.file_names:
+            _rename(proto, graph.file_names)
 
     def write_function(self, function: Function, proto: onnx.FunctionProto) -> None:
         assert isinstance(function.skeleton, onnx.FunctionProto)
@@ -225,3 +227,23 @@ def _write_annotation(
     target.tensor_name = values[0].name
     for entry, value in zip(target.quant_parameter_tensor_names, values[1:], strict=True):
         entry.value = value.name
+
+
+def _rename(proto: onnx.GraphProto, names: Mapping[str, str]) -> None:
+    """Give values of a body other names, in the bodies below it too."""
+    for infos in (proto.input, proto.output, proto.value_info, proto.initializer):
+        for info in infos:
+            info.name = names.get(info.name, info.name)
+    for sparse in proto.sparse_initializer:
+        sparse.values.name = names.get(sparse.values.name, sparse.values.name)
+    for annotation in proto.quantization_annotation:
+        annotation.tensor_name = names.get(annotation.tensor_name, annotation.tensor_name)
+        for entry in annotation.quant_parameter_tensor_names:
+            entry.value = names.get(entry.value, entry.value)
+    for node in proto.node:
+        node.input[:] = [names.get(name, name) for name in node.input]
+        node.output[:] = [names.get(name, name) for name in node.output]
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                if body.node or body.output:
+                    _rename(body, names)

@@ -8,7 +8,7 @@ them: `graph.op`, `graph.constant`, `graph.replace`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from tiered.graph.builder import OpBuilder
     from tiered.graph.model import Model
 
+_BY_PLACE: Final = ("If", "Loop", "Scan")
+
 
 class Graph:
     """One graph of a model. A function pass sees each of them."""
@@ -63,6 +65,9 @@ class Graph:
         # The user's value_info in its order, each with the value it speaks of (None: of nothing).
         self.declarations: list[tuple[Value | None, onnx.ValueInfoProto]] = []
         self.annotations: list[tuple[list[Value], onnx.TensorAnnotation]] = []
+        # What inputs and outputs are called in the file, by their name here, where that differs:
+        # an operator may look them up by a name that hides one of a graph above.
+        self.file_names: dict[str, str] = {}
         self._dag: nx.DiGraph[Node] | None = None
         self._order: tuple[Node, ...] | None = None
 
@@ -106,8 +111,34 @@ class Graph:
         return self.model.opset_imports
 
     def sees(self, value: Value) -> bool:
-        """Tell whether a node of this graph may read the value."""
-        return value.graph is self or (value.graph is not None and self.is_within(value.graph))
+        """Return whether a node of this graph may read the value."""
+        home, graph = value.graph, self
+        if home is graph:
+            return True
+        if home is None:
+            return False
+        name = home.file_names.get(value.name, value.name)
+        while graph is not home:
+            # The file would mean the body's own value by that name.
+            if graph.owner is None or name in graph.file_names.values():
+                return False
+            graph = graph.owner.owner
+        return True
+
+    @property
+    def names_matter(self) -> bool:
+        """Return whether the operator may look up inputs and outputs of this body by their names.
+
+        If, Loop and Scan go by their places; others, as BeamSearch, by their names.
+        """
+        owner = self.owner
+        return owner is not None and not (owner.op_type in _BY_PLACE and not owner.domain)
+
+    def keep_file_name(self, value: Value, name: str) -> None:
+        """Write an input or output of this new body under a name that it does not have here."""
+        if value.name != name and value.graph is self and value.name not in self.file_names:
+            self.file_names[value.name] = name
+            self.model.names.take(name)
 
     def is_within(self, other: Graph) -> bool:
         """Tell whether this graph is the other one, or nested in it at any depth."""

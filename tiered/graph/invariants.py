@@ -52,6 +52,7 @@ def violations(model: Model) -> Iterator[str]:
         for value, info in graph.declarations
         if value is None and info.name
     )
+    stale.update(name for graph in graphs for name in graph.file_names.values())
     if model.names._taken != dict(names + stale):
         yield "the names that are taken differ from those of the values"
     if model.node_names._taken != dict(node_names):

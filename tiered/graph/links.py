@@ -207,9 +207,9 @@ def _release_names(graph: Graph) -> None:
 
 
 def _value_names(graph: Graph) -> list[str]:
-    """Return the names that a graph takes: its values, and declarations that speak of nothing."""
+    """Return the names that a graph takes: values, file names, stale declarations."""
     stale = [info.name for value, info in graph.declarations if value is None and info.name]
-    return [*graph._values, *stale]
+    return [*graph._values, *stale, *graph.file_names.values()]
 
 
 # --- networkx -------------------------------------------------------------------------------------

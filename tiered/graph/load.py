@@ -148,6 +148,10 @@ class _Loader:
                 value.declared = info
         for annotation in proto.quantization_annotation:
             self._annotate(graph, annotation, [scope, *outer])
+        if graph.names_matter:
+            for infos, values in ((proto.input, graph._inputs), (proto.output, graph._outputs)):
+                for info, value in zip(infos, values, strict=True):
+                    graph.keep_file_name(value, info.name)
 
     # --- values -----------------------------------------------------------------------------------
 

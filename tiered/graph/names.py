@@ -84,6 +84,30 @@ def check_free(graph: Graph, name: str, bearer: Value | None = None) -> None:
         return
     if graph.value(name) not in (None, bearer) or _is_below(graph, name, bearer):
         raise ModelError(f"graph {graph.name!r} has a value {name!r} already, or sees one")
+    if _is_file_name(graph, name) or (bearer is not None and is_hidden(bearer, name)):
+        raise ModelError(f"{name!r} is the name of an input or output of a body in the file")
+
+
+def _is_file_name(graph: Graph, name: str) -> bool:
+    """Return whether the graph, or one above, writes another value under a name."""
+    around: Graph | None = graph
+    while around is not None:
+        if name in around.file_names.values():
+            return True
+        around = around.parent
+    return False
+
+
+def is_hidden(value: Value, name: str) -> bool:
+    """Return whether a body that reads a value would mean one of its own by a name."""
+    readers: list[Graph | None] = [node.graph for node in value._users.values()]
+    for reader in (*readers, *value.output_of):
+        graph = reader
+        while graph is not None and graph is not value.graph:
+            if name in graph.file_names.values():
+                return True
+            graph = graph.parent
+    return False
 
 
 def _is_below(graph: Graph, name: str, bearer: Value | None) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tiered.errors import OperatorError
 from tiered.graph.edit_nodes import unsettled
+from tiered.graph.names import is_hidden
 from tiered.graph.tensor import Tensor
 from tiered.graph.types import TensorType, ValueType
 from tiered.graph.value import SLOT_MASK, NotInferred, Value
@@ -117,7 +118,7 @@ def _replace_output(graph: Graph, old: Value, new: Value) -> None:
     name = old.name
     if old.graph is graph:
         graph.rename_value(old, graph.model.names.fresh(name))
-        if new.graph is not graph or not new.can_be_renamed:
+        if new.graph is not graph or not new.can_be_renamed or is_hidden(new, name):
             node = graph.add_node("Identity", (new,), [name], name=f"{name}_identity")
             new = node.output
         else:

@@ -225,6 +225,10 @@ class _Copier:
         body.set_graph_outputs([self._known(value) for value in source.outputs], infos)
         body.set_declarations(self.declared)
         self.declared = outer
+        for value in (*source.inputs, *source.outputs) if source.names_matter else ():
+            name = source.file_names.get(value.name, value.name)
+            if value.graph is source:
+                body.keep_file_name(self._known(value), name)
 
     def _bind(self, proto: onnx.NodeProto) -> None:
         """Put what attribute references stand for in their place."""
