@@ -520,3 +520,26 @@ def test_a_default_has_the_type_that_its_input_declares() -> None:
         graph.set_constant(w, Tensor.of(np.zeros(1)))
     made.undo_to(0)
     assert w.shape == ("N",)
+
+
+def test_no_edit_makes_a_function_call_itself() -> None:
+    made = small(
+        """g (float[2] x) => (float[2] y) { y = own.outer(x) }
+        <opset_import: ["" : 21, "own" : 1], domain: "own">
+        outer (a) => (b) { c = own.inner(a)  b = Neg(c) }
+        <opset_import: ["" : 21, "own" : 1], domain: "own">
+        inner (d) => (e) { e = Neg(d) }"""
+    )
+    outer, inner = made.functions
+    (call,), (neg,) = made.main.nodes, inner.nodes
+    before = serialized(made)
+    for edit in (
+        lambda: outer.copy_nodes([call], {made.main.inputs[0]: outer.inputs[0]}),
+        lambda: inner.add_node("outer", [inner.inputs[0]], domain="own"),
+        lambda: inner.add_node("inner", [inner.inputs[0]], domain="own"),
+        lambda: inner.set_operator(neg, "outer", "own"),
+    ):
+        with pytest.raises(ModelError, match="call itself"):
+            edit()
+        assert serialized(made) == before
+    made.main.add_node("inner", [made.main.inputs[0]], domain="own")

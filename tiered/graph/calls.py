@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
+from tiered.errors import ModelError
 from tiered.graph.node import domain_of
 
 if TYPE_CHECKING:
@@ -38,6 +39,24 @@ def call_graph(model: Model) -> nx.DiGraph[Any]:
         if callee in ids:
             calls.add_edge(model.main, callee)
     return calls
+
+
+def check_callee(graph: Graph, callee: Id) -> None:
+    """Raise if a node of a local function would make the function call itself.
+
+    Raises:
+        ModelError: it would.
+    """
+    model, root = graph.model, graph.root
+    if not model.functions or not root.is_function or model.function(*callee) is None:
+        return
+    import networkx as nx
+
+    own = _caller(graph)
+    calls = call_graph(model)
+    if callee == own or (own in calls and nx.has_path(calls, callee, own)):
+        name = ".".join(part for part in callee[:2] if part)
+        raise ModelError(f"a call of {name!r} would make the function {root!r} call itself")
 
 
 def recursive_functions(model: Model) -> set[Id]:

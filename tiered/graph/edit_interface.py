@@ -42,6 +42,7 @@ def set_graph_inputs(
             check_free(graph, value.name)
     if len(set(after)) < len(after):
         raise ModelError(f"graph {graph.name!r} cannot have one input twice")
+    _check_declared(graph, "inputs", after, infos)
     types = [(value, value._type) for value in dict.fromkeys((*before, *after))]
     stated = dict(zip(before, graph._input_infos, strict=False))
     graph._log(Edit.SET_GRAPH_INPUTS, graph, before, graph._input_infos, types)
@@ -53,6 +54,17 @@ def set_graph_inputs(
         if value.input_of is None and value._tensor is not None:
             # A constant has the type of its contents, whatever an input was declared to take.
             value._type = NOT_INFERRED
+
+
+def _check_declared(
+    graph: Graph, what: str, values: Sequence[Value], infos: Sequence[onnx.ValueInfoProto]
+) -> None:
+    wanted = 0 if graph.is_function else len(values)
+    if len(infos) != wanted:
+        raise ModelError(
+            f"graph {graph.name!r} gets {len(values)} {what} with {len(infos)} declarations; "
+            f"expected {wanted}"
+        )
 
 
 def write_graph_inputs(graph: Graph, inputs: list[Value], infos: list[onnx.ValueInfoProto]) -> None:
@@ -271,6 +283,7 @@ def set_graph_outputs(
     for value in outputs:
         if not graph.sees(value):
             raise ModelError(f"{value!r} cannot be an output of graph {graph.name!r}")
+    _check_declared(graph, "outputs", outputs, infos)
     graph._log(Edit.SET_GRAPH_OUTPUTS, graph, graph._outputs, graph._output_infos)
     graph._write_graph_outputs(list(outputs), list(infos))
 

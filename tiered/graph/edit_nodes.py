@@ -9,11 +9,13 @@ import onnx
 
 from tiered.errors import ModelError
 from tiered.graph import links
+from tiered.graph.calls import check_callee
 from tiered.graph.elements import forget_guesses_below
 from tiered.graph.journal import Edit
 from tiered.graph.names import check_free
 from tiered.graph.node import Node, domain_of
 from tiered.graph.schema import check_parts, encode_attribute, schema_of
+from tiered.graph.transactions import check_node, undone_on_error
 from tiered.graph.value import NOT_INFERRED, Value
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from tiered.graph.tensor import Tensor
 
 
+@undone_on_error
 def add_node(
     graph: Graph,
     op_type: str,
@@ -100,15 +103,21 @@ def insert(
     node._outputs += _new_outputs(node, outputs)
     proto.output.extend("" if value is None else value.name for value in node._outputs)
     check_parts(node)
+    if model.functions:
+        check_callee(graph, node.callee)
     # First of all: it raises where nobody may edit.
     graph._log(Edit.ADD_NODE, node)
+    for index, value in enumerate(node._outputs):
+        if value is not None:
+            value.producer, value.index = node, index
     graph._attach(node)
     return node
+
 
 def _new_outputs(node: Node, outputs: Sequence[str | Value]) -> list[Value | None]:
     """Return the values that a node computes: new ones of these names, and detached ones."""
     graph, values = node.owner, list[Value | None]()
-    for index, output in enumerate(outputs):
+    for output in outputs:
         if not output:
             values.append(None)
             continue
@@ -119,9 +128,21 @@ def _new_outputs(node: Node, outputs: Sequence[str | Value]) -> list[Value | Non
             value = output
             check_detached(value, node)
         check_free(graph, value.name)
-        value.producer, value.index = node, index
         values.append(value)
+    check_distinct(node, values)
     return values
+
+
+def check_distinct(node: Node, outputs: Sequence[Value | None]) -> None:
+    """Raise if a node would compute one value, or two of one name, at two places.
+
+    Raises:
+        ModelError: it would.
+    """
+    if len(outputs) > 1:
+        names = [value.name for value in outputs if value is not None]
+        if len(set(names)) < len(names):
+            raise ModelError(f"node {node.label!r} cannot have an output twice: {names}")
 
 
 def append_node(graph: Graph, node: Node) -> None:
@@ -140,8 +161,10 @@ def append_node(graph: Graph, node: Node) -> None:
     for value in node._outputs:
         if value is not None:
             check_free(graph, value.name)
-    graph._attach(node)
+    check_callee(graph, node.callee)
+    # First of all: it raises where nobody may edit.
     graph._log(Edit.ADD_NODE, node)
+    graph._attach(node)
 
 
 def check_detached(value: Value, node: Node) -> None:
@@ -159,6 +182,7 @@ def remove_node(graph: Graph, node: Node) -> None:
     Raises:
         ModelError: an output is still read, or is a graph output.
     """
+    check_node(graph, node)
     for value in node._outputs:
         if value is not None and value.is_used:
             raise ModelError(f"node {node.label!r} cannot be removed: {value.name!r} is used")
@@ -175,6 +199,7 @@ def settle(graph: Graph, node: Node, index: int, tensor: Tensor) -> None:
         ModelError: another output is used, the output is one of a graph, or the graph can have no
             initializers.
     """
+    check_node(graph, node)
     value, reason = node._outputs[index], unsettled(node, index)
     if value is None or reason is not None:
         raise ModelError(f"output {index} of node {node.label!r} cannot settle: {reason}")
@@ -274,6 +299,7 @@ def move_node(graph: Graph, node: Node, target: Graph) -> None:
     Raises:
         ModelError: it does not see all of it, a user would not see the node, or a name is taken.
     """
+    check_node(graph, node)
     around: Graph | None = target
     while around is not None:
         if around.owner is node:
@@ -288,6 +314,11 @@ def move_node(graph: Graph, node: Node, target: Graph) -> None:
     for name in _names_below(node):
         if not graph.model.names.is_unique(name) and target.value(name) is not None:
             raise ModelError(f"a body of node {node.label!r} would hide {name!r} of {target!r}")
+    if target.root is not node.owner.root:
+        check_callee(target, node.callee)
+        for body in node.bodies:
+            for inner in body.walk():
+                check_callee(target, inner.callee)
     graph._log(Edit.MOVE_NODE, node, node.owner)
     node.owner._write_graph(node, target)
 

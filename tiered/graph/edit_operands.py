@@ -9,12 +9,14 @@ import onnx
 
 from tiered.errors import ModelError
 from tiered.graph import links
-from tiered.graph.edit_nodes import check_detached
+from tiered.graph.calls import check_callee
+from tiered.graph.edit_nodes import check_detached, check_distinct
 from tiered.graph.elements import reconsider_elements_of
 from tiered.graph.journal import Edit
 from tiered.graph.names import check_free
 from tiered.graph.node import domain_of
 from tiered.graph.schema import Schema, attributes_of, encode_attribute, schema_of
+from tiered.graph.transactions import check_node, check_node_within, undone_on_error
 from tiered.graph.value import NOT_INFERRED, Value
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 def set_input(graph: Graph, node: Node, index: int, value: Value | None) -> None:
     """Make input `index` read another value; None leaves it absent."""
+    check_node_within(graph, node)
     before = node._inputs[index]
     if before is value:
         return
@@ -56,6 +59,7 @@ def write_input(graph: Graph, node: Node, index: int, value: Value | None) -> No
 
 def set_inputs(graph: Graph, node: Node, inputs: Sequence[Value | None]) -> None:
     """Give the node other inputs, also more or fewer of them."""
+    check_node_within(graph, node)
     for value in inputs:
         _check_visible(node, value)
     graph._log(Edit.SET_INPUTS, node, list(node._inputs), node.proto)
@@ -98,6 +102,7 @@ def set_outputs(graph: Graph, node: Node, outputs: Sequence[Value | None]) -> No
     Raises:
         ModelError: one that goes is still read, or one that comes has another source or place.
     """
+    check_node(graph, node)
     before, after = node._outputs, list(outputs)
     for value in before:
         if value is not None and value not in after and value.is_used:
@@ -107,6 +112,7 @@ def set_outputs(graph: Graph, node: Node, outputs: Sequence[Value | None]) -> No
             continue
         check_detached(value, node)
         check_free(graph, value.name)
+    check_distinct(node, after)
     if after == before:
         return
     graph._log(Edit.SET_OUTPUTS, node, before, node.proto)
@@ -157,6 +163,7 @@ def write_exchanged(graph: Graph, one: Node, index: int, other: Node, place: int
 
 def set_attribute(graph: Graph, node: Node, name: str, value: Any) -> None:
     """Write an attribute; None removes it."""
+    check_node_within(graph, node)
     proto = _copy(node.proto)
     for index, attribute in enumerate(proto.attribute):
         if attribute.name == name:
@@ -169,6 +176,7 @@ def set_attribute(graph: Graph, node: Node, name: str, value: Any) -> None:
 
 def set_metadata(graph: Graph, node: Node, entries: Mapping[str, str]) -> None:
     """Write the node's metadata_props."""
+    check_node_within(graph, node)
     proto = _copy(node.proto)
     del proto.metadata_props[:]
     for key, text in entries.items():
@@ -176,12 +184,14 @@ def set_metadata(graph: Graph, node: Node, entries: Mapping[str, str]) -> None:
     graph._set_proto(node, proto)
 
 
+@undone_on_error
 def set_operator(graph: Graph, node: Node, op_type: str, domain: str = "") -> None:
     """Make a node another operator with the same operands and attributes; its types are forgotten.
 
     Raises:
         ModelError: the operator does not take as many operands, or has no such attribute.
     """
+    check_node_within(graph, node)
     key = domain_of(domain), op_type
     if key == (node.domain, node.op_type):
         return
@@ -189,6 +199,7 @@ def set_operator(graph: Graph, node: Node, op_type: str, domain: str = "") -> No
     schema = schema_of(op_type, key[0], graph.opset(key[0]))
     if schema is not None:
         _check_signature(node, schema)
+    check_callee(node.owner, (key[0], op_type, node.proto.overload))
     for value in node._outputs:
         if value is not None and not value.is_graph_output:
             graph.set_type(value, NOT_INFERRED)
@@ -229,6 +240,7 @@ def write_proto(graph: Graph, node: Node, proto: onnx.NodeProto) -> None:
 
 def rename_node(graph: Graph, node: Node, name: str) -> None:
     """Give the node another name."""
+    check_node_within(graph, node)
     if node.proto.name == name:
         return
     graph._log(Edit.RENAME_NODE, node, node.proto)

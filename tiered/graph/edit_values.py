@@ -14,6 +14,7 @@ from tiered.graph.elements import forget_elements_below
 from tiered.graph.journal import Edit
 from tiered.graph.names import check_free
 from tiered.graph.tensor import Tensor
+from tiered.graph.transactions import check_model, check_value
 from tiered.graph.types import (
     TensorType,
     ValueType,
@@ -34,6 +35,7 @@ def rename_value(graph: Graph, value: Value, name: str) -> None:
     Raises:
         ModelError: the name is empty, or taken where the value is seen.
     """
+    check_model(graph, value)
     if value.name == name:
         return
     check_free(value.owner, name, value)
@@ -176,6 +178,7 @@ def remove_constant(graph: Graph, value: Value) -> None:
     Raises:
         ModelError: it is still read, or is a graph input.
     """
+    check_value(graph, value)
     if value.is_used or value.is_graph_input:
         raise ModelError(f"initializer {value.name!r} cannot be removed: it is used")
     graph._log(Edit.REMOVE_CONSTANT, value, graph)
@@ -188,6 +191,7 @@ def set_constant(graph: Graph, value: Value, tensor: Tensor | None) -> None:
     Raises:
         ModelError: it is overridable, and is declared with another dtype, rank or size.
     """
+    check_value(graph, value)
     if value.input_of is not None and tensor is not None:
         known, made = declared_input_type(value), tensor_type(tensor.dtype, tensor.shape)
         if not is_compatible(made, known):
@@ -218,6 +222,7 @@ def move_constant(graph: Graph, value: Value, target: Graph) -> None:
     Raises:
         ModelError: one of them does not, the name is taken, or the target can have no initializer.
     """
+    check_value(graph, value)
     if target.is_function or value.is_graph_input:
         raise ModelError(f"{value!r} cannot be an initializer of {target!r}")
     check_move(value, target)

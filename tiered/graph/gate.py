@@ -105,10 +105,11 @@ class RewriteBlock:
         self._mark, model.gate.at = model.mark(), self._label
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            return
         model, gate, mark = self._graph.model, self._graph.model.gate, self._mark
         gate.at = ""
+        if kind is not None:
+            model.undo_to(mark)  # a rewrite is done whole or not at all
+            return
         edits = model.journal.since(mark)
         if not edits:
             return

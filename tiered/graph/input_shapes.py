@@ -53,6 +53,13 @@ def set_input_shapes(
     own, names = _wanted(model, shapes)
     if not own:
         return
+    with model.transaction():
+        _write_shapes(model, shapes, own, names)
+
+
+def _write_shapes(
+    model: Model, shapes: Mapping[str, Sequence[int | str]], own: dict[Value, Shape], names: Names
+) -> None:
     was_whole = _complaint(model) is None
     graphs = [graph for graph in model.graphs() if graph.root is model.main]
     for graph in graphs:

@@ -9,6 +9,7 @@ from tiered.errors import OperatorError
 from tiered.graph.edit_nodes import unsettled
 from tiered.graph.names import is_hidden
 from tiered.graph.tensor import Tensor
+from tiered.graph.transactions import check_model, check_node, undone_on_error
 from tiered.graph.types import TensorType, ValueType
 from tiered.graph.value import SLOT_MASK, NotInferred, Value
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tiered.graph.node import Node
 
 
+@undone_on_error
 def replace_uses(graph: Graph, old: Value, new: Value, *, since: int | None = None) -> None:
     """Make everything that reads `old` read `new`: captures and graph outputs too.
 
@@ -24,6 +26,8 @@ def replace_uses(graph: Graph, old: Value, new: Value, *, since: int | None = No
     value has a name of its own to keep (a graph input, an initializer, another output). Nodes
     with a serial number from `since` on keep reading `old`: they are part of what replaces it.
     """
+    for value in (old, new):
+        check_model(graph, value)
     if old is new:
         return
     _pass_on_type(old, new)
@@ -127,6 +131,7 @@ def _replace_output(graph: Graph, old: Value, new: Value) -> None:
     graph.set_graph_outputs(outputs, graph._output_infos)
 
 
+@undone_on_error
 def become_constant(graph: Graph, value: Value, tensor: Tensor) -> Value:
     """Put a constant of the same name in the place of what a node computes, and return it.
 
@@ -158,6 +163,7 @@ def _can_settle(node: Node, value: Value, tensor: Tensor) -> bool:
     return unsettled(node, value.index) is None
 
 
+@undone_on_error
 def replace(
     graph: Graph, node: Node, values: Sequence[Value | None], since: int | None = None
 ) -> None:
@@ -166,6 +172,7 @@ def replace(
     What is new (serial number from `since` on) takes over the name of what it replaces, so that
     tensors and nodes keep their names through rewrites.
     """
+    check_node(graph, node)
     heirs: list[tuple[Value, Value, str]] = []
     for before, after in zip(list(node._outputs), values, strict=False):
         if before is None or after is None or before is after:
@@ -187,6 +194,7 @@ def replace(
         graph.rename_node(successor, label)
 
 
+@undone_on_error
 def splice(
     graph: Graph, node: Node, values: Sequence[Value | None], own: Iterable[Value | None]
 ) -> None:
@@ -194,6 +202,7 @@ def splice(
 
     Unlike with `replace`, the nodes keep theirs, which say where they come from.
     """
+    check_node(graph, node)
     names = [None if output is None else output.name for output in node.outputs]
     graph.replace(node, values)
     free = set(own)
@@ -204,6 +213,7 @@ def splice(
                 graph.rename_value(value, name)
 
 
+@undone_on_error
 def prune(graph: Graph, nodes: Iterable[Node]) -> None:
     """Remove the nodes that nobody reads, then what only they read: nodes and initializers."""
     pending = list(nodes)

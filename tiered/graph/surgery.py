@@ -11,6 +11,7 @@ import onnx
 
 from tiered.errors import ModelError
 from tiered.graph.tensor import Tensor
+from tiered.graph.transactions import check_node, check_node_within, check_value, undone_on_error
 from tiered.graph.types import Shape, TensorType, ValueType, tensor_type
 from tiered.graph.value import NOT_INFERRED, Value
 
@@ -52,6 +53,7 @@ def retype(
         value.graph.set_type(value, made)
 
 
+@undone_on_error
 def insert_before(graph: Graph, new: Node, node: Node, index: int = 0) -> Value:
     """Put a node that has no inputs and outputs yet before one input of another; return its output.
 
@@ -60,6 +62,7 @@ def insert_before(graph: Graph, new: Node, node: Node, index: int = 0) -> Value:
     Raises:
         ModelError: the new node has operands already, or there is no such input.
     """
+    check_node(graph, node)
     _check_bare(graph, new)
     before = node.input(index)
     if before is None:
@@ -71,6 +74,7 @@ def insert_before(graph: Graph, new: Node, node: Node, index: int = 0) -> Value:
     return output
 
 
+@undone_on_error
 def insert_after(graph: Graph, new: Node, node: Node, index: int = 0) -> Value:
     """Put a node that has no inputs and outputs yet after one output of another; return its input.
 
@@ -80,6 +84,7 @@ def insert_after(graph: Graph, new: Node, node: Node, index: int = 0) -> Value:
     Raises:
         ModelError: the new node has operands already, or there is no such output.
     """
+    check_node(graph, node)
     _check_bare(graph, new)
     if index >= len(node._outputs) or node._outputs[index] is None:
         raise ModelError(f"node {node.label!r} has no output {index} to insert a node after")
@@ -110,6 +115,7 @@ def clone(graph: Graph, node: Node) -> Node:
     return graph._insert(proto, (), 0)
 
 
+@undone_on_error
 def connect(
     graph: Graph, producer: Node | None, user: Node | None, value: Value | None = None
 ) -> Value:
@@ -127,6 +133,9 @@ def connect(
     Raises:
         ModelError: the value has another source, or none.
     """
+    for node in (producer, user):
+        if node is not None:
+            check_node_within(graph, node)
     if value is None:
         value = new_value(graph)
     if producer is not None and value.producer is not producer:
@@ -136,6 +145,7 @@ def connect(
     return value
 
 
+@undone_on_error
 def create_value(
     graph: Graph,
     name: str | None = None,
@@ -198,6 +208,7 @@ def mark_parameter(value: Value, is_parameter: bool) -> None:
         value.owner.mark_input(value)
 
 
+@undone_on_error
 def join(graph: Graph, value: Value, other: Value) -> None:
     """Make everything that reads `other` read `value`; `other`, which nothing computes, goes.
 
@@ -212,6 +223,7 @@ def join(graph: Graph, value: Value, other: Value) -> None:
     delete_value(graph, other)
 
 
+@undone_on_error
 def bypass(graph: Graph, node: Node) -> None:
     """Remove a node with one input that is no constant: who reads its output reads that input.
 
@@ -220,6 +232,7 @@ def bypass(graph: Graph, node: Node) -> None:
     Raises:
         ModelError: it has several such inputs, or several outputs.
     """
+    check_node(graph, node)
     read = [value for value in node._inputs if value is not None and not value.is_initializer]
     written = [value for value in node._outputs if value is not None]
     if len(read) != 1 or len(written) != 1:
@@ -232,12 +245,14 @@ def bypass(graph: Graph, node: Node) -> None:
         delete(graph, node)
 
 
+@undone_on_error
 def delete(graph: Graph, node: Node) -> None:
     """Remove a node that nobody reads, and the initializers that nobody else reads.
 
     Raises:
         ModelError: it is still read.
     """
+    check_node(graph, node)
     read = dict.fromkeys(node._inputs)
     graph.remove_node(node)
     for value in read:
@@ -247,12 +262,14 @@ def delete(graph: Graph, node: Node) -> None:
             value.graph.remove_constant(value)
 
 
+@undone_on_error
 def delete_value(graph: Graph, value: Value) -> None:
     """Remove a value: from the nodes that read it where that is optional, and from its source.
 
     Raises:
         ModelError: a node cannot do without it, or it is a graph output.
     """
+    check_value(graph, value)
     for node, slot in value.users:
         if not node.is_optional(slot):
             raise ModelError(f"node {node.label!r} cannot do without its input {value.name!r}")

@@ -14,6 +14,7 @@ import onnx
 
 from tiered.errors import ModelError
 from tiered.graph.calls import new_imports
+from tiered.graph.transactions import check_node, undone_on_error
 from tiered.graph.types import read_type, without_symbols
 from tiered.graph.value import Value
 
@@ -34,6 +35,7 @@ SHARED_BYTES: Final = 1024
 """Constants of functions with more bytes are not copied for each call."""
 
 
+@undone_on_error
 def dissolve(graph: Graph, node: Node, body: Graph) -> list[Node]:
     """Put what one of its bodies holds in the place of a node; return those nodes.
 
@@ -42,6 +44,7 @@ def dissolve(graph: Graph, node: Node, body: Graph) -> list[Node]:
     Raises:
         ModelError: the body has inputs, or annotations that speak of its values.
     """
+    check_node(graph, node)
     assert body in node.bodies
     if body.inputs or body.annotations:
         raise ModelError(f"body {body.name!r} has inputs or annotations, and cannot be dissolved")
@@ -93,6 +96,7 @@ def _make_unique(value: Value) -> None:
         value.owner.rename_value(value, names.fresh(value.name))
 
 
+@undone_on_error
 def inline_call(
     graph: Graph, node: Node, function: Function, shared: SharedConstants
 ) -> list[Node]:
@@ -108,6 +112,7 @@ def inline_call(
         function: what it calls.
         shared: what the large constants became so far; for the next call.
     """
+    check_node(graph, node)
     root, model = graph.root, graph.model
     for domain, version in new_imports(function, root).items():
         model.set_opset(domain, version, root)
@@ -134,6 +139,7 @@ def inline_call(
     return copies
 
 
+@undone_on_error
 def copy_nodes(
     graph: Graph,
     nodes: Iterable[Node],

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tiered.graph.transactions import undone_on_error
 from tiered.graph.value import Value
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from tiered.graph.node import Node
 
 
+@undone_on_error
 def unroll(graph: Graph, node: Node, iterations: int) -> list[Node]:
     """Put copies of the body in the place of a Loop of so many iterations; return them.
 
@@ -42,6 +44,7 @@ def unroll(graph: Graph, node: Node, iterations: int) -> list[Node]:
     return copies
 
 
+@undone_on_error
 def unroll_scan(graph: Graph, node: Node, iterations: int) -> list[Node]:
     """Put copies of the body in the place of a Scan of so many iterations, one or more.
 
