@@ -106,10 +106,11 @@ class RewriteBlock:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         model, gate, mark = self._graph.model, self._graph.model.gate, self._mark
-        gate.at = ""
         if kind is not None:
-            model.undo_to(mark)  # a rewrite is done whole or not at all
+            # A rewrite is done whole or not at all; `gate.at` says where it failed.
+            model.undo_to(mark)
             return
+        gate.at = ""
         edits = model.journal.since(mark)
         if not edits:
             return
