@@ -134,6 +134,11 @@ from tiered.testing import parse
             "(float[2,4] x, int64[1] k) => (i) { , i = TopK(x, k) }",
             "one of its outputs is left out",
         ),
+        (
+            13,
+            "(float[2,4] x, float[4] s) => (y) { y = RMSNormalization(x, s) }",
+            "its opset has no such operator",
+        ),
     ],
 )
 def test_what_no_permutation_passes(opset: int, text: str, because: str) -> None:

@@ -192,6 +192,15 @@ def test_a_scale_of_axes_that_are_not_normalised_keeps_them_in_their_order() -> 
     )
 
 
+@pytest.mark.parametrize("attributes", ["", "<axis=-1>"])
+def test_a_layer_normalization_older_than_its_opset_is_taken(attributes: str) -> None:
+    # onnxruntime writes it, and takes it; onnx.checker does not.
+    text = f"(float[2,2,4] x, float[4] s) => (float[2,2,4] y) {{ a = Transpose<perm=[1,0,2]>(x)  b = LayerNormalization{attributes}(a, s)  y = Transpose<perm=[1,0,2]>(b) }}"
+    model = Model.from_proto(parse(text, opset=9))
+    get_pass("convert_layout").apply(model)
+    assert len(model.main) == 3
+
+
 def test_one_axis_never_stands_in_two_places() -> None:
     assert_unchanged(
         "convert_layout",

@@ -68,6 +68,9 @@ MICROSOFT: Final[Mapping[str, Rule]] = {
 RULES: Final[Mapping[str, Mapping[str, Rule]]] = {"": STANDARD, "com.microsoft": MICROSOFT}
 """By domain and operator."""
 
+_OF_ANY_OPSET: Final = ("LayerNormalization",)
+"""Operators that onnxruntime has, and writes, in opsets older than the first that has them."""
+
 FIXED: Final = Skip("it fixes the order of its axes")
 
 
@@ -76,6 +79,8 @@ def passage_of(node: Node) -> Passage | Skip:
     rule = RULES.get(node.domain, {}).get(node.op_type)
     if rule is None:
         return FIXED
+    if not node.domain and node.schema is None and node.op_type not in _OF_ANY_OPSET:
+        return Skip("its opset has no such operator")
     model = node.owner.model
     if model.functions and model.function(*node.callee) is not None:
         return FIXED

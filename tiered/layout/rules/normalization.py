@@ -50,7 +50,7 @@ def layer_normalization(node: Node) -> Passage | Skip:
     rank = rank_of(node)
     if rank is None:
         return NO_RANK
-    labels, start = whole(rank), node.attr("axis") % rank
+    labels, start = whole(rank), node.attr("axis", -1) % rank
     tail = labels[start:]
     ranks = [None if value is None else value.rank for value in node.inputs[1:]]
     for value, width in zip(node.inputs[1:], ranks, strict=True):
