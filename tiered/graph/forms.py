@@ -75,15 +75,21 @@ def newest_form(node: Node) -> Form | None:
     if node.op_type not in READ_ANEW or node.domain:
         return None
     version = node.owner.opset()
-    changes = _readings(node.op_type, version)
-    if not changes:
-        return None
+    return form_at(node, version) if _readings(node.op_type, version) else None
+
+
+def form_at(node: Node, version: int) -> Form:
+    """Return a node in the newest form of its operator, read as one of an opset version.
+
+    Raises:
+        NoEquivalentForm: the newest form cannot say what the node says.
+    """
     attributes = {
         name: decode_attribute(proto) for name, proto in node.attribute_protos().items()
     }
     outputs = len(node._outputs) - sum(value is None for value in node._outputs)
     form = Form(node.op_type, version, list(node._inputs), attributes, outputs)
-    for change in changes:
+    for change in _readings(node.op_type, version):
         change.read(form)
     return form
 

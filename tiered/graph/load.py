@@ -62,9 +62,11 @@ def load_model(model: Model, proto: onnx.ModelProto) -> None:
     if "" not in model.opset_imports and any(domain == "" for domain, _ in main._by_op):
         raise ModelError(f"{model.label} imports no opset of the default domain, but uses it")
     for roots in ((proto,), proto.functions):
-        for entry in (entry for root in roots for entry in root.opset_import):
-            if entry.version < 1 and domain_of(entry.domain) == "":
-                raise ModelError(f"{model.label} imports opset {entry.version}; the first one is 1")
+        for root in roots:
+            # Where a domain is imported twice the last entry counts, for the runtimes too.
+            versions = {domain_of(entry.domain): entry.version for entry in root.opset_import}
+            if versions.get("", 1) < 1:
+                raise ModelError(f"{model.label} imports opset {versions['']}; the first one is 1")
     for source in proto.functions:
         model.functions.append(load_function(model, source))
     _pin_training_names(model)

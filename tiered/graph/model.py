@@ -273,10 +273,19 @@ class Model:
         return function
 
     def set_opset(self, domain: str, version: int | None, root: Graph | None = None) -> None:
-        """Import a domain at a version, for the model or one function; None drops the import."""
+        """Import a domain at a version, for the model or one function; None drops the import.
+
+        Nodes are not converted.
+
+        Raises:
+            ModelError: nodes would be invalid at that version, or would mean something else.
+        """
         holder: Model | Graph = self if root is None or not root.is_function else root
         if holder.opset_imports.get(domain) == version:
             return
+        from tiered.graph.reimport import check_import
+
+        check_import(root if root is not None and root.is_function else self.main, domain, version)
         self.main._log(Edit.SET_OPSET, holder, dict(holder.opset_imports))
         if version is None:
             del holder.opset_imports[domain]

@@ -36,6 +36,17 @@ def check_operators(model: Model) -> None:
                 signature.check(node)
 
 
+def check_node_at(node: Node, version: int) -> None:
+    """Raise if a node is not what its operator takes at an opset version.
+
+    Raises:
+        ModelError: it is not; operators that onnx does not know take anything.
+    """
+    signature = _signature_of(node.op_type, node.domain, version)
+    if signature is not None:
+        signature.check(node)
+
+
 class _Signature(NamedTuple):
     """What the schema of an operator says of its nodes, in a form that is quick to ask."""
 
