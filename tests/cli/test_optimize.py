@@ -395,7 +395,7 @@ def test_json_of_a_verified_run_tells_the_differences(cli: Cli, small: Path) -> 
     assert len(record["verification"]) == 2
     assert record["verification"][0] == {
         "numerics": "exact",
-        "outputs": [{"name": "y", "max_abs": 0.0, "max_rel": 0.0}],
+        "outputs": [{"name": "y", "max_abs": 0.0, "max_rel": 0.0, "limit": None}],
         "dims": {"n": 2},
         "rules": {"x": "normal distribution", "*": "sizes as usual"},
     }

@@ -18,6 +18,7 @@ from tiered import (
     verify,
 )
 from tiered.backends import Backend, Verification
+from tiered.debug import bisect
 from tiered.errors import UsageError
 from tiered.runtime.compare import compare
 from tiered.runtime.numerics import EXACT, Numerics, Promise, loosest
@@ -64,6 +65,49 @@ def test_a_backend_says_when_a_result_on_it_is_right() -> None:
     assert holds_on("reassociating", rtol=1e-2)
     assert holds_on("reassociating", min_cosine=0.99)
     assert not holds_on("exact", rtol=1e-2)
+
+
+def test_no_target_narrows_what_dtype_and_class_allow() -> None:
+    npu = Backend(name="npu", verification=Verification(rtol=1e-6, atol=1e-6))
+    half = RELU.replace("float[", "float16[")
+    made = scaled_half(1.002, numerics="reassociating")
+    with PassContext(backend=npu):
+        assert holds(scaled(1.005, numerics="approximate"))
+        assert holds(scaled(1.005, numerics=verify.metric("cosine", (0.99, 2))))
+        assert not holds(scaled(1.05, numerics="approximate"))
+        result = optimize_model(proto(half), passes=[made], verify=True)
+    assert result.verify is not None
+    assert result.verify.limits == ["rtol 0.01, atol 0.001 of reassociating float16"]
+
+
+def scaled_half(by: float, **declared: Any) -> Any:
+    @rewrite(op.Relu(var.x), opt_level=None, name="scaled_half", **declared)
+    def made(graph: Graph, x: Value) -> Value:
+        result: Value = graph.op.Mul(x, graph.constant(np.array(by, np.float16)))
+        return result
+
+    return made
+
+
+def test_the_report_says_which_limit_was_met_and_which_were_not() -> None:
+    npu = Backend(name="npu", verification=Verification(rtol=1e-2))
+    with PassContext(backend=npu):
+        made = scaled(1.005, numerics="reassociating")
+        result = optimize_model(proto(RELU), passes=[made], verify=True)
+        assert result.verify is not None
+        (met,) = result.verify.limits
+        assert met == "the target's rtol 0.01, atol 1e-05 of reassociating float32"
+        wrong = scaled(1.05, numerics="reassociating")
+        says = r"allowed: rtol 0.0001, atol 1e-05 of .*, or the target's rtol 0.01, atol"
+        with pytest.raises(VerificationError, match=says):
+            optimize_model(proto(RELU), passes=[wrong], verify=True)
+
+
+def test_bisection_knows_the_limits_of_the_target() -> None:
+    made = scaled(1.005, numerics="reassociating")
+    for limits, is_right in ((Verification(rtol=1e-2), True), (Verification(), False)):
+        blame = bisect(proto(RELU), passes=[made], backend=Backend(name="n", verification=limits))
+        assert (blame is None) is is_right
 
 
 def test_a_metric_is_a_function_or_a_name_and_a_range() -> None:

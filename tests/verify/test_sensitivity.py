@@ -8,7 +8,8 @@ import pytest
 from tests.small import proto
 from tiered import Graph, Skip, Value, VerificationError, op, optimize_model, rewrite, var
 from tiered.debug import bisect
-from tiered.verify.sensitivity import _moved
+from tiered.runtime import QUANTISED
+from tiered.verify.sensitivity import _moved, _stepped
 
 THIRD = np.float32(1) / np.float32(3)
 X = np.linspace(1, 2, 999, dtype=np.float32)
@@ -115,6 +116,41 @@ def test_bisection_goes_on_where_the_model_amplifies() -> None:
     blame = bisect(proto(CLIFF), passes=[wrong], inputs=feeds)
     assert blame is not None
     assert blame.pass_name == "wrong"
+
+
+STEPS = """g (float[64] x) => (float[64] y)
+    <float s = {0.00392}, uint8 z = {128}, float k = {100000}> {
+    q = QuantizeLinear(x, s, z)  d = DequantizeLinear(q, s, z)  e = Mul(d, d)
+    p = QuantizeLinear(e, s, z)  f = DequantizeLinear(p, s, z)
+    c = Sub(f, e)  y = Mul(c, k) }"""
+
+
+def quantised(by: float) -> Any:
+    @rewrite(op.Mul(var.d, var.d), opt_level=3, numerics=QUANTISED)
+    def square(graph: Graph, d: Value) -> Value:
+        """Off by a little, which becomes a step, or by a lot."""
+        two, factor = (graph.constant(np.array(number, np.float32)) for number in (2, by))
+        result: Value = graph.op.Mul(graph.op.Pow(d, two), factor)
+        return result
+
+    return square
+
+
+def test_a_pass_on_integers_is_held_to_a_step_at_the_inputs() -> None:
+    feeds = np.linspace(-0.5, 0.5, 64, dtype=np.float32)
+    remark = said(quantised(1.01), STEPS, feeds=feeds)
+    assert remark.startswith("the model amplifies steps of a quantisation: an input quantised once")
+    with pytest.raises(VerificationError):
+        said(quantised(3), STEPS, feeds=feeds)
+
+
+def test_integers_move_by_a_step_and_floats_by_half_a_one() -> None:
+    moved = _stepped(np.array([0, 255, 7, 8] * 9, np.uint8), 0).astype(int)
+    assert np.abs(moved - [0, 255, 7, 8] * 9).max() == 1
+    x = np.linspace(0, 255, 99, dtype=np.float32)
+    assert 0.3 < np.abs(_stepped(x, 0) - x).max() <= 0.5
+    for stays in (np.arange(3), np.zeros((0,), np.float32), np.array([np.inf], np.float32)):
+        assert _stepped(stays, 0) is stays
 
 
 def test_only_finite_floats_other_than_zero_are_moved() -> None:

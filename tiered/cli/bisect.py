@@ -118,7 +118,10 @@ def _judge(subject: Subject, options: BisectOptions) -> Judge:
     if options.check is not None:
         return CommandJudge(options.check)
     numerics = None if options.numerics is None else Numerics(options.numerics)
-    return OutputJudge(subject.source, options.inputs, options.seed, numerics, subject.folder)
+    limits = subject.context().backend.verification
+    return OutputJudge(
+        subject.source, options.inputs, options.seed, numerics, subject.folder, limits
+    )
 
 
 def _say(text: str) -> None:

@@ -9,7 +9,8 @@ One object:
         pass in a fixed point has one for each round.
     seconds: what all passes took together.
     verified: whether --verify ran and found the outputs to agree (a difference is exit code 3).
-    verification: null, or for each set of inputs {numerics, outputs: [{name, max_abs, max_rel}],
+    verification: null, or for each set of inputs {numerics, outputs: [{name, max_abs, max_rel,
+        limit: what was allowed, null where the bits are the same}],
         dims, rules}: how the outputs compared after the last pass that changed something; numerics
         is what it promised, max_rel null where it is not finite, dims the size of each symbolic
         dim, rules what chose each input ("given", or how it was made).
@@ -140,6 +141,7 @@ def _comparison(comparison: Comparison, sample: Sample) -> dict[str, Any]:
                 "name": output.name,
                 "max_abs": finite(output.max_abs),
                 "max_rel": finite(output.max_rel),
+                "limit": output.limit or None,
             }
             for output in comparison.outputs
         ],

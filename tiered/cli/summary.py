@@ -162,9 +162,10 @@ def _verified(result: OptimizeResult) -> str:
     said = "; ".join(
         f"{_passes(count) if each else 'all passes'} {_BY[by]}" for by, count in counts.items()
     )
+    within = f" within {'; '.join(verify.limits)}" if verify.limits else ""
     return (
         f"verified: {'in part' if counts['nothing'] else 'yes'} ({promised}; {said}; "
-        f"{len(result.verified)} sets of inputs, largest difference {verify.largest:.1e})"
+        f"{len(result.verified)} sets of inputs, largest difference {verify.largest:.1e}{within})"
     )
 
 

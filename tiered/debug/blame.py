@@ -120,7 +120,8 @@ def bisect(
     """
     source, folder = shaped(source, input_shapes)
     subject = Subject(source, passes, settings, folder, edits)
-    judge = judge or OutputJudge(source, inputs, seed, numerics, folder)
+    limits = subject.context().backend.verification
+    judge = judge or OutputJudge(source, inputs, seed, numerics, folder, limits)
     search = Bisection(subject, judge, Memory.of(resume, subject, judge), say or _nobody)
     return search.blame(interactions=interactions)
 

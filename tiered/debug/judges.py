@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import onnx
 
+from tiered.backends import Verification
 from tiered.debug.runs import ModelLike, opened, samples_of
 from tiered.errors import TieredError, UsageError
 from tiered.graph import Model
@@ -23,9 +24,11 @@ from tiered.runtime.numerics import Numerics, Promise, loosest
 from tiered.runtime.session import Runner
 from tiered.runtime.worker import shared_worker
 from tiered.verify.judge import second_opinion
+from tiered.verify.promises import held_to
 from tiered.verify.samples import Source
 from tiered.verify.sensitivity import amplification
 from tiered.verify.states import Runnable
+from tiered.verify.trial import UNLIMITED
 
 
 class Judge(Protocol):
@@ -51,6 +54,7 @@ class OutputJudge:
         seed: of inputs that are made.
         numerics: what is allowed, instead of what the passes promise.
         folder: where the external data of a proto is.
+        limits: what is good enough on the target, beside what the passes promise.
 
     Raises:
         RuntimeFailure: the original does not run.
@@ -62,6 +66,7 @@ class OutputJudge:
     seed: int = 0
     numerics: Numerics | None = None
     folder: str = ""
+    limits: Verification = UNLIMITED
     samples: list[Inputs] = field(init=False)
     runs: int = 0
 
@@ -102,6 +107,7 @@ class OutputJudge:
         """Return what is wrong with what passes made, as `__call__` does."""
         promises = [info.promise for info in changed_by]
         promised = Promise(self.numerics) if self.numerics else loosest(promises)
+        promised = held_to(promised, self.limits)
         changes_interface = any(info.changes_interface for info in changed_by)
         try:
             with shared_worker().open(made.proto, folder=made.folder) as session:
@@ -131,7 +137,7 @@ class OutputJudge:
             before, after: the model around the rewrite.
             info: its pass.
         """
-        worker, promise = shared_worker(), info.promise
+        worker, promise = shared_worker(), held_to(info.promise, self.limits)
         outputs = [self._outputs(made, self._every) for made in (before, after)]
         said = ""
         for sample, one, other in zip(self._every, *outputs, strict=True):

@@ -179,7 +179,8 @@ def _recorded(
 def sample_of(judge: object, subject: Subject, seed: int = 0) -> Mapping[str, Any]:
     """Return the inputs that a judge runs models on, or else some that are made."""
     if not isinstance(judge, OutputJudge):
-        judge = OutputJudge(subject.source, seed=seed, folder=subject.folder)
+        limits = subject.context().backend.verification
+        judge = OutputJudge(subject.source, seed=seed, folder=subject.folder, limits=limits)
     return judge.sample.feeds
 
 
@@ -223,8 +224,9 @@ def _judge(
     subject: Subject, inputs: Sequence[Source], seed: int, within: tuple[int, int] | None
 ) -> OutputJudge:
     """Return a judge that holds models against what they were before the first suspect."""
+    limits = subject.context().backend.verification
     if within is None:
-        return OutputJudge(subject.source, inputs, seed, folder=subject.folder)
+        return OutputJudge(subject.source, inputs, seed, folder=subject.folder, limits=limits)
     before = subject.run(within[0] - 1).model
     proto = export_model(before, is_bare=True)
-    return OutputJudge(proto, inputs, seed, folder=before.folder)
+    return OutputJudge(proto, inputs, seed, folder=before.folder, limits=limits)

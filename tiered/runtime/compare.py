@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,10 @@ def compare(
         promise.metric,
         promise.steps,
     )
+    if promise.target is not None:
+        target = promise.target
+        beside = Limits(numerics, target.rtol, target.atol, None, target.metric, is_target=True)
+        limits = replace(limits, target=beside)
     outputs = []
     for name, value in expected.items():
         if name in actual:

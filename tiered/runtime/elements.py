@@ -77,6 +77,7 @@ class OutputDifference:
         cosine: of the finite pairs, as two long vectors; None where it has no meaning.
         nan_mismatch: places where one is NaN and the other is not.
         reason: what is wrong, in a sentence; empty when ok.
+        limit: what floats were allowed that differ in a bit: the limits that were met, or all.
     """
 
     name: str
@@ -87,14 +88,18 @@ class OutputDifference:
     cosine: float | None = None
     nan_mismatch: int = 0
     reason: str = ""
+    limit: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name}: {'ok' if self.ok else self.reason}"
+        if self.ok:
+            return f"{self.name}: ok"
+        allowed = f" (allowed: {self.limit})" if self.limit else ""
+        return f"{self.name}: {self.reason}{allowed}"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What counts as equal: the class and what the caller set."""
+    """What counts as equal: the class and what the caller set; else what the target allows."""
 
     numerics: Numerics
     rtol: float | None
@@ -102,6 +107,22 @@ class Limits:
     min_cosine: float | None
     metric: Metric | None = None
     steps: int = 0
+    target: Limits | None = None
+    is_target: bool = False
+
+    def text(self, dtype: np.dtype[Any]) -> str:
+        """Return the limits for a float dtype in words; "" for what is exact."""
+        if self.numerics is Numerics.EXACT:
+            return ""
+        whose = "the target's " if self.is_target else ""
+        if self.metric is not None:
+            return f"{whose}{self.metric}"
+        if self.min_cosine is not None:
+            return f"{whose}cosine from {self.min_cosine:g}"
+        rtol, atol = self.tolerance(dtype)
+        said = f"{whose}rtol {rtol:g}, atol {atol:g}"
+        by_class = self.rtol is None or self.atol is None
+        return f"{said} of {self.numerics} {dtype.name}" if by_class else said
 
     def tolerance(self, dtype: np.dtype[Any]) -> tuple[float, float]:
         """Return (rtol, atol) for a float dtype."""
@@ -227,8 +248,25 @@ def _compare_floats(name: str, a: Array, b: Array, limits: Limits) -> OutputDiff
         cosine=_cosine(pairs),
         nan_mismatch=int(pairs.nan_differs.sum()),
     )
-    fault = _fault(a, b, pairs, found.cosine, limits)
-    return replace(found, ok=False, reason=fault) if fault else found
+    return _judged(found, a, b, pairs, limits)
+
+
+def _judged(
+    found: OutputDifference, a: Array, b: Array, pairs: _FloatPairs, limits: Limits
+) -> OutputDifference:
+    """Return a difference with its verdict: one of the limits is enough."""
+    dtype = _computed_in(pairs.a, pairs.b, a.dtype)
+    first, said = "", []
+    for each in (limits, limits.target):
+        if each is None:
+            continue
+        text = each.text(dtype)
+        fault = _fault(a, b, pairs, found.cosine, each)
+        if not fault:
+            return replace(found, limit=text)
+        first = first or fault
+        said += [text] if each.metric is None and text else []
+    return replace(found, ok=False, reason=first, limit=", or ".join(said))
 
 
 def _pairs(a: Array, b: Array, unequal: Array) -> _FloatPairs:

@@ -49,6 +49,7 @@ class Promise(NamedTuple):
         rtol, atol: instead of the tolerances of the class, for every float output.
         metric: judges the float outputs instead of any tolerance.
         steps: how far integers of 8 bits or fewer may be off, as results of a quantisation.
+        target: what is good enough on the target; an output that is within this is right, too.
     """
 
     numerics: Numerics = Numerics.EXACT
@@ -56,6 +57,7 @@ class Promise(NamedTuple):
     atol: float | None = None
     metric: Metric | None = None
     steps: int = 0
+    target: Promise | None = None
 
     def __call__(self, pass_: P) -> P:
         """Return the pass with this promise."""
@@ -66,6 +68,7 @@ class Promise(NamedTuple):
         said = [f"{name} {limit:g}" for name, limit in limits if limit is not None]
         said += [str(self.metric)] if self.metric is not None else []
         said += [f"integers within {self.steps}"] if self.steps else []
+        said += [f"or, on the target, {self.target}"] if self.target is not None else []
         return f"{self.numerics} ({', '.join(said)})" if said else f"{self.numerics}"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_dequantize_linear import DequantizeLinear_25
 from onnx.reference.ops.op_quantize_linear import QuantizeLinear_25
 from onnx.reference.ops.op_slice import Slice_10
 
@@ -42,6 +43,10 @@ class Slice(Slice_10):
         return (*run(data, starts, ends, axes, steps),)
 
 
+class DequantizeLinear(DequantizeLinear_25):
+    """Is what it was before opset 19, which onnx.reference does not have."""
+
+
 class GatherElements(OpRun):
     """Takes any number of elements; onnx.reference has a choice of no more than 64."""
 
@@ -52,5 +57,5 @@ class GatherElements(OpRun):
         return (np.take_along_axis(data[rows], indices, axis),)
 
 
-OPERATORS: list[type[OpRun]] = [GatherElements, QuantizeLinear, Slice]
+OPERATORS: list[type[OpRun]] = [DequantizeLinear, GatherElements, QuantizeLinear, Slice]
 """What `ReferenceEvaluator` is given as its `new_ops`."""

@@ -67,7 +67,8 @@ class Deployment:
         """Return what may differ; onnxruntime's optimisations may reassociate."""
         if setting != "default":
             return self.promise
-        return loosest([self.promise, Promise(Numerics.REASSOCIATING)])
+        both = loosest([self.promise, Promise(Numerics.REASSOCIATING)])
+        return both._replace(target=self.promise.target)
 
     def _excused(self) -> frozenset[str]:
         """Return the outputs that differ in the reproducible session already, and were excused."""

@@ -102,6 +102,8 @@ class Verify:
         or of all of them together."""
         self.largest = 0.0
         """The largest difference of an element that any pass made."""
+        self.limits: list[str] = []
+        """What floats that differ in a bit were within: of the dtype and class, or the target."""
         self.samples: list[Sample] = []
         """What the model was run on, and which rule chose each input."""
         self.runs = 0
@@ -293,6 +295,8 @@ class Verify:
         self.comparisons, self.samples = trial.comparisons, samples
         differences = [o.max_abs for each in self.comparisons for o in each.outputs]
         self.largest = max([self.largest, *differences])
+        met = (o.limit for each in self.comparisons for o in each.outputs if o.ok and o.limit)
+        self.limits = list(dict.fromkeys([*self.limits, *met]))
 
     def _say(self, trial: Trial | LocalTrial, subject: Subject) -> None:
         for text in trial.remarks:

@@ -87,22 +87,19 @@ def metric(
 
 
 def held_to(promise: Promise, limits: Verification) -> Promise:
-    """Return a promise with the limits of a target instead, where it has some.
+    """Return a promise with the limits of a target beside it, where it has some.
 
-    What is promised exactly stays exact: no target needs it to differ.
+    An output that is within one of both is right: a target that asks for little accuracy widens
+    what its passes may do, and none narrows what the dtype and the numeric class allow. What is
+    promised exactly stays exact: no target needs it to differ.
     """
-    if promise.numerics is Numerics.EXACT:
+    if promise.numerics is Numerics.EXACT or limits == Verification():
         return promise
-    metric = promise.metric
+    metric = None
     if limits.min_cosine is not None:
         metric = Metric("cosine", cosine, limits.min_cosine, math.inf)
-    return Promise(
-        promise.numerics,
-        rtol=promise.rtol if limits.rtol is None else limits.rtol,
-        atol=promise.atol if limits.atol is None else limits.atol,
-        metric=metric,
-        steps=promise.steps,
-    )
+    target = Promise(promise.numerics, limits.rtol, limits.atol, metric, promise.steps)
+    return promise._replace(target=target)
 
 
 def max_abs_error(expected: Array, actual: Array) -> float:

@@ -2,8 +2,9 @@
 
 A threshold, a rounding to integers or an ill-conditioned sum makes a small difference large, and
 every pass that reassociates then seems to be wrong. So the model before is run with its inputs and
-constants moved by one ulp. Where that alone changes an output by more than the pass may, the
-outputs prove nothing, and the changed nodes are judged by themselves, on the values that they read.
+constants moved by one ulp; for a pass that promises integers within some steps, its inputs are
+quantised once more. Where that alone changes an output by more than the pass may, the outputs prove
+nothing, and the changed nodes are judged by themselves, on the values that they read.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ Outputs = dict[str, Any]
 _PROBES: Final = 2
 """How often inputs and constants are moved, each time in other directions."""
 _ALIKE: Final = 16.0
+_FEW_STEPS: Final = 2.0
 """How many times the difference of a probe one may be that is put down to the model."""
+_MOVED: Final = "an input moved by one ulp"
+_STEPPED: Final = "an input quantised once more"
 _MOVABLE: Final = ("float16", "float32", "float64")
 _MOST_MOVED: Final = 1 << 26
 """Bytes of constants up to which they are moved."""
@@ -43,6 +47,11 @@ class _Probe:
 
     what: str
     found: Comparison
+
+    @property
+    def factor(self) -> float:
+        """How many times its difference another one may be that is put down to the model."""
+        return _FEW_STEPS if self.what == _STEPPED else _ALIKE
 
     def of(self, name: str) -> OutputDifference | None:
         """Return how an output differs, None if it agrees."""
@@ -57,7 +66,7 @@ def amplification(
     promise: Promise,
     found: Comparison,
 ) -> str:
-    """Return how the model amplifies last bits, if that is all that a difference shows; "" else.
+    """Return how the model amplifies small changes, if that is all that a difference shows; or "".
 
     Args:
         worker: where to run.
@@ -77,7 +86,8 @@ def amplification(
         judged = _judged(worker, before, after, feeds, promise)
     except (RuntimeFailure, ModelError, TypeError):
         return ""
-    return f"the model amplifies last bits: {said}; {judged}" if judged else ""
+    small = "steps of a quantisation" if shown.what == _STEPPED else "last bits"
+    return f"the model amplifies {small}: {said}; {judged}" if judged else ""
 
 
 def _judged(
@@ -105,14 +115,16 @@ def _shown(found: Comparison, probes: list[_Probe]) -> _Probe | None:
     for output in found.outputs:
         if output.ok:
             continue
-        alike = (probe for probe in probes if _is_like(output, probe.of(output.name)))
+        alike = (p for p in probes if _is_like(output, p.of(output.name), p.factor))
         shown = next(alike, None)
         if shown is None:
             return None
     return shown
 
 
-def _is_like(output: OutputDifference, probed: OutputDifference | None) -> bool:
+def _is_like(
+    output: OutputDifference, probed: OutputDifference | None, factor: float
+) -> bool:
     if probed is None:
         return False
     if output.reason.startswith("shape") or probed.reason.startswith("shape"):
@@ -121,7 +133,7 @@ def _is_like(output: OutputDifference, probed: OutputDifference | None) -> bool:
         return True  # Integers are labels and places as often as sizes.
     if output.nan_mismatch and not probed.nan_mismatch:
         return False
-    return output.max_abs <= _ALIKE * probed.max_abs
+    return output.max_abs <= factor * probed.max_abs
 
 
 def _probed(worker: Worker, model: Runnable, feeds: Outputs, promise: Promise) -> Iterator[_Probe]:
@@ -129,17 +141,37 @@ def _probed(worker: Worker, model: Runnable, feeds: Outputs, promise: Promise) -
     with worker.open(model.proto, folder=model.folder) as session:
         fed = {name: feeds[name] for name in session.inputs if name in feeds}
         expected = unprefixed(session.run(fed))
-        for seed in range(_PROBES):
-            nearby = {name: _moved(value, seed) for name, value in fed.items()}
-            found = compare(expected, unprefixed(session.run(nearby)), promise)
-            if not found.ok:
-                yield _Probe("an input moved by one ulp", found)
+        by_steps = ((_STEPPED, _stepped),) if promise.steps else ()
+        for what, move in (*by_steps, (_MOVED, _moved)):
+            for seed in range(_PROBES):
+                nearby = {name: move(value, seed) for name, value in fed.items()}
+                found = compare(expected, unprefixed(session.run(nearby)), promise)
+                if not found.ok:
+                    yield _Probe(what, found)
     for seed in range(_PROBES):
         proto = _with_moved_constants(model.proto, seed)
         with worker.open(proto, folder=model.folder) as session:
             found = compare(expected, unprefixed(session.run(fed)), promise)
         if not found.ok:
             yield _Probe("a constant moved by one ulp", found)
+
+
+def _stepped(value: Any, seed: int) -> Any:
+    """Return values moved by what a quantisation to 8 bits may do to them.
+
+    Floats move by up to half a step of 255 in their range, integers of 8 bits by one or not.
+    """
+    if not isinstance(value, np.ndarray) or not value.size:
+        return value
+    random = np.random.default_rng(seed).random(value.shape)
+    if value.dtype in (np.int8, np.uint8):
+        wide = value.astype(np.int16) + np.floor(random * 3).astype(np.int16) - 1
+        info = np.iinfo(value.dtype)
+        return np.clip(wide, info.min, info.max).astype(value.dtype)
+    if value.dtype.name not in _MOVABLE or not np.isfinite(value).all():
+        return value
+    step = (float(value.max()) - float(value.min())) / 255
+    return (value + (random - 0.5) * step).astype(value.dtype)
 
 
 def _with_moved_constants(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:
