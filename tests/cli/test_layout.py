@@ -30,7 +30,7 @@ def test_json_has_the_report(cli: Cli, images: Path) -> None:
     assert report["greedy"].keys() == {"nbytes", "transposes"}
     (left,) = report["left"]
     assert left["perm"] == [0, 3, 1, 2]
-    assert left["above"] == "graph input 'x', which Relu 'r' leads to"
+    assert left["above"] == "graph input 'x', reached through Relu 'r'"
 
 
 def test_the_tables_say_what_stops_a_transpose(cli: Cli, images: Path) -> None:

@@ -14,6 +14,7 @@ from tiered import (
     Graph,
     Model,
     PassContext,
+    PassInfo,
     Sequential,
     Value,
     VerificationError,
@@ -23,9 +24,11 @@ from tiered import (
     rewrite,
     var,
 )
+from tiered.control.report import Report
 from tiered.errors import RuntimeFailure, UsageError
 from tiered.instruments import Verify
 from tiered.runtime import Worker
+from tiered.verify.trial import Subject, failure_of
 
 CHAIN = """g (float[N,3] x) => (float[N,3] y) {
     a = Identity(x)  b = Relu(a)  c = Relu(b)  y = Identity(c) }"""
@@ -277,3 +280,20 @@ def test_an_instrument_serves_many_models(worker: Worker) -> None:
         for _ in range(2):
             Sequential(["eliminate_identity"])(model(CHAIN))
     assert verify.runs == 2
+
+
+def test_of_many_passes_a_failure_names_some() -> None:
+    infos = tuple(PassInfo(name=f"pass_{n}", opt_level=1) for n in range(8))
+    said = str(failure_of(Subject(infos), "the model", "wrong"))
+    first = "pass_0, pass_1, pass_2, pass_3, pass_4, pass_5"
+    assert said.endswith(
+        f"  changed by  {first} and 2 more passes; `tiered bisect` names the one that is wrong"
+    )
+
+
+def test_the_same_remark_of_several_passes_and_samples_is_made_once() -> None:
+    report = Report()
+    for name in ("fuse_a", "fuse_b", "fuse_a"):
+        report.note("verify", "halves are kept wide", name)
+    report.note("verify", "another")
+    assert list(map(str, report.remarks(3))) == ["fuse_a, fuse_b: halves are kept wide", "another"]

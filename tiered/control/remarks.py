@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -89,5 +89,14 @@ def remarks_of(report: Report, examples: int) -> list[Remark]:
         *_grouped("analysis", found.values(), examples),
         *_counted("failed", ((r.name, r.error) for r in report.failed())),
         *_counted("skipped", ((r.name, r.reason) for r in report.results if not r.ran)),
-        *report.notes,
+        *_merged(report.notes),
     ]
+
+
+def _merged(notes: Iterable[Remark]) -> Iterator[Remark]:
+    """Yield each note once, with all passes that it is about."""
+    names: dict[Remark, dict[str, None]] = {}
+    for note in notes:
+        names.setdefault(replace(note, pass_name=""), {})[note.pass_name] = None
+    for note, passes in names.items():
+        yield replace(note, pass_name=", ".join(passes))

@@ -141,18 +141,18 @@ def _stops(wiring: Wiring, wire: Wire, node: Node, order: Permutation) -> str:
     while pending and len(seen) < FAR:
         wire, asked, order = pending.popleft()
         name = _name(asked)
-        via = "" if asked is node else f", which {_name(node)} leads to"
+        via = "" if asked is node else f", reached through {_name(node)}"
         operator = wiring.operator(asked)
         if operator is None:
             return f"{name}: {wiring.passage(asked)}{via}"
         number = operator.find(wire, order)
         if number is None:
-            return f"{name}: it has no such order of its axes{via}"
+            return f"{name}: its axes cannot be in that order{via}"
         for port, wanted in zip(operator.ports, operator.choices[number].orders, strict=True):
             if port.wire is wire or wanted == port.view:
                 continue
             if _interface(port.wire):
-                return f"{_interface(port.wire)}, which {_name(node)} leads to"
+                return f"{_interface(port.wire)}, reached through {_name(node)}"
             around = dict.fromkeys(port.wire.users)
             pending.extend((port.wire, other, wanted) for other in around if other not in seen)
             seen.update(around)

@@ -299,7 +299,8 @@ class Verify:
         self.limits = list(dict.fromkeys([*self.limits, *met]))
 
     def _say(self, trial: Trial | LocalTrial, subject: Subject) -> None:
-        for text in trial.remarks:
+        # Several samples often show the same.
+        for text in dict.fromkeys(trial.remarks):
             self._remark(subject.name, text)
 
 

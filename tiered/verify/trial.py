@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tiered.runtime import Worker, WorkerSession
 
 _FEW = 3
+_MANY = 6
 
 UNLIMITED = Verification()
 
@@ -198,7 +199,7 @@ def failure_of(
     if subject.rewrites:
         rows.append(("rewrites", _rewrites(subject.rewrites)))
     if not subject.name:
-        rows.append(("changed by", ", ".join(info.name for info in subject.infos)))
+        rows.append(("changed by", _changed_by([info.name for info in subject.infos])))
     error = VerificationError("\n".join([said, *(_row(*row) for row in rows)]))
     if subject.rewrites:
         error.rewrites = subject.rewrites[0].number, subject.rewrites[-1].number
@@ -224,6 +225,14 @@ def _rewrites(records: Sequence[RewriteRecord]) -> str:
     return f"{numbers} of the run" + (
         f", at {', '.join(map(repr, nodes[:_FEW]))}{more}" if nodes else ""
     )
+
+
+def _changed_by(names: Sequence[str]) -> str:
+    """Return the passes, some of them where there are many."""
+    if len(names) <= _MANY:
+        return ", ".join(names)
+    more = f"and {len(names) - _MANY} more passes; `tiered bisect` names the one that is wrong"
+    return f"{', '.join(names[:_MANY])} {more}"
 
 
 def _row(name: str, text: str) -> str:

@@ -303,6 +303,7 @@ def test_quantised_weights_stay_quantised() -> None:
         PASS,
         "(float[2] x) => (float[2] y) <int8[2] w = {1,2}, float s = {0.5}>"
         " { d = DequantizeLinear(w, s) y = Add(x, d) }",
+        because="quantised constants stay quantised",
     )
     assert_unchanged(
         PASS,
@@ -317,7 +318,31 @@ def test_other_peoples_operators_and_functions_are_left_alone() -> None:
         '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
         " g (float[2] x) => (float[2] y) <float[2] a = {1,2}> { b = d.f(a) y = Add(x, b) }"
         ' <domain: "d", opset_import: ["" : 21]> f (a) => (b) { b = Neg(a) }',
+        because="the operator is not one of ONNX's own",
     )
+
+
+def test_a_result_of_another_type_than_declared_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def wrong(values: list[Value], on_failure: OnFailure) -> dict[Value, Any]:
+        return {value: np.zeros(3, np.float64) for value in values}
+
+    # No kernel is known to do so; what the file declares is kept in any case.
+    monkeypatch.setitem(get_pass(PASS).function.__globals__, "evaluate", wrong)  # type: ignore[attr-defined]  # a function pass
+    assert_unchanged(
+        PASS,
+        "(float[2] x) => (float[2] y) <float[2] a = {1,2}> { b = Neg(a) y = Add(x, b) }",
+        because="the result has another type than declared",
+    )
+
+
+def test_sparse_constants_are_left_alone() -> None:
+    proto = parse("(float[2] x) => (float[2] y) { b = Neg(a) y = Add(x, b) }")
+    values = numpy_helper.from_array(np.array([1.0], np.float32), "a")
+    indices = numpy_helper.from_array(np.array([1], np.int64))
+    proto.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, indices, [2]))
+    assert_unchanged(PASS, proto, because="an operand is sparse")
 
 
 # --- control flow ---------------------------------------------------------------------------------

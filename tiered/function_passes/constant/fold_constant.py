@@ -76,9 +76,30 @@ def fold_constant(graph: Graph, ctx: PassContext, *, max_growth: Size = Size("1%
         # A decision that holds of the result is the one that a second run comes to.
         if not model.changed_since(mark) and len(failed) == failures:
             break
+    for each in _graphs(model):
+        look.refused.update(_kept(each))
     for node, reason in look.refused.items():
         if node.is_live:
             ctx.skip(node, reason)
+
+
+def _kept(graph: Graph) -> Iterator[tuple[Node, Skip]]:
+    """Yield the nodes that are never computed although all operands are constants, and why."""
+    has_sparse = any(value.tensor and value.tensor.is_sparse for value in graph.initializers)
+    for node in graph.nodes:
+        if not (node.domain or has_sparse or node.op_type in _KEPT):
+            continue
+        if not any(node.inputs) or node.is_op("Constant"):
+            continue
+        tensors = [value.tensor for value in node.inputs if value is not None]
+        if not all(tensor is not None for tensor in tensors):
+            continue
+        if node.domain:
+            yield node, Skip("the operator is not one of ONNX's own")
+        elif node.op_type in _KEPT:
+            yield node, Skip("quantised constants stay quantised")
+        elif any(tensor is not None and tensor.is_sparse for tensor in tensors):
+            yield node, Skip("an operand is sparse")
 
 
 def _graphs(model: Model) -> Iterator[Graph]:
@@ -245,7 +266,10 @@ class _Look:
         begin = model.mark()
         for value, array in _computed(wanted, sizes, refuse):
             node, mark = value.producer, model.mark()
-            if node is None or node.graph is None or not _is_as_declared(value, array):
+            if node is None or node.graph is None:
+                continue
+            if not _is_as_declared(value, array):
+                refuse(value, Skip("the result has another type than declared"))
                 continue
             users = value.readers
             with graph.rewrite("a node that reads only constants => what it computes", node):
