@@ -117,14 +117,20 @@ def offered(
     if write is None:
         return passage
     labels, last = whole(rank), permuted(whole(rank), channels_last(rank))
-    others = tuple(None for _ in node.inputs[1:])
+    inputs: list[Labels | None] = [labels, *(None for _ in node.inputs[1:])]
+    slot = KERNEL_SLOT.get(node.op_type) if write is _write_function else None
+    if slot is not None:
+        if rank_of(node, slot) != rank:
+            return passage
+        # A kernel is in the order of the images: so what makes one may make it in that order.
+        inputs[slot] = labels
     standard = None if isinstance(passage, Skip) else passage
 
     def allows(order: Labels) -> bool:
         return order == last or (standard is not None and standard.allows(order))
 
     either = partial(_write_either, last, write, standard)
-    return Passage((labels, *others), (labels,), either, allows=allows)
+    return Passage(tuple(inputs), (labels,), either, allows=allows)
 
 
 Write = Callable[[Permuted], Sequence[Value]]
@@ -186,22 +192,13 @@ def _write_function(op: Permuted) -> Sequence[Value]:
     last = op.order
     node, graph = op.node, op.graph
     inputs: list[Value | None] = [op.operand(0), *node.inputs[1:]]
-    perm = channels_last(len(last))
     slot = KERNEL_SLOT.get(node.op_type)
     if slot is not None:
-        inputs[slot] = _kernel(graph, node.inputs[slot], perm)
+        inputs[slot] = op.operand(slot)
     if node.op_type in VECTOR_SLOTS:
         inputs[1:] = [op.vector(slot, whole(len(last))) for slot in _vectors(node)]
     build = getattr(graph.op(DOMAIN), declare(graph, node, len(last)))
     return (build(*inputs, name=node.name, **node.attributes),)
-
-
-def _kernel(graph: Graph, kernel: Value | None, perm: Permutation) -> Value:
-    assert kernel is not None
-    array = kernel.const
-    if array is None:
-        return graph.op.Transpose(kernel, perm=perm)
-    return graph.constant(array.transpose(perm).copy(), kernel.name)
 
 
 # --- the functions --------------------------------------------------------------------------------

@@ -537,3 +537,45 @@ def test_issue_19_a_product_and_a_sum_become_one_gemm_without_transposes() -> No
         model = default_pipeline()(Model.from_proto(parse(text)))
     (gemm,) = model.main.nodes
     assert (gemm.op_type, gemm.attr("transA"), gemm.attr("transB")) == ("Gemm", 1, 0)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "DequantizeLinear<axis=0>(w, s, z)",
+        "DequantizeLinear(q, t)",
+        "Relu(f)",
+    ],
+)
+@pytest.mark.parametrize("operator", ["Conv", "ConvTranspose"])
+def test_issue_20_a_kernel_that_is_computed_of_constants_is_so_channels_last(
+    kernel: str, operator: str
+) -> None:
+    before = f"""<ir_version: 10, opset_import: ["" : 21]> g (float[1,2,4,4] x) => (float[1,2,4,4] y)
+        <int8[2,2,1,1] w = {{1,2,3,4}}, float[2] s = {{0.5,0.25}}, int8[2] z = {{0,0}},
+         float[2,2,1,1] f = {{1,2,3,4}}, float t = {{0.5}}> {{
+            q = QuantizeLinear(f, t, z0)  k = {kernel}  y = {operator}(x, k)
+        }}""".replace("float t =", "int8 z0 = {0}, float t =")
+    nhwc = get_pass("convert_layout", desired_layouts={operator: "NHWC"})
+    source = parse(before)
+    model = nhwc.apply(Model.from_proto(source))
+    calls = [node.op_type for node in model.main.nodes if node.domain == "tiered.nhwc"]
+    assert calls == [operator]
+    # Those of the image alone.
+    assert len(model.main.nodes_of("Transpose")) == 2
+    feeds = make_inputs(source).feeds
+    expected, actual = (Session(each).run(feeds) for each in (source, model.to_proto()))
+    assert np.array_equal(expected["y"], actual["y"])
+    mark = model.mark()
+    nhwc.apply(model)
+    assert not model.changed_since(mark)
+
+
+def test_a_kernel_that_is_an_input_is_permuted() -> None:
+    nhwc = get_pass("convert_layout", desired_layouts={"Conv": "NHWC"})
+    source = parse("(float[1,2,4,4] x, float[3,2,3,3] w) => (float[1,3,2,2] y) { y = Conv(x, w) }")
+    model = nhwc.apply(Model.from_proto(source))
+    assert len(model.main.nodes_of("Transpose")) == 3
+    feeds = make_inputs(source).feeds
+    expected, actual = (Session(each).run(feeds) for each in (source, model.to_proto()))
+    assert np.allclose(expected["y"], actual["y"])
