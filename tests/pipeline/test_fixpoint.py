@@ -37,6 +37,20 @@ def test_a_fixed_point_is_there_when_each_has_run_since_the_last_change() -> Non
     assert ran == ["fuse_relu", "look", "drop_neg", "fuse_relu"]
 
 
+def test_a_fixed_point_inside_another_is_left_alone_while_nothing_moves() -> None:
+    text = "g (float[2] x) => (float[2] y) { a = Relu(x)  y = Relu(a) }"
+    with PassContext() as ctx:
+        Fixpoint([Fixpoint([fuse_relu, look]), drop_neg])(model(text))
+    ran = [result.info.name for result in ctx.report.results if result.info.kind != "pipeline"]
+    assert ran == ["fuse_relu", "look", "fuse_relu", "drop_neg"]
+
+
+def test_a_fixed_point_inside_another_runs_again_after_a_change() -> None:
+    with PassContext(3) as ctx:
+        Fixpoint([Fixpoint([fuse_relu]), drop_neg])(model(MANY))
+    assert [result.changed for result in ctx.report.of("fuse_relu")] == [False, True, False]
+
+
 def test_a_fixed_point_of_no_passes_is_one() -> None:
     with PassContext() as ctx:
         Fixpoint([])(model())

@@ -17,7 +17,7 @@ from tiered.control.decision import Decision, Place
 from tiered.control.hooks import Watch
 from tiered.control.report import PassResult
 from tiered.errors import PassError, PostconditionError, PreconditionError, TieredError
-from tiered.graph import Model, RewriteRecord
+from tiered.graph import Model, RewriteRecord, Stamp
 from tiered.graph.provenance import write_origins
 from tiered.graph.validity import complaint_about
 from tiered.passes.case import Case, Settings
@@ -91,6 +91,9 @@ class Execution:
         # By the identities of a pass and its place, both of which a case keeps alive.
         self._cases: dict[tuple[int, int], Case] = {}
         self._places: dict[tuple[int, int], tuple[Place, Sequence[tuple[Pass, Place]]]] = {}
+        # The moment at which a pipeline at its place had nothing left to do; its places, which are
+        # kept under the same key, keep the identities alive.
+        self._settled: dict[tuple[int, int], Stamp] = {}
         config = tuple(sorted((key, repr(value)) for key, value in ctx.config_set.items()))
         self._checks_view = ctx.config["debug.check_view"]
         # The default backend is always the same, and takes longer to read than many a pass to run.
@@ -129,6 +132,15 @@ class Execution:
             # The place is kept with them, as nothing else may have its identity.
             known = self._places[key] = place, tuple(pipeline.places(place))
         return known[1]
+
+    def settle(self, pipeline: Pipeline, place: Place) -> None:
+        """Note that a pipeline leaves the model as it is now unchanged."""
+        self._settled[id(pipeline), id(place)] = self.model.journal.stamp()
+
+    def is_settled(self, pipeline: Pipeline, place: Place) -> bool:
+        """Return whether nothing moved since a pipeline had nothing left to do."""
+        stamp = self._settled.get((id(pipeline), id(place)))
+        return stamp is not None and not self.model.journal.moved_since(stamp)
 
     def _decide(self, case: Case, changed: list[str]) -> Decision:
         """Return whether a pass runs now; what it requires did, and `changed` has who did what."""

@@ -64,8 +64,11 @@ class Fixpoint(Pipeline):
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
         """Run all passes until none changes anything any more, or until they go round in a circle.
 
-        That is when each has run once since the last change, wherever in a round that was.
+        That is when each has run once since the last change, wherever in a round that was. In a
+        fixed point around this one its next turn is nothing, unless others changed the model.
         """
+        if execution.is_settled(self, run.place):
+            return
         rounds = self.options["max_rounds"] or execution.ctx.config["fixpoint.max_rounds"]
         changed: list[str] = []
         states, places, unchanged = _States(), execution.places(self, run.place), 0
@@ -76,6 +79,7 @@ class Fixpoint(Pipeline):
                 unchanged = 0 if made else unchanged + 1
                 if unchanged == len(places):
                     run.changed += changed
+                    execution.settle(self, run.place)
                     return
                 changed += made
                 if made and number >= _FREE_ROUNDS and (circle := states.add(model, made)):
