@@ -30,12 +30,15 @@ test-long: $(VENV)/.installed-test  ## Run 100 histories of 300 random edits eac
 	@TIERED_LONG=100 $(BIN)/python -m pytest $(PYTEST_ARGS) tests/graph/test_edits.py \
 	  tests/cli/test_large.py
 
-.PHONY: fuzz fuzz-passes
+.PHONY: fuzz fuzz-passes at-rest
 fuzz: $(VENV)/.installed-test  ## Spoil random models and optimise them, for FUZZ_ARGS='--minutes 30'
 	@$(BIN)/python -m tests.conformance.fuzz_models $(FUZZ_ARGS)
 
 fuzz-passes: $(VENV)/.installed-test  ## Judge random models for FUZZ_ARGS='--minutes 30 --seed 0'
 	@$(BIN)/python -m tests.conformance.fuzz_passes $(FUZZ_ARGS)
+
+at-rest: $(VENV)/.installed-test  ## Optimise twice, for AT_REST_ARGS='--folder models': a second run changes nothing
+	@$(BIN)/python -m tests.conformance.at_rest $(AT_REST_ARGS)
 
 check: lint types test  ## All that CI checks: ruff, mypy --strict, tests
 

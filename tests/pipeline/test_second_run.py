@@ -1,12 +1,18 @@
-"""What the exact levels make of a model is all that they can make of it: a second run agrees.
+"""What a level makes of a model is all that it can make of it: a second run agrees.
 
-Each model is what is left of a random one (`make fuzz-passes`) for which that was not so.
+Each model is what is left of a random one (`make fuzz-passes`, `make at-rest`) for which that was
+not so.
 """
+
+import random
 
 import onnx
 import pytest
 
+from tests.conformance.at_rest import BACKENDS, LEVELS, unrest
 from tests.conformance.judge import Subject, judge, open_on_onnxruntime, optimize
+from tests.conformance.random_graphs import random_model
+from tests.conformance.random_networks import random_network
 from tiered.testing import parse
 
 
@@ -72,3 +78,51 @@ def test_a_second_run_changes_nothing(text: str) -> None:
     for level in (1, 2):
         _, failures = judge(subject, level, optimize, lambda stage: None)
         assert not failures, onnx.printer.to_text(optimize(subject.model, level))
+
+
+def numbers(count: int, step: int = 7) -> str:
+    return ",".join(str(at * step % 11 - 5) for at in range(count))
+
+
+IMAGES = "float[1,4,4,8]"
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        pytest.param(
+            f"(float[1,16,4,4] x) => ({IMAGES} y, {IMAGES} z, {IMAGES} v) <"
+            + ", ".join(f"float[8,16,1,1] {name} = {{{numbers(128)}}}" for name in "abc")
+            + "> { p = Conv(x, a) q = Conv(x, b) r = Conv(x, c)"
+            " y = Transpose<perm=[0,2,3,1]>(p) z = Transpose<perm=[0,2,3,1]>(q)"
+            " v = Transpose<perm=[0,2,3,1]>(r) }",
+            4,
+            id="Transposes of branches that were merged are one",
+        ),
+        pytest.param(
+            "(float[1,S,4] x) => (float[1,1,S,S] y) <float s = {0.3}, float[4] b = {1,2,3,4}, "
+            f"float[4,4] a = {{{numbers(16)}}}, float[4,4] d = {{{numbers(16, 3)}}}, "
+            "int64[2] r = {-1,4}, int64[3] t = {1,-1,4}, int64[4] u = {1,-1,1,4}> {"
+            " f = Reshape(x, r) g = Gemm(f, a, b) h = Reshape(g, t) q = Mul(h, s)"
+            " i = Gemm(f, d, b) k = Reshape(i, u) l = Transpose<perm=[0,2,3,1]>(k)"
+            " o = Reshape(q, u) p = Transpose<perm=[0,2,1,3]>(o) m = MatMul(p, l) y = Softmax(m) }",
+            3,
+            id="Reshapes around a scale that was folded are one",
+        ),
+    ],
+)
+def test_issue_19_late_passes_make_no_work_for_a_second_run(text: str, level: int) -> None:
+    assert not unrest(parse(text), level)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_issue_19_networks_are_at_rest_after_one_run(backend: str) -> None:
+    for number in (2, 7, 11):
+        for level in LEVELS[2:]:
+            assert not unrest(random_network(number), level, backend), f"network {number}"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_random_graphs_are_at_rest_after_one_run(level: int) -> None:
+    for number in range(8):
+        assert not unrest(random_model(random.Random(number)), level), f"graph {number}"

@@ -42,6 +42,9 @@ DEFAULT: tuple[str, ...] = (
     "normalize_axes",
     "replace_clip_empty_inputs",
     "replace_castlike_with_cast",
+    # What is merged, fused or lowered late may make new work for all before it: a second run of the
+    # pipeline finds nothing, whatever the level and the target.
+    "fix("
     # Layouts look at what fusions have left, and may make new work for all before them.
     "fix("
     # Fusions look at what exact algebra has left nothing to do for, and may make new work for it.
@@ -100,78 +103,80 @@ DEFAULT: tuple[str, ...] = (
     # After fusion, which leaves fewer operators to pass; what it permutes is constant by now. A
     # Transpose that stays, as others read it too, is bypassed by products that runtimes get wrong.
     "convert_layout,fuse_transpose_into_matmul"
-    ")",
+    "),"
     # Scales go into weights once the fusions have had their patterns, those of scores by way of the
     # queries; backward first, as what it leaves may still go forward.
-    "pre_scale",
-    "backward_fold_scale_axis",
-    "forward_fold_scale_axis",
+    "pre_scale,"
+    "backward_fold_scale_axis,"
+    "forward_fold_scale_axis,"
     # What stood behind a Transpose or a scale stands behind the operator now.
     "fix(fuse_bias_add,fuse_bn_into_conv,fuse_pad_into_conv,fuse_pad_into_pool,"
-    "fuse_minmax_into_clip,fuse_rotary_embedding,eliminate_squeeze_unsqueeze)",
+    "fuse_minmax_into_clip,fuse_rotary_embedding,eliminate_squeeze_unsqueeze),"
     # Heads of targets that have an operator for them: with what is past, with what projects them,
     # or else with what splits them; before their projections become one.
-    "fuse_group_query_attention",
-    "fuse_qkv_into_attention",
-    "fuse_multi_head_attention",
+    "fuse_group_query_attention,"
+    "fuse_qkv_into_attention,"
+    "fuse_multi_head_attention,"
     # Branches that do the same side by side, when scales, biases and norms are in their weights;
     # heads before what leaves them apart.
-    "fuse_qkv",
-    "combine_parallel_conv2d",
-    "combine_parallel_dense",
-    "combine_parallel_batch_matmul",
+    "fuse_qkv,"
+    "combine_parallel_conv2d,"
+    "combine_parallel_dense,"
+    "combine_parallel_batch_matmul,"
     # Last of all that changes results: what is close enough, but not the same.
-    "replace_gelu_with_tanh",
-    "replace_pow_with_roots",
-    "replace_div_with_reciprocal",
+    "replace_gelu_with_tanh,"
+    "replace_pow_with_roots,"
+    "replace_div_with_reciprocal,"
     # Integers without a sign, for targets that multiply those faster, before operators of them.
-    "replace_int8_with_uint8",
+    "replace_int8_with_uint8,"
     # Operators of integers for targets that want them: what moves integers first, so that others
     # stand next to what they read; of a product whose result is not quantised last.
-    "fuse_qdq_into_move",
-    "fuse_qdq_into_conv",
-    "fuse_qdq_into_matmul",
-    "fuse_qdq_into_gemm",
-    "fuse_qdq_into_binary",
-    "fuse_qdq_into_unary",
-    "fuse_qdq_into_pool",
-    "fuse_qdq_into_concat",
+    "fuse_qdq_into_move,"
+    "fuse_qdq_into_conv,"
+    "fuse_qdq_into_matmul,"
+    "fuse_qdq_into_gemm,"
+    "fuse_qdq_into_binary,"
+    "fuse_qdq_into_unary,"
+    "fuse_qdq_into_pool,"
+    "fuse_qdq_into_concat,"
     # Parked: their kernels for integers take longer than those for floats.
-    "fuse_qdq_into_softmax",
-    "fuse_qdq_into_where",
-    "fuse_dequantize_into_matmul",
+    "fuse_qdq_into_softmax,"
+    "fuse_qdq_into_where,"
+    "fuse_dequantize_into_matmul,"
     # Parked: onnxruntime's own optimiser does it faster, where 8 bits of x are enough.
-    "fuse_blocks_into_matmul",
-    "fuse_dynamic_quantize_matmul",
+    "fuse_blocks_into_matmul,"
+    "fuse_dynamic_quantize_matmul,"
     # What reads integers that others read too, or that come from outside.
-    "fuse_scale_into_matmul_integer",
+    "fuse_scale_into_matmul_integer,"
     # What only some targets have, when nothing is left that looks for the parts: residual and norm,
     # bias and activation, operator and activation, and what is left of transpose and scale and
     # product. Opt-in are a norm with its sum or with what it looks up, and a convolution with its
     # sum: they are slower than their parts.
-    "fuse_embed_layernorm",
-    "fuse_skip_layernorm",
-    "fuse_skip_rmsnorm",
-    "fuse_bias_gelu",
-    "fuse_quick_gelu",
-    "fuse_residual_into_conv",
-    "fuse_conv_activation",
-    "fuse_gemm_activation",
-    "fuse_matmul_scale",
+    "fuse_embed_layernorm,"
+    "fuse_skip_layernorm,"
+    "fuse_skip_rmsnorm,"
+    "fuse_bias_gelu,"
+    "fuse_quick_gelu,"
+    "fuse_residual_into_conv,"
+    "fuse_conv_activation,"
+    "fuse_gemm_activation,"
+    "fuse_matmul_scale,"
     # What looks for a product and its bias has found them.
-    "fuse_narrow_gemm",
-    # Parked: for targets that have no Gemm, no convolution, no Sigmoid, no pool of whole pictures;
-    # and sums of constants, which lose what is small beside them.
-    "decompose_gemm",
-    "conv_to_matmul",
-    "lower_sigmoid",
-    "explicit_global_pool",
-    "group_constants",
+    "fuse_narrow_gemm,"
+    # Parked: for targets that have no convolution, no Sigmoid, no pool of whole pictures; and sums
+    # of constants, which lose what is small beside them.
+    "conv_to_matmul,"
+    "lower_sigmoid,"
+    "explicit_global_pool,"
+    "group_constants,"
     # Parked: they pay only on targets that have no Erf, or that fuse attention with an added mask.
-    "replace_erf_with_erfv2",
-    "replace_where_mask",
+    "replace_erf_with_erfv2,"
+    "replace_where_mask,"
     # What a backend wants in another layout is a function from here on, which no other pass knows.
-    "alter_op_layout",
+    "alter_op_layout"
+    ")",
+    # Parked: for targets that have no Gemm, which the fixed point would make again.
+    "decompose_gemm",
     # What the weights and parts that they made have in common, in bodies too.
     "fold_constant",
     "eliminate_nop_arithmetic",

@@ -8,7 +8,7 @@ from tiered import Graph, Node, PassContext, combine_branches, function_pass
 @function_pass(
     opt_level=4,
     required=("infer_shapes",),
-    followed_by=("eliminate_unused_initializer", "convert_layout"),
+    followed_by=("eliminate_unused_initializer",),
     numerics="reassociating",
     looks_for=("Gemm", "MatMul"),
 )

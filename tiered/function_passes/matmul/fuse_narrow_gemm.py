@@ -13,13 +13,6 @@ _MOST_COLUMNS: Final = 32
     op.Add(op.MatMul(var.x, var.weight), const(name="c")),
     opt_level=3,
     required=("infer_shapes",),
-    followed_by=(
-        "trace_folding",
-        "convert_layout",
-        "fuse_consecutive_reshape",
-        "eliminate_nop_reshape",
-        "fuse_consecutive_unsqueeze",
-    ),
     numerics="reassociating",
 )
 def fuse_narrow_gemm(graph: Graph, node: Node, x: Value, weight: Value, c: Value) -> Value | Skip:
