@@ -126,6 +126,19 @@ def test_what_the_kernel_does_not_compute_stays(nodes: str, because: str) -> Non
     assert_unchanged(PASS, graph(nodes), backend=ORT, because=because)
 
 
+@pytest.mark.parametrize("scale", ["256", "0.0009"])
+def test_scales_that_are_far_apart_stay(scale: str) -> None:
+    """The kernel fails where its factor is not from 2**-32 to 256."""
+    text = graph(f"{X} m = GlobalAveragePool(d) {Q}", "uint8[N,2,1,1]")
+    text = text.replace("float s = {0.5}", f"float s = {{{scale}}}")
+    assert_unchanged(PASS, text, backend=ORT, because="the scales are too far apart")
+
+
+def test_an_image_of_many_pixels_stays() -> None:
+    text = graph(f"{X} m = GlobalAveragePool(d) {Q}", "uint8[1,1,1,1]", "uint8[1,1,4096,4096]")
+    assert_unchanged(PASS, text, backend=ORT, because="too many pixels for the kernel")
+
+
 def test_a_sequence_stays() -> None:
     text = graph(f"{X} m = GlobalAveragePool(d) {Q}", "uint8[N,2,1]", "uint8[N,2,5]")
     assert_unchanged(PASS, text, backend=ORT, because="with 4 dims")

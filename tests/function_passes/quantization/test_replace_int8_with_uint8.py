@@ -120,6 +120,15 @@ def test_a_quantised_constant_is_a_weight() -> None:
     assert_unchanged(PASS, text, backend=ORT, because="a constant is quantised")
 
 
+def test_a_constant_that_is_a_weight_too_stays() -> None:
+    text = (
+        "(float[N,4] x) => (float[N,4] y, float[4,4] v) <float s = {0.5}, int8 z = {-3}, "
+        "int8[4,4] k = {1,2,3,4, 5,6,7,8, 1,2,3,4, 5,6,7,8}> { d = DequantizeLinear(k, s, z)"
+        " e = DequantizeLinear(k, s, z) y = MatMul(x, d) v = Add(e, e) }"
+    )
+    assert_unchanged(PASS, text, backend=ORT, because="a constant is quantised")
+
+
 def test_what_a_call_decides_stays() -> None:
     text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
       g (float[4,2] x) => (float[4,2] y) { y = local.f<axis=1>(x) }

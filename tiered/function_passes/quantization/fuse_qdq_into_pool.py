@@ -1,10 +1,17 @@
 """QuantizeLinear(AveragePool(DequantizeLinear(x)))  =>  QLinearAveragePool(x), global ones too"""
 
-from typing import Any
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Final
 
 from tiered import QUANTISED, Graph, Node, Skip, Value, op, quantized_unit, rewrite, var
 
 _RANK = 4
+_LARGE: Final = 1 << 24
+"""The number of pixels from which on kernels do not take the average of an image."""
+
+_RATIOS: Final = (2.0**-8, 2.0**8)
+"""The scale of data by that of the result, divided by the pixels too, is within what they take."""
 _TAKEN = ("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides")
 
 
@@ -31,6 +38,12 @@ def fuse_qdq_into_pool(graph: Graph, node: Node, pool: Node, x: Value) -> Value 
     if x.rank != _RANK:
         return Skip("it is not known to be of pictures, with 4 dims")
     data, result = units
+    ratio = float(data.scales.item() / result.scales.item())
+    if not _RATIOS[0] <= ratio < _RATIOS[1]:
+        return Skip("the scales are too far apart for the kernel")
+    assert x.shape is not None
+    if prod(dim for dim in x.shape[2:] if isinstance(dim, int)) >= _LARGE:
+        return Skip("the image has too many pixels for the kernel")
     contrib = graph.op("com.microsoft")
     operands = (*data.operands(graph), *result.parameters(graph))
     if pool.op_type == "GlobalAveragePool":
@@ -38,21 +51,23 @@ def fuse_qdq_into_pool(graph: Graph, node: Node, pool: Node, x: Value) -> Value 
     settings = pool.settings
     if set(settings) - set(_TAKEN):
         return Skip("the windows have holes")
-    counted = _without_miscount(x, settings)
+    counted = _without_miscount(x.shape, settings)
     if isinstance(counted, Skip):
         return counted
     pooled: Value = contrib.QLinearAveragePool(*operands, **counted)
     return pooled
 
 
-def _without_miscount(x: Value, settings: dict[str, Any]) -> dict[str, Any] | Skip:
+def _without_miscount(
+    shape: Sequence[int | str | None], settings: dict[str, Any]
+) -> dict[str, Any] | Skip:
     """Return settings of the same averages that QLinearAveragePool computes correctly.
 
     With both ceil_mode and count_include_pad the kernel divides by the size of the whole window,
     the part beyond the padding included.
 
     Args:
-        x: the image, of rank 4.
+        shape: of the image, of rank 4.
         settings: the attributes of the AveragePool.
     """
     if not (settings.get("ceil_mode") and settings.get("count_include_pad")):
@@ -63,10 +78,9 @@ def _without_miscount(x: Value, settings: dict[str, Any]) -> dict[str, Any] | Sk
     pads = settings.get("pads", [0] * 2 * len(kernel))
     if settings.get("auto_pad") == "VALID" or not any(pads):
         return {**settings, "count_include_pad": 0}  # there is no padding to count
-    assert x.shape is not None
     strides = settings.get("strides", [1] * len(kernel))
     before, after = pads[: len(kernel)], pads[len(kernel) :]
-    axes = zip(x.shape[2:], before, after, kernel, strides, strict=True)
+    axes = zip(shape[2:], before, after, kernel, strides, strict=True)
     for dim, low, high, size, stride in axes:
         is_whole = stride == 1 or (
             isinstance(dim, int) and (dim + low + high - size) % stride == 0

@@ -97,7 +97,7 @@ def _region(q: Value) -> _Region | Skip:
     """Return all that holds the same integers as a value, or why they do not become others."""
     source = q.producer if q.const is None else None
     values, units = [q], [] if source is None else [source]
-    x = None if source is None else source.inputs[0]
+    x = q if source is None else source.inputs[0]
     if x is not None and x.is_constant and not all(map(_is_operand, q.readers)):
         return Skip("a constant is quantised")
     for value in values:
