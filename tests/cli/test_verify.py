@@ -88,3 +88,16 @@ def test_the_report_says_who_judged_halves(cli: Cli, tmp_path: Path) -> None:
     said = json.loads(cli("verify", half, half, "--layers", "--json").out)
     assert said["judged_by"] == said["layers"]["judged_by"] == "onnx.reference"
     assert "16-bit floats" in said["judged_why"]
+
+
+def test_a_cosine_alone_is_enough(cli: Cli, files: tuple[Path, Path], tmp_path: Path) -> None:
+    near = tmp_path / "near.onnx"
+    text = "(float[n,4] x) => (float[n,4] y) <float k = {1.5}> { z = Mul(x, x)  y = Mul(z, k) }"
+    onnx.save(parse(text), near)
+    ended = cli("verify", files[0], near, "--min-cosine", "0.99", "--layers")
+    assert ended.code == 0
+    assert "the models agree (approximate)" in ended.out
+    assert "no layer differs" in ended.out
+    assert cli("verify", *files, "--min-cosine", "0.99").code == 3
+    exact = cli("verify", files[0], near, "--min-cosine", "0.99", "--numerics", "exact")
+    assert exact.code == 2

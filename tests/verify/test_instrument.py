@@ -28,6 +28,7 @@ from tiered.control.report import Report
 from tiered.errors import RuntimeFailure, UsageError
 from tiered.instruments import Verify
 from tiered.runtime import Worker
+from tiered.runtime.worker import _Child
 from tiered.verify.trial import Subject, failure_of
 
 CHAIN = """g (float[N,3] x) => (float[N,3] y) {
@@ -97,6 +98,21 @@ def test_each_pass_that_changed_something_is_run_once(
     assert asked.count("run") == 2 * (3 + 4)
     assert all(comparison.ok for comparison in verify.comparisons)
     assert verify.largest == 0
+
+
+def test_no_pass_has_the_time_in_which_the_worker_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    greet = _Child.greet
+
+    def slow(child: _Child) -> None:
+        time.sleep(1)
+        greet(child)
+
+    monkeypatch.setattr(_Child, "greet", slow)
+    with Worker() as starting:
+        context = run([fuse], model(CHAIN), verify=Verify(worker=starting))
+    (result,) = context.report.of("fuse")
+    assert result.changed
+    assert result.seconds < 1
 
 
 def test_the_wrong_pass_is_undone_and_named(worker: Worker) -> None:

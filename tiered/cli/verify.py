@@ -41,8 +41,9 @@ HEADERS = ("output", "type", "max abs", "max rel", "ULP", "cosine", "argmax", "N
 class CompareOptions:
     """How two models are compared."""
 
-    numerics: NumericClass = "reassociating"
-    """What is allowed: exact (every bit), or what another order of sums gives, or more."""
+    numerics: Annotated[NumericClass | None, Parameter(show_default=False)] = None
+    """What is allowed: exact (every bit), or what another order of sums gives, or more. By default
+    reassociating; approximate with --min-cosine."""
     rtol: Annotated[float | None, Parameter(show_default=False)] = None
     """Relative tolerance of every float output, instead of that of its dtype."""
     atol: Annotated[float | None, Parameter(show_default=False)] = None
@@ -115,6 +116,7 @@ def _layers(first: str, second: str, options: CompareOptions) -> LayerComparison
         numerics=options.numerics,
         rtol=options.rtol,
         atol=options.atol,
+        min_cosine=options.min_cosine,
         every=options.every_layer,
     )
 

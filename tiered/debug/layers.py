@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tiered.debug.models import OutputRow, describe_output
+from tiered.debug.models import OutputRow, class_of, describe_output
 from tiered.debug.runs import ModelLike, folder_of, opened, samples_of, skeleton_of
 from tiered.debug.runtimes import Referee, refereed
 from tiered.errors import RuntimeFailure
@@ -26,6 +26,8 @@ from tiered.runtime.numerics import Numerics
 from tiered.verify.cut import Part, tapped
 from tiered.verify.samples import Source
 
+Allowed = tuple[Numerics, float | None, float | None, float | None]
+"""The numeric class, rtol, atol and the least cosine."""
 SLICE = 8
 """How many tensors are looked at in one run."""
 
@@ -88,9 +90,10 @@ def layer_precision_compare(
     *,
     inputs: Iterable[Source] = (),
     seed: int = 0,
-    numerics: Numerics | str = Numerics.REASSOCIATING,
+    numerics: Numerics | str | None = None,
     rtol: float | None = None,
     atol: float | None = None,
+    min_cosine: float | None = None,
     every: bool = False,
     slice_size: int = SLICE,
 ) -> LayerComparison:
@@ -104,7 +107,7 @@ def layer_precision_compare(
         second: what was made of it.
         inputs: files or arrays, of which the first sample is used; made if there are none.
         seed: of inputs that are made.
-        numerics, rtol, atol: what is allowed; see `tiered.runtime.compare`.
+        numerics, rtol, atol, min_cosine: what is allowed; see `compare_models`.
         every: look at all layers, slice by slice, instead of searching the first wrong one.
         slice_size: how many tensors are looked at in one run.
 
@@ -116,8 +119,8 @@ def layer_precision_compare(
     folders = folder_of(first), folder_of(second)
     referee, feeds = _start(first, second, list(inputs), seed)
     pairs = _pairs(*protos)
-    promised = Numerics(numerics)
-    scope = _Scope(pairs, protos, folders, feeds, (promised, rtol, atol), referee)
+    promised = class_of(numerics, min_cosine)
+    scope = _Scope(pairs, protos, folders, feeds, (promised, rtol, atol, min_cosine), referee)
     if every:
         for start in range(0, len(pairs), slice_size):
             scope.look(range(start, min(start + slice_size, len(pairs))))
@@ -156,7 +159,7 @@ class _Scope:
     protos: tuple[onnx.ModelProto, onnx.ModelProto]
     folders: tuple[str, str]
     feeds: Mapping[str, Any]
-    allowed: tuple[Numerics, float | None, float | None]
+    allowed: Allowed
     referee: Referee
     looked: dict[int, Layer] = field(default_factory=dict)
     runs: int = 0
@@ -242,10 +245,10 @@ def _layer(
     pair: _Pair,
     first: Mapping[str, Any],
     second: Mapping[str, Any] | str,
-    allowed: tuple[Numerics, float | None, float | None],
+    allowed: Allowed,
 ) -> Layer:
     """Return how the two tensors of a pair compare, whatever their float dtypes are."""
-    numerics, rtol, atol = allowed
+    numerics, rtol, atol, min_cosine = allowed
     if isinstance(second, str):
         row = OutputRow(OutputDifference(pair.second, False, reason=f"does not run: {second}"))
     else:
@@ -254,7 +257,12 @@ def _layer(
             wider = _wider(expected.dtype, actual.dtype)
             expected, actual = expected.astype(wider), actual.astype(wider)
         found = compare(
-            {pair.second: expected}, {pair.second: actual}, numerics, rtol=rtol, atol=atol
+            {pair.second: expected},
+            {pair.second: actual},
+            numerics,
+            rtol=rtol,
+            atol=atol,
+            min_cosine=min_cosine,
         )
         row = describe_output(found.outputs[0], expected, actual)
     return Layer(pair.place, pair.node, pair.op_type, pair.first, pair.second, row)

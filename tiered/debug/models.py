@@ -86,7 +86,7 @@ def compare_models(
     *,
     inputs: Iterable[Source] = (),
     seed: int = 0,
-    numerics: Numerics | str = Numerics.REASSOCIATING,
+    numerics: Numerics | str | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     min_cosine: float | None = None,
@@ -100,16 +100,16 @@ def compare_models(
         second: the model to compare with it.
         inputs: files, folders or arrays; by default two sets are made for the first model.
         seed: of the inputs that are made.
-        numerics, rtol, atol, min_cosine: what is allowed; see `tiered.runtime.compare`.
+        numerics, rtol, atol, min_cosine: what is allowed; see `tiered.runtime.compare`. By default
+            reassociating, or approximate where a cosine is given.
 
     Raises:
         RuntimeFailure: the first model does not run.
         VerificationError: the first model runs, the second does not.
         UsageError: a tolerance that the numeric class has not.
     """
-    allowed = partial(
-        compare, numerics=Numerics(numerics), rtol=rtol, atol=atol, min_cosine=min_cosine
-    )
+    promised = class_of(numerics, min_cosine)
+    allowed = partial(compare, numerics=promised, rtol=rtol, atol=atol, min_cosine=min_cosine)
     sources = list(inputs)
 
     def compared(referee: Referee) -> ModelComparison:
@@ -118,9 +118,16 @@ def compare_models(
                 _trial(original, other, sample, allowed)
                 for sample in samples_of(first, original, sources, seed)
             )
-        return ModelComparison(trials, Numerics(numerics), referee)
+        return ModelComparison(trials, promised, referee)
 
     return refereed(first, second, compared)
+
+
+def class_of(numerics: Numerics | str | None, min_cosine: float | None) -> Numerics:
+    """Return the numeric class that was asked for; a cosine alone asks for approximate."""
+    if numerics is not None:
+        return Numerics(numerics)
+    return Numerics.REASSOCIATING if min_cosine is None else Numerics.APPROXIMATE
 
 
 @contextmanager

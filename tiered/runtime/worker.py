@@ -76,6 +76,26 @@ class Worker:
                 self._end()
                 self._child = _Child()
 
+    def ready(self) -> None:
+        """Start the process and wait until it takes requests, so that no request has that time.
+
+        Raises:
+            RuntimeFailure: it cannot start.
+        """
+        with self._lock:
+            self.start()
+            assert self._child is not None
+            self._greet(self._child)
+
+    def _greet(self, child: _Child) -> None:
+        if child.is_ready:
+            return
+        try:
+            child.greet()
+        except BaseException:
+            self._end()
+            raise
+
     def close(self) -> None:
         """End the process; a later request starts another one."""
         with self._lock:

@@ -112,6 +112,7 @@ class Verify:
         """How each pass that changed something was verified, in order."""
         self._given = read_samples(inputs)
         self._shapes = dict(shapes or {})
+        self._is_ready = False
         self._worker = worker
         self._watched: WeakKeyDictionary[Model, _Watched] = WeakKeyDictionary()
 
@@ -128,6 +129,10 @@ class Verify:
         if is_outermost:
             watched.first = None
             watched.changed_by.clear()
+            if self.how != "structure" and not self._is_ready:
+                # Else the first pass that changes something would seem to take that long.
+                self._process().ready()
+                self._is_ready = True
         is_due = self.how in ("each", "region")
         if is_due if info.kind != "pipeline" else self.how == "final" and is_outermost:
             self._take(model, watched)
@@ -178,7 +183,6 @@ class Verify:
         state = watched.state
         if state is not None and not model.journal.moved_since(state.stamp):
             return
-        self._process().start()  # so that its first request need not wait for it
         watched.state = self._local(model) if self._is_local(model) else State.of(model)
 
     def _is_local(self, model: Model) -> bool:
