@@ -39,6 +39,20 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
         tiered.fold_konstant  # type: ignore[attr-defined]  # noqa: B018 - the point
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "import tiered.rewrite.explain as e; assert e.__name__ == 'tiered.rewrite.explain'",
+        "import tiered.rewrite.explain; assert tiered.rewrite.explain.__name__.endswith('explain')",
+        "from tiered import rewrite; import tiered.rewrite.explain as e; assert callable(rewrite)",
+        "import tiered.rewrite as r, inspect; assert 'pattern' in inspect.signature(r).parameters",
+        "import tiered; from tiered.passes import rewrite; assert rewrite is tiered.rewrite",
+    ],
+)
+def test_modules_below_a_module_that_shares_its_name_are_found(script: str) -> None:
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 @pytest.mark.parametrize("first", ["tiered.rewrite", "tiered.passes", "tiered.graph"])
 def test_the_module_of_a_name_never_hides_the_name(first: str) -> None:
     script = (

@@ -6,7 +6,7 @@ The names below load on first use; `import tiered` loads neither onnx nor onnxru
 from __future__ import annotations
 
 import sys
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING
 
 from tiered.loading import load_later
@@ -441,4 +441,11 @@ sys.modules[__name__].__class__ = _Package
 
 
 if not TYPE_CHECKING:  # with a __getattr__ to fall back to, type checkers would take any name
-    __getattr__, __dir__ = load_later(__name__, _HOME)
+    _load, __dir__ = load_later(__name__, _HOME)
+
+    def __getattr__(name):
+        value, module = _load(name), sys.modules.get(f"{__name__}.{name}")
+        if isinstance(value, FunctionType) and module is not None:
+            # `import tiered.rewrite.explain as e` looks for `explain` on what `tiered.rewrite` is.
+            value.__dict__ = vars(module)
+        return value

@@ -1,7 +1,8 @@
 """ExecuTorch's and torch.fx's names: passes over exported programs, subgraph rewriting, matching.
 
 Names only: each is one of ours, whose documentation holds. What differs on purpose: a `call` edits
-the model in place, and the journal knows whether it changed anything; a `requires` that returns a
+the model in place, and the journal knows whether it changed anything, so it may return nothing or
+`PassResult(model, True)`; a `requires` that returns a
 Skip is no error; a match must leave no value that somebody else reads.
 
     class ReplaceAdd(ExportPass):
@@ -15,10 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from tiered.context import PassContext
-from tiered.control.report import PassResult
 from tiered.graph import Model, Node, Value
 from tiered.passes import NodeMapPass, Pass, PassBase, PassLike, module_pass
 from tiered.pipeline import Sequential
@@ -49,6 +49,16 @@ __all__ = [
 InternalMatch = SubgraphMatch
 ReplacedPatterns = ReplacedPattern
 replace_pattern_with_filters = replace_pattern
+
+
+class PassResult(NamedTuple):
+    """What a `call` may return: the model that it edited, and whether it says that it did.
+
+    `modified` is not believed: the journal knows whether the model changed.
+    """
+
+    graph_module: Model
+    modified: bool
 
 
 class ExportPass(NodeMapPass):

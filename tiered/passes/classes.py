@@ -11,6 +11,7 @@ from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.forms import NoEquivalentForm
 from tiered.passes.base import AnyModel, Pass
 from tiered.passes.decorators import Declared, module_pass
+from tiered.passes.recording import edited_by
 from tiered.rewrite import Skip
 from tiered.rewrite.driver import cannot_stand_in
 
@@ -49,7 +50,7 @@ class PassBase:
 
         def call(model: Model, ctx: PassContext) -> None:
             outcome = self.call(model)
-            if outcome is not None and outcome is not model:
+            if outcome is not None and edited_by(outcome) is not model:
                 raise UsageError(f"{type(self).__name__}.call edits the model and returns nothing")
 
         call.__doc__ = type(self).__doc__

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from tiered.passes.base import Pass
 
 
+def edited_by(outcome: object) -> object:
+    """Return the model or graph that a pass says it edited: what it returned, or holds."""
+    return getattr(outcome, "graph_module", outcome)
+
+
 class PassRun:
     """One run of one pass.
 
@@ -49,12 +54,14 @@ class PassRun:
     def returned(self, outcome: object, subject: object) -> None:
         """Take what the function of the pass returned: nothing, a Skip, or what it was called with.
 
+        That may be in a result as ExecuTorch has it; whether it changed, the journal knows.
+
         Raises:
             UsageError: it returned something else, which would be lost.
         """
         if isinstance(outcome, Skip):
             self.say("missed", outcome)
-        elif outcome is not None and outcome is not subject:
+        elif outcome is not None and edited_by(outcome) is not subject:
             raise UsageError(
                 f"{self.pass_.name} returned a {type(outcome).__name__}: a pass edits in place and "
                 "returns None or a Skip (tiered.proto_pass lifts functions that return a model)"
