@@ -1,7 +1,8 @@
 """`tiered backends [NAME]`: the targets that can be named, or all that a profile says.
 
-`--json` prints an array of {name, doc, api_version, digest, operators, shapes, layout}, for NAME
-one object with its sources, limits, opset, ir_version, edits and the rules of operators as well.
+`--json` prints an array of {name, doc, api_version, digest, operators, shapes, layout}, or {name,
+error} of a plug-in that cannot be loaded; for NAME one object with its sources, limits, opset,
+ir_version, edits and the rules of operators as well.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from rich.console import Console
 from rich.text import Text
 
 from tiered.cli.plan import described_edit, print_edits
-from tiered.cli.tables import print_table
+from tiered.cli.tables import Cell, print_table
 from tiered.cli.terminal import print_json, printable, results
+from tiered.errors import BackendError
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
@@ -30,12 +32,23 @@ def run_backends(name: str | None, *, as_json: bool, verbose: bool) -> None:
         else:
             _print_one(results(), backend, verbose=verbose)
         return
-    found = [get_backend(known) for known in backend_names()]
+    summaries: list[dict[str, Any]] = []
+    rows: list[tuple[Cell, ...]] = []
+    for known in backend_names():
+        try:
+            backend = get_backend(known)
+        except BackendError as error:
+            # One that is broken is no reason not to list the others.
+            summaries.append({"name": known, "error": str(error)})
+            rows.append((known, "", "", f"broken: {error}"))
+        else:
+            summaries.append(_summary(backend))
+            rows.append((backend.name, _operators(backend), backend.shapes, backend.doc))
     if as_json:
-        print_json([_summary(backend) for backend in found])
-        return
-    rows = [(backend.name, _operators(backend), backend.shapes, backend.doc) for backend in found]
-    print_table(results(), f"{len(rows)} backends", ("backend", "operators", "shapes", ""), rows)
+        print_json(summaries)
+    else:
+        head = ("backend", "operators", "shapes", "")
+        print_table(results(), f"{len(rows)} backends", head, rows)
 
 
 def _operators(backend: Backend) -> str:

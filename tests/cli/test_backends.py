@@ -1,0 +1,32 @@
+import importlib.metadata
+import json
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tiered.backends import known
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plug-in that gives a backend whose module is not there."""
+    point = importlib.metadata.EntryPoint("brittle", "no_such_module:backend", known.ENTRY_POINTS)
+    monkeypatch.setattr(known, "_plugged", lambda: {"brittle": point})
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_broken_plug_in_is_listed_beside_the_others(cli: Cli) -> None:
+    ended = cli("backends")
+    assert ended.code == 0
+    assert "onnxruntime_cpu" in ended.out
+    assert "broken: backend 'brittle' cannot be loaded" in " ".join(ended.out.split())
+    summaries = {entry["name"]: entry for entry in json.loads(cli("backends", "--json").out)}
+    assert "No module named 'no_such_module'" in summaries["brittle"]["error"]
+    assert summaries["onnxruntime_cpu"]["shapes"]
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_broken_plug_in_that_is_asked_for_is_an_error(cli: Cli) -> None:
+    ended = cli("backends", "brittle")
+    assert ended.code == 2
+    assert "no_such_module" in ended.err
