@@ -7,7 +7,18 @@ import pytest
 
 from tests.debug.wrong_passes import WRONG
 from tests.small import registered
-from tiered import Graph, Value, op, rewrite, var
+from tiered import (
+    Graph,
+    Model,
+    Pass,
+    PassContext,
+    Value,
+    function_pass,
+    module_pass,
+    op,
+    rewrite,
+    var,
+)
 from tiered.debug import Bundle, Failure, load_bundle, replay, write_reproducer
 from tiered.errors import ModelError, PassNotFoundError
 from tiered.testing import parse
@@ -89,3 +100,68 @@ def test_inputs_of_every_dtype_come_back(tmp_path: Path) -> None:
     for name, array in feeds.items():
         assert found[name].dtype == array.dtype
         assert found[name].tolist() == array.tolist()
+
+
+CHAIN = "(float[2] x) => (float[2] y) {{ a0 = Neg(x) {} y = Relu(a40) }}".format(
+    " ".join(f"a{at + 1} = {'Relu' if at % 3 == 0 else 'Abs'}(a{at})" for at in range(40))
+)
+
+
+@function_pass(opt_level=1)
+def rewrite_then_raise(graph: Graph, ctx: PassContext) -> None:
+    """Rewrite, and raise over what that left."""
+    for node in graph.nodes_of("Abs"):
+        with graph.rewrite("Abs(x)  =>  Abs(Identity(x))", node):
+            graph.replace(node, (graph.op.Abs(graph.op.Identity(node.input(0))),))
+    if graph.nodes_of("Identity"):
+        raise ValueError("an Identity")
+
+
+@rewrite(op.Relu(var.x), opt_level=1)
+def loop(graph: Graph, x: Value) -> Value:
+    """Never come to an end."""
+    return graph.op.Relu(graph.op.Identity(x))
+
+
+@module_pass(opt_level=1)
+def raise_on_many(model: Model, ctx: PassContext) -> None:
+    """Raise where there are more than three nodes."""
+    if len(model.main) > 3:
+        raise ValueError("too many")
+
+
+@pytest.mark.parametrize(
+    ("pass_", "said", "most"),
+    [
+        (rewrite_then_raise, "ValueError: an Identity", 3),
+        (loop, "loop does not come to an end", 3),
+        (raise_on_many, "ValueError: too many", 4),
+    ],
+)
+def test_a_pass_that_raises_or_loops_is_shown_on_a_small_part(
+    pass_: Pass, said: str, most: int, tmp_path: Path
+) -> None:
+    blame = write_reproducer(parse(CHAIN), tmp_path, passes=["eliminate_identity", pass_])
+    assert blame is not None
+    assert (blame.pass_name, blame.kind) == (pass_.name, "error")
+    bundle = load_bundle(tmp_path)
+    assert bundle.failure.nodes[0] <= most
+    found = replay(bundle, pass_)
+    assert found.fails
+    assert said in found.said
+
+
+def test_a_wrong_rewrite_before_a_pass_that_raises_is_to_blame(tmp_path: Path) -> None:
+    passes = [SWAP.pass_, rewrite_then_raise]
+    text = "(float[2] x) => (float[2] y) { a = Abs(x) b = Sub(a, x) y = Neg(b) }"
+    blame = write_reproducer(parse(text), tmp_path, passes=passes)
+    assert blame is not None
+    assert (blame.pass_name, blame.kind) == (SWAP.name, "outputs")
+
+
+def test_a_pass_that_raises_now_has_not_been_mended(tmp_path: Path) -> None:
+    text = "(float[2] x) => (float[2] y) { a = Abs(x) y = Sub(a, x) }"
+    write_reproducer(parse(text), tmp_path, passes=[SWAP.pass_])
+    found = replay(tmp_path, rewrite_then_raise)
+    assert found.fails
+    assert "an Identity" in found.said

@@ -155,6 +155,7 @@ class Bisection:
         self.history = History()
         self.witnesses = Witnesses()
         self._model: Model | None = None
+        self._has_failed = False
         self._at = self._end = 0
         # Up to here all is right, as far as onnxruntime is.
         self._good = self._start = first - 1
@@ -172,9 +173,12 @@ class Bisection:
         elif failure.result is None:
             raise whole.error
         else:
-            # The pass that raised may have met what another one left behind.
-            is_earlier = total and self._verdict(total) and not self._verdict(self._start)
-            wrong = total if is_earlier else None
+            # The pass that raised may have met what another one left behind. Its own rewrites were
+            # undone: a run that is limited to some of them would raise again.
+            self._has_failed = True
+            began = failure.began
+            is_earlier = began and self._verdict(began) and not self._verdict(self._start)
+            wrong = began if is_earlier else None
         number = self._first_inexcusable(wrong)
         # A type that is wrong does no harm until another pass believes it.
         end = number - 1 if number else total
@@ -234,7 +238,8 @@ class Bisection:
             TieredError: a pass raises on the way.
         """
         if self._model is None or self._at < number:
-            attempt = self.subject.run(number)
+            until = [_UntilLimit()] if self._has_failed else []
+            attempt = self.subject.run(number, instruments=until)
             if attempt.error is not None:
                 raise attempt.error
             self._model, self._at = attempt.model, number
@@ -326,6 +331,9 @@ class Bisection:
         """Return the pass that raised itself."""
         result = failure.result
         assert result is not None
+        # A rule without end raises at a node of its own, which is gone: its first rewrite is not.
+        first = self.witnesses.by_number.get(failure.began + 1)
+        places = failure.places or (tuple(first.places) if first is not None else ())
         return Blame(
             "error",
             result.error or "",
@@ -335,7 +343,7 @@ class Bisection:
             result.info,
             result.info.law or result.name,
             failure.anchor,
-            places=failure.places,
+            places=places,
             runs=self.runs,
         )
 
@@ -369,6 +377,13 @@ class _Log:
         return [number for number in reversed(found) if number]
 
 
+class _UntilLimit:
+    """An instrument that runs no pass once the limit of rewrites is reached."""
+
+    def should_run(self, model: Model, info: PassInfo) -> bool:
+        return not model.gate.is_shut()
+
+
 class FirstFailure:
     """An instrument that keeps the first pass that failed, and the model as it was before.
 
@@ -377,18 +392,32 @@ class FirstFailure:
         model: before it, with the types that were known.
         anchor: the node that was being rewritten.
         places: values of the main graph there.
+        began: how many rewrites there were when the pass began.
     """
 
     def __init__(self) -> None:
+        self.began = 0
+        self._begun: list[int] = []
+        self._last = 0
         self.result: PassResult | None = None
         self.model: onnx.ModelProto | None = None
         self.folder = ""
         self.anchor = ""
         self.places: tuple[str, ...] = ()
 
+    def run_before_pass(self, model: Model, info: PassInfo) -> None:
+        self._begun.append(model.gate.count)
+
+    def run_after_pass(self, model: Model, info: PassInfo) -> None:
+        self._last = self._begun.pop()
+
+    def run_after_pass_failed(self, model: Model, info: PassInfo, error: BaseException) -> None:
+        self._last = self._begun.pop()
+
     def on_result(self, model: Model, result: PassResult) -> None:
         if result.error is None or result.info.kind == "pipeline" or self.result is not None:
             return
+        self.began = self._last
         self.anchor, self.folder = model.gate.at, model.folder
         self.places = tuple(_outputs_of(model, self.anchor))
         self.result = result

@@ -26,7 +26,13 @@ import onnx
 from tiered import __version__
 from tiered.context import PassContext
 from tiered.debug.runs import opened
-from tiered.errors import ModelError, PassNotFoundError, TieredError, VerificationError
+from tiered.errors import (
+    ModelError,
+    PassError,
+    PassNotFoundError,
+    TieredError,
+    VerificationError,
+)
 from tiered.graph import Model
 from tiered.passes import Pass
 from tiered.pipeline.optimize import pipeline_of
@@ -176,7 +182,10 @@ def replay(bundle: Bundle | str | os.PathLike[str], pass_: Pass | None = None) -
                 raise
             said = difference(held.before, held.after, held.feeds, Numerics(failure.numerics))
             return Replay(bool(said), said or "the outputs agree", False)
-    said = symptom_of(pass_, held.before, held.feeds, failure)[0]
+    try:
+        said = symptom_of(pass_, held.before, held.feeds, failure)[0]
+    except PassError as error:
+        said = f"{type(error).__name__}: {error}"
     return Replay(bool(said), said or "the pass does not fail any more", True)
 
 
@@ -190,12 +199,17 @@ def symptom_of(
         before: the model.
         feeds: its inputs; None if there are none to tell by.
         failure: its kind, promise and settings.
+
+    Raises:
+        PassError: the pass raised, which is not what it did on the whole model.
     """
     view = Model.from_proto(before)
     try:
         pass_.apply(view, PassContext.isolated(**_seen(failure.settings)))
     except TieredError as error:
-        return (f"{type(error).__name__}: {error}" if failure.kind == "error" else ""), None
+        if failure.kind != "error":
+            raise
+        return f"{type(error).__name__}: {error}", None
     try:
         made = view.to_proto()
         if failure.kind == "view":

@@ -7,6 +7,8 @@ on that, because it looks further, the part grows step by step, up to the whole 
 from __future__ import annotations
 
 import os
+import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,6 +20,7 @@ from tiered.debug.blame import Bisection, Blame, FirstFailure
 from tiered.debug.bundle import Bundle, Failure, symptom_of, versions
 from tiered.debug.judges import OutputJudge
 from tiered.debug.memory import Memory
+from tiered.debug.reduction import reduce_model
 from tiered.debug.runs import ModelLike, Subject, opened, shaped
 from tiered.errors import TieredError
 from tiered.graph.export import export_model
@@ -29,6 +32,8 @@ from tiered.verify.samples import Source
 from tiered.verify.slices import bare_types
 
 _SETTINGS = ("opt_level", "required", "disabled", "backend", "strict", "config")
+_SECONDS = 30.0
+"""How long a model on which a pass raises is made smaller, where no part around a node will do."""
 STEPS = (0, 1, 2, 4, 8, 16)
 """How far from the rewrite, in nodes, the parts that are tried reach."""
 
@@ -145,7 +150,44 @@ def _whole(
         shown, after = symptom_of(pass_, made, feeds, failure)
     except TieredError as error:
         shown, after = str(error), None
+    if failure.kind == "error" and shown:
+        made, shown = _reduced(made, pass_, failure, shown)
+        inputs = {info.name for info in made.graph.input}
+        feeds = {name: value for name, value in feeds.items() if name in inputs}
     return _bundle(failure, shown or failure.symptom, made, after, feeds)
+
+
+def _reduced(
+    model: onnx.ModelProto, pass_: Pass, failure: Failure, shown: str
+) -> tuple[onnx.ModelProto, str]:
+    """Return a smaller model on which a pass raises the same kinds of errors, and what it raises.
+
+    The search ends at its deadline with what it has found by then.
+    """
+    wanted, deadline = _kinds(shown), time.monotonic() + _SECONDS
+    said = {"": shown}
+
+    def is_failing(part: onnx.ModelProto) -> bool:
+        if time.monotonic() > deadline:
+            return False
+        try:
+            found, _ = symptom_of(pass_, part, None, failure)
+        except TieredError:
+            return False  # it is no model
+        if _kinds(found) != wanted:
+            return False
+        said[""] = found
+        return True
+
+    try:
+        return reduce_model(model, is_failing), said[""]
+    except TieredError:
+        return model, shown  # it cannot be cut
+
+
+def _kinds(said: str) -> tuple[str, ...]:
+    """Return the kinds of errors that a text names: the same failure, whatever the node."""
+    return tuple(re.findall(r"\b[A-Za-z]+(?:Error|Exception)\b", said))
 
 
 def _bundle(
