@@ -163,6 +163,8 @@ DEFAULT: tuple[str, ...] = (
     "fuse_matmul_scale,"
     # What looks for a product and its bias has found them.
     "fuse_narrow_gemm,"
+    # Fusions and layouts know Slices; nothing is left that looks for them.
+    "fuse_slices_into_split,"
     # Parked: for targets that have no convolution, no Sigmoid, no pool of whole pictures; and sums
     # of constants, which lose what is small beside them.
     "conv_to_matmul,"

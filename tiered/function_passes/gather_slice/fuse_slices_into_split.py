@@ -1,0 +1,72 @@
+"""Slice(x, 0, a), Slice(x, a, b), ... to the end of an axis  =>  the parts of Split(x)"""
+
+import numpy as np
+
+from tiered import Graph, Node, PassContext, Skip, Value, function_pass
+
+Cut = tuple[int, int]
+"""Where a Slice begins and ends."""
+
+Cuts = dict[Cut, list[Node]]
+
+
+@function_pass(opt_level=3, required=("infer_shapes",), looks_for=("Slice",))
+def fuse_slices_into_split(graph: Graph, ctx: PassContext) -> None:
+    """Cut an axis once where slices side by side are all of it.
+
+    Late: fusions and layouts know more of Slices.
+    """
+    found: dict[tuple[Value, int], Cuts] = {}
+    for node in graph.nodes_of("Slice"):
+        cut = _cut(node)
+        if isinstance(cut, Skip):
+            ctx.skip(node, cut)
+            continue
+        x, axis, start, end = cut
+        found.setdefault((x, axis), {}).setdefault((start, end), []).append(node)
+    for (x, axis), cuts in found.items():
+        size = x.dim(axis)
+        assert isinstance(size, int)
+        tiles = _tiles(cuts, size)
+        if len(tiles) < 2:
+            for node in (node for nodes in cuts.values() for node in nodes):
+                ctx.skip(node, Skip("no slices beside it are the rest of the axis"))
+            continue
+        with graph.rewrite("Slices side by side => Split", cuts[tiles[0]][0]):
+            first_new = graph.model.peek_serial()
+            sizes = np.array([end - start for start, end in tiles], np.int64)
+            parts = graph.op.Split(x, sizes, axis=axis, outputs=len(tiles))
+            for tile, part in zip(tiles, parts, strict=True):
+                for node in cuts[tile]:
+                    graph.replace(node, [part], first_new)
+
+
+def _cut(node: Node) -> tuple[Value, int, int, int] | Skip:
+    """Return what a Slice cuts, along which axis, from where to where."""
+    x, *operands = node.operands if not node.has_references else (None,)
+    if x is None or any(value is not None and value.const is None for value in operands):
+        return Skip("an operand is not a constant")
+    start, end, axis, step = (*(_numbers(value) for value in operands), None, None)[:4]
+    if start is None or end is None or len(start) != 1 or step not in (None, [1]):
+        return Skip("it cuts several axes, or in steps")
+    (place,) = axis or [0]
+    size = x.dim(place)
+    if x.rank is None or not isinstance(size, int):
+        return Skip("the size of the axis is not known")
+    taken = range(size)[start[0] : end[0]]
+    if not taken:
+        return Skip("it takes nothing")
+    return x, place % x.rank, taken.start, taken.stop
+
+
+def _numbers(value: Value | None) -> list[int] | None:
+    return None if value is None or value.const is None else value.const.ravel().tolist()
+
+
+def _tiles(cuts: Cuts, size: int) -> tuple[Cut, ...]:
+    """Return cuts that follow each other from the front of an axis to its end, or nothing."""
+    rest: dict[int, tuple[Cut, ...]] = {size: ()}
+    for start, end in sorted(cuts, reverse=True):
+        if end in rest and start not in rest:
+            rest[start] = ((start, end), *rest[end])
+    return rest.get(0, ())
