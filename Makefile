@@ -49,7 +49,7 @@ types: $(VENV)/.installed-dev  ## Run mypy --strict
 	@$(BIN)/mypy
 
 index: $(VENV)/.installed-test  ## Write the index of passes anew: after a pass came, went or changed its declaration
-	@$(BIN)/python -m tiered.passes.indexing
+	@$(BIN)/python -m tiered.passes.index.build
 
 conformance: $(VENV)/.installed-test  ## Judge every model of MODELS=DIR and the ONNX backend cases at every level
 	@$(BIN)/python -m tests.conformance --models $(MODELS) $(CONFORMANCE_ARGS)

@@ -20,7 +20,7 @@ import onnx
 
 from tiered import Model, Pass, PassContext, Sequential, default_pipeline
 from tiered.instruments import Statistics, Timing, Trace
-from tiered.loading import paused_collector
+from tiered.support.loading import paused_collector
 
 LIMITS = {"context": 1.05, "Trace": 1.20}
 """What each kind may cost, relative to `apply`."""

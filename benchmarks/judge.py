@@ -21,7 +21,7 @@ import onnxruntime
 
 from tests.conformance.inputs import feeds_for
 from tiered import TieredError
-from tiered.runtime.compare import compare
+from tiered.runtime.compare.outputs import compare
 from tiered.runtime.session import Session
 
 CLOSE, LOOSE = 1e-4, 1e-2

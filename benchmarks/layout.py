@@ -18,9 +18,9 @@ from pathlib import Path
 
 from benchmarks.worker import TOOLS
 from tiered import LayoutSizes, Model
-from tiered.layout.conversion import wiring_of
+from tiered.layout.convert import wiring_of
+from tiered.layout.cost import Cost
 from tiered.layout.counting import transposing
-from tiered.layout.strand import Cost
 
 PEERS = ("ort-basic", "onnxslim", "onnxsim")
 """Of onnxruntime what it does in standard operators, its transpose optimiser among it: its own

@@ -18,8 +18,8 @@ import onnx
 
 import tiered
 from tiered.graph import Node
-from tiered.graph.journal import RENAMES, Stamp, dirty_nodes
-from tiered.rewrite.anchors import Anchors
+from tiered.graph.core.journal import RENAMES, Stamp, dirty_nodes
+from tiered.rewriter.worklist import Anchors
 
 
 @dataclass

@@ -12,8 +12,8 @@ from typing import Any
 import onnx
 from onnxscript.rewriter import pattern as peer
 
-from tiered.rewrite import Pattern
-from tiered.rewrite.pattern import (
+from tiered.rewriter import Pattern
+from tiered.rewriter.pattern import (
     COMMUTATIVE,
     Alternatives,
     Anything,

@@ -361,7 +361,7 @@ def _count_nodes(path: Path) -> int:
     """Return how many nodes a file holds at any depth, even one that is no valid model."""
     import onnx
 
-    from tiered.graph.protos import nodes_of
+    from tiered.graph.io.protos import nodes_of
 
     model = onnx.load(path, load_external_data=False)
     return sum(node.op_type != "Constant" for node in nodes_of(model))

@@ -24,11 +24,11 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from tiered import Graph, Model, Pass, Skip, Value, get_registered_passes, op, rewrite, var
-from tiered.loading import paused_collector
-from tiered.rewrite import Match, Pattern
-from tiered.rewrite.driver import apply_rule
-from tiered.rewrite.pattern import Chain, Op
-from tiered.rewrite.rule import Rule
+from tiered.rewriter import Match, Pattern
+from tiered.rewriter.driver import apply_rule
+from tiered.rewriter.pattern import Chain, Op
+from tiered.rewriter.rule import Rule
+from tiered.support.loading import paused_collector
 
 MATCHING_LIMIT = 0.1
 """What matching may take, relative to onnxscript's rewriter."""

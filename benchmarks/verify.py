@@ -22,8 +22,8 @@ import cyclopts
 import onnx
 
 from tiered import OptimizeResult, optimize_model
-from tiered.loading import paused_collector
 from tiered.runtime import shared_worker
+from tiered.support.loading import paused_collector
 from tiered.verify.samples import Sample
 
 LIMIT = 1.3

@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tiered.graph import Graph, Model
-from tiered.loading import paused_collector
+from tiered.support.loading import paused_collector
 
 BACK = 7
 STATM = Path("/proc/self/statm")

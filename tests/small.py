@@ -22,7 +22,7 @@ from tiered import (
     rewrite,
     var,
 )
-from tiered.registry import registry
+from tiered.passes.registry import registry
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 RELUS = "g (float[2,3] x) => (float[2,3] y) { a = Relu(x)  b = Relu(a)  c = Neg(b)  y = Abs(c) }"

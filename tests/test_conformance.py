@@ -14,7 +14,7 @@ from onnx.backend.test.case.test_case import TestCase
 from tests.conformance.backend import _DataSet, _Judge
 from tests.conformance.judge import Optimize, Outputs, Subject, Trial, judge, open_on_onnxruntime
 from tests.conformance.pool import Lost, Report, run_tasks
-from tiered.runtime.compare import compare
+from tiered.runtime.compare.outputs import compare
 from tiered.testing import parse
 
 ORIGINAL = """

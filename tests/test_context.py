@@ -25,7 +25,6 @@ from tests.small import (
     rename_graph,
 )
 from tiered import Fixpoint, Graph, Model, Pass, PassContext, PassInfo, PassResult, Sequential
-from tiered.control.decision import Decision, Place
 from tiered.errors import (
     ConfigError,
     ModelError,
@@ -34,6 +33,7 @@ from tiered.errors import (
     UsageError,
     VerificationError,
 )
+from tiered.policy.decide import Decision, Place
 
 PASSES = (fuse_relu, drop_neg, keep_abs, rename_graph, look)
 

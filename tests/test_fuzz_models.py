@@ -9,7 +9,7 @@ from tests.conformance.fuzz_models import fault_of, mutated
 from tests.small import proto
 from tiered import Graph, Model, ModelError, PassContext, function_pass
 from tiered.errors import PassError, PreconditionError
-from tiered.graph.validity import complaint_about
+from tiered.graph.queries.onnx_checker import complaint_about
 
 
 @pytest.mark.parametrize("seed", range(40, 60))

@@ -42,10 +42,10 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        "import tiered.rewrite.explain as e; assert e.__name__ == 'tiered.rewrite.explain'",
-        "import tiered.rewrite.explain; assert tiered.rewrite.explain.__name__.endswith('explain')",
-        "from tiered import rewrite; import tiered.rewrite.explain as e; assert callable(rewrite)",
-        "import tiered.rewrite as r, inspect; assert 'pattern' in inspect.signature(r).parameters",
+        "import tiered.rewriter.explain as e; assert e.__name__ == 'tiered.rewriter.explain'",
+        "import tiered.rewriter.explain; assert tiered.rewriter.explain.__name__.endswith('explain')",
+        "from tiered import rewrite; import tiered.rewriter.explain as e; assert callable(rewrite)",
+        "import tiered.rewriter as r, inspect; assert 'pattern' in inspect.signature(r).parameters",
         "import tiered; from tiered.passes import rewrite; assert rewrite is tiered.rewrite",
     ],
 )
@@ -56,7 +56,7 @@ def test_modules_below_a_module_that_shares_its_name_are_found(script: str) -> N
 @pytest.mark.parametrize("first", ["tiered.rewrite", "tiered.passes", "tiered.graph"])
 def test_the_module_of_a_name_never_hides_the_name(first: str) -> None:
     script = (
-        f"import {first}; from tiered import rewrite; from tiered.rewrite import Skip;"
+        f"import {first}; from tiered import rewrite; from tiered.rewriter import Skip;"
         "assert callable(rewrite), rewrite"
     )
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -10,7 +10,7 @@ from tests.small import content, model, ops, proto
 from tiered import Model, Node, NodeMapPass, PassBase, PassContext, Sequential, Skip, Value
 from tiered.compat import executorch
 from tiered.errors import PassError, PostconditionError, PreconditionError, UsageError
-from tiered.graph.schema import Schema
+from tiered.graph.core.schema import Schema
 
 # --- PassBase -------------------------------------------------------------------------------------
 
@@ -69,7 +69,7 @@ def test_a_context_can_disable_it() -> None:
         with PassContext(disabled=["ReplaceAdd"]):
             pass_(model(ADD))
     finally:
-        tiered.registry.registry.unregister("ReplaceAdd")
+        tiered.passes.registry.registry.unregister("ReplaceAdd")
     assert pass_.ran == 0
 
 

@@ -22,11 +22,11 @@ from tiered import (
 from tiered.errors import UsageError
 from tiered.passes import FunctionPass, ModulePass, PassResult
 from tiered.passes.body import Body
-from tiered.passes.index import INDEX
-from tiered.passes.indexed import Indexed
+from tiered.passes.index.lazy import Indexed
+from tiered.passes.index.table import INDEX
 from tiered.passes.kinds import BodyPass
+from tiered.passes.registry import Registry, registry
 from tiered.pipeline.default import DEFAULT, default_pipeline
-from tiered.registry import Registry, registry
 from tiered.testing import parse
 
 EXAMPLES = sorted(Path("examples/models").glob("*.onnx"))

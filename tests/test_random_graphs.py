@@ -12,7 +12,7 @@ from tests.conformance.fuzz_passes import NotRunnable, faults_of
 from tests.conformance.judge import canonical_bytes, optimize
 from tests.conformance.random_graphs import random_feeds, random_model
 from tiered.runtime import run
-from tiered.runtime.compare import compare
+from tiered.runtime.compare.outputs import compare
 from tiered.testing import parse
 
 

@@ -332,7 +332,7 @@ def test_a_second_ctrl_c_does_not_wait() -> None:
     # As if the program were inside an edit, where the first one waits.
     inside: Callable[[Any], None] = eval(
         "lambda handler: handler(2, __import__('sys')._getframe())",
-        {"__name__": "tiered.graph.edit_nodes"},
+        {"__name__": "tiered.graph.edits.nodes"},
     )
     with contextlib.suppress(KeyboardInterrupt), interrupted_between_edits():
         handler = signal.getsignal(signal.SIGINT)

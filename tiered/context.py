@@ -10,22 +10,22 @@ from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from tiered.backends.default import ANY_RUNTIME, DEFAULT, REGISTERED, AnyRuntime
-from tiered.config import checked_config, config_options
-from tiered.control.decision import Decision, Place, decide
-from tiered.control.entries import Entry, caller, check_disjoint, entries_of
-from tiered.control.hooks import TraceHook, Watcher, enter_all, exit_all
-from tiered.control.report import Report
 from tiered.errors import TieredError, UsageError
-from tiered.options import size_in_bytes
-from tiered.registry import registry
-from tiered.runtime.limits import physical_memory
+from tiered.instruments.hooks import TraceHook, Watcher, enter_all, exit_all
+from tiered.passes.registry import registry
+from tiered.passes.report import Report
+from tiered.policy.decide import Decision, Place, decide
+from tiered.policy.selectors import Entry, caller, check_disjoint, entries_of
+from tiered.runtime.worker.limits import physical_memory
+from tiered.support.config_options import checked_config, config_options
+from tiered.support.options import size_in_bytes
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
-    from tiered.control.remarks import Remark
     from tiered.graph import Node
     from tiered.passes import Pass
-    from tiered.rewrite import Skip
+    from tiered.passes.remarks import Remark
+    from tiered.rewriter import Skip
 
     class Listener(Protocol):
         """What hears the notes of the pass that runs."""

@@ -17,7 +17,7 @@ from tiered.errors import RuntimeFailure
 from tiered.graph import Graph, Model, Node, Value
 from tiered.passes import Pass, get_pass
 from tiered.runtime import Session, make_inputs, run_reference
-from tiered.runtime.compare import compare
+from tiered.runtime.compare.outputs import compare
 
 HEADER: Final = '<ir_version: 10, opset_import: ["" : {opset}{others}]>'
 

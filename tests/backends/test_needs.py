@@ -7,7 +7,7 @@ import pytest
 
 from tests.backends.test_backend import backend
 from tiered import Graph, Model, PassContext, Sequential, Value, op, register, rewrite, var
-from tiered.registry import registry
+from tiered.passes.registry import registry
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 SILU = "({dtype}[2] x) => ({dtype}[2] y) {{ s = Sigmoid(x) y = Mul(x, s) }}"

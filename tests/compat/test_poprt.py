@@ -9,7 +9,7 @@ import tiered
 from tests.small import content, fuse_relu, model, ops, proto
 from tiered.compat import poprt
 from tiered.errors import PassError, UsageError
-from tiered.registry import registry
+from tiered.passes.registry import registry
 
 
 @pytest.fixture(autouse=True)

@@ -35,7 +35,7 @@ from tests.conformance.judge import (
 )
 from tests.conformance.pool import Report
 from tiered.errors import RuntimeFailure
-from tiered.runtime.compare import compare
+from tiered.runtime.compare.outputs import compare
 from tiered.runtime.session import run_reference
 
 Array = np.ndarray[Any, Any]

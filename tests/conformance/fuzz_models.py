@@ -25,8 +25,8 @@ from google.protobuf.message import Message
 from tests.conformance.random_graphs import random_model
 from tiered import Model, TieredError, optimize
 from tiered.cli.facts import gather_facts
-from tiered.graph import wire
-from tiered.runtime.limits import bounded
+from tiered.graph.io import protobuf_scan
+from tiered.runtime.worker.limits import bounded
 
 SECONDS = 60.0
 """The longest that one model may take."""
@@ -168,11 +168,11 @@ def fault_of(content: bytes) -> str:
     Half of the models are read as large files are: by a scan that leaves the weights on disk.
     """
     is_scanned = len(content) % 2 == 0
-    least = (1, 16) if is_scanned else (wire.SCANNED, wire._LARGE)
+    least = (1, 16) if is_scanned else (protobuf_scan.SCANNED, protobuf_scan._LARGE)
     with (
         tempfile.TemporaryDirectory() as folder,
-        mock.patch.object(wire, "SCANNED", least[0]),
-        mock.patch.object(wire, "_LARGE", least[1]),
+        mock.patch.object(protobuf_scan, "SCANNED", least[0]),
+        mock.patch.object(protobuf_scan, "_LARGE", least[1]),
     ):
         path, out = Path(folder) / "in" / "m.onnx", Path(folder) / "out.onnx"
         path.parent.mkdir()

@@ -33,7 +33,7 @@ from tests.conformance.random_graphs import (
     random_model,
 )
 from tiered.errors import RuntimeFailure
-from tiered.runtime.compare import Comparison, compare
+from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.deviations import explaining
 from tiered.runtime.session import Reference
 

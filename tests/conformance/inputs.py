@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto
 
-from tiered.runtime.inputs import feasible_inputs
+from tiered.runtime.inputs.make import feasible_inputs
 from tiered.runtime.session import Session
 
 Feeds = dict[str, Any]

@@ -33,8 +33,8 @@ from tests.conformance.judge import (
 )
 from tests.conformance.pool import Report
 from tiered.errors import RuntimeFailure
-from tiered.runtime.compare import Numerics, compare
-from tiered.runtime.inputs import feasible_inputs
+from tiered.runtime.compare.outputs import Numerics, compare
+from tiered.runtime.inputs.make import feasible_inputs
 from tiered.runtime.session import Session
 
 _PROMISED = {3: Numerics.REASSOCIATING, 4: Numerics.APPROXIMATE}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from tests.graph.editor import Editor, edited, fresh, serialized, structure
 from tiered.graph import Model
-from tiered.graph.load import load_model
+from tiered.graph.io.load import load_model
 
 LONG = int(os.environ.get("TIERED_LONG", "0"))
 """How many long histories to try: `make test-long` sets it."""

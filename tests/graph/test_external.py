@@ -11,9 +11,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.small import proto
 from tiered import Model, ModelError, optimize
-from tiered.graph import wire
-from tiered.graph.save import Storage
-from tiered.graph.tensor import bits_of
+from tiered.graph.core.tensor import bits_of
+from tiered.graph.io import protobuf_scan
+from tiered.graph.io.save import Storage
 from tiered.runtime import run_reference
 
 DTYPES = [
@@ -98,8 +98,8 @@ def _with(dtype: int) -> onnx.ModelProto:
 def test_every_dtype_is_kept_whatever_way_it_goes(
     tmp_path: Path, dtype: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wire, "SCANNED", 0)
-    monkeypatch.setattr(wire, "_LARGE", 1)
+    monkeypatch.setattr(protobuf_scan, "SCANNED", 0)
+    monkeypatch.setattr(protobuf_scan, "_LARGE", 1)
     onnx.save(_with(dtype), tmp_path / "m.onnx")
     Model.load(tmp_path / "m.onnx").save(tmp_path / "apart.onnx", storage=Storage(external=1))
     Model.load(tmp_path / "apart.onnx").save(tmp_path / "moved.onnx")

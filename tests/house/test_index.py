@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tiered.passes.indexing import PATH, index_text
+from tiered.passes.index.build import PATH, index_text
 
 
 def test_the_index_is_what_the_files_of_the_passes_say() -> None:

@@ -1,6 +1,6 @@
 """The report: what is saved, and what stops each Transpose that stays."""
 
-from tests.layout.test_placement import Body, residual
+from tests.layout.test_solve import Body, residual
 from tiered import LayoutReport, LayoutSizes, Model, get_pass, layout_report
 from tiered.testing import parse
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tiered import Model, Node, Skip, Value
 from tiered.graph import DataType
-from tiered.graph.elementwise import BROADCASTING, UNARY
-from tiered.layout.passage import Passage, Permuted
+from tiered.graph.queries.elementwise import BROADCASTING, UNARY
 from tiered.layout.permutation import inverse
+from tiered.layout.propagation import Passage, Permuted
 from tiered.layout.rules import passage_of
 from tiered.runtime import Session
 from tiered.testing import parse

@@ -11,7 +11,7 @@ import onnx
 import pytest
 
 from tiered import Model, Node, optimize_model
-from tiered.graph.provenance import ORIGINS
+from tiered.graph.core.provenance import ORIGINS
 
 MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 SCOPES = "pkg.torch.onnx.name_scopes"

@@ -8,9 +8,9 @@ import pytest
 from onnx import parser
 
 from tiered.runtime import Session, run, run_reference
-from tiered.runtime.compare import compare
+from tiered.runtime.compare.outputs import compare
+from tiered.runtime.compare.tensors import OutputDifference
 from tiered.runtime.deviations import DEVIATIONS, NEWEST, explaining, installed
-from tiered.runtime.elements import OutputDifference
 
 INT_MAX = 2**63 - 1
 SHOWN: dict[str, tuple[str, dict[str, Any]]] = {

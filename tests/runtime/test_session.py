@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, parser
 
 from tiered.errors import RuntimeFailure
 from tiered.runtime import Session, run, run_reference
-from tiered.runtime.compare import compare
+from tiered.runtime.compare.outputs import compare
 
 f32 = partial(np.array, dtype=np.float32)
 f64 = partial(np.array, dtype=np.float64)
@@ -306,10 +306,10 @@ def test_reference_failures_are_runtime_failures() -> None:
 
 def test_importing_the_package_loads_no_runtime() -> None:
     code = (
-        "import sys, tiered.runtime, tiered.runtime.numerics\n"
+        "import sys, tiered.runtime, tiered.support.numerics\n"
         "heavy = {'numpy', 'onnx', 'onnxruntime'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
-        "import tiered.runtime.compare, tiered.runtime.session, tiered.runtime.inputs\n"
+        "import tiered.runtime.compare.outputs, tiered.runtime.session, tiered.runtime.inputs.make\n"
         "heavy = {'onnx', 'onnxruntime'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )

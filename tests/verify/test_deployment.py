@@ -10,7 +10,7 @@ from tests.small import proto
 from tiered import Graph, Value, op, optimize_model, rewrite, var
 from tiered.errors import RuntimeFailure
 from tiered.runtime.deviations import DEVIATIONS, installed
-from tiered.runtime.worker import Worker
+from tiered.runtime.worker.client import Worker
 
 PRODUCT = "g (double[3,4] x, double[3] v) => (double[4] y) { i = Identity(v)  y = MatMul(i, x) }"
 FEEDS = {"x": np.arange(12.0).reshape(3, 4), "v": np.array([1.0, 10, 100])}

@@ -24,12 +24,12 @@ from tiered import (
     rewrite,
     var,
 )
-from tiered.control.report import Report
 from tiered.errors import RuntimeFailure, UsageError
 from tiered.instruments import Verify
+from tiered.passes.report import Report
 from tiered.runtime import Worker
-from tiered.runtime.worker import _Child
-from tiered.verify.trial import Subject, failure_of
+from tiered.runtime.worker.client import _Child
+from tiered.verify.model_check import Subject, failure_of
 
 CHAIN = """g (float[N,3] x) => (float[N,3] y) {
     a = Identity(x)  b = Relu(a)  c = Relu(b)  y = Identity(c) }"""

@@ -20,8 +20,8 @@ from tiered import (
 from tiered.backends import Backend, Verification
 from tiered.debug import bisect
 from tiered.errors import UsageError
-from tiered.runtime.compare import compare
-from tiered.runtime.numerics import EXACT, Numerics, Promise, loosest
+from tiered.runtime.compare.outputs import compare
+from tiered.support.numerics import EXACT, Numerics, Promise, loosest
 
 RELU = "g (float[N,3] x) => (float[N,3] y) { a = Abs(x)  y = Relu(a) }"
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
 from tiered.backends.default import NO_OPERATOR, Refusal, is_no_operator, is_standard
+from tiered.backends.pipeline_edits import PipelineEdit
 from tiered.backends.rules import (
     ANY,
     NO_DTYPES,
@@ -21,8 +22,7 @@ from tiered.backends.rules import (
     operands_of,
     refusals,
 )
-from tiered.edits import PipelineEdit
-from tiered.graph.types import DataType, TensorType
+from tiered.graph.core.types import DataType, TensorType
 
 if TYPE_CHECKING:
     from tiered.backends.coverage import Coverage
@@ -54,7 +54,7 @@ class Quantization:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """How far results on the target may be from the original's: as `tiered.runtime.compare`."""
+    """How far results on the target may be from the original's: as `tiered.runtime.compare.outputs`."""
 
     rtol: float | None = None
     atol: float | None = None

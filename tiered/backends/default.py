@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tiered.backends.backend import Backend, Layout, QuantizationForm
-    from tiered.edits import PipelineEdit
+    from tiered.backends.pipeline_edits import PipelineEdit
     from tiered.graph import Node
 
 DEFAULT: Final = "portable"
@@ -36,7 +36,7 @@ NO_OPERATOR: Final = Refusal("the target has no such operator")
 
 def is_standard(op_type: str, domain: str) -> bool:
     """Tell whether an operator is one of ONNX's own."""
-    from tiered.graph.schema import schema_of  # and with it all of onnx
+    from tiered.graph.core.schema import schema_of  # and with it all of onnx
 
     return domain in STANDARD_DOMAINS and schema_of(op_type, domain) is not None
 
@@ -47,7 +47,7 @@ STANDARD_NAMES: Final = {"FastGelu": "Gelu"}
 
 def newer_operator(node: Node) -> Refusal | None:
     """Return that ONNX has the operator of a runtime's own node in a newer opset; None if not."""
-    from tiered.graph.schema import schema_of
+    from tiered.graph.core.schema import schema_of
 
     name, opset = STANDARD_NAMES.get(node.op_type, node.op_type), node.owner.opset()
     newest = schema_of(name, "")

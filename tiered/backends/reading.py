@@ -16,11 +16,11 @@ from tiered.backends.backend import (
     Unlisted,
     Verification,
 )
+from tiered.backends.pipeline_edits import PipelineEdit
 from tiered.backends.rules import ANY, AttributeRule, Bounds, OperatorRule
-from tiered.edits import PipelineEdit
 from tiered.errors import BackendError, TieredError, did_you_mean
-from tiered.graph.types import DataType
-from tiered.toml_files import read_toml
+from tiered.graph.core.types import DataType
+from tiered.support.toml_files import read_toml
 
 _DTYPES: Final = {dtype.name.lower(): int(dtype) for dtype in DataType}
 _OTHER_NAMES: Final = {"float32": "float", "fp32": "float", "float64": "double", "fp16": "float16"}

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tiered.backends.default import Refusal
-from tiered.graph.schema import Schema
-from tiered.graph.types import DataType
+from tiered.graph.core.schema import Schema
+from tiered.graph.core.types import DataType
 
 if TYPE_CHECKING:
     from tiered.graph import Node, Value

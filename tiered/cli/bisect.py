@@ -85,7 +85,7 @@ def run_bisect(source: str, options: BisectOptions) -> None:
     parse_shapes(options.input_shape), parse_dims(options.dim)
     check_input(source)
     from tiered.debug import Bisection, Subject
-    from tiered.debug.memory import Memory
+    from tiered.debug.resume_file import Memory
     from tiered.debug.runs import shaped
 
     given = options.input_shape, options.dim

@@ -18,8 +18,8 @@ from cyclopts import App, ArgumentCollection
 from cyclopts.config import Dict
 
 from tiered.errors import ConfigError, did_you_mean
-from tiered.toml_files import read_toml
-from tiered.values import format_value
+from tiered.support.option_text import format_value
+from tiered.support.toml_files import read_toml
 
 OPTION = "--config"
 TABLE = "config"
@@ -58,7 +58,7 @@ def _key(name: str) -> str:
 
 def _config_entries(table: dict[str, Any], path: str) -> list[str]:
     """Return a table of config options as for --set; `a.b = 1` without quotes nests in TOML."""
-    from tiered.config import checked_config
+    from tiered.support.config_options import checked_config
 
     flat: dict[str, Any] = {}
     pending = list(table.items())

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from tiered.cli.tables import print_table
 from tiered.cli.terminal import print_json, results
-from tiered.config import config_options
-from tiered.values import format_value
+from tiered.support.config_options import config_options
+from tiered.support.option_text import format_value
 
 
 def run_options(*, as_json: bool) -> None:

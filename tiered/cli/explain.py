@@ -23,12 +23,12 @@ from tiered.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from tiered.context import PassContext
-    from tiered.control.decision import Decision
     from tiered.graph import Model
     from tiered.passes import Pass, RewritePass
-    from tiered.rewrite.explain import Explanation
-    from tiered.rewrite.matcher import Match
-    from tiered.rewrite.skip import Skip
+    from tiered.policy.decide import Decision
+    from tiered.rewriter.explain import Explanation
+    from tiered.rewriter.match import Match
+    from tiered.rewriter.skip import Skip
 
 FEW = 20
 """Nodes that are listed without -v."""
@@ -94,8 +94,8 @@ def _one_pass(name: str) -> Pass:
 
 def _decision(pass_: Pass, context: PassContext) -> Decision:
     """Return whether `tiered optimize` runs a pass at this level for this target."""
-    from tiered.control.decision import Decision
     from tiered.pipeline import pipeline_for
+    from tiered.policy.decide import Decision
 
     steps = pipeline_for(context.backend).plan(context)
     decisions = [step.decision for step in steps if step.pass_.name == pass_.name]
@@ -120,7 +120,7 @@ def _print_decision(pass_: Pass, decision: Decision, context: PassContext) -> No
 
 def _explanations(pass_: Pass, model: Model, context: PassContext) -> list[Explanation]:
     from tiered.passes import RewritePass
-    from tiered.registry import registry
+    from tiered.passes.registry import registry
 
     for needed in registry.dependencies(pass_.info):
         needed.apply(model)
@@ -130,8 +130,8 @@ def _explanations(pass_: Pass, model: Model, context: PassContext) -> list[Expla
 
 
 def _by_rule(pass_: RewritePass, model: Model, context: PassContext) -> list[Explanation]:
-    from tiered.passes.scoped import OUTSIDE
-    from tiered.rewrite.explain import explain_rule
+    from tiered.passes.scope_guard import OUTSIDE
+    from tiered.rewriter.explain import explain_rule
 
     scope = pass_.scope
 
@@ -145,7 +145,7 @@ def _by_rule(pass_: RewritePass, model: Model, context: PassContext) -> list[Exp
 
 def _by_run(pass_: Pass, model: Model, context: PassContext) -> list[Explanation]:
     """Explain a pass that has no pattern by what it says while it runs."""
-    from tiered.rewrite.explain import Explanation
+    from tiered.rewriter.explain import Explanation
 
     operators = {node.label: node.op_type for graph in model.graphs() for node in graph.nodes}
     pass_.apply(model, context)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from tiered.graph.symbols import is_invented
-from tiered.graph.tensor import Tensor
-from tiered.graph.types import TensorType
+from tiered.graph.core.tensor import Tensor
+from tiered.graph.core.types import TensorType
+from tiered.graph.shape_inference.symbolic_dims import is_invented
 from tiered.pipeline.leftovers import fixing_options
 from tiered.pipeline.result import operator_name
 

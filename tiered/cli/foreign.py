@@ -95,7 +95,7 @@ def _opset(version: str) -> str:
 
 
 def _dtype() -> str:
-    from tiered.registry import registry
+    from tiered.passes.registry import registry
 
     made = [name for name in registry.names() if re.search(r"float16|fp16|half", name)]
     if made:
@@ -111,7 +111,7 @@ def _dtype() -> str:
 def _pass(option: str) -> str | None:
     """Return what to type for an option that names a pass: --disable-x, --enable-x, --x."""
     from tiered.errors import PassNotFoundError, did_you_mean
-    from tiered.registry import registry
+    from tiered.passes.registry import registry
 
     asked = _ASKED.fullmatch(option)
     name = (asked["name"] if asked else option.lstrip("-")).replace("-", "_")

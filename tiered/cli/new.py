@@ -134,7 +134,7 @@ def _checked(path: str) -> tuple[str, str]:
             f"{printable(path)!r} is no FOLDER/NAME: the operator that it rewrites and what it "
             "does, as in shape/fuse_consecutive_reshape"
         )
-    from tiered.registry import registry
+    from tiered.passes.registry import registry
 
     folder, name = found.groups()
     if name in registry:

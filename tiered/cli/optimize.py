@@ -35,15 +35,15 @@ from tiered.errors import (
     UsageError,
     VerificationError,
 )
-from tiered.loading import paused_collector
+from tiered.support.loading import paused_collector
 
 if TYPE_CHECKING:
-    from tiered.control.report import PassResult
     from tiered.graph import Model
-    from tiered.graph.save import Storage
+    from tiered.graph.io.save import Storage
+    from tiered.passes.registry import PassInfo
+    from tiered.passes.report import PassResult
     from tiered.pipeline.result import OptimizeResult
-    from tiered.registry import PassInfo
-    from tiered.verify.ways import How
+    from tiered.verify.methods import How
 
 
 def run_optimize(
@@ -137,7 +137,7 @@ def optimize_file(
 def _bounded(options: OptimizeOptions, watch: WatchOptions) -> Iterator[None]:
     """Take no more memory than --max-memory allows."""
     from tiered.context import PassContext
-    from tiered.runtime.limits import bounded
+    from tiered.runtime.worker.limits import bounded
 
     with bounded(PassContext(config=_settings(options, watch)["config"]).max_memory):
         yield
@@ -243,8 +243,8 @@ def storage_of(options: OptimizeOptions) -> Storage:
     Raises:
         UsageError: options that contradict each other, or a size that is none.
     """
-    from tiered.graph.save import Storage
-    from tiered.options import size_in_bytes
+    from tiered.graph.io.save import Storage
+    from tiered.support.options import size_in_bytes
 
     if options.external_data is not None and options.single_file:
         raise UsageError("--external-data and --single-file are opposites; give one")
@@ -296,10 +296,10 @@ def _optimize(
     """Return the result, and the operators of --expect of which only it shows if they exist."""
     settings = _settings(options, watchers.options)
     progress.say(f"reading {printable(source)}")
+    from tiered.backends.pipeline_edits import edits_of
     from tiered.cli.source_mark import marked, source_mark
     from tiered.context import PassContext
-    from tiered.edits import edits_of
-    from tiered.graph.save import check_storage
+    from tiered.graph.io.save import check_storage
     from tiered.pipeline import edited, parse_pipeline, pipeline_for
     from tiered.pipeline.edits import USER
     from tiered.pipeline.expectations import check_names, parse_expectations
@@ -338,7 +338,7 @@ def _how(given: str | None) -> How:
     """Return the way to verify; what only it needs is not loaded without it."""
     if given is None:
         return "off"
-    from tiered.verify.ways import how_of
+    from tiered.verify.methods import how_of
 
     return how_of(given)
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from tiered.aliases import ALIASES
 from tiered.cli.tables import print_table
 from tiered.cli.terminal import print_json, printable, results
-from tiered.registry import PassInfo, registry
-from tiered.values import format_value
+from tiered.passes.registry import PassInfo, registry
+from tiered.support.aliases import ALIASES
+from tiered.support.option_text import format_value
 
 if TYPE_CHECKING:
-    from tiered.options import Option
+    from tiered.support.options import Option
 
 
 def run_passes(name: str | None, *, as_json: bool) -> None:

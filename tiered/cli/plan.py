@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from tiered.cli.terminal import print_json, printable, results
 
 if TYPE_CHECKING:
+    from tiered.backends.pipeline_edits import PipelineEdit
     from tiered.context import PassContext
-    from tiered.edits import PipelineEdit
     from tiered.pipeline import Pipeline, Step
 
 
@@ -36,11 +36,11 @@ def print_plan(
         shapes: those of --input-shape.
         dims: those of --dim.
     """
-    from tiered.control.decision import Place
-    from tiered.edits import edits_of
+    from tiered.backends.pipeline_edits import edits_of
     from tiered.pipeline import default_pipeline, edited, parse_pipeline, pipeline_diff
     from tiered.pipeline.edits import USER
     from tiered.pipeline.optimize import shaped
+    from tiered.policy.decide import Place
 
     base: Pipeline = default_pipeline() if passes is None else parse_pipeline(passes)
     made = (*(ctx.backend.edits if passes is None else ()), *edits_of(edits, USER))

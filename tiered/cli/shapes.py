@@ -75,7 +75,7 @@ def shapes_of_inputs(model: Model, input_shape: Sequence[str], dim: Sequence[str
     Raises:
         UsageError: there is no such dim.
     """
-    from tiered.graph.input_shapes import with_dims
+    from tiered.graph.shape_inference.set_input_shapes import with_dims
 
     found = with_dims(model, parse_shapes(input_shape), parse_dims(dim))
     return {name: [*dims] for name, dims in found.items()}
@@ -92,7 +92,7 @@ def _dims(entry: str, text: str) -> list[int | str]:
 
 
 def _dim(option: str, text: str, *, keep: bool = False) -> int | str:
-    from tiered.graph.dim_names import is_dim_name
+    from tiered.graph.core.dim_names import is_dim_name
 
     if keep and text in ("?", "*", "-1"):
         return -1

@@ -85,7 +85,7 @@ def _read(path: str) -> onnx.ModelProto | None:
     import onnx
     from google.protobuf.message import DecodeError
 
-    from tiered.graph.wire import read_skeleton
+    from tiered.graph.io.protobuf_scan import read_skeleton
 
     try:
         content = read_skeleton(path)
@@ -100,8 +100,8 @@ def _read(path: str) -> onnx.ModelProto | None:
 
 def _digest(path: str, proto: onnx.ModelProto) -> str:
     """Return a digest of a model file and of its files of external data."""
-    from tiered.graph.save import tensors_of
-    from tiered.graph.tensor import Tensor
+    from tiered.graph.core.tensor import Tensor
+    from tiered.graph.io.save import tensors_of
 
     folder = os.path.dirname(path)
     tensors = (Tensor(tensor, folder=folder) for tensor in tensors_of(proto))

@@ -14,12 +14,12 @@ from tiered.cli.record import peak_memory
 from tiered.cli.tables import Cell, change, print_table, seconds, size
 from tiered.cli.terminal import printable
 from tiered.pipeline.leftovers import fixing_options, leftovers
-from tiered.runtime.numerics import loosest
+from tiered.support.numerics import loosest
 
 if TYPE_CHECKING:
     from tiered.cli.optimize import Outcome
-    from tiered.control.remarks import Remark
-    from tiered.control.report import PassResult
+    from tiered.passes.remarks import Remark
+    from tiered.passes.report import PassResult
     from tiered.pipeline.result import OptimizeResult, Statistics
 
 FEW_PASSES = 5

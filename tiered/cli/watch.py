@@ -16,8 +16,8 @@ from tiered.cli.terminal import printable
 from tiered.errors import ModelError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from tiered.control.remarks import Remark
     from tiered.instruments import Statistics, Timing, Trace
+    from tiered.passes.remarks import Remark
 
 KINDS = ("applied", "missed", "failed", "analysis", "skipped", "unmet", "hook", "check", "verify")
 ALL = "all"
@@ -118,8 +118,8 @@ def config_of(entries: Sequence[str]) -> dict[str, Any]:
         UsageError: an entry is not NAME=VALUE.
         ConfigError: an unknown name, or a value of the wrong type.
     """
-    from tiered.config import checked_config
-    from tiered.values import parse_value
+    from tiered.support.config_options import checked_config
+    from tiered.support.option_text import parse_value
 
     values = {}
     for entry in entries:

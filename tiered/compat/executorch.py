@@ -23,7 +23,7 @@ from tiered.graph import Model, Node, Value
 from tiered.passes import NodeMapPass, Pass, PassBase, PassLike, module_pass
 from tiered.pipeline import Sequential
 from tiered.pipeline.constraints import Constraint
-from tiered.rewrite import (
+from tiered.rewriter import (
     Match,
     ReplacedPattern,
     SubgraphMatch,

@@ -28,7 +28,7 @@ from tiered.errors import (
     VerificationError,
 )
 from tiered.passes import Pass
-from tiered.rewrite import Skip, op, var
+from tiered.rewriter import Skip, op, var
 from tiered.runtime import Numerics
 
 __all__ = [

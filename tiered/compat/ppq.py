@@ -16,8 +16,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tiered.graph import Graph, Node, Value, surgery
-from tiered.rewrite import search
+from tiered.graph import Graph, Node, Value
+from tiered.graph.edits import surgery
+from tiered.rewriter.subgraphs import search
 
 PLATFORM = "tiered.device"
 """The key of metadata that PPQ calls the platform of an operation."""

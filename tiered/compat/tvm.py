@@ -18,13 +18,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import tiered
-from tiered.aliases import ALIASES
-from tiered.config import config_options
 from tiered.errors import PassNotFoundError, UsageError
 from tiered.instruments import Dump, PrintIR, Timing
 from tiered.passes import Pass
+from tiered.passes.registry import registry
 from tiered.pipeline import Pipeline
-from tiered.registry import registry
+from tiered.support.aliases import ALIASES
+from tiered.support.config_options import config_options
 
 __all__ = [
     "OPT_PASS_LEVEL",

@@ -15,17 +15,17 @@ from typing import Any, Literal
 
 import onnx
 
-from tiered.control.report import PassResult
 from tiered.debug.history import History
-from tiered.debug.judges import Judge, OutputJudge
-from tiered.debug.memory import Memory
+from tiered.debug.oracles import Judge, OutputJudge
+from tiered.debug.recorder import Witnesses
+from tiered.debug.resume_file import Memory
 from tiered.debug.runs import Key, ModelLike, Subject, shaped
 from tiered.debug.search import fewest, first_wrong
-from tiered.debug.witness import Witnesses
 from tiered.errors import ModelError, TieredError
 from tiered.graph import Model, RewriteRecord
-from tiered.registry import PassInfo
-from tiered.runtime.numerics import Numerics
+from tiered.passes.registry import PassInfo
+from tiered.passes.report import PassResult
+from tiered.support.numerics import Numerics
 from tiered.verify.samples import Source
 
 Kind = Literal["outputs", "view", "error"]

@@ -35,10 +35,10 @@ from tiered.errors import (
 )
 from tiered.graph import Model
 from tiered.passes import Pass
+from tiered.passes.registry import ENTRY_POINTS
 from tiered.pipeline.optimize import pipeline_of
-from tiered.registry import ENTRY_POINTS
-from tiered.runtime.compare import compare
-from tiered.runtime.numerics import Numerics
+from tiered.runtime.compare.outputs import compare
+from tiered.support.numerics import Numerics
 
 FORMAT = 1
 PACKAGES = ("onnx", "onnxruntime", "numpy", "networkx")

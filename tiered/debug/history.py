@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tiered.graph import Model, RewriteRecord, Stamp
-from tiered.registry import PassInfo
-from tiered.runtime.files import with_files
-from tiered.verify.cut import Part, cut
-from tiered.verify.states import Runnable
-from tiered.verify.tracking import Step, advance, part_of
+from tiered.passes.registry import PassInfo
+from tiered.runtime.external_data import with_files
+from tiered.verify.baseline import Runnable
+from tiered.verify.extract import Part, cut
+from tiered.verify.live_extract import Step, advance, part_of
 
 
 class History:

@@ -13,11 +13,11 @@ import numpy as np
 from tiered.debug.runs import ModelLike, samples_of
 from tiered.debug.runtimes import Referee, refereed
 from tiered.errors import RuntimeFailure, VerificationError
-from tiered.runtime.compare import Comparison, OutputDifference, compare
+from tiered.runtime.compare.outputs import Comparison, OutputDifference, compare
 from tiered.runtime.dtypes import is_float
-from tiered.runtime.inputs import Inputs
-from tiered.runtime.numerics import Numerics
+from tiered.runtime.inputs.make import Inputs
 from tiered.runtime.session import Runner
+from tiered.support.numerics import Numerics
 from tiered.verify.samples import Source
 
 
@@ -100,7 +100,7 @@ def compare_models(
         second: the model to compare with it.
         inputs: files, folders or arrays; by default two sets are made for the first model.
         seed: of the inputs that are made.
-        numerics, rtol, atol, min_cosine: what is allowed; see `tiered.runtime.compare`. By default
+        numerics, rtol, atol, min_cosine: what is allowed; see `tiered.runtime.compare.outputs`. By default
             reassociating, or approximate where a cosine is given.
 
     Raises:

@@ -18,7 +18,7 @@ from tiered.debug.search import fewest
 from tiered.debug.shrinking import sizes_of, smaller
 from tiered.errors import UsageError
 from tiered.graph import Model
-from tiered.verify.cut import Part, Types, cut
+from tiered.verify.extract import Part, Types, cut
 
 IsFailing = Callable[[onnx.ModelProto], bool]
 Say = Callable[[str], object]

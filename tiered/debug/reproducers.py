@@ -18,18 +18,18 @@ import onnx
 from tiered.backends import Backend
 from tiered.debug.blame import Bisection, Blame, FirstFailure
 from tiered.debug.bundle import Bundle, Failure, symptom_of, versions
-from tiered.debug.judges import OutputJudge
-from tiered.debug.memory import Memory
+from tiered.debug.oracles import OutputJudge
 from tiered.debug.reduction import reduce_model
+from tiered.debug.resume_file import Memory
 from tiered.debug.runs import ModelLike, Subject, opened, shaped
 from tiered.errors import TieredError
-from tiered.graph.export import export_model
+from tiered.graph.io.export import export_model
 from tiered.passes import Pass
 from tiered.pipeline.optimize import pipeline_of
-from tiered.runtime.files import take_in
-from tiered.verify.cut import Part, cut
+from tiered.runtime.external_data import take_in
+from tiered.verify.extract import Part, cut
 from tiered.verify.samples import Source
-from tiered.verify.slices import bare_types
+from tiered.verify.sliced_session import bare_types
 
 _SETTINGS = ("opt_level", "required", "disabled", "backend", "strict", "config")
 _SECONDS = 30.0

@@ -14,21 +14,21 @@ from typing import Any
 import onnx
 
 from tiered.context import PassContext
-from tiered.control.decision import Place
 from tiered.errors import TieredError
 from tiered.graph import Model
-from tiered.graph.export import export_model
-from tiered.graph.save import tensors_of
-from tiered.loading import paused_collector
+from tiered.graph.io.export import export_model
+from tiered.graph.io.save import tensors_of
 from tiered.passes import Pass, get_pass
 from tiered.passes.execution import execute
+from tiered.passes.registry import PassInfo
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.optimize import pipeline_of
-from tiered.registry import PassInfo
-from tiered.runtime.files import with_files
-from tiered.runtime.inputs import Inputs
+from tiered.policy.decide import Place
+from tiered.runtime.external_data import with_files
+from tiered.runtime.inputs.make import Inputs
 from tiered.runtime.session import Runner
-from tiered.runtime.worker import WorkerSession, shared_worker
+from tiered.runtime.worker.client import WorkerSession, shared_worker
+from tiered.support.loading import paused_collector
 from tiered.verify.samples import Source, Wanted, read_samples, samples_for
 
 ModelLike = onnx.ModelProto | str | os.PathLike[str]

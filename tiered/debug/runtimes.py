@@ -18,14 +18,14 @@ import onnx
 
 from tiered.debug.runs import ModelLike, folder_of, opened, skeleton_of
 from tiered.errors import ModelError, RuntimeFailure, VerificationError
-from tiered.graph.save import tensors_of
-from tiered.graph.tensor import Tensor
+from tiered.graph.core.tensor import Tensor
+from tiered.graph.io.save import tensors_of
 from tiered.runtime.deviations import has_halves
-from tiered.runtime.files import take_in
+from tiered.runtime.external_data import take_in
 from tiered.runtime.session import Runner
-from tiered.runtime.worker import shared_worker
-from tiered.verify.cut import Part, cut
-from tiered.verify.slices import SlicedSession
+from tiered.runtime.worker.client import shared_worker
+from tiered.verify.extract import Part, cut
+from tiered.verify.sliced_session import SlicedSession
 
 R = TypeVar("R")
 

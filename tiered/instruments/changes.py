@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import onnx
 
-from tiered.graph.journal import NODE_EDITS, Edit, Entry
-from tiered.graph.node import domain_of
+from tiered.graph.core.journal import NODE_EDITS, Edit, Entry
+from tiered.graph.core.node import domain_of
 from tiered.instruments.text import node_text, proto_text
 
 if TYPE_CHECKING:

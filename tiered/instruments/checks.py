@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tiered.control.checks import checks_of
 from tiered.errors import PostconditionError
 from tiered.instruments.stacks import Stacks
+from tiered.policy.checks import checks_of
 
 if TYPE_CHECKING:
     from tiered.graph import Model, Stamp
     from tiered.passes import Pass
-    from tiered.registry import PassInfo
+    from tiered.passes.registry import PassInfo
 
 
 class Checks:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tiered.graph.journal import Edit, Entry
+from tiered.graph.core.journal import Edit, Entry
 from tiered.instruments.changes import Rewind
 from tiered.instruments.names import Which, chooser
 from tiered.instruments.print_ir import to_stderr
@@ -13,7 +13,7 @@ from tiered.instruments.stacks import Stacks
 
 if TYPE_CHECKING:
     from tiered.graph import Model, Node
-    from tiered.registry import PassInfo
+    from tiered.passes.registry import PassInfo
 
 _SAID = {
     Edit.SET_CONSTANT: "the numbers of a weight",

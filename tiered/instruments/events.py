@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tiered.control.report import NodeNote, PassResult
 from tiered.instruments.changes import Change, NodeState
-from tiered.registry import PassInfo
+from tiered.passes.registry import PassInfo
+from tiered.passes.report import NodeNote, PassResult
 
 Outcome = Literal["running", "ran", "skipped", "failed"]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tiered.graph.journal import NODE_EDITS, Edit, Entry
+from tiered.graph.core.journal import NODE_EDITS, Edit, Entry
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Model, Node, Value
-    from tiered.graph.tensor import Tensor
+    from tiered.graph.core.tensor import Tensor
 
 
 class Piece(NamedTuple):

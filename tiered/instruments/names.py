@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 
 from tiered.errors import UsageError
-from tiered.registry import PassInfo, is_glob, registry
+from tiered.passes.registry import PassInfo, is_glob, registry
 
 Which = bool | Iterable[str]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from tiered.instruments.stacks import Stacks
 
 if TYPE_CHECKING:
-    from tiered.control.report import PassResult
     from tiered.graph import Model
-    from tiered.registry import PassInfo
+    from tiered.passes.registry import PassInfo
+    from tiered.passes.report import PassResult
 
 
 @dataclass(slots=True)

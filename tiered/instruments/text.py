@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import onnx
 from onnx import printer
 
-from tiered.graph.export import export_model, export_node
+from tiered.graph.io.export import export_model, export_node
 
 if TYPE_CHECKING:
     from tiered.graph import Model, Node

@@ -16,13 +16,13 @@ from tiered.instruments.origin import Origin, origin_of
 from tiered.instruments.stacks import Stacks
 from tiered.instruments.statistics import count_nodes
 from tiered.instruments.tree import Shown, tree_of
-from tiered.passes.memory import memory_of
+from tiered.passes.history import memory_of
 
 if TYPE_CHECKING:
-    from tiered.control.decision import Decision
-    from tiered.control.report import PassResult
     from tiered.graph import Model, Node, RewriteRecord
-    from tiered.registry import PassInfo
+    from tiered.passes.registry import PassInfo
+    from tiered.passes.report import PassResult
+    from tiered.policy.decide import Decision
 
 
 class Trace:

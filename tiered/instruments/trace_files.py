@@ -16,9 +16,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from tiered.control.report import NodeNote
 from tiered.errors import ModelError
 from tiered.instruments.events import Rewrite, Span, as_data
+from tiered.passes.report import NodeNote
 
 
 def write(path: str, chunks: Iterable[str]) -> None:

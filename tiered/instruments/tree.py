@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from tiered.control.report import NodeNote
 from tiered.instruments.events import Span
+from tiered.passes.report import NodeNote
 
 
 @dataclass(frozen=True, slots=True)

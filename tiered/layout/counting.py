@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tiered.graph import Node
+from tiered.layout.cost import Cost, LayoutSizes, total
+from tiered.layout.equivalence import Wire
 from tiered.layout.permutation import is_identity
-from tiered.layout.strand import Cost, LayoutSizes, total
-from tiered.layout.wires import Wire
-from tiered.layout.wiring import Wiring, open_graphs, transposes
+from tiered.layout.reach import Wiring, open_graphs, transposes
 
 
 def transposing(wiring: Wiring, sizes: LayoutSizes) -> Cost:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tiered.graph import Graph, Model, TensorType, Value
-from tiered.layout.channels import Supports, Wanted, channels_last, layout_wanted
+from tiered.layout.nhwc import Supports, Wanted, channels_last, layout_wanted
 from tiered.layout.permutation import Permutation, compose, inverse, permuted
-from tiered.layout.wiring import Start, Wiring
+from tiered.layout.reach import Start, Wiring
 
 LAW = "an input or output  =>  itself in the layout that is asked for, and a Transpose"
 

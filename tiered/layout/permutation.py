@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from tiered.graph.types import Shape
+    from tiered.graph.core.types import Shape
 
 Permutation = tuple[int, ...]
 Item = TypeVar("Item")

@@ -10,12 +10,12 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from tiered.layout.offers import Offer, offers
-from tiered.layout.peeling import peel
+from tiered.layout.cost import Cost, LayoutSizes, Strand, strands_of, total
+from tiered.layout.equivalence import Operator, Wire
+from tiered.layout.expansion_moves import Offer, offers
 from tiered.layout.permutation import Permutation
-from tiered.layout.strand import Cost, LayoutSizes, Strand, strands_of, total
-from tiered.layout.wires import Operator, Wire
-from tiered.layout.wiring import Wiring
+from tiered.layout.pruning import peel
+from tiered.layout.reach import Wiring
 
 REFUSAL: Final = 1 << 60
 """Bytes that it counts when an operator is not in the order that the user wants."""

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tiered.graph import Model, Node
-from tiered.layout.conversion import place_transposes, wiring_of
+from tiered.layout.convert import place_transposes, wiring_of
+from tiered.layout.cost import Cost, LayoutSizes, strands_of
 from tiered.layout.counting import moved_bytes, transposes_of, transposing
+from tiered.layout.equivalence import Operator, Wire
 from tiered.layout.permutation import Permutation
+from tiered.layout.reach import Wiring
 from tiered.layout.region import Region
-from tiered.layout.strand import Cost, LayoutSizes, strands_of
-from tiered.layout.wires import Operator, Wire
-from tiered.layout.wiring import Wiring
-from tiered.rewrite import Skip
+from tiered.rewriter import Skip
 
 
 @dataclass(frozen=True, slots=True)

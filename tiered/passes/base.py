@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import onnx
 
 from tiered.context import PassContext
-from tiered.control.decision import Place
 from tiered.errors import UsageError
 from tiered.graph import Model
-from tiered.options import checked_options
-from tiered.registry import PassInfo
-from tiered.runtime.numerics import Numerics, Promise
-from tiered.values import format_value
+from tiered.passes.registry import PassInfo
+from tiered.policy.decide import Place
+from tiered.support.numerics import Numerics, Promise
+from tiered.support.option_text import format_value
+from tiered.support.options import checked_options
 
 if TYPE_CHECKING:
-    from tiered.control.scope import Scope
     from tiered.passes.execution import Execution
-    from tiered.passes.recording import PassRun
+    from tiered.passes.run import PassRun
+    from tiered.policy.node_scope import Scope
 
 AnyModel = TypeVar("AnyModel", Model, onnx.ModelProto)
 
@@ -99,7 +99,7 @@ class Pass(ABC):
                 f"{self.name} is a {self.info.kind} pass: only rewrite and function passes can be "
                 "bound to a part of a model"
             )
-        from tiered.control.scope import Scope
+        from tiered.policy.node_scope import Scope
 
         part = Scope.of(scope)
         return self._with(scope=part if self.scope is None else self.scope & part)

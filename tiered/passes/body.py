@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tiered.passes.conditions import NO_CONDITIONS, Conditions
-from tiered.rewrite import Rule
+from tiered.rewriter import Rule
 
 if TYPE_CHECKING:
     from tiered.graph import Model

@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tiered.control.hooks import looking
 from tiered.errors import PassError, PostconditionError, PreconditionError, UsageError
 from tiered.graph import Graph
-from tiered.rewrite import Skip
+from tiered.instruments.hooks import looking
+from tiered.rewriter import Skip
 
 if TYPE_CHECKING:
     from tiered.context import PassContext

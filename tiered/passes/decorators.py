@@ -11,14 +11,14 @@ from functools import partial
 from typing import Any, TypedDict, Unpack
 
 from tiered.errors import UsageError
-from tiered.loading import is_plain
-from tiered.options import Option, checked_options, options_of
 from tiered.passes.body import Body
 from tiered.passes.conditions import Conditions, condition_of
 from tiered.passes.kinds import FunctionPass, ModulePass, RewritePass
-from tiered.registry import PassInfo
-from tiered.rewrite import Pattern, Rule
-from tiered.runtime.numerics import Numerics, Promise
+from tiered.passes.registry import PassInfo
+from tiered.rewriter import Pattern, Rule
+from tiered.support.loading import is_plain
+from tiered.support.numerics import Numerics, Promise
+from tiered.support.options import Option, checked_options, options_of
 
 _POSITIONAL = 2
 """What a pass function takes: the graph or model, and the context."""

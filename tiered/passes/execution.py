@@ -12,18 +12,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tiered.context import LISTENER, PassContext
-from tiered.control.checks import Check
-from tiered.control.decision import Decision, Place
-from tiered.control.hooks import Watch
-from tiered.control.report import PassResult
 from tiered.errors import PassError, PostconditionError, PreconditionError, TieredError
 from tiered.graph import Model, RewriteRecord, Stamp
-from tiered.graph.provenance import write_origins
-from tiered.graph.validity import complaint_about
-from tiered.passes.case import Case, Settings
+from tiered.graph.core.provenance import write_origins
+from tiered.graph.queries.onnx_checker import complaint_about
+from tiered.instruments.hooks import Watch
+from tiered.passes.history import memory_of
 from tiered.passes.interrupts import interrupted_between_edits
-from tiered.passes.memory import memory_of
-from tiered.passes.recording import PassRun
+from tiered.passes.planned import Case, Settings
+from tiered.passes.report import PassResult
+from tiered.passes.run import PassRun
+from tiered.policy.checks import Check
+from tiered.policy.decide import Decision, Place
 
 if TYPE_CHECKING:
     from tiered.passes.base import Pass

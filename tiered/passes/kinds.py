@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from tiered.backends.default import NO_OPERATOR, newer_operator
 from tiered.graph import Graph, Model
-from tiered.graph.journal import Edit, Entry
+from tiered.graph.core.journal import Edit, Entry
 from tiered.passes.base import Pass
 from tiered.passes.body import Body
 from tiered.passes.conditions import Conditions
-from tiered.passes.recording import PassRun
-from tiered.passes.scoped import OUTSIDE, Allows, Inside, scoped
-from tiered.registry import PassInfo
-from tiered.rewrite import Match, Rule, Skip, apply_rule
+from tiered.passes.registry import PassInfo
+from tiered.passes.run import PassRun
+from tiered.passes.scope_guard import OUTSIDE, Allows, Inside, scoped
+from tiered.rewriter import Match, Rule, Skip, apply_rule
 
 if TYPE_CHECKING:
     from tiered.context import PassContext

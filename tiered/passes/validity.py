@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tiered.context import PassContext
 from tiered.errors import ModelError, TieredError
-from tiered.graph.validity import complaint_about, current_complaint, is_only_declared
+from tiered.graph.queries.onnx_checker import complaint_about, current_complaint, is_only_declared
 
 if TYPE_CHECKING:
     from tiered.graph import Model

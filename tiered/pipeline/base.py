@@ -11,12 +11,12 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self, TypeVar
 
 from tiered.context import PassContext
-from tiered.control.decision import Decision, Place
 from tiered.errors import PassNotFoundError, UsageError, did_you_mean
-from tiered.options import Option, checked_options
 from tiered.passes import Pass, PassBase, PassInfo, PassLike
-from tiered.registry import registry
-from tiered.runtime.numerics import Numerics
+from tiered.passes.registry import registry
+from tiered.policy.decide import Decision, Place
+from tiered.support.numerics import Numerics
+from tiered.support.options import Option, checked_options
 
 _NAME = r"[A-Za-z_][\w.-]*"
 _RESERVED = ("fix", "sequential")

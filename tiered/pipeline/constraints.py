@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from tiered.errors import UsageError
 from tiered.passes import Pass
+from tiered.passes.registry import registry
 from tiered.pipeline.base import names_in
-from tiered.registry import registry
 
 Constraint = tuple[str, str]
 """Two names of passes: wherever both are there, the first stands before the second."""

@@ -18,7 +18,7 @@ from tiered.pipeline.text import parse_elements, parse_options
 if TYPE_CHECKING:
     from tiered.backends import Backend
     from tiered.backends.default import AnyRuntime
-    from tiered.edits import PipelineEdit
+    from tiered.backends.pipeline_edits import PipelineEdit
 
 USER: Final = "user"
 """Who wants the edits that no backend wants."""
@@ -53,7 +53,7 @@ def edited(pipeline: PipelineT, edits: Iterable[PipelineEdit | str]) -> Pipeline
     """Return the pipeline after some edits, one upon the other; raises as `pipeline_for`."""
     if not edits:
         return pipeline
-    from tiered.edits import edits_of
+    from tiered.backends.pipeline_edits import edits_of
 
     for edit in edits_of(edits, USER):
         try:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tiered.errors import OptionError, TargetError, UsageError, did_you_mean
-from tiered.options import size_in_bytes
 from tiered.pipeline.result import Statistics, operator_name
+from tiered.support.options import size_in_bytes
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
-    from tiered.control.remarks import Remark
     from tiered.graph import Model
+    from tiered.passes.remarks import Remark
     from tiered.pipeline.base import Pipeline
 
 TOTALS: Final = ("nodes", "bytes", "parameters")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from tiered.errors import UsageError
 from tiered.graph import Model
-from tiered.graph.fingerprint import fingerprint
-from tiered.options import Option
+from tiered.graph.queries.structural_hash import fingerprint
 from tiered.passes import PassLike
 from tiered.pipeline.base import Pipeline
+from tiered.support.options import Option
 
 if TYPE_CHECKING:
     from tiered.passes.execution import Execution
-    from tiered.passes.recording import PassRun
+    from tiered.passes.run import PassRun
 
 
 _FREE_ROUNDS: Final = 2

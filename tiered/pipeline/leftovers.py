@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
-from tiered.graph.input_shapes import declared_dims, named_dims
+from tiered.graph.shape_inference.set_input_shapes import declared_dims, named_dims
 
 if TYPE_CHECKING:
     from tiered.graph import Model

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack, cast, over
 import onnx
 
 from tiered.context import OnError, PassContext
-from tiered.control.decision import Place
-from tiered.control.hooks import TraceHook
 from tiered.errors import UsageError
 from tiered.graph import Model
-from tiered.graph.input_shapes import with_dims
-from tiered.loading import paused_collector
+from tiered.graph.shape_inference.set_input_shapes import with_dims
+from tiered.instruments.hooks import TraceHook
 from tiered.passes import Pass, get_pass
 from tiered.passes.execution import execute
 from tiered.passes.validity import check_result
@@ -25,14 +23,16 @@ from tiered.pipeline.expectations import check_expectations, check_names, parse_
 from tiered.pipeline.result import OptimizeResult, Statistics
 from tiered.pipeline.sequential import Sequential
 from tiered.pipeline.text import parse_pipeline
+from tiered.policy.decide import Place
+from tiered.support.loading import paused_collector
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
     from tiered.backends.default import AnyRuntime
-    from tiered.edits import PipelineEdit
+    from tiered.backends.pipeline_edits import PipelineEdit
     from tiered.verify.instrument import Verify
+    from tiered.verify.methods import How
     from tiered.verify.samples import Source
-    from tiered.verify.ways import How
 
 Path = str | os.PathLike[str]
 

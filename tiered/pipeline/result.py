@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tiered.context import PassContext
-from tiered.control.remarks import Remark
-from tiered.control.report import Report
 from tiered.graph import Model, Tensor
+from tiered.passes.remarks import Remark
+from tiered.passes.report import Report
 from tiered.pipeline.base import Pipeline
 
 if TYPE_CHECKING:

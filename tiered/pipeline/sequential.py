@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from tiered.control.checks import Check, checks_of
-from tiered.control.decision import Place
 from tiered.errors import PostconditionError, PreconditionError
 from tiered.graph import Model
-from tiered.options import Option
 from tiered.passes import Pass, PassLike
 from tiered.pipeline.base import Pipeline, passes_of
 from tiered.pipeline.constraints import Constraint, ordered
+from tiered.policy.checks import Check, checks_of
+from tiered.policy.decide import Place
+from tiered.support.options import Option
 
 if TYPE_CHECKING:
     from tiered.passes.execution import Execution
-    from tiered.passes.recording import PassRun
+    from tiered.passes.run import PassRun
 
 OptIns = Literal["run", "parked", "wanted"]
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from tiered.backends import Coverage
 from tiered.context import PassContext
-from tiered.control.decision import Place
 from tiered.graph import Model, Node
-from tiered.graph.journal import dirty_nodes
+from tiered.graph.core.journal import dirty_nodes
 from tiered.passes.execution import execute
+from tiered.passes.registry import PassInfo
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.edits import edited, pipeline_for
-from tiered.registry import PassInfo
+from tiered.policy.decide import Place
 
 if TYPE_CHECKING:
-    from tiered.edits import PipelineEdit
+    from tiered.backends.pipeline_edits import PipelineEdit
 
 BETTER_TYPES = "infer_shapes"
 """Who mends a node that no pass touched: its types are known better."""

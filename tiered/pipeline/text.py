@@ -17,10 +17,10 @@ from typing import Any
 
 from tiered.errors import OptionError, PipelineSyntaxError, UsageError
 from tiered.passes import Pass
+from tiered.passes.registry import is_glob, registry
 from tiered.pipeline.fixpoint import Fixpoint
 from tiered.pipeline.sequential import Sequential
-from tiered.registry import is_glob, registry
-from tiered.values import Scanner
+from tiered.support.option_text import Scanner
 
 _PASS_NAME = re.compile(r"[\w.*?!\[\]-]+")
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from tiered.graph.protos import nodes_of
-from tiered.graph.save import tensors_of
-from tiered.runtime.elements import OutputDifference
+from tiered.graph.io.protos import nodes_of
+from tiered.graph.io.save import tensors_of
+from tiered.runtime.compare.tensors import OutputDifference
 
 if TYPE_CHECKING:
     from tiered.runtime.session import Setting

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tiered.errors import RuntimeFailure
-from tiered.runtime.compare import Comparison, compare
+from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.deviations import explaining
-from tiered.runtime.numerics import Numerics, Promise, loosest
-from tiered.verify.states import Outputs, State, without
+from tiered.support.numerics import Numerics, Promise, loosest
+from tiered.verify.baseline import Outputs, State, without
 
 if TYPE_CHECKING:
     from tiered.runtime import Worker

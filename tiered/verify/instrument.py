@@ -12,24 +12,24 @@ import onnx
 from tiered.context import PassContext
 from tiered.errors import VerificationError
 from tiered.graph import Model, Stamp
-from tiered.graph.validity import complaint_about, current_complaint, is_only_declared
-from tiered.options import size_in_bytes
-from tiered.runtime.compare import Comparison
-from tiered.runtime.limits import physical_memory
-from tiered.runtime.worker import Worker, shared_worker
+from tiered.graph.queries.onnx_checker import complaint_about, current_complaint, is_only_declared
+from tiered.runtime.compare.outputs import Comparison
+from tiered.runtime.worker.client import Worker, shared_worker
+from tiered.runtime.worker.limits import physical_memory
+from tiered.support.options import size_in_bytes
+from tiered.verify.baseline import State
 from tiered.verify.deployment import Deployment
-from tiered.verify.local import LocalTrial
-from tiered.verify.recording import LocalState, first_local_state, weights_of
+from tiered.verify.live_extract import is_harmless
+from tiered.verify.methods import How, Way, how_of
+from tiered.verify.model_check import Subject, Trial
+from tiered.verify.recorded_values import LocalState, first_local_state, weights_of
+from tiered.verify.region_check import LocalTrial
 from tiered.verify.samples import Sample, Source, Wanted, read_samples
-from tiered.verify.states import State
 from tiered.verify.structure import acyclic
-from tiered.verify.tracking import is_harmless
-from tiered.verify.trial import Subject, Trial
-from tiered.verify.ways import How, Way, how_of
 
 if TYPE_CHECKING:
     from tiered.graph import RewriteRecord
-    from tiered.registry import PassInfo
+    from tiered.passes.registry import PassInfo
 
 LARGE: Final = 1 << 30
 """Bytes of weights above which a model is not run as a whole after each pass."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from tiered.backends import Verification
 from tiered.errors import UsageError, did_you_mean
-from tiered.runtime.numerics import EXACT, Metric, Numerics, Promise
+from tiered.support.numerics import EXACT, Metric, Numerics, Promise
 
 Array = np.ndarray[Any, Any]
 
@@ -36,7 +36,7 @@ def tolerance(
     Args:
         rtol: relative to each expected element.
         atol: relative to the largest expected element of the output, and to 1.
-        numerics: the class; `tiered.runtime.elements` has their tolerances.
+        numerics: the class; `tiered.runtime.compare.tensors` has their tolerances.
 
     Raises:
         UsageError: the class is `exact`, or a tolerance is negative.

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import onnx
 
-from tiered.graph.tensor import Tensor
-from tiered.verify.cut import Part, Types, Weight, Word, calls, cut
+from tiered.graph.core.tensor import Tensor
+from tiered.verify.extract import Part, Types, Weight, Word, calls, cut
 
 Inside = tuple[frozenset[int], frozenset[int]]
 """The numbers of nodes before and after."""

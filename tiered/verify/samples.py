@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tiered.errors import ModelError, UsageError, did_you_mean
-from tiered.runtime.inputs import Inputs, feasible_inputs, make_inputs
-from tiered.runtime.skeleton import Skeletons
+from tiered.runtime.inputs.make import Inputs, feasible_inputs, make_inputs
+from tiered.runtime.inputs.skeleton import Skeletons
 
 if TYPE_CHECKING:
     import onnx

@@ -17,12 +17,12 @@ import numpy as np
 import onnx
 
 from tiered.errors import ModelError, RuntimeFailure
-from tiered.graph.tensor import Tensor
-from tiered.runtime.compare import Comparison, OutputDifference, compare
-from tiered.runtime.numerics import Numerics, Promise
-from tiered.verify.judge import borders_of, run_cut, unprefixed
+from tiered.graph.core.tensor import Tensor
+from tiered.runtime.compare.outputs import Comparison, OutputDifference, compare
+from tiered.support.numerics import Numerics, Promise
+from tiered.verify.baseline import Runnable
+from tiered.verify.reference_check import borders_of, run_cut, unprefixed
 from tiered.verify.region import changed_region, with_types
-from tiered.verify.states import Runnable
 
 if TYPE_CHECKING:
     from tiered.runtime import Worker

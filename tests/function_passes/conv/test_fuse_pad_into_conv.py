@@ -3,7 +3,7 @@ import pytest
 
 from tiered import get_pass
 from tiered.runtime import run
-from tiered.runtime.numerics import Numerics
+from tiered.support.numerics import Numerics
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "fuse_pad_into_conv"

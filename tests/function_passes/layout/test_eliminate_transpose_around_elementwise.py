@@ -6,7 +6,7 @@ import pytest
 
 from tiered import Model, PassContext, get_pass
 from tiered.runtime import Numerics, run
-from tiered.runtime.compare import compare
+from tiered.runtime.compare.outputs import compare
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "eliminate_transpose_around_elementwise"

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from tiered.graph import Node
-from tiered.graph.elementwise import BROADCASTING, UNARY
-from tiered.graph.form import NoEquivalentForm
-from tiered.layout.passage import Passage, Rule
+from tiered.graph.opset.adapter import NoEquivalentForm
+from tiered.graph.queries.elementwise import BROADCASTING, UNARY
+from tiered.layout.propagation import Passage, Rule
 from tiered.layout.rules import axes, elementwise, normalization, products, structure, vectors
-from tiered.rewrite import Skip
+from tiered.rewriter import Skip
 
 STANDARD: Final[Mapping[str, Rule]] = {
     **dict.fromkeys(UNARY, elementwise.unary),

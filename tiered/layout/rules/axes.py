@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from tiered.graph import DataType, Node, Value, non_negative_axes
-from tiered.graph.forms import newest_attribute
-from tiered.layout.passage import (
+from tiered.graph.opset.convert import newest_attribute
+from tiered.layout.propagation import (
     NO_RANK,
     Labels,
     Passage,
@@ -18,7 +18,7 @@ from tiered.layout.passage import (
     rank_of,
     whole,
 )
-from tiered.rewrite import Skip
+from tiered.rewriter import Skip
 
 Write = Callable[[Permuted], Sequence[Value]]
 

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import Final
 
 from tiered.graph import Node, Value
-from tiered.graph.determinism import is_deterministic
-from tiered.layout.passage import NO_RANK, Passage, Permuted, rank_of, whole
-from tiered.rewrite import Skip
+from tiered.graph.queries.op_traits import is_deterministic
+from tiered.layout.propagation import NO_RANK, Passage, Permuted, rank_of, whole
+from tiered.rewriter import Skip
 
 UNARY_MICROSOFT: Final = ("Gelu", "QuickGelu", "QLinearSigmoid", "QLinearLeakyRelu")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tiered.graph import Node, Value
-from tiered.layout.passage import NO_RANK, Labels, Passage, Permuted, rank_of, whole
+from tiered.layout.propagation import NO_RANK, Labels, Passage, Permuted, rank_of, whole
 from tiered.layout.rules.axes import followed_operands
-from tiered.rewrite import Skip
+from tiered.rewriter import Skip
 
 
 def _write(op: Permuted) -> Sequence[Value]:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tiered.graph import DataType, Node, Value
-from tiered.layout.passage import NO_RANK, Labels, Passage, Permuted, rank_of, whole
-from tiered.rewrite import Skip
+from tiered.layout.propagation import NO_RANK, Labels, Passage, Permuted, rank_of, whole
+from tiered.rewriter import Skip
 
 ROW, INNER, COLUMN = 1000, 1001, 1002
 """Labels of a product: rows of the first operand, what is summed over, columns of the second."""

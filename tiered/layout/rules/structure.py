@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tiered.graph import Node, Value
-from tiered.graph.symbols import Size, divide, multiply
-from tiered.graph.types import Dim, Shape
-from tiered.layout.passage import (
+from tiered.graph.core.types import Dim, Shape
+from tiered.graph.shape_inference.symbolic_dims import Size, divide, multiply
+from tiered.layout.propagation import (
     NO_RANK,
     Labels,
     Passage,
@@ -19,7 +19,7 @@ from tiered.layout.passage import (
     rank_of,
     whole,
 )
-from tiered.rewrite import Skip
+from tiered.rewriter import Skip
 
 # --- Reshape --------------------------------------------------------------------------------------
 

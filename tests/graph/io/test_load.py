@@ -1,0 +1,169 @@
+"""What a file may not say, and what the error then says."""
+
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import parser
+
+from tests.small import HEADER, proto
+from tiered import Model, ModelError, optimize
+from tiered.graph.edits.replace import replace_uses
+
+FOREIGN = (
+    '<ir_version: 10, opset_import: ["vendor" : 1]> g (float[2] x, float[2] z) => (float[2] y)'
+    " { y = vendor.F(x) }"
+)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "dims", "words"),
+    [
+        (999, [2], "unknown data_type: 999"),
+        (0, [2], "unknown data_type: 0"),
+        (1, [-1, 3], "negative dims"),
+        (1, [1 << 40, 1 << 40], "impossible dims"),
+    ],
+)
+def test_a_tensor_that_cannot_be_is_named(dtype: int, dims: list[int], words: str) -> None:
+    tensor = onnx.TensorProto(name="w", data_type=dtype, dims=dims)
+    made = proto()
+    made.graph.initializer.append(tensor)
+    with pytest.raises(ModelError, match=f"'w'.*{words}"):
+        Model.from_proto(made)
+    made = proto("g (float[2] x) => (float[2] y) { w = Constant<value = float {1}>() y = Add(x, w) }")
+    made.graph.node[0].attribute[0].t.CopyFrom(tensor)
+    with pytest.raises(ModelError, match=f"node_w.*{words}"):
+        Model.from_proto(made)
+
+
+def test_an_error_names_the_file_once(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    for text in ("y = Relu(nowhere)", "y = local.f(x)"):
+        function = '<domain: "local", opset_import: ["local": 1]> f (a) => (b) { b = local.f(a) }'
+        header = HEADER.replace(']', ', "local" : 1]')
+        made = onnx.parser.parse_model(
+            f"{header} g (float[2] x) => (float[2] y) {{ {text} }} {function}"
+        )
+        path.write_bytes(made.SerializeToString())
+        with pytest.raises(ModelError) as caught:
+            Model.load(path)
+        assert str(caught.value).count(str(path)) == 1
+
+
+def test_a_model_of_foreign_operators_imports_the_standard_ones_when_it_gets_some() -> None:
+    model = Model.from_proto(onnx.parser.parse_model(FOREIGN))
+    mark = model.mark()
+    y, x = model.main.outputs[0], model.main.inputs[0]
+    replace_uses(model.main, y, x)
+    made = model.to_proto()
+    assert {entry.domain: entry.version for entry in made.opset_import} == {"vendor": 1, "": 22}
+    onnx.checker.check_model(made)
+    model.undo_to(mark)
+    assert [entry.domain for entry in model.to_proto().opset_import] == ["vendor"]
+
+
+def test_a_split_has_no_more_parts_than_it_says() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+        g (float[4] x) => (float[2] a) { a, b, c = Split<axis=0, num_outputs=2>(x) }"""
+    with pytest.raises(ModelError, match="more outputs than its num_outputs"):
+        Model.from_proto(parser.parse_model(text))
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_how_many_parts_a_split_has_may_be_for_a_call_to_say(parts: int) -> None:
+    made = parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+        g (float[4] x) => (float[a] y, float[b] z) {{ y, z = local.f<n={parts}>(x) }}
+        <domain: "local", opset_import: ["" : 21]>
+        f <n> (x) => (y, z) {{ y, z = Split<num_outputs: int = @n>(x) }}"""
+    )
+    kept = optimize(made, disabled=["inline"])
+    assert [node.op_type for node in kept.functions[0].node] == ["Split"]
+    if parts == 2:
+        assert [node.op_type for node in optimize(made).graph.node] == ["Split"]
+    else:
+        with pytest.raises(ModelError, match="more outputs than its num_outputs"):
+            optimize(made)
+
+
+def test_the_tensor_of_a_constant_may_be_for_a_call_to_say() -> None:
+    made = parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+        g (float[2] x) => (float[2] y) { y = local.f<v = float[2] {1,2}>(x) }
+        <domain: "local", opset_import: ["" : 21]>
+        f <v> (x) => (y) { c = Constant<value: tensor = @v>() y = Add(x, c) }"""
+    )
+    (constant,) = Model.from_proto(made).functions[0].nodes_of("Constant")
+    assert constant.constant_tensor() is None
+    result = optimize(made)
+    assert [node.op_type for node in result.graph.node] == ["Add"]
+    assert [list(tensor.dims) for tensor in result.graph.initializer] == [[2]]
+
+
+def test_an_operator_that_is_no_text_is_named() -> None:
+    made = proto("g (float[2] x) => (float[2] y) { y = LeakyRelu<alpha=0.5>(x) }")
+    spoiled = made.SerializeToString().replace(b"LeakyRelu", b"L\xa4akyRelu")
+    with pytest.raises(ModelError, match="expected the name of an operator, in UTF-8"):
+        Model.from_proto(onnx.ModelProto.FromString(spoiled))
+
+
+def test_an_attribute_of_another_kind_than_its_content_is_no_body() -> None:
+    made = proto(
+        """g (bool c, float[2] x) => (float[2] y) {
+            y = If (c) <then_branch = a () => (float[2] u) { u = Neg(x) },
+                        else_branch = b () => (float[2] v) { v = Abs(x) }> }"""
+    )
+    made.graph.node[0].attribute[1].type = onnx.AttributeProto.INT
+    with pytest.raises(ModelError, match="'else_branch' as INT; its operator takes GRAPH"):
+        Model.from_proto(made)
+    made.opset_import.add(domain="vendor", version=1)
+    made.graph.node[0].domain = "vendor"
+    model = Model.from_proto(made)
+    assert len(model.main.nodes[0].bodies) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("y = Add(x)", r"\(Add-14\) has 1 inputs; its operator takes 2"),
+        ("y = Clip(x, x, x, x)", "has 4 inputs; its operator takes 1 to 3"),
+        ("y, z = Relu(x)", "has 2 outputs; its operator takes 1"),
+        ("y = Add(, x)", "lacks its input 0"),
+        ("y = Concat(x, x)", "lacks the attribute 'axis'"),
+        ("y = Concat<axis=1.0>(x, x)", "has the attribute 'axis' as FLOAT; its operator takes INT"),
+        ("y = Concat<axis=0, axis=1>(x, x)", "has the attribute 'axis' twice"),
+    ],
+)
+def test_a_node_that_its_operator_does_not_take_is_an_error(text: str, reason: str) -> None:
+    made = proto(f"g (float[2] x) => (float[2] y) {{ {text} }}")
+    with pytest.raises(ModelError, match=reason):
+        Model.from_proto(made)
+
+
+@pytest.mark.parametrize("text", ["y = Relu<odd=1>(x)", "y = Clip(x, , x)", "y, = Dropout(x)"])
+def test_what_can_be_left_out_and_what_nobody_knows_are_no_errors(text: str) -> None:
+    model = Model.from_proto(proto(f"g (float[2] x) => (float[2] y) {{ {text} }}"))
+    assert len(model.main.nodes) == 1
+
+
+def test_a_local_function_decides_what_its_calls_look_like() -> None:
+    made = proto("g (float[2] x) => (float[2] y) { y = Relu(x, x) }")
+    with pytest.raises(ModelError, match="2 inputs"):
+        Model.from_proto(made)
+    imports = [onnx.helper.make_opsetid("", 21)]
+    sums = [onnx.helper.make_node("Add", ["a", "b"], ["c"])]
+    made.functions.append(onnx.helper.make_function("", "Relu", ["a", "b"], ["c"], sums, imports))
+    assert len(Model.from_proto(made).main.nodes) == 1
+
+
+def test_a_body_that_the_call_of_a_function_gives_is_no_body_here() -> None:
+    made = proto("g (bool c, float[2] x) => (float[2] y) { y = vendor.f(c, x) }")
+    made.opset_import.add(domain="vendor", version=1)
+    for name in ("then_branch", "else_branch"):
+        made.graph.node[0].attribute.add(name=name, type=onnx.AttributeProto.GRAPH)
+    made.graph.node[0].attribute[0].ref_attr_name = "body"
+    made.graph.node[0].attribute[1].g.name = "empty"
+    model = Model.from_proto(made)
+    assert model.main.outputs[0].shape == (2,)
+    assert len(model.main.nodes[0].bodies) == 1

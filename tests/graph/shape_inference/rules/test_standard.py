@@ -1,0 +1,118 @@
+"""The rules for types agree with onnx's own inference, and know when they cannot tell."""
+
+import onnx
+import pytest
+
+from tiered.graph import Model
+from tiered.graph.core.types import TensorType
+from tiered.graph.shape_inference.infer import infer_outputs, onnx_types
+from tiered.graph.shape_inference.told import told_types
+
+HEADER = (
+    "(float[N,3,8,8] x, float[N,6] r, float[6,M] s, int64[2,5] i, bool[N,6] b, uint8[4,6] q,"
+    " float[?,6] u, float[6] v, float[1,1,8,1] ones) => (float[N,6] out)"
+    " <float[4,3,3,3] w = {WEIGHTS}, int64[1] a1 = {1}, int64[2] a2 = {-1,0}, int64[2] halves = {2,4},"
+    " int64[4] pads = {1,0,2,0}, float scale = {0.5}, uint8 zero = {3}, int64[2] target = {0,-1},"
+    " int64[2] starts = {0,1}, int64[2] ends = {2,5}, int64[2] steps = {1,2}, float f = {2.0},"
+    " int64[2] back = {-1,-1}, int64[2] far = {-9,-9}, int64[2] minus = {-1,-2},"
+    " int64 five = {5}, int64 one = {1}, int64[2] flat = {0,18}>"
+).replace("WEIGHTS", ",".join(["1"] * 108))
+
+AGREE = (
+    "Relu(x)", "Clip(x, f)", "Softmax<axis=1>(x)", "LayerNormalization(r, v)", "PRelu(r, v)",
+    "IsNaN(r)", "Not(b)", "Add(r, v)", "Add(r, f)", "Mul(x, ones)", "Sub(u, v)", "Pow(r, five)",
+    "Max(r, v, f)", "Equal(r, v)", "And(b, b)", "Where(b, r, v)", "Add(u, r)",
+    "Cast<to=7>(r)", "CastLike(r, i)", "Shape(x)", "Shape<start=1, end=-1>(x)", "Size(x)",
+    "QuantizeLinear(r, scale, zero)", "DequantizeLinear(q, scale, zero)",
+    "Transpose(x)", "Transpose<perm=[1,0,3,2]>(x)", "Unsqueeze(r, a2)", "Unsqueeze(r, a1)",
+    "Squeeze(ones)", "Squeeze(ones, a1)",
+    "ReduceMean(x, a2)", "ReduceMean<keepdims=0>(x, a1)", "ReduceSum(x)",
+    "ReduceMax<keepdims=0>(r)", "ArgMax<axis=-1>(r)", "ArgMin<axis=0, keepdims=0>(x)",
+    "Gather<axis=1>(r, i)", "Gather(x, five)", "GatherElements(q, i)",
+    "Concat<axis=1>(r, r)", "Concat<axis=0>(v, v)", "Flatten(ones)", "Flatten<axis=0>(q)",
+    "MatMul(r, s)", "MatMul(v, s)", "MatMul(r, v)", "MatMul(v, v)", "MatMul(x, ones)",
+    "Gemm(r, s)", "Gemm<transA=1, transB=1>(s, r)",
+    "Conv(x, w)", "Conv<pads=[1,1,1,1], strides=[2,2]>(x, w)", "Conv<dilations=[2,2]>(x, w)",
+    'Conv<auto_pad="VALID">(x, w)',
+    "MaxPool<kernel_shape=[2,2], strides=[2,2]>(x)", "AveragePool<kernel_shape=[3,3]>(x)",
+    "LpPool<kernel_shape=[3,2], strides=[2,1]>(x)",
+    "MaxPool<kernel_shape=[3,3], strides=[2,2], ceil_mode=1>(x)",
+    "GlobalAveragePool(x)", "Pad(r, pads)", "Pad(q, halves, zero, a1)",
+    "Reshape(r, target)", "Reshape(q, flat)", "Expand(f, halves)", "Tile(r, halves)",
+    "Slice(q, starts, ends)", "Slice(q, starts, ends, a2)", "Slice(q, starts, ends, a2, steps)",
+    "Slice(q, back, far, a2, minus)", "Range(one, five, one)",
+)  # fmt: skip
+
+ONNX_IS_ASKED = (
+    'Conv<auto_pad="SAME_UPPER">(x, w)',
+    "QuantizeLinear<output_dtype=3>(r, scale)",
+    "Transpose<perm=[0,0,1,1]>(x)",
+    "Add(v, i)",
+    "MatMul(r, q)",
+    "Gather<axis=7>(r, i)",
+    "TopK(r, a1)",
+)
+
+
+def parsed_model(text: str, *, opset: int) -> Model:
+    header = f'<ir_version: 10, opset_import: ["" : {opset}]> agraph '
+    return Model.from_proto(onnx.parser.parse_model(header + text))
+
+
+def modelled(call: str) -> Model:
+    results = "t, other" if call.startswith("TopK") else "t"
+    return parsed_model(f"{HEADER} {{ {results} = {call} out = Relu(r) }}", opset=21)
+
+
+@pytest.mark.parametrize("call", AGREE)
+def test_a_rule_says_what_onnx_says(call: str) -> None:
+    node = modelled(call).main.nodes[0]
+    told, inferred = told_types(node), onnx_types(node)[node.output.name]
+    assert told is not None
+    assert isinstance(inferred, TensorType)
+    assert told.types[0].dtype == inferred.dtype
+    assert inferred.shape is not None
+    assert told.types[0].shape is not None
+    # A dim that onnx cannot name may well be known here, as a product or a sum.
+    for own, theirs in zip(told.types[0].shape, inferred.shape, strict=True):
+        assert own == theirs or theirs is None
+
+
+@pytest.mark.parametrize("call", ONNX_IS_ASKED)
+def test_where_a_rule_cannot_tell_onnx_is_asked(call: str) -> None:
+    node = modelled(call).main.nodes[0]
+    assert told_types(node) is None
+    if (inferred := onnx_types(node)) and "TopK" not in call:
+        assert infer_outputs(node)[0] == inferred[node.output.name]
+
+
+def test_both_outputs_of_a_split_are_told() -> None:
+    text = f"{HEADER} {{ p, q1 = Split<axis=1>(r, halves) out = Relu(r) }}"
+    told = told_types(parsed_model(text, opset=21).main.nodes[0])
+    assert told is not None
+    assert [str(kind) for kind in told.types] == ["float[N,2]", "float[N,4]"]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        ("Squeeze<axes=[0]>(ones)", "float[1,8,1]"),
+        ("Unsqueeze<axes=[0,-1]>(v)", "float[1,6,1]"),
+        ("ReduceMean<axes=[1], keepdims=0>(r)", "float[N]"),
+        ("Pad<pads=[0,1,0,1]>(r)", "float[N,8]"),
+    ],
+)
+def test_operands_that_were_attributes_are_read_from_there(call: str, kind: str) -> None:
+    node = parsed_model(f"{HEADER} {{ t = {call} out = Relu(r) }}", opset=9).main.nodes[0]
+    told = told_types(node)
+    assert told is not None
+    assert str(told.types[0]) == kind
+
+
+def test_a_dim_that_nothing_is_known_of_gets_one_name_that_is_passed_on() -> None:
+    model = parsed_model(f"{HEADER} {{ t = Add(u, r) k = Neg(t) out = Relu(r) }}", opset=21)
+    first, second = (node.output.shape for node in model.main.nodes[:2])
+    assert first is not None
+    assert isinstance(first[0], str)
+    assert first == second
+    assert first[0].startswith("unk__")

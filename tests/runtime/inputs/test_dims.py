@@ -1,0 +1,221 @@
+"""Sizes of symbolic dims: distinct, consistent, computed where the name is a sum."""
+
+from __future__ import annotations
+
+import pytest
+from onnx import parser
+
+from tiered.runtime import make_inputs
+from tiered.runtime.inputs.dim_expression import Expression
+
+HEADER = '<ir_version: 10, opset_import: ["": 21]>'
+
+
+def sizes(inputs: str, binding: int = 0, body: str = "y = Identity(x)") -> dict[str, int]:
+    proto = parser.parse_model(f"{HEADER} g ({inputs}) => (float[K] y) {{ {body} }}")
+    return make_inputs(proto, binding=binding).dims
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a + 1", 4),
+        ("a+b", 8),
+        ("2*a - b", 1),
+        ("(a + b) // 3", 2),
+        ("b / 2", 2),
+        ("((a*b)//a)", 5),
+        ("Min(64, a)", 3),
+        ("Max(a, b, 4)", 5),
+        ("-a + b", 2),
+        ("b % a", 2),
+    ],
+)
+def test_dim_expressions_are_evaluated(text: str, value: int) -> None:
+    assert Expression(text).value({"a": 3, "b": 5}) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a ** 9",
+        "__import__('os')",
+        "a.b",
+        "a[0]",
+        "a if b else c",
+        "1.5 * a",
+        "True",
+        "lambda: 1",
+        "min()",
+        "pow(a, b)",
+        "a b",
+        "",
+        "(" * 300,
+        "a + " * 100 + "a",
+    ],
+)
+def test_anything_but_arithmetic_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        Expression(text)
+
+
+def test_division_by_zero_in_a_dim_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="zero"):
+        Expression("a // b").value({"a": 1, "b": 0})
+
+
+def test_one_name_has_one_size_everywhere() -> None:
+    proto = parser.parse_model(
+        f"{HEADER} g (float[n, m] x, float[m, n] z) => (float[n, n] y) {{ y = MatMul(x, z) }}"
+    )
+    feeds = make_inputs(proto).feeds
+    assert feeds["x"].shape == feeds["z"].shape[::-1]
+
+
+def test_distinct_names_have_distinct_sizes() -> None:
+    found = sizes("float[batch, seq, other_seq, foo, bar, baz, qux] x")
+    assert len(set(found.values())) == 7
+
+
+@pytest.mark.parametrize("name", ["batch", "seq", "past", "height", "foo"])
+def test_the_two_bindings_differ(name: str) -> None:
+    assert sizes(f"float[{name}] x", 0)[name] != sizes(f"float[{name}] x", 1)[name]
+
+
+def test_names_choose_plausible_sizes() -> None:
+    found = sizes("float[batch, channels, height, width] x")
+    assert found == {"batch": 2, "channels": 3, "height": 64, "width": 96}
+    assert sizes("int64[batch_size, sequence_length] x") == {
+        "batch_size": 2,
+        "sequence_length": 24,
+    }
+
+
+def dims_of(*names: str) -> str:
+    """Return inputs whose dims have names that the textual form of onnx cannot spell."""
+    return ", ".join(f"float[d{i}] x{i}" for i, _ in enumerate(names))
+
+
+def named(names: list[str], binding: int = 0) -> dict[str, int]:
+    proto = parser.parse_model(
+        f"{HEADER} g ({dims_of(*names)}) => (float[K] y) {{ y = Identity(x0) }}"
+    )
+    for value, name in zip(proto.graph.input, names, strict=True):
+        value.type.tensor_type.shape.dim[0].dim_param = name
+    return make_inputs(proto, binding=binding).dims
+
+
+@pytest.mark.parametrize("binding", [0, 1])
+def test_sums_of_names_are_computed(binding: int) -> None:
+    past, seq = "past_sequence_length", "sequence_length"
+    found = named([f"{past} + {seq}", seq, past, f"{past} + 1"], binding)
+    assert found[f"{past} + {seq}"] == found[past] + found[seq]
+    assert found[f"{past} + 1"] == found[past] + 1
+
+
+def test_a_sum_of_names_that_stand_nowhere_else_binds_them() -> None:
+    found = named(["past_len + 1"])
+    assert found == {"past_len": 8, "past_len + 1": 9}
+
+
+def test_a_hyphen_in_a_name_is_no_subtraction() -> None:
+    assert named(["batch-size"]) == {"batch-size": 2}
+    assert named(["past-1", "past"])["past-1"] == 7
+
+
+def test_a_negative_expression_is_bound_like_a_name() -> None:
+    assert named(["past - 100", "past"])["past - 100"] > 0
+
+
+def test_total_is_past_plus_new() -> None:
+    for binding in (0, 1):
+        found = sizes(
+            "int64[batch, seq] x, int64[batch, total] m, float[batch, 4, past, 8] p", binding
+        )
+        assert found["total"] == found["past"] + found["seq"]
+
+
+def test_total_of_a_one_token_decoder_is_past_plus_one() -> None:
+    found = sizes("int64[batch, 1] x, int64[batch, total] mask, float[batch, 4, past, 8] p")
+    assert found["total"] == found["past"] + 1
+
+
+def test_total_without_a_past_is_a_length() -> None:
+    assert sizes("int64[batch, total] x")["total"] == 24
+
+
+def test_names_of_an_exporter_go_by_input_and_axis() -> None:
+    found = sizes(
+        "int64[s1, s2] input_ids, int64[s3, s4] attention_mask, "
+        "float[s1, 4, s5, 8] past_key, float[s1, 4, s6, 8] past_value",
+        body="y = Identity(past_key)",
+    )
+    assert found == {"s1": 2, "s2": 24, "s3": 2, "s4": 32, "s5": 8, "s6": 8}
+
+
+def test_an_encoder_has_a_length_of_its_own() -> None:
+    found = sizes(
+        "int64[s1, s2] input_ids, int64[s3, s4] encoder_attention_mask",
+        body="y = Identity(input_ids)",
+    )
+    assert found["s4"] != found["s2"]
+
+
+def test_unnamed_dims_go_by_place() -> None:
+    proto = parser.parse_model(
+        f"{HEADER} g (float[?, 3, ?, ?] x) => (float[K] y) {{ y = Identity(x) }}"
+    )
+    made = make_inputs(proto)
+    assert made.feeds["x"].shape == (2, 3, 64, 96)
+    assert made.dims == {"x[0]": 2, "x[2]": 64, "x[3]": 96}
+
+
+def test_channels_last_images_have_their_channels_last() -> None:
+    proto = parser.parse_model(
+        f"{HEADER} g (float[?, ?, ?, 3] x) => (float[K] y) {{ y = Identity(x) }}"
+    )
+    assert make_inputs(proto).feeds["x"].shape == (2, 64, 96, 3)
+
+
+def test_minus_one_is_unknown_and_zero_is_zero() -> None:
+    proto = parser.parse_model(f"{HEADER} g (float[1, 0] x) => (float[K] y) {{ y = Identity(x) }}")
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -1
+    assert make_inputs(proto).feeds["x"].shape == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "weights", "body", "place", "size"),
+    [
+        ("float[N, C, H, W] x", "float[8, 5, 3, 3] w", "y = Conv<group=2>(x, w)", "C", 10),
+        ("float[N, C, H, W] x", "float[7, 5, 3, 3] w", "y = ConvTranspose(x, w)", "C", 7),
+        ("float[A, B] x", "float[11, 4] w", "y = MatMul(x, w)", "B", 11),
+        ("float[A, B] x", "float[4, 11] w", "y = MatMul(w, x)", "A", 11),
+        ("float[A, B] x", "float[11, 4] w", "y = Gemm(x, w)", "B", 11),
+        ("float[A, B] x", "float[11, 4] w", "y = Gemm<transA=1, transB=1>(x, w)", "A", 4),
+        ("float[A, B] x", "float[4, 11] w", "y = Gemm(w, x)", "A", 11),
+        ("float[A, B] x", "float[4, 11] w", "y = Gemm<transB=1>(w, x)", "B", 11),
+        ("float[A, B] x", "float[11, 4] w", "y = Gemm<transA=1>(w, x)", "A", 11),
+    ],
+)
+def test_weights_decide_the_dims_they_meet(
+    inputs: str, weights: str, body: str, place: str, size: int
+) -> None:
+    name = weights.rsplit(maxsplit=1)[-1]
+    proto = parser.parse_model(f"{HEADER} g ({inputs}, {weights}) => (float[K] y) {{ {body} }}")
+    weight = proto.graph.input.pop()
+    tensor = proto.graph.initializer.add(name=name, data_type=1)
+    tensor.dims.extend(d.dim_value for d in weight.type.tensor_type.shape.dim)
+    for binding in (0, 1):
+        assert make_inputs(proto, binding=binding).dims[place] == size
+
+
+def test_callers_choose_by_name_place_or_role() -> None:
+    proto = parser.parse_model(
+        f"{HEADER} g (float[batch, ?, foo] x) => (float[K] y) {{ y = Identity(x) }}"
+    )
+    made = make_inputs(proto, dims={"batch": 7, "x[1]": 6, "foo": 5})
+    assert made.feeds["x"].shape == (7, 6, 5)
+    by_role = parser.parse_model(
+        f"{HEADER} g (float[my_batch] x) => (float[K] y) {{ y = Identity(x) }}"
+    )
+    assert make_inputs(by_role, dims={"batch": 7}).feeds["x"].shape == (7,)

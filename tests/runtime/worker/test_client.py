@@ -1,0 +1,324 @@
+"""The worker process: same results as a session, and what ends it is an error and no more."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, parser
+
+from tiered import Model, get_pass
+from tiered.errors import Crashed, HelperError, OutOfMemory, RuntimeFailure, TimedOut
+from tiered.runtime import Session, Worker, feasible_inputs, shared_worker
+from tiered.runtime.compare.outputs import compare
+from tiered.runtime.worker.frames import pack, receive, send, unpack
+from tiered.runtime.worker.limits import OUT_OF_MEMORY, MemoryLimit
+from tiered.testing import parse
+
+f32 = partial(np.array, dtype=np.float32)
+i64 = partial(np.array, dtype=np.int64)
+
+
+def model(text: str) -> onnx.ModelProto:
+    return parser.parse_model(f'<ir_version: 10, opset_import: ["": 21, "ai.onnx.ml": 3]> {text}')
+
+
+NEG = model("g (float[N] x) => (float[N] y, float[N] z) { y = Neg(x)  z = Abs(x) }")
+DIVIDES = model("g (int32[N] x, int32[N] y) => (int32[N] z) { z = Div(x, y) }")
+LARGE = model("g (int64[1] s) => (float[N] y) <float[1] one = {1}> { y = Expand(one, s) }")
+ENDLESS = model(
+    """g (bool go, float[1] x) => (float[1] y) {
+         y = Loop(, go, x) <body = b (int64 i, bool c, float[1] a) => (bool d, float[1] e)
+             { d = Identity(c)  e = Neg(a) }>
+       }"""
+)
+X = {"x": f32([1, -2])}
+# The one quotient that no register holds; the processor ends the program.
+TRAPS = {"x": np.array([-(2**31)], np.int32), "y": np.array([-1], np.int32)}
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    with Worker(seconds=20) as made:
+        yield made
+
+
+def test_results_are_those_of_a_session(worker: Worker) -> None:
+    with worker.open(NEG) as session:
+        assert session.inputs == ("x",)
+        assert session.outputs == ("y", "z")
+        assert compare(Session(NEG).run(X), session.run(X)).ok
+        assert list(session.run(X, ["z"])) == ["z"]
+        assert session.run(X, []) == {}
+    assert compare(Session(NEG).run(X), worker.run(NEG.SerializeToString(), X)).ok
+
+
+def test_a_module_beside_a_script_hides_none_of_pythons_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("types", "queue", "typing"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('not the one that was meant')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with Worker() as worker, worker.open(NEG) as session:
+        assert session.run({"x": f32([1])})["y"] == [-1]
+
+
+def test_a_file_is_opened_with_its_weights(worker: Worker, tmp_path: Path) -> None:
+    proto = model("g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }")
+    onnx.save_model(
+        proto,
+        str(tmp_path / "m.onnx"),
+        save_as_external_data=True,
+        size_threshold=0,
+        convert_attribute=True,
+    )
+    assert worker.run(tmp_path / "m.onnx", X)["y"].tolist() == [2, 0]
+
+
+def test_the_reference_runs_in_it_too(worker: Worker) -> None:
+    where = model("g (float[1] x, bool[1] c) => (float[1] y) { y = Where(c, x, x) }")
+    feeds = {"x": f32([-0.0]), "c": np.array([True])}
+    assert np.signbit(worker.run(where, feeds, reference=True)["y"]).all()
+
+
+def test_the_process_is_reused_and_closed(worker: Worker) -> None:
+    worker.run(NEG, X)
+    pid = worker.pid
+    worker.run(NEG, X)
+    assert worker.pid == pid
+    with Worker() as other:
+        other.run(NEG, X)
+        assert other.pid not in (None, pid, os.getpid())
+    assert other.pid is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(f32([[1, -0.0], [np.nan, np.inf]]), f32(3), f32([]).reshape(0, 2), np.float32(2)),
+        np.array([1, -1], ml_dtypes.bfloat16),
+        np.array([1, -1, 7], ml_dtypes.int4),
+        np.array([True, False]),
+        np.array([1 + 2j]),
+        np.array([["a", "né"]], object),
+        np.array([], object),
+        f32([[1, 2], [3, 4]]).T,
+        f32([1, 2]).astype(">f4"),
+        *(None, [], [f32([1]), None, [i64([2])]], {"a": 1.0, "b": -0.0}, {1: f32([2])}, 5, "t"),
+    ],
+    ids=repr,
+)
+def test_every_kind_of_value_crosses(value: Any) -> None:
+    stream, blobs = io.BytesIO(), list[Any]()
+    send(stream, pack(value, blobs), blobs)
+    stream.seek(0)
+    back = unpack(*receive(stream))
+    assert compare({"v": value if value is None else _native(value)}, {"v": back}).ok
+    if isinstance(back, np.ndarray):
+        assert back.shape == np.shape(value)
+        assert back.flags.writeable
+
+
+def _native(value: Any) -> Any:
+    return value.astype("=f4") if getattr(value, "dtype", None) == np.dtype(">f4") else value
+
+
+def test_byte_strings_cross_as_texts() -> None:
+    blobs: list[Any] = []
+    assert unpack(pack(np.array([b"a"]), blobs), []).tolist() == ["a"]
+
+
+@pytest.mark.parametrize(
+    "value", [object(), np.array([object()]), {(1, 2): f32([1])}, b"bytes"], ids=type
+)
+def test_what_no_model_takes_is_refused(value: Any) -> None:
+    with pytest.raises(RuntimeFailure, match=r"no model takes|must hold texts"):
+        pack(value, [])
+
+
+def test_refusals_are_those_of_a_session(worker: Worker) -> None:
+    wrong: list[dict[str, Any]] = [{}, {"x": [1.0]}, {"x": i64([1])}]
+    for feeds in wrong:
+        with pytest.raises(RuntimeFailure) as here:
+            Session(NEG).run(feeds)
+        with pytest.raises(RuntimeFailure) as there:
+            worker.run(NEG, feeds)
+        assert str(here.value) == str(there.value)
+    with pytest.raises(RuntimeFailure, match="it has no output 'nope'"):
+        worker.open(NEG).run(X, ["nope"])
+    with pytest.raises(RuntimeFailure, match="cannot load model 'g'"):
+        worker.open(model("g (float[N] x) => (float[N] y) { y = Nope(x) }"))
+    assert worker.run(NEG, X)
+
+
+def test_a_crash_is_an_error_and_the_next_run_goes_on(worker: Worker) -> None:
+    open_before = worker.open(NEG)
+    started = time.perf_counter()
+    with pytest.raises(Crashed, match="the runtime crashed while running model 'g'"):
+        worker.run(DIVIDES, TRAPS)
+    assert time.perf_counter() - started < 5
+    assert open_before.run(X)["y"].tolist() == [-1, 2]
+    ones = np.ones(1, np.int32)
+    assert worker.run(DIVIDES, {"x": ones, "y": ones})["z"].tolist() == [1]
+
+
+def test_an_endless_loop_is_an_error() -> None:
+    with Worker(seconds=0.5) as worker:
+        started = time.perf_counter()
+        with pytest.raises(TimedOut, match=r"running model 'g' .* took more than 0\.5 s"):
+            worker.run(ENDLESS, {"go": np.array(True), "x": f32([1])})
+        assert time.perf_counter() - started < 5
+        with pytest.raises(TimedOut):
+            feasible_inputs(ENDLESS, session=worker.open(ENDLESS))
+        assert worker.run(NEG, X)
+
+
+def test_an_enormous_tensor_is_an_error(worker: Worker) -> None:
+    started = time.perf_counter()
+    with pytest.raises(OutOfMemory, match="Failed to allocate memory"):
+        worker.run(LARGE, {"s": i64([25_000_000_000])})
+    assert time.perf_counter() - started < 5
+    assert worker.run(LARGE, {"s": i64([2])})["y"].tolist() == [1, 1]
+
+
+def test_a_limit_of_memory_holds() -> None:
+    with Worker(memory=200 * 2**20) as worker:
+        assert worker.run(LARGE, {"s": i64([2**20])})["y"].size == 2**20
+        with pytest.raises(OutOfMemory):
+            worker.run(LARGE, {"s": i64([2**27])})
+
+
+def test_without_a_kernel_that_refuses_the_process_ends_itself() -> None:
+    code = (
+        "import numpy, re, sys, time\n"
+        "from tiered.runtime import limits\n"
+        "status = lambda: open('/proc/self/status').read()\n"
+        "limits._allocated = lambda: int(re.search(r'VmRSS:\\s+(\\d+)', status())[1]) * 1024\n"
+        "sys.platform = 'win32'\n"
+        "limit = limits.MemoryLimit()\n"
+        "limit.set(50 * 2**20)\n"
+        "kept = numpy.ones(100 * 2**20, numpy.uint8)\n"
+        "time.sleep(20)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=15)
+    assert done.returncode == OUT_OF_MEMORY
+
+
+def test_no_limit_can_be_set_twice() -> None:
+    limit = MemoryLimit()
+    limit.set(None)
+    limit.set(None)
+
+
+def test_a_process_that_was_killed_is_replaced(worker: Worker) -> None:
+    session = worker.open(NEG)
+    assert worker.pid is not None
+    os.kill(worker.pid, 9)
+    time.sleep(0.1)
+    assert session.run(X)["y"].tolist() == [-1, 2]
+
+
+def test_a_process_that_cannot_start_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "onnxruntime.py").write_text("raise ImportError('no such wheel')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with Worker() as worker, pytest.raises(HelperError, match=r"cannot start.*no such wheel"):
+        worker.run(NEG, X)
+
+
+BRANCHES = """(float[2] x) => (float[2] y) <bool c = {1}, float[2] w = {1,2}> {
+    k = If (c) <then_branch = t () => (float[2] p) { p = Neg(w) },
+                else_branch = e () => (float[2] q) { q = Abs(w) }>
+    y = Add(x, k) }"""
+
+
+@pytest.mark.parametrize("command", [("no-such-python",), (sys.executable, "-c", "import nothing")])
+def test_folding_does_not_go_on_without_the_process(
+    command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tiered.runtime.worker.client._COMMAND", command)
+    model = Model.from_proto(parse(BRANCHES))
+    with pytest.raises(HelperError, match="the process that runs models cannot start"):
+        get_pass("fold_constant").apply(model)
+    monkeypatch.undo()
+    get_pass("fold_constant").apply(model)
+    assert [node.op_type for node in model.main.nodes] == ["Add"]
+
+
+def test_threads_share_a_worker(worker: Worker) -> None:
+    session, results = worker.open(NEG), dict[int, Any]()
+
+    def run(number: int) -> None:
+        results[number] = session.run({"x": f32([number])})["y"].tolist()
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {number: [-number] for number in range(8)}
+
+
+def test_an_interrupt_leaves_no_answer_for_the_next(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(stream: Any) -> Any:
+        raise KeyboardInterrupt
+
+    session = worker.open(NEG)
+    with monkeypatch.context() as patched:
+        patched.setattr("tiered.runtime.worker.client.receive", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            session.run(X)
+    assert session.run(X, ["z"])["z"].tolist() == [1, 2]
+
+
+def test_the_process_ends_with_its_parent() -> None:
+    code = (
+        "from tiered.runtime import Worker\n"
+        "worker = Worker()\n"
+        "worker.start()\n"
+        "print(worker.pid, flush=True)\n"
+        "import os; os._exit(1)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    pid, deadline = int(done.stdout), time.monotonic() + 10
+    while _is_running(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _is_running(pid)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_one_worker_is_shared() -> None:
+    assert shared_worker() is shared_worker()
+
+
+def test_raw_types_cross(worker: Worker) -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Cast", ["x"], ["y"], to=TensorProto.BFLOAT16)],
+        "cast",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])],
+        [helper.make_tensor_value_info("y", TensorProto.BFLOAT16, ["n"])],
+    )
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    assert worker.run(proto, X)["y"].dtype == ml_dtypes.bfloat16

@@ -1,0 +1,69 @@
+"""Values as text and back."""
+
+from enum import Enum
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiered.errors import PipelineSyntaxError
+from tiered.support.option_text import Word, format_value, parse_value
+from tiered.support.options import convert
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@given(VALUES)
+def test_every_value_reads_back_as_itself(value: Any) -> None:
+    assert convert(parse_value(format_value(value)), Any) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("1%", "1%"),
+        ("NHWC", "NHWC"),
+        ("1", "'1'"),
+        ("true", "'true'"),
+        ("", "''"),
+        ("a b", "'a b'"),
+        ("it's", r"'it\'s'"),
+        (None, "none"),
+        (True, "true"),
+        (1.5, "1.5"),
+        ([1, "a"], "[1,a]"),
+        (("a",), "[a]"),
+        ({"b", "a"}, "[a,b]"),
+        ({"Pool": "NCHW", "Conv": "NHWC"}, "{Conv: NHWC, Pool: NCHW}"),
+        (Colour.RED, "red"),
+    ],
+)
+def test_values_are_written_as_people_write_them(value: Any, text: str) -> None:
+    assert format_value(value) == text
+
+
+def test_a_bare_word_waits_for_its_option_to_say_what_it_is() -> None:
+    assert isinstance(parse_value("12"), Word)
+    assert not isinstance(parse_value("'12'"), Word)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "column"),
+    [("[a", "','", 3), ("'a", "a text that ends", 1), ("a b", "the end", 3), ("", "a value", 1)],
+)
+def test_an_error_points_at_the_place(text: str, expected: str, column: int) -> None:
+    with pytest.raises(PipelineSyntaxError) as caught:
+        parse_value(text)
+    assert expected in str(caught.value)
+    assert f"column {column}\n" in str(caught.value)
+    assert str(caught.value).splitlines()[-1].index("^") == column + 1

@@ -1,0 +1,174 @@
+"""The second instance: it excuses what onnxruntime is known for, and nothing else."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.small import proto
+from tiered import Graph, Value, VerificationError, op, optimize_model, rewrite, var
+from tiered.runtime import Worker
+from tiered.runtime.compare.outputs import compare
+from tiered.support.numerics import EXACT
+from tiered.verify.baseline import Runnable
+from tiered.verify.reference_check import Opinion, second_opinion
+from tiered.verify.region import Region, changed_region, with_outputs
+
+CHOOSE = """g (float[N,3] x, bool[N,3] c) => (float[N,3] y) {
+    a = Neg(x)  b = Where(c, a, a)  y = Identity(b) }"""
+ZEROS = {"x": np.zeros((2, 3), np.float32), "c": np.ones((2, 3), bool)}
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    with Worker() as made:
+        yield made
+
+
+@rewrite(op.Where(var.c, var.x, var.x), opt_level=None)
+def drop_where(graph: Graph, c: Value, x: Value) -> Value:
+    """Right, though onnxruntime's Where makes +0.0 of -0.0."""
+    return x
+
+
+@rewrite(op.Where(var.c, var.x, var.x), opt_level=None)
+def negate(graph: Graph, c: Value, x: Value) -> Value:
+    """Wrong."""
+    result: Value = graph.op.Neg(x)
+    return result
+
+
+def judged(worker: Worker, before: str, after: str, feeds: Any) -> Opinion:
+    return judged_protos(worker, proto(before), proto(after), feeds)
+
+
+def judged_protos(
+    worker: Worker, before: onnx.ModelProto, after: onnx.ModelProto, feeds: Any
+) -> Opinion:
+    outputs = [worker.run(model, feeds) for model in (before, after)]
+    found = compare(outputs[0], outputs[1])
+    assert not found.ok
+    return second_opinion(worker, Runnable(before), Runnable(after), feeds, EXACT, found)
+
+
+def test_a_right_pass_is_not_blamed_for_what_onnxruntime_does() -> None:
+    result = optimize_model(proto(CHOOSE), passes=[drop_where], verify=True, inputs=[ZEROS])
+    (remark,) = [remark for remark in result.remarks if remark.kind == "verify"]
+    assert remark.pass_name == "drop_where"
+    assert remark.reason.startswith("equal on onnx.reference, not on onnxruntime, as is known (wh")
+
+
+def test_a_wrong_pass_is_told_twice() -> None:
+    with pytest.raises(VerificationError) as caught:
+        optimize_model(proto(CHOOSE), passes=[negate], verify=True)
+    message = str(caught.value)
+    assert "\n  judged      onnx.reference agrees: the changed nodes give another b: " in message
+
+
+def test_a_disagreement_on_the_unchanged_model_is_what_is_reported(worker: Worker) -> None:
+    # onnx.reference keeps an infinity, as the standard says, and onnxruntime's Clip does not.
+    clip, neg, exp = (
+        f"g (float[1] x) => (float[1] y) {{ y = {kind}(x) }}" for kind in ("Clip", "Neg", "Exp")
+    )
+    feeds = {"x": np.array([np.inf], np.float32)}
+    opinion = judged(worker, clip, neg, feeds)
+    assert not opinion.is_excused
+    assert "disagree on the unchanged model already: y: 1 of 1 elements differ" in opinion.text
+    assert judged(worker, clip, exp, feeds).is_excused
+
+
+def test_without_a_reference_onnxruntime_alone_judges(worker: Worker) -> None:
+    header = '<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1]> '
+    text = "g (float[2] x) => (float[2] y) { y = com.microsoft.OP(x) }"
+    one, two = (
+        onnx.parser.parse_model(header + text.replace("OP", kind)) for kind in ("Gelu", "QuickGelu")
+    )
+    opinion = judged_protos(worker, one, two, {"x": np.array([1, -2], np.float32)})
+    assert opinion.text.startswith("onnxruntime alone, as the second instance failed")
+
+
+def test_an_unknown_liberty_is_no_excuse(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tiered.runtime.deviations.DEVIATIONS", ())
+    after = CHOOSE.replace("Where(c, a, a)", "Identity(a)")
+    opinion = judged(worker, CHOOSE, after, ZEROS)
+    assert not opinion.is_excused
+    assert opinion.text == "equal on onnx.reference, but not on onnxruntime, for no known reason"
+
+
+# --- the region -----------------------------------------------------------------------------------
+
+LONG = """g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> {
+    a = Neg(x)  b = Mul(a, w)  c = Abs(b)  d = Exp(c)  y = Neg(d) }"""
+
+
+def ops(region: Region) -> list[list[str]]:
+    """Return the operators before and after."""
+    return [
+        [node.op_type for node in cut.graph.node if not node.output[0].startswith("border")]
+        for cut in region.cuts({})
+    ]
+
+
+def test_the_region_is_what_changed_with_its_borders() -> None:
+    region = changed_region(proto(LONG), proto(LONG.replace("Abs(b)", "Relu(b)")))
+    assert region is not None
+    assert ops(region) == [["Abs"], ["Relu"]]
+    assert (region.reads, region.writes) == (("b",), ("c",))
+
+
+def test_names_of_nodes_do_not_count() -> None:
+    other = proto(LONG)
+    other.graph.node[1].name = "renamed"
+    assert changed_region(proto(LONG), other) is None
+
+
+def test_other_numbers_of_a_constant_change_who_reads_it() -> None:
+    region = changed_region(proto(LONG), proto(LONG.replace("{1, 2}", "{1, 3}")))
+    assert region is not None
+    assert ops(region) == [["Mul"], ["Mul"]]
+    assert region.reads == ("a",)
+
+
+def test_a_node_that_became_a_constant_is_a_border_still(worker: Worker) -> None:
+    before = "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { a = Neg(w)  y = Add(x, a) }"
+    after = "g (float[2] x) => (float[2] y) <float[2] a = {1, -2}> { y = Add(x, a) }"
+    region = changed_region(proto(before), proto(after))
+    assert region is not None
+    assert (region.reads, region.writes) == ((), ("a",))
+    opinion = judged(worker, before, after, {"x": np.ones(2, np.float32)})
+    assert "the changed nodes give another a: 1 of 2" in opinion.text
+
+
+BODY = """g (bool c, float[2] x) => (float[2] y) { a = Neg(x)
+    y = If(c) <then_branch = t () => (float[2] p) { p = OP(a) },
+               else_branch = e () => (float[2] q) { q = Abs(x) }> }"""
+
+
+def test_a_changed_body_is_its_owner_with_what_it_captures(worker: Worker) -> None:
+    before, after = BODY.replace("OP", "Relu"), BODY.replace("OP", "Exp")
+    region = changed_region(proto(before), proto(after))
+    assert region is not None
+    assert ops(region) == [["If"], ["If"]]
+    assert region.reads == ("c", "a", "x")
+    feeds = {"c": np.array(True), "x": np.ones(2, np.float32)}
+    assert "onnx.reference agrees" in judged(worker, before, after, feeds).text
+
+
+def test_a_changed_function_is_its_calls(worker: Worker) -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "f": 1]>
+        g (float[2] x) => (float[2] y) { a = Neg(x)  b = f.outer(a)  y = Abs(b) }
+        <domain: "f", opset_import: ["": 21, "f": 1]> outer (x) => (y) { y = f.inner(x) }
+        <domain: "f", opset_import: ["": 21]> inner (x) => (y) { y = OP(x) }"""
+    models = [onnx.parser.parse_model(text.replace("OP", kind)) for kind in ("Exp", "Relu")]
+    region = changed_region(*models)
+    assert region is not None
+    assert (ops(region)[0], region.reads, region.writes) == (["outer"], ("a",), ("b",))
+    feeds = {"x": np.array([1, -1], np.float32)}
+    assert "onnx.reference agrees" in judged_protos(worker, models[0], models[1], feeds).text
+
+
+def test_inner_values_can_be_asked_for() -> None:
+    probe = with_outputs(proto(LONG), ["b", "y"])
+    assert [value.name for value in probe.graph.output] == ["y", "b"]

@@ -1,0 +1,362 @@
+from tiered.backends import (
+    Backend as Backend,
+)
+from tiered.backends import (
+    backend_names as backend_names,
+)
+from tiered.backends import (
+    get_backend as get_backend,
+)
+from tiered.backends import (
+    register_backend as register_backend,
+)
+from tiered.backends.pipeline_edits import PipelineEdit as PipelineEdit
+from tiered.context import PassContext as PassContext
+from tiered.errors import (
+    ModelError as ModelError,
+)
+from tiered.errors import (
+    OperatorError as OperatorError,
+)
+from tiered.errors import (
+    PassError as PassError,
+)
+from tiered.errors import (
+    PostconditionError as PostconditionError,
+)
+from tiered.errors import (
+    PreconditionError as PreconditionError,
+)
+from tiered.errors import (
+    SearchLimitError as SearchLimitError,
+)
+from tiered.errors import (
+    ShapeError as ShapeError,
+)
+from tiered.errors import (
+    TargetError as TargetError,
+)
+from tiered.errors import (
+    TieredError as TieredError,
+)
+from tiered.errors import (
+    UsageError as UsageError,
+)
+from tiered.errors import (
+    VerificationError as VerificationError,
+)
+from tiered.graph import (
+    ELEMENTWISE as ELEMENTWISE,
+)
+from tiered.graph import (
+    DataType as DataType,
+)
+from tiered.graph import (
+    Elements as Elements,
+)
+from tiered.graph import (
+    Function as Function,
+)
+from tiered.graph import (
+    Graph as Graph,
+)
+from tiered.graph import (
+    Model as Model,
+)
+from tiered.graph import (
+    Node as Node,
+)
+from tiered.graph import (
+    Tensor as Tensor,
+)
+from tiered.graph import (
+    TensorType as TensorType,
+)
+from tiered.graph import (
+    Value as Value,
+)
+from tiered.graph import (
+    ValueType as ValueType,
+)
+from tiered.graph import (
+    broadcasts_into as broadcasts_into,
+)
+from tiered.graph import (
+    is_deterministic as is_deterministic,
+)
+from tiered.graph import (
+    is_shape_of as is_shape_of,
+)
+from tiered.graph import (
+    loop_turns as loop_turns,
+)
+from tiered.graph import (
+    non_negative_axes as non_negative_axes,
+)
+from tiered.graph import (
+    register_type_rule as register_type_rule,
+)
+from tiered.graph import (
+    same_axes as same_axes,
+)
+from tiered.graph import (
+    shape_source as shape_source,
+)
+from tiered.graph import (
+    spatial_pads as spatial_pads,
+)
+from tiered.instruments.hooks import Instrument as Instrument
+from tiered.layout.convert import place_transposes as place_transposes
+from tiered.layout.cost import LayoutSizes as LayoutSizes
+from tiered.layout.nhwc import IMAGE_OPERATORS as IMAGE_OPERATORS
+from tiered.layout.report import LayoutReport as LayoutReport
+from tiered.layout.report import layout_report as layout_report
+from tiered.passes import (
+    NodeMapPass as NodeMapPass,
+)
+from tiered.passes import (
+    Pass as Pass,
+)
+from tiered.passes import (
+    PassBase as PassBase,
+)
+from tiered.passes import (
+    PassInfo as PassInfo,
+)
+from tiered.passes import (
+    function_pass as function_pass,
+)
+from tiered.passes import (
+    get_pass as get_pass,
+)
+from tiered.passes import (
+    get_registered_passes as get_registered_passes,
+)
+from tiered.passes import (
+    module_pass as module_pass,
+)
+from tiered.passes import (
+    pass_names as pass_names,
+)
+from tiered.passes import (
+    proto_pass as proto_pass,
+)
+from tiered.passes import (
+    register as register,
+)
+from tiered.passes import (
+    rewrite as rewrite,
+)
+from tiered.passes.remarks import Remark as Remark
+from tiered.passes.report import PassResult as PassResult
+from tiered.passes.validity import check_result as check_result
+from tiered.pipeline import (
+    Fixpoint as Fixpoint,
+)
+from tiered.pipeline import (
+    Sequential as Sequential,
+)
+from tiered.pipeline import (
+    default_pipeline as default_pipeline,
+)
+from tiered.pipeline import (
+    parse_pipeline as parse_pipeline,
+)
+from tiered.pipeline import (
+    pipeline_for as pipeline_for,
+)
+from tiered.pipeline.optimize import optimize as optimize
+from tiered.pipeline.optimize import optimize_model as optimize_model
+from tiered.pipeline.result import OptimizeResult as OptimizeResult
+from tiered.policy.decide import Decision as Decision
+from tiered.rewriter import (
+    COMMUTATIVE as COMMUTATIVE,
+)
+from tiered.rewriter import (
+    INTEGER_SPAN as INTEGER_SPAN,
+)
+from tiered.rewriter import (
+    BatchNorm as BatchNorm,
+)
+from tiered.rewriter import (
+    Match as Match,
+)
+from tiered.rewriter import (
+    Pattern as Pattern,
+)
+from tiered.rewriter import (
+    Quantized as Quantized,
+)
+from tiered.rewriter import (
+    ReplacedPattern as ReplacedPattern,
+)
+from tiered.rewriter import (
+    Scale as Scale,
+)
+from tiered.rewriter import (
+    Skip as Skip,
+)
+from tiered.rewriter import (
+    SubgraphMatcher as SubgraphMatcher,
+)
+from tiered.rewriter import (
+    attention_of_heads as attention_of_heads,
+)
+from tiered.rewriter import (
+    attention_pattern as attention_pattern,
+)
+from tiered.rewriter import (
+    attention_scale as attention_scale,
+)
+from tiered.rewriter import (
+    batch_norm_of as batch_norm_of,
+)
+from tiered.rewriter import (
+    batch_norm_pattern as batch_norm_pattern,
+)
+from tiered.rewriter import (
+    bias_apart as bias_apart,
+)
+from tiered.rewriter import (
+    bias_in_steps as bias_in_steps,
+)
+from tiered.rewriter import (
+    cache_of_heads as cache_of_heads,
+)
+from tiered.rewriter import (
+    chain as chain,
+)
+from tiered.rewriter import (
+    combine_branches as combine_branches,
+)
+from tiered.rewriter import (
+    const as const,
+)
+from tiered.rewriter import (
+    dequantized as dequantized,
+)
+from tiered.rewriter import (
+    find_matches as find_matches,
+)
+from tiered.rewriter import (
+    heads_pattern as heads_pattern,
+)
+from tiered.rewriter import (
+    is_held_by_attribute as is_held_by_attribute,
+)
+from tiered.rewriter import (
+    is_mask_of as is_mask_of,
+)
+from tiered.rewriter import (
+    is_number_or_column as is_number_or_column,
+)
+from tiered.rewriter import (
+    kernel_unit as kernel_unit,
+)
+from tiered.rewriter import (
+    keys_as_heads as keys_as_heads,
+)
+from tiered.rewriter import (
+    layer_norm_pattern as layer_norm_pattern,
+)
+from tiered.rewriter import (
+    loses_digits as loses_digits,
+)
+from tiered.rewriter import (
+    norm_epsilon as norm_epsilon,
+)
+from tiered.rewriter import (
+    norm_over_last_dims as norm_over_last_dims,
+)
+from tiered.rewriter import (
+    numbers_of_mask as numbers_of_mask,
+)
+from tiered.rewriter import (
+    only_reader as only_reader,
+)
+from tiered.rewriter import (
+    op as op,
+)
+from tiered.rewriter import (
+    opt as opt,
+)
+from tiered.rewriter import (
+    overflow_of as overflow_of,
+)
+from tiered.rewriter import (
+    parallel_branches as parallel_branches,
+)
+from tiered.rewriter import (
+    push_scale_back as push_scale_back,
+)
+from tiered.rewriter import (
+    push_scale_on as push_scale_on,
+)
+from tiered.rewriter import (
+    quantized_by as quantized_by,
+)
+from tiered.rewriter import (
+    quantized_unit as quantized_unit,
+)
+from tiered.rewriter import (
+    replace_pattern as replace_pattern,
+)
+from tiered.rewriter import (
+    rest as rest,
+)
+from tiered.rewriter import (
+    rms_norm_pattern as rms_norm_pattern,
+)
+from tiered.rewriter import (
+    scale_apart as scale_apart,
+)
+from tiered.rewriter import (
+    scaling_of as scaling_of,
+)
+from tiered.rewriter import (
+    swish_factor as swish_factor,
+)
+from tiered.rewriter import (
+    swish_pattern as swish_pattern,
+)
+from tiered.rewriter import (
+    var as var,
+)
+from tiered.rewriter import (
+    weight_unit as weight_unit,
+)
+from tiered.rewriter import (
+    write_rescaled as write_rescaled,
+)
+from tiered.runtime import (
+    QUANTISED as QUANTISED,
+)
+from tiered.runtime import (
+    Numerics as Numerics,
+)
+from tiered.runtime import (
+    divides_safely as divides_safely,
+)
+from tiered.runtime import (
+    evaluate as evaluate,
+)
+from tiered.runtime import (
+    freed_bytes as freed_bytes,
+)
+from tiered.runtime import (
+    held_bytes as held_bytes,
+)
+from tiered.runtime import (
+    needs_of as needs_of,
+)
+from tiered.runtime import (
+    waits_for_operands as waits_for_operands,
+)
+from tiered.runtime import (
+    work_of as work_of,
+)
+from tiered.support.options import Size as Size
+from tiered.support.options import size_in_bytes as size_in_bytes
+
+__all__: list[str]
+__version__: str

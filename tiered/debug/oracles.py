@@ -1,0 +1,240 @@
+"""What says whether a model is right: its outputs on onnxruntime, or a command of the user's."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import onnx
+
+from tiered.backends import Verification
+from tiered.debug.runs import ModelLike, opened, samples_of
+from tiered.errors import TieredError, UsageError
+from tiered.graph import Model
+from tiered.passes.registry import PassInfo
+from tiered.runtime.compare.outputs import compare
+from tiered.runtime.deviations import explaining
+from tiered.runtime.inputs.make import Inputs
+from tiered.runtime.session import Runner
+from tiered.runtime.worker.client import shared_worker
+from tiered.support.numerics import Numerics, Promise, loosest
+from tiered.verify.baseline import Runnable
+from tiered.verify.model_check import UNLIMITED
+from tiered.verify.promises import held_to
+from tiered.verify.reference_check import second_opinion
+from tiered.verify.samples import Source
+from tiered.verify.sensitivity import amplification
+
+
+class Judge(Protocol):
+    """Says what is wrong with a model; "" if nothing is."""
+
+    @property
+    def name(self) -> str:
+        """What the judge goes by, in a word that two different judges do not share."""
+
+    def __call__(self, model: Model, changed_by: Sequence[PassInfo]) -> str: ...
+
+
+@dataclass
+class OutputJudge:
+    """Compares the outputs with those of the original, as the passes promise.
+
+    The first inputs that show a difference are the only ones from then on, so that a verdict costs
+    one run.
+
+    Args:
+        source: the original.
+        inputs: files or arrays; made for the original if there are none.
+        seed: of inputs that are made.
+        numerics: what is allowed, instead of what the passes promise.
+        folder: where the external data of a proto is.
+        limits: what is good enough on the target, beside what the passes promise.
+
+    Raises:
+        RuntimeFailure: the original does not run.
+        UsageError: the original gives other outputs each time.
+    """
+
+    source: ModelLike
+    inputs: Sequence[Source] = ()
+    seed: int = 0
+    numerics: Numerics | None = None
+    folder: str = ""
+    limits: Verification = UNLIMITED
+    samples: list[Inputs] = field(init=False)
+    runs: int = 0
+
+    def __post_init__(self) -> None:
+        with opened(self.source, self.folder) as session:
+            self._take(session)
+
+    def _take(self, session: Runner) -> None:
+        """Choose the samples, and note what the original gives for each."""
+        self.samples = samples_of(self.source, session, self.inputs, self.seed)
+        self._every = list(self.samples)
+        self._expected = [session.run(sample.feeds) for sample in self.samples]
+        again = session.run(self.samples[0].feeds)
+        if not compare(self._expected[0], again).ok:
+            raise UsageError(
+                "the model gives other outputs each time it runs (random operators without a "
+                "seed), so nothing can be said about what passes change"
+            )
+
+    @property
+    def name(self) -> str:
+        given = f", inputs {[str(source) for source in self.inputs]}" if self.inputs else ""
+        return f"outputs {self.numerics or 'as promised'}, seed {self.seed}{given}"
+
+    @property
+    def sample(self) -> Inputs:
+        """The inputs that are used."""
+        return self.samples[0]
+
+    def __call__(self, model: Model, changed_by: Sequence[PassInfo]) -> str:
+        """Return what is wrong with the model: it does not run, or gives other outputs."""
+        try:
+            return self.said_of(Runnable.of(model), changed_by)
+        except TieredError as error:  # it cannot be written
+            return str(error)
+
+    def said_of(self, made: Runnable, changed_by: Sequence[PassInfo]) -> str:
+        """Return what is wrong with what passes made, as `__call__` does."""
+        promises = [info.promise for info in changed_by]
+        promised = Promise(self.numerics) if self.numerics else loosest(promises)
+        promised = held_to(promised, self.limits)
+        changes_interface = any(info.changes_interface for info in changed_by)
+        try:
+            with shared_worker().open(made.proto, folder=made.folder) as session:
+                for at, sample in enumerate(self.samples):
+                    self.runs += 1
+                    actual = session.run(sample.feeds)
+                    expected = dict(self._expected[at])
+                    if changes_interface:
+                        expected = {name: expected[name] for name in expected if name in actual}
+                        actual = {name: actual[name] for name in actual if name in expected}
+                    found = compare(expected, actual, promised)
+                    if not found.ok:
+                        self._keep(at)
+                        return f"{found} (promised: {promised})"
+        except TieredError as error:  # it cannot be opened or run
+            return str(error)
+        return ""
+
+    def excuse(self, before: Runnable, after: Runnable, info: PassInfo) -> str:
+        """Return why one rewrite is right although the outputs differ around it; "" if it is not.
+
+        onnxruntime is known to deviate so, or the model amplifies last bits.
+
+        What it made is what is expected from then on. Else nothing changes.
+
+        Args:
+            before, after: the model around the rewrite.
+            info: its pass.
+        """
+        worker, promise = shared_worker(), held_to(info.promise, self.limits)
+        outputs = [self._outputs(made, self._every) for made in (before, after)]
+        said = ""
+        for sample, one, other in zip(self._every, *outputs, strict=True):
+            found = compare(one, other, promise)
+            failing = [output for output in found.outputs if not output.ok]
+            if not failing:
+                continue
+            said = ""
+            # onnx.reference is slow, and is asked only where that may help.
+            if explaining((before.proto, after.proto), failing):
+                opinion = second_opinion(worker, before, after, sample.feeds, promise, found)
+                said = opinion.text if opinion.is_excused else ""
+            said = said or amplification(worker, before, after, sample.feeds, promise, found)
+            if not said:
+                return ""
+        if said:
+            self.samples, self._expected = list(self._every), outputs[1]
+        return said
+
+    @staticmethod
+    def _outputs(made: Runnable, samples: Sequence[Inputs]) -> list[dict[str, Any]]:
+        with shared_worker().open(made.proto, folder=made.folder) as session:
+            return [session.run(sample.feeds) for sample in samples]
+
+    def _keep(self, at: int) -> None:
+        self.samples, self._expected = [self.samples[at]], [self._expected[at]]
+
+
+@dataclass
+class CommandJudge:
+    """Asks a command, which gets the file of the model in the place of `{}`, or at its end.
+
+    The model is wrong if the command does not end with 0.
+    """
+
+    command: str
+    seconds: float | None = None
+    runs: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"command {self.command}"
+
+    def __call__(self, model: Model, changed_by: Sequence[PassInfo] = ()) -> str:
+        """Return how the command ended; "" for 0."""
+        self.runs += 1
+        with tempfile.TemporaryDirectory(prefix="tiered-check-") as folder:
+            path = os.path.join(folder, "model.onnx")
+            model.save(path)
+            code = ended(self.command, path, self.seconds)
+        return f"`{self.command}` ended with {code}" if code else ""
+
+
+@dataclass
+class SameEnd:
+    """Tells whether a command ends on a model as it did on the first one: with that error.
+
+    Args:
+        command: as for `CommandJudge`.
+    """
+
+    command: str
+    code: int | str | None = None
+
+    def __call__(self, model: onnx.ModelProto) -> bool:
+        """Return whether the command ends as it did first; 0 is no failure."""
+        with tempfile.TemporaryDirectory(prefix="tiered-check-") as folder:
+            path = os.path.join(folder, "model.onnx")
+            with open(path, "wb") as file:
+                file.write(model.SerializeToString(deterministic=True))
+            code = ended(self.command, path)
+        if self.code is None:
+            self.code = code
+        return code == self.code and code != 0
+
+
+def ended(command: str, path: str, seconds: float | None = None) -> int | str:
+    """Run a command on a model and return its exit code, or that it took too long.
+
+    Raises:
+        UsageError: there is no such command.
+    """
+    words = shlex.split(command)
+    filled = [word.replace("{}", path) for word in words]
+    if filled == words:
+        filled.append(path)
+    try:
+        done = subprocess.run(
+            filled,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=seconds,
+        )
+    except (OSError, IndexError) as error:
+        raise UsageError(f"cannot run the check {command!r}: {error}") from error
+    except subprocess.TimeoutExpired:
+        return f"no end within {seconds:g} s"
+    return done.returncode

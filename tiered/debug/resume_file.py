@@ -1,0 +1,83 @@
+"""What a search found out so far, kept in a file so that it can go on after an interruption."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass, field
+
+import onnx
+
+from tiered import __version__
+from tiered.debug.oracles import Judge
+from tiered.debug.runs import Subject
+from tiered.errors import ModelError
+
+_CHUNK = 1 << 20
+
+
+@dataclass
+class Memory:
+    """Verdicts by question; "" is right.
+
+    Args:
+        path: the file that keeps them; None keeps them only here.
+        subject: what they are about. A file that is about something else is begun anew.
+    """
+
+    path: str | None = None
+    subject: str = ""
+    verdicts: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str] | None, subject: Subject, judge: Judge) -> Memory:
+        """Return what a file knows of a search.
+
+        Raises:
+            ModelError: the file cannot be read.
+        """
+        if path is None:
+            return cls()
+        name, about = os.fspath(path), _digest(subject, judge)
+        try:
+            with open(name, encoding="utf-8") as file:
+                known = json.load(file)
+        except FileNotFoundError:
+            known = {}
+        except (OSError, ValueError) as error:
+            raise ModelError(f"cannot read {name} to resume from: {error}") from error
+        is_same = isinstance(known, dict) and known.get("subject") == about
+        return cls(name, about, dict(known["verdicts"]) if is_same else {})
+
+    def keep(self, question: str, verdict: str) -> None:
+        """Note a verdict, and write all of them.
+
+        Raises:
+            ModelError: the file cannot be written.
+        """
+        self.verdicts[question] = verdict
+        if self.path is None:
+            return
+        known = {"subject": self.subject, "verdicts": self.verdicts}
+        try:
+            with open(f"{self.path}.new", "w", encoding="utf-8") as file:
+                json.dump(known, file, indent=1)
+            os.replace(f"{self.path}.new", self.path)
+        except OSError as error:
+            raise ModelError(f"cannot write {self.path}: {error.strerror or error}") from error
+
+
+def _digest(subject: Subject, judge: Judge) -> str:
+    """Return a hash of all that the verdicts rest on."""
+    found = hashlib.sha256()
+    settings = sorted((name, repr(value)) for name, value in subject.settings.items())
+    for text in (__version__, str(subject.pipeline), repr(settings), judge.name):
+        found.update(f"{text}\n".encode())
+    if isinstance(subject.source, onnx.ModelProto):
+        found.update(subject.source.SerializeToString(deterministic=True))
+    else:
+        with open(subject.source, "rb") as file:
+            while chunk := file.read(_CHUNK):
+                found.update(chunk)
+    return found.hexdigest()

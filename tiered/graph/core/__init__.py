@@ -1,0 +1,1 @@
+"""TODO tiered/graph/core"""

@@ -1,0 +1,123 @@
+"""The gate: every rewrite of a run passes it and gets its number.
+
+Bisection, limits, provenance and statistics all count by it. The same number means the same rewrite
+in every run of the same pipeline on the same model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from tiered.graph.core.journal import Entry
+from tiered.graph.core.provenance import note_sources
+
+if TYPE_CHECKING:
+    from tiered.graph.core.graph import Graph
+    from tiered.graph.core.node import Node
+    from tiered.graph.core.value import Value
+
+    Filter = Callable[[Node | Value, Sequence[Entry]], bool]
+
+
+class RewriteRecord(NamedTuple):
+    """One rewrite that passed the gate: its number, pass, law, anchor and edits."""
+
+    number: int
+    pass_name: str
+    law: str
+    graph: Graph
+    node_name: str
+    edits: Sequence[Entry]
+
+
+class Gate:
+    """Numbers rewrites from 1; those beyond `limit` are not let through.
+
+    `accepts` is asked about each `graph.rewrite` block, its anchor and its edits; what it declines
+    is undone and gets no number. `chosen`, if given, is asked about every rewrite: it lets some
+    pass, by their pass and what they are anchored at (a node, or a graph where it is a whole pass).
+    `at` is the anchor of the rewrite that is being tried.
+    """
+
+    __slots__ = (
+        *("accepts", "at", "chosen", "count", "limit", "listeners", "pass_name", "refused"),
+    )
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.limit: int | None = None
+        self.accepts: Filter | None = None
+        self.chosen: Callable[[tuple[str, str]], bool] | None = None
+        self.at = ""
+        self.refused = 0
+        self.pass_name = ""
+        self.listeners: list[Callable[[RewriteRecord], None]] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether one more rewrite may pass."""
+        return self.limit is None or self.count < self.limit
+
+    def is_shut(self) -> bool:
+        """Tell whether the limit is reached."""
+        return not self.is_open
+
+    def lets(self, anchor: str) -> bool:
+        """Tell whether one more rewrite may pass, and this one is among those that may."""
+        if self.limit is not None and self.count >= self.limit:
+            return False
+        return self.chosen is None or self.chosen((self.pass_name, anchor))
+
+    def refuse(self) -> None:
+        """Note a rewrite that was undone because it may not pass."""
+        self.refused += 1
+
+    def passed(
+        self,
+        graph: Graph,
+        law: str,
+        node_name: str,
+        edits: Sequence[Entry],
+        sources: Sequence[Node] = (),
+    ) -> None:
+        """Number a rewrite, note what it made its nodes from, and tell the listeners."""
+        self.count += 1
+        note_sources(edits, sources)
+        if self.listeners:
+            record = RewriteRecord(self.count, self.pass_name, law, graph, node_name, edits)
+            for listener in self.listeners:
+                listener(record)
+
+
+class RewriteBlock:
+    """The block of a `graph.rewrite`: its edits are one rewrite, if it may pass."""
+
+    __slots__ = ("_anchor", "_graph", "_label", "_law", "_mark")
+
+    def __init__(self, graph: Graph, law: str, anchor: Node | Value) -> None:
+        self._graph = graph
+        self._law = law
+        self._anchor = anchor
+
+    def __enter__(self) -> None:
+        model, self._label = self._graph.model, self._anchor.label
+        self._mark, model.gate.at = model.mark(), self._label
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        model, gate, mark = self._graph.model, self._graph.model.gate, self._mark
+        if kind is not None:
+            # A rewrite is done whole or not at all; `gate.at` says where it failed.
+            model.undo_to(mark)
+            return
+        gate.at = ""
+        edits = model.journal.since(mark)
+        if not edits:
+            return
+        if gate.accepts is not None and not gate.accepts(self._anchor, edits):
+            model.undo_to(mark)
+        elif gate.lets(self._label):
+            gate.passed(self._graph, self._law, self._label, edits)
+        else:
+            model.undo_to(mark)
+            gate.refuse()

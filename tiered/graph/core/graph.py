@@ -1,0 +1,386 @@
+"""Graph: the main graph, a body of If/Loop/Scan, or a local function, and its primitives.
+
+Every edit of a model is one of the primitives here. Each keeps the NodeProto, the links between
+values and users, the networkx view and the journal in step. Passes write with what is built from
+them: `graph.op`, `graph.constant`, `graph.replace`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import onnx
+
+from tiered.errors import ModelError
+from tiered.graph.core import use_lists
+from tiered.graph.core.gate import RewriteBlock
+from tiered.graph.core.node import Node, domain_of
+from tiered.graph.core.topological_sort import sort_nodes
+from tiered.graph.core.value import Value
+from tiered.graph.edits import declared_types, surgery
+from tiered.graph.edits import inline as transplant
+from tiered.graph.edits import interface as edit_interface
+from tiered.graph.edits import nodes as edit_nodes
+from tiered.graph.edits import operands as edit_operands
+from tiered.graph.edits import replace as replacing
+from tiered.graph.edits import unroll as unrolling
+from tiered.graph.edits import values as edit_values
+from tiered.graph.queries import networkx_view
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from tiered.graph.core.model import Model
+    from tiered.graph.edits.builder import OpBuilder
+
+_BY_PLACE: Final = ("If", "Loop", "Scan")
+
+
+class Graph:
+    """One graph of a model. A function pass sees each of them."""
+
+    is_function = False
+
+    def __init__(self, model: Model, owner: Node | None = None, attribute: str = "") -> None:
+        self.model = model
+        self.owner = owner
+        # Which attribute of the owner holds this body.
+        self.attribute = attribute
+        # What the GraphProto or FunctionProto holds beyond nodes, values and types.
+        self.skeleton: onnx.GraphProto | onnx.FunctionProto = onnx.GraphProto()
+        self._nodes: dict[int, Node] = {}
+        self._values: dict[str, Value] = {}
+        self._by_op: dict[tuple[str, str], dict[int, Node]] = {}
+        # The nodes that have bodies: few, and asked for often.
+        self._owners: dict[int, Node] = {}
+        self._constants: dict[int, Value] = {}
+        self._inputs: list[Value] = []
+        self._outputs: list[Value] = []
+        self._input_infos: list[onnx.ValueInfoProto] = []
+        self._output_infos: list[onnx.ValueInfoProto] = []
+        # The user's value_info in its order, each with the value it speaks of (None: of nothing).
+        self.declarations: list[tuple[Value | None, onnx.ValueInfoProto]] = []
+        self.annotations: list[tuple[list[Value], onnx.TensorAnnotation]] = []
+        # What inputs and outputs are called in the file, by their name here, where that differs:
+        # an operator may look them up by a name that hides one of a graph above.
+        self.file_names: dict[str, str] = {}
+        self._dag: nx.DiGraph[Node] | None = None
+        self._order: tuple[Node, ...] | None = None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}, {len(self._nodes)} nodes>"
+
+    # --- place ------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self.skeleton.name
+
+    @property
+    def parent(self) -> Graph | None:
+        """Return the graph that holds the node whose body this is."""
+        return None if self.owner is None else self.owner.graph
+
+    @property
+    def root(self) -> Graph:
+        """Return the main graph or the local function that this graph is, or is inside of."""
+        graph = self
+        while graph.owner is not None:
+            graph = graph.owner.owner
+        return graph
+
+    @property
+    def is_main(self) -> bool:
+        return self.owner is None and not self.is_function
+
+    @property
+    def depth(self) -> int:
+        return 0 if self.parent is None else self.parent.depth + 1
+
+    def opset(self, domain: str = "") -> int:
+        """Return the imported version of a domain; 0 if it is not imported."""
+        root = self if self.owner is None else self.root
+        return root.opset_imports.get(domain, 0)
+
+    @property
+    def opset_imports(self) -> dict[str, int]:
+        return self.model.opset_imports
+
+    def sees(self, value: Value) -> bool:
+        """Return whether a node of this graph may read the value."""
+        home, graph = value.graph, self
+        if home is graph:
+            return True
+        if home is None:
+            return False
+        name = home.file_names.get(value.name, value.name)
+        while graph is not home:
+            # The file would mean the body's own value by that name.
+            if graph.owner is None or name in graph.file_names.values():
+                return False
+            graph = graph.owner.owner
+        return True
+
+    @property
+    def names_matter(self) -> bool:
+        """Return whether the operator may look up inputs and outputs of this body by their names.
+
+        If, Loop and Scan go by their places; others, as BeamSearch, by their names.
+        """
+        owner = self.owner
+        return owner is not None and not (owner.op_type in _BY_PLACE and not owner.domain)
+
+    def keep_file_name(self, value: Value, name: str) -> None:
+        """Write an input or output of this new body under a name that it does not have here."""
+        if value.name != name and value.graph is self and value.name not in self.file_names:
+            self.file_names[value.name] = name
+            self.model.names.take(name)
+
+    def is_within(self, other: Graph) -> bool:
+        """Tell whether this graph is the other one, or nested in it at any depth."""
+        graph: Graph | None = self
+        while graph is not None and graph is not other:
+            graph = graph.parent
+        return graph is other
+
+    # --- contents ---------------------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Return the nodes by serial number: those of the file in its order, then the new ones."""
+        return tuple(map(self._nodes.__getitem__, sorted(self._nodes)))
+
+    @property
+    def owners(self) -> tuple[Node, ...]:
+        """Return the nodes that have bodies, by serial number."""
+        return tuple(map(self._owners.__getitem__, sorted(self._owners))) if self._owners else ()
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    @property
+    def inputs(self) -> tuple[Value, ...]:
+        return tuple(self._inputs)
+
+    @property
+    def outputs(self) -> tuple[Value, ...]:
+        return tuple(self._outputs)
+
+    @property
+    def input_infos(self) -> tuple[onnx.ValueInfoProto, ...]:
+        """Return the declarations of the inputs, as the interface has them."""
+        return tuple(self._input_infos)
+
+    @property
+    def output_infos(self) -> tuple[onnx.ValueInfoProto, ...]:
+        return tuple(self._output_infos)
+
+    @property
+    def initializers(self) -> tuple[Value, ...]:
+        """Return the initializers, overridable ones too, in the order of the file."""
+        return tuple(map(self._constants.__getitem__, sorted(self._constants)))
+
+    @property
+    def values(self) -> Mapping[str, Value]:
+        """Return the graph's own values by name."""
+        return self._values
+
+    def value(self, name: str) -> Value | None:
+        """Return the value that a node of this graph would read under a name."""
+        graph: Graph | None = self
+        while graph is not None:
+            value = graph._values.get(name)
+            if value is not None:
+                return value
+            graph = graph.parent
+        return None
+
+    def nodes_of(self, op_type: str, domain: str = "") -> tuple[Node, ...]:
+        """Return the nodes of one operator by serial number, without a scan."""
+        found = self._by_op.get((domain, op_type))
+        return tuple(found[key] for key in sorted(found)) if found else ()
+
+    def walk(self) -> Iterator[Node]:
+        """Yield the nodes of the graph, and of the bodies below it."""
+        pending = [self]
+        while pending:
+            graph = pending.pop()
+            yield from graph.nodes
+            pending += (body for node in reversed(graph.owners) for body in reversed(node.bodies))
+
+    def topological_order(self) -> tuple[Node, ...]:
+        """Return the nodes, producers first, and otherwise in their order.
+
+        Raises:
+            ModelError: the graph has a cycle.
+        """
+        if self._order is None:
+            self._order = sort_nodes(self)
+        return self._order
+
+    @property
+    def dag(self) -> nx.DiGraph[Node]:
+        """Return the live, read-only networkx view: nodes are `Node`s, edges have `slots`."""
+        if self._dag is None:
+            self._dag = use_lists.build_dag(self)
+        return self._dag.copy(as_view=True)
+
+    to_networkx = networkx_view.to_networkx
+    subgraph = networkx_view.subgraph
+    structural_hash = networkx_view.structural_hash
+    is_isomorphic = networkx_view.is_isomorphic
+
+    @property
+    def op(self) -> OpBuilder:
+        """Return the builder of nodes: `graph.op.Reshape(x, shape, allowzero=1)`."""
+        from tiered.graph.edits.builder import OpBuilder
+
+        return OpBuilder(self, "")
+
+    # --- edits ------------------------------------------------------------------------------------
+
+    def _log(self, *entry: Any) -> None:
+        journal = self.model.journal
+        if journal.frozen is not None:
+            raise ModelError(f"the model may not be edited now: {journal.frozen}")
+        journal.entries.append(entry)
+
+    def _new_body(self, owner: Node, attribute: str) -> Graph:
+        return Graph(self.model, owner, attribute)
+
+    add_node = edit_nodes.add_node
+    import_domain = edit_nodes.import_domain
+    append_node = edit_nodes.append_node
+    remove_node = edit_nodes.remove_node
+    settle = edit_nodes.settle
+    _settle = edit_nodes.settle_value
+    _unsettle = edit_nodes.unsettle
+    set_input = edit_operands.set_input
+    set_inputs = edit_operands.set_inputs
+    drop_outputs = edit_operands.drop_outputs
+    set_outputs = edit_operands.set_outputs
+    exchange_outputs = edit_operands.exchange_outputs
+    set_attribute = edit_operands.set_attribute
+    set_operator = edit_operands.set_operator
+    set_metadata = edit_operands.set_metadata
+    rename_node = edit_operands.rename_node
+    move_node = edit_nodes.move_node
+    _insert = edit_nodes.insert
+    _attach = edit_nodes.attach
+    _detach = edit_nodes.detach
+    _enter = edit_nodes.enter
+    _leave = edit_nodes.leave
+    _write_input = edit_operands.write_input
+    _write_inputs = edit_operands.write_inputs
+    _write_outputs = edit_operands.write_outputs
+    _write_exchanged = edit_operands.write_exchanged
+    _set_proto = edit_operands.set_proto
+    _write_proto = edit_operands.write_proto
+    _write_named = edit_operands.write_named
+    _write_graph = edit_nodes.write_graph
+
+    rename_value = edit_values.rename_value
+    set_type = edit_values.set_type
+    constant = edit_values.constant
+    add_constant = edit_values.add_constant
+    append_constant = edit_values.append_constant
+    remove_constant = edit_values.remove_constant
+    set_constant = edit_values.set_constant
+    move_constant = edit_values.move_constant
+    _write_name = edit_values.write_name
+    _enter_constant = edit_values.enter_constant
+    _leave_constant = edit_values.leave_constant
+    _write_tensor = edit_values.write_tensor
+    _write_constant_graph = edit_values.write_constant_graph
+
+    set_declared_type = declared_types.set_declared_type
+    set_graph_inputs = edit_interface.set_graph_inputs
+    add_input = edit_interface.add_input
+    mark_input = edit_interface.mark_input
+    remove_input = edit_interface.remove_input
+    order_inputs = edit_interface.order_inputs
+    set_graph_outputs = edit_interface.set_graph_outputs
+    add_output = edit_interface.add_output
+    remove_output = edit_interface.remove_output
+    order_outputs = edit_interface.order_outputs
+    set_declarations = edit_interface.set_declarations
+    _write_graph_inputs = edit_interface.write_graph_inputs
+    _write_declarations = edit_interface.write_declarations
+    _declare_outputs = edit_interface.declare_outputs
+    _write_graph_outputs = edit_interface.write_graph_outputs
+
+    # --- written in terms of the primitives -------------------------------------------------------
+
+    replace_uses = replacing.replace_uses
+    become_constant = replacing.become_constant
+    replace = replacing.replace
+    splice = replacing.splice
+    prune = replacing.prune
+    new_value = surgery.new_value
+    create_value = surgery.create_value
+    assign = surgery.assign
+    insert_before = surgery.insert_before
+    insert_after = surgery.insert_after
+    clone = surgery.clone
+    connect = surgery.connect
+    join = surgery.join
+    bypass = surgery.bypass
+    delete = surgery.delete
+    delete_value = surgery.delete_value
+
+    dissolve = transplant.dissolve
+    copy_nodes = transplant.copy_nodes
+    inline_call = transplant.inline_call
+    unroll = unrolling.unroll
+    unroll_scan = unrolling.unroll_scan
+
+    def discard(self, value: Value | None) -> None:
+        """Remove a value that nobody reads any more, with what only it needed."""
+        if value is None or value.is_used:
+            return
+        if value.producer is not None:
+            self.prune([value.producer])
+        elif value.is_initializer and not value.is_graph_input:
+            value.owner.remove_constant(value)
+
+    def rewrite(self, law: str, anchor: Node | Value) -> RewriteBlock:
+        """Make the edits of the block one numbered rewrite.
+
+        It is undone beyond the limit, and where it reaches out of the scope of the pass.
+        """
+        return RewriteBlock(self, law, anchor)
+
+
+class Function(Graph):
+    """A local function: a graph without initializers, called like an operator."""
+
+    is_function = True
+
+    def __init__(self, model: Model, proto: onnx.FunctionProto) -> None:
+        super().__init__(model)
+        self._opset_imports: dict[str, int] = {}
+        # How the file spells each domain ("", "ai.onnx", or not at all).
+        self.spellings: dict[str, str | None] = {}
+        for entry in proto.opset_import:
+            domain = domain_of(entry.domain)
+            self._opset_imports[domain] = entry.version
+            self.spellings[domain] = entry.domain if entry.HasField("domain") else None
+        self.domain = domain_of(proto.domain)
+        self.overload = proto.overload
+        self.function_name = proto.name
+
+    @property
+    def id(self) -> tuple[str, str, str]:
+        """Return (domain, name, overload): what a call names."""
+        return self.domain, self.function_name, self.overload
+
+    @property
+    def opset_imports(self) -> dict[str, int]:
+        return self._opset_imports
+
+    @property
+    def defaults(self) -> dict[str, onnx.AttributeProto]:
+        """Return the attributes that a call may leave out, with what they are then."""
+        assert isinstance(self.skeleton, onnx.FunctionProto)
+        return {proto.name: proto for proto in self.skeleton.attribute_proto}

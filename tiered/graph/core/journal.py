@@ -1,0 +1,259 @@
+"""The journal: every edit of a model, in order, each with what it takes to undo it.
+
+It is the single source for rollback, for whether a pass changed anything and what, for which nodes
+are dirty, and for the numbers of the rewrites. An entry is a tuple `(edit, subject, *before)`.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+from tiered.errors import ModelError
+
+if TYPE_CHECKING:
+    from tiered.graph.core.graph import Graph
+    from tiered.graph.core.node import Node
+    from tiered.graph.core.value import Value
+
+_Piece = TypeVar("_Piece", "Node", "Value")
+
+Entry = tuple[Any, ...]
+
+Mark = int
+"""A place in the journal to undo to: the number of edits made before it."""
+
+
+class Edit(IntEnum):
+    """The kinds of edits; the comment shows the rest of the entry."""
+
+    ADD_NODE = 0  # node
+    REMOVE_NODE = 1  # node, graph
+    SET_INPUT = 2  # node, index, value before, value after
+    SET_INPUTS = 3  # node, inputs before, proto before
+    SET_OUTPUTS = 4  # node, outputs before, proto before
+    SET_PROTO = 5  # node, proto before (operator, attributes, metadata)
+    RENAME_NODE = 6  # node, proto before
+    MOVE_NODE = 7  # node, graph before
+    ADD_CONSTANT = 8  # value
+    REMOVE_CONSTANT = 9  # value, graph
+    SET_CONSTANT = 10  # value, tensor before
+    SET_TYPE = 11  # value, type before
+    RENAME_VALUE = 12  # value, name before
+    SET_GRAPH_INPUTS = 13  # graph, inputs before, infos before, types before
+    SET_GRAPH_OUTPUTS = 14  # graph, outputs before, infos before
+    ADD_FUNCTION = 15  # function
+    REMOVE_FUNCTION = 16  # function, position
+    SET_OPSET = 17  # model or function, imports before
+    MOVE_CONSTANT = 18  # value, graph before
+    SET_IR_VERSION = 19  # model, version before
+    SET_DECLARATIONS = 20  # graph, how many stayed, the others before, and what they spoke of
+    FORGET_TYPES = 21  # model, what was known before
+    EXCHANGE_OUTPUTS = 22  # node, index, other node, other index
+    EXCHANGE_CONTENT = 23  # model, what it held before
+    SETTLE = 24  # node, graph, the output that is an initializer now, its index, its type before
+
+
+NODE_EDITS = frozenset(
+    {
+        Edit.ADD_NODE,
+        Edit.REMOVE_NODE,
+        Edit.SET_INPUT,
+        Edit.SET_INPUTS,
+        Edit.SET_OUTPUTS,
+        Edit.SET_PROTO,
+        Edit.RENAME_NODE,
+        Edit.MOVE_NODE,
+        Edit.EXCHANGE_OUTPUTS,
+        Edit.SETTLE,
+    }
+)
+"""The edits whose subject is a node."""
+
+_VALUE_EDITS: Final = frozenset(
+    {Edit.SET_TYPE, Edit.SET_CONSTANT, Edit.MOVE_CONSTANT, Edit.ADD_CONSTANT}
+)
+
+
+_SET_INPUT: Final = Edit.SET_INPUT
+
+RENAMES: Final = frozenset({Edit.RENAME_NODE, Edit.RENAME_VALUE})
+"""The edits that no pattern can notice."""
+
+
+class Stamp(NamedTuple):
+    """A moment in the life of a journal, which stays meaningful when edits are undone later."""
+
+    length: int
+    undos: int
+
+
+class Journal:
+    """An append-only list of edits that can be cut back to any mark."""
+
+    __slots__ = (
+        "_lows", "_noted", "_now", "_touched", "entries", "frozen", "undo_table", "undos",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.undo_table: dict[Edit, Callable[..., None]] = {}
+        self.undos = 0
+        # The moment that was asked for last: often there was no edit since.
+        self._now = Stamp(0, 0)
+        # (undo number, length it went back to), lengths ascending: enough to tell how far back the
+        # journal has been cut since any stamp.
+        self._lows: list[tuple[int, int]] = []
+        # How long the journal was when each node was last touched, ascending, as of `_noted`.
+        self._touched: dict[Node, int] = {}
+        self._noted = 0
+        # Why nobody may edit just now (a trace hook is looking), or None.
+        self.frozen: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def stamp(self) -> Stamp:
+        """Return the present moment."""
+        now = self._now
+        if now.length != len(self.entries) or now.undos != self.undos:
+            now = self._now = Stamp(len(self.entries), self.undos)
+        return now
+
+    def since(self, mark: Mark) -> Sequence[Entry]:
+        """Return the edits made after the mark, oldest first."""
+        return self.entries[mark:]
+
+    def kept_since(self, stamp: Stamp) -> int:
+        """Return how many of the edits that the stamp saw are still in force, contiguously."""
+        place = bisect.bisect_left(self._lows, (stamp.undos + 1, -1))
+        if place == len(self._lows):
+            return stamp.length
+        return min(stamp.length, self._lows[place][1])
+
+    def moved_since(self, stamp: Stamp) -> bool:
+        """Tell whether the model differs, as far as the journal knows, from that moment."""
+        return len(self.entries) != stamp.length or self.kept_since(stamp) < stamp.length
+
+    def undo_to(self, mark: Mark) -> None:
+        """Undo the edits after the mark, newest first."""
+        entries, table = self.entries, self.undo_table
+        if len(entries) <= mark:
+            return
+        self.undos += 1
+        while self._lows and self._lows[-1][1] >= mark:
+            self._lows.pop()
+        self._lows.append((self.undos, mark))
+        self._noted = min(self._noted, mark)
+        for node in reversed(self._touched):
+            if self._touched[node] <= mark:
+                break
+            self._touched[node] = mark
+        while len(entries) > mark:
+            edit, *rest = entries.pop()
+            table[edit](*rest)
+
+    def clear(self) -> None:
+        """Forget all that was edited, and how to undo it."""
+        self.entries.clear()
+        self.undo_table.clear()
+        self._touched.clear()
+
+    def note_touched(self) -> dict[Node, int]:
+        """Return how long the journal was when each node was last touched, the latest ones last.
+
+        What was edited since the last call counts as touched now.
+        """
+        now, touched = len(self.entries), self._touched
+        if self._noted < now:
+            edits = [entry for entry in self.entries[self._noted :] if entry[0] not in RENAMES]
+            for node in dirty_nodes(edits):
+                touched.pop(node, None)
+                touched[node] = now
+            self._noted = now
+        return touched
+
+
+class Snapshot:
+    """A state of a model that can be brought back, as long as it has not been undone itself."""
+
+    __slots__ = ("_journal", "_stamp")
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._stamp = journal.stamp()
+
+    @property
+    def mark(self) -> Mark:
+        """Return the place in the journal."""
+        return self._stamp.length
+
+    def restore(self) -> None:
+        """Undo every edit made since: the same objects are back in the same places.
+
+        Raises:
+            ModelError: edits that the snapshot holds were undone, so that it is no state any more.
+        """
+        if self._journal.kept_since(self._stamp) < self._stamp.length:
+            raise ModelError("the snapshot cannot be restored: edits before it were undone")
+        self._journal.undo_to(self._stamp.length)
+
+
+def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
+    """Return the live nodes that edits touched: themselves, or what their values stand for."""
+    # By serial number, because a dict of nodes and values asks each for its hash.
+    found: dict[int, Node] = {}
+    values: dict[int, Value] = {}
+    for entry in entries:
+        edit, subject = entry[0], entry[1]
+        if edit is _SET_INPUT:
+            found[subject.id] = subject
+            for value in entry[3:]:
+                if value is not None:
+                    values[value.id] = value
+        elif edit in NODE_EDITS:
+            found[subject.id] = subject
+            _add(values, subject._inputs)
+            if edit is Edit.EXCHANGE_OUTPUTS:
+                _add(found, entry[3:4])
+            elif edit is Edit.SET_INPUTS:
+                _add(values, entry[2])
+            elif edit is Edit.SETTLE:
+                _add(found, entry[3]._users.values())
+            elif edit is Edit.REMOVE_NODE and subject.bodies:
+                # What its bodies read has fewer readers now.
+                _add(values, _read_in(subject.bodies))
+        elif edit is Edit.EXCHANGE_CONTENT:
+            for graph in subject.graphs():
+                _add(found, graph.nodes)
+        elif edit is Edit.SET_GRAPH_INPUTS:
+            # What is an input no more may be a constant now.
+            for value in (*subject._inputs, *entry[2]):
+                _add(found, value._users.values())
+        elif edit is Edit.SET_GRAPH_OUTPUTS:
+            _add(values, (*subject._outputs, *entry[2]))
+            _add(found, (subject.owner,))
+        elif edit in _VALUE_EDITS:
+            values[subject.id] = subject
+            _add(found, subject._users.values())
+    for value in values.values():
+        if (producer := value.producer) is not None:
+            found[producer.id] = producer
+    return [node for node in found.values() if node.graph is not None and node.is_live]
+
+
+def _read_in(bodies: Iterable[Graph]) -> Iterator[Value | None]:
+    """Yield what the nodes of bodies read, and those of bodies in them."""
+    pending = [*bodies]
+    while pending:
+        for node in pending.pop().nodes:
+            yield from node._inputs
+            pending += node.bodies
+
+
+def _add(found: dict[int, _Piece], pieces: Iterable[_Piece | None]) -> None:
+    for piece in pieces:
+        if piece is not None:
+            found[piece.id] = piece

@@ -1,0 +1,360 @@
+"""Node: one NodeProto, with its operands as Values and its bodies as Graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import onnx
+from onnx.defs import OpSchema
+
+from tiered.errors import ModelError
+from tiered.graph.core.schema import Schema, decode_attribute, default_of, schema_of
+from tiered.graph.core.tensor import Tensor
+from tiered.graph.edits import surgery
+
+if TYPE_CHECKING:
+    from tiered.graph.core.graph import Graph
+    from tiered.graph.core.value import Value
+
+_MISSING: Any = object()
+_NONE: Final[Mapping[str, onnx.AttributeProto]] = {}
+"""The attributes of every node that has none."""
+
+
+def domain_of(name: str) -> str:
+    """Return the domain as it is compared: "ai.onnx" is the default domain's other spelling."""
+    return "" if name == "ai.onnx" else name
+
+
+class Node:
+    """One operator. It has identity: undo brings back the same object; its hash is its serial.
+
+    Read `inputs`, `outputs` and attributes here; all edits go through the primitives of `Graph`.
+    """
+
+    __slots__ = (
+        "_attributes",
+        "_captured",
+        "_constant",
+        "_inputs",
+        "_outputs",
+        "_references",
+        "_scratch",
+        "bodies",
+        "domain",
+        "graph",
+        "id",
+        "op_type",
+        "proto",
+        "sources",
+    )
+
+    def __init__(self, serial: int, graph: Graph, proto: onnx.NodeProto) -> None:
+        self.id = serial
+        self.graph: Graph | None = graph
+        self.proto = proto
+        self.op_type: str = proto.op_type
+        self.domain: str = domain_of(proto.domain)
+        self.bodies: tuple[Graph, ...] = ()
+        self._inputs: list[Value | None] = []
+        self._outputs: list[Value | None] = []
+        self._attributes: Mapping[str, onnx.AttributeProto] | None = None
+        # Values of the graphs above that the bodies read, with the number of reads.
+        self._captured: dict[Value, int] | None = None
+        self._constant: Tensor | object | None = _MISSING
+        self._references: bool | None = None
+        self._scratch: dict[str, Any] | None = None
+        # What a rewrite made the node from; nothing for one of the file.
+        self.sources: tuple[Node, ...] = ()
+
+    def __hash__(self) -> int:
+        return self.id
+
+    def __lt__(self, other: Node) -> bool:
+        """Compare serial numbers: some algorithms of networkx need an order of nodes."""
+        return self.id < other.id
+
+    def __repr__(self) -> str:
+        return f"<{'' if self.graph else 'removed '}{self.op_type} {self.label!r}>"
+
+    # --- place ------------------------------------------------------------------------------------
+
+    @property
+    def owner(self) -> Graph:
+        """Return the graph that the node is in.
+
+        Raises:
+            ModelError: the node was removed.
+        """
+        if self.graph is None:
+            raise ModelError(f"node {self.label!r} ({self.op_type}) was removed from its graph")
+        return self.graph
+
+    @property
+    def name(self) -> str:
+        return self.proto.name
+
+    @property
+    def label(self) -> str:
+        """Return the name, or for a nameless node the name of its first output."""
+        return self.proto.name or next((name for name in self.proto.output if name), "")
+
+    @property
+    def origins(self) -> tuple[Node, ...]:
+        """Return the nodes of the file that the node was made from; itself if it is one of them."""
+        from tiered.graph.core.provenance import origins_of
+
+        return origins_of(self)
+
+    # --- operands ---------------------------------------------------------------------------------
+
+    @property
+    def inputs(self) -> tuple[Value | None, ...]:
+        """Return the inputs as the model has them; None is an absent optional one."""
+        return tuple(self._inputs)
+
+    @property
+    def outputs(self) -> tuple[Value | None, ...]:
+        return tuple(self._outputs)
+
+    @property
+    def output(self) -> Value:
+        """Return the first output."""
+        value = self._outputs[0] if self._outputs else None
+        if value is None:
+            raise ModelError(f"node {self.label!r} ({self.op_type}) has no first output")
+        return value
+
+    def input(self, index: int) -> Value | None:
+        """Return input `index` as the model has it; None if it is absent or past the end."""
+        return self._inputs[index] if index < len(self._inputs) else None
+
+    @property
+    def captured(self) -> tuple[Value, ...]:
+        """Return the values of the graphs above that the bodies read, by serial number."""
+        return tuple(sorted(self._captured, key=lambda value: value.id)) if self._captured else ()
+
+    @property
+    def is_used(self) -> bool:
+        for value in self._outputs:
+            if value is None:
+                continue
+            if value.is_used:
+                return True
+        return False
+
+    @property
+    def is_live(self) -> bool:
+        """Tell whether the node is in its model: not removed, nor in a body of a removed node."""
+        graph = self.graph
+        while graph is not None and graph.owner is not None:
+            graph = graph.owner.graph
+        return graph is not None
+
+    @property
+    def is_pinned(self) -> bool:
+        """Tell whether training info or a quantization annotation speaks of an output by name."""
+        for value in self._outputs:
+            if value is None:
+                continue
+            if value.pins:
+                return True
+        return False
+
+    @property
+    def predecessors(self) -> list[Node]:
+        """Return the nodes that this one or its bodies read, in the order of the operands."""
+        return surgery.predecessors(self)
+
+    @property
+    def successors(self) -> list[Node]:
+        """Return the nodes of the graph that read this one, or whose bodies do, by output."""
+        return surgery.successors(self)
+
+    def is_optional(self, index: int) -> bool:
+        """Tell whether the operator can do without input `index`; not known operators cannot."""
+        schema = self.schema
+        if schema is None:
+            return False
+        formal = schema.inputs[min(index, len(schema.inputs) - 1)]
+        return formal.option == OpSchema.FormalParameterOption.Optional
+
+    def operand(self, name: str | int) -> Value | None:
+        """Return an operand by its name or place in the operator's newest form, None if absent.
+
+        Where the model's opset has it as an attribute, the result is a detached constant value.
+        """
+        from tiered.graph.opset.convert import operand_index, operands_of
+
+        index = operand_index(self, name) if isinstance(name, str) else name
+        operands = operands_of(self)
+        return operands[index] if index < len(operands) else None
+
+    @property
+    def operands(self) -> tuple[Value | None, ...]:
+        """Return all operands in the order of the operator's newest form."""
+        from tiered.graph.opset.convert import operands_of
+
+        return tuple(operands_of(self))
+
+    # --- operator ---------------------------------------------------------------------------------
+
+    @property
+    def schema(self) -> Schema | None:
+        """Return the schema in force for the model's opset, None for an unknown operator."""
+        return schema_of(self.op_type, self.domain, self.owner.root.opset(self.domain))
+
+    @property
+    def version(self) -> int:
+        """Return the opset version that last changed the operator; 0 for an unknown operator."""
+        schema = self.schema
+        return schema.since_version if schema is not None else 0
+
+    @property
+    def callee(self) -> tuple[str, str, str]:
+        """Return (domain, op type, overload): the id of the local function that it may call."""
+        return self.domain, self.op_type, self.proto.overload
+
+    def is_op(self, op_type: str, domain: str = "") -> bool:
+        """Tell whether this is that operator: one of ONNX's own, if no domain is named.
+
+        The type alone does not tell, as other domains and local functions share names with ONNX.
+        A domain is given as `domain` has it.
+        """
+        return self.op_type == op_type and self.domain == domain
+
+    def is_same_at(self, version: int) -> bool:
+        """Tell whether another opset version of its domain has the very same operator."""
+        own, there = self.schema, schema_of(self.op_type, self.domain, version)
+        if own is None or there is None:
+            return self.owner.opset(self.domain) == version
+        return bool(own.since_version == there.since_version)
+
+    # --- attributes -------------------------------------------------------------------------------
+
+    def attribute_protos(self) -> Mapping[str, onnx.AttributeProto]:
+        if self._attributes is None:
+            protos = self.proto.attribute
+            self._attributes = {proto.name: proto for proto in protos} if protos else _NONE
+        return self._attributes
+
+    def has_attr(self, name: str) -> bool:
+        return name in self.attribute_protos()
+
+    def attr(self, name: str, default: Any = _MISSING) -> Any:
+        """Return an attribute; if it is absent the given default, else that of the schema."""
+        proto = self.attribute_protos().get(name)
+        if proto is not None:
+            return decode_attribute(proto)
+        if default is not _MISSING:
+            return default
+        schema = self.schema
+        return None if schema is None else default_of(schema, name)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes that are written down, without bodies and defaults."""
+        graphs = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
+        return {
+            name: decode_attribute(proto)
+            for name, proto in self.attribute_protos().items()
+            if proto.type not in graphs
+        }
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return the attributes that say something else than the schema's defaults."""
+        schema = self.schema
+        return {
+            name: value
+            for name, value in self.attributes.items()
+            # Not by ==, to which -0.0 is 0.0.
+            if schema is None or repr(value) != repr(default_of(schema, name))
+        }
+
+    @property
+    def has_references(self) -> bool:
+        """Tell whether an attribute is given by the call of the local function around the node."""
+        if self._references is None:
+            self._references = False
+            for proto in self.attribute_protos().values():
+                if proto.ref_attr_name:
+                    self._references = True
+        return self._references
+
+    @property
+    def perm(self) -> tuple[int, ...] | None:
+        """Return which axis a Transpose brings to each place; None of others, or if not known."""
+        if self.op_type != "Transpose" or self.domain or self.has_references:
+            return None
+        written, x = self.attr("perm", ()), self.input(0)
+        if written:
+            return tuple(written) if sorted(written) == list(range(len(written))) else None
+        rank = None if x is None else x.rank
+        return None if rank is None else tuple(reversed(range(rank)))
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        return {entry.key: entry.value for entry in self.proto.metadata_props}
+
+    @property
+    def scratch(self) -> dict[str, Any]:
+        """Return notes of passes for passes: never exported, not in the journal."""
+        if self._scratch is None:
+            self._scratch = {}
+        return self._scratch
+
+    def constant_tensor(self) -> Tensor | None:
+        """Return what a Constant node holds; None if the call of a function decides it."""
+        if self._constant is _MISSING:
+            self._constant = _read_constant(self)
+        assert self._constant is None or isinstance(self._constant, Tensor)
+        return self._constant
+
+    def note_constant(self, proto: onnx.AttributeProto, tensor: Tensor) -> None:
+        """Keep the tensor of an attribute, if it is all that a Constant node holds."""
+        is_all = self.op_type == "Constant" and len(self.attribute_protos()) == 1
+        if is_all and proto.name == "value":
+            self._constant = tensor
+
+    def forget_attributes(self) -> None:
+        """Drop what was decoded; for the primitives, after they exchanged the proto."""
+        self._attributes = None
+        self._constant = _MISSING
+        self._references = None
+
+
+def _read_constant(node: Node) -> Tensor | None:
+    protos = node.attribute_protos()
+    if len(protos) != 1:
+        return None
+    ((name, proto),) = protos.items()
+    if proto.ref_attr_name:
+        return None
+    folder = node.owner.model.folder
+    match name:
+        case "value":
+            return Tensor(proto.t, folder=folder)
+        case "sparse_value":
+            return Tensor(proto.sparse_tensor)
+        case "value_float":
+            return Tensor.of(np.array(proto.f, np.float32))
+        case "value_floats":
+            return Tensor.of(np.array(proto.floats, np.float32))
+        case "value_int":
+            return Tensor.of(np.array(proto.i, np.int64))
+        case "value_ints":
+            return Tensor.of(np.array(proto.ints, np.int64))
+        case "value_string" | "value_strings":
+            return _string_tensor([proto.s] if name == "value_string" else proto.strings, name)
+        case _:
+            return None
+
+
+def _string_tensor(texts: Sequence[bytes], attribute: str) -> Tensor:
+    proto = onnx.TensorProto(data_type=onnx.TensorProto.STRING, string_data=texts)
+    if attribute == "value_strings":
+        proto.dims.append(len(texts))
+    return Tensor(proto)

@@ -1,0 +1,158 @@
+"""Operator schemas, looked up once: `onnx.defs` is the only source of what an operator takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+import onnx
+from onnx import defs
+
+from tiered.errors import ModelError
+
+if TYPE_CHECKING:
+    from tiered.graph.core.node import Node
+    from tiered.graph.core.tensor import Tensor
+
+Schema = defs.OpSchema
+
+NEWEST = 1 << 30
+
+
+@lru_cache(maxsize=8192)
+def schema_of(op_type: str, domain: str, version: int = NEWEST) -> Schema | None:
+    """Return the schema in force at an opset version; None for an operator onnx does not know."""
+    version = max(version, 0)
+    try:
+        return defs.get_schema(op_type, min(version, defs.onnx_opset_version()), domain)
+    except defs.SchemaError:
+        pass
+    if domain == "":
+        return None
+    try:
+        # Other domains count their versions on their own.
+        return defs.get_schema(op_type, min(version, (1 << 31) - 1), domain)
+    except defs.SchemaError:
+        return None
+
+
+@lru_cache(maxsize=16)
+def operators_of(domain: str) -> frozenset[str]:
+    """Return the names of the operators that onnx knows in a domain."""
+    return frozenset(schema.name for schema in defs.get_all_schemas() if schema.domain == domain)
+
+
+@lru_cache(maxsize=8192)
+def attributes_of(schema: Schema) -> Mapping[str, Any]:
+    """Return what the schema says of each attribute; onnx makes the whole of it at each look."""
+    return schema.attributes
+
+
+@lru_cache(maxsize=8192)
+def default_of(schema: Schema, name: str) -> Any:
+    """Return the default that the schema gives an attribute, None if it has none."""
+    attribute = attributes_of(schema).get(name)
+    if attribute is None or attribute.default_value.type == onnx.AttributeProto.UNDEFINED:
+        return None
+    return decode_attribute(attribute.default_value)
+
+
+@lru_cache(maxsize=8192)
+def input_names(schema: Schema) -> tuple[str, ...]:
+    """Return the formal names of the inputs."""
+    return tuple(formal.name for formal in schema.inputs)
+
+
+class AttributeReference:
+    """An attribute of a local function's node that is given by the call (`ref_attr_name`)."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AttributeReference) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"@{self.name}"
+
+
+def decode_attribute(proto: onnx.AttributeProto) -> Any:
+    """Return an attribute as int, float, str, Tensor, TypeProto, reference or a tuple of these.
+
+    Text that is no UTF-8 stays bytes. Graphs are not attributes here: they are bodies of the node.
+    """
+    if reference := proto.ref_attr_name:
+        return AttributeReference(reference)
+    decode = _DECODED.get(proto.type)
+    return None if decode is None else decode(proto)
+
+
+def _tensor(proto: onnx.TensorProto | onnx.SparseTensorProto) -> Tensor:
+    from tiered.graph.core.tensor import Tensor
+
+    return Tensor(proto)
+
+
+def _text(raw: bytes) -> str | bytes:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
+
+
+_DECODED: Final[Mapping[int, Callable[[onnx.AttributeProto], Any]]] = {
+    onnx.AttributeProto.INT: attrgetter("i"),
+    onnx.AttributeProto.FLOAT: attrgetter("f"),
+    onnx.AttributeProto.STRING: lambda proto: _text(proto.s),
+    onnx.AttributeProto.TENSOR: lambda proto: _tensor(proto.t),
+    onnx.AttributeProto.SPARSE_TENSOR: lambda proto: _tensor(proto.sparse_tensor),
+    onnx.AttributeProto.INTS: lambda proto: tuple(proto.ints),
+    onnx.AttributeProto.FLOATS: lambda proto: tuple(proto.floats),
+    onnx.AttributeProto.STRINGS: lambda proto: tuple(map(_text, proto.strings)),
+    onnx.AttributeProto.TENSORS: lambda proto: tuple(map(_tensor, proto.tensors)),
+    onnx.AttributeProto.TYPE_PROTO: attrgetter("tp"),
+}
+"""What each kind of attribute is; a dict, because the enum of a message is slow to ask."""
+
+
+def encode_attribute(name: str, value: Any, schema: Schema | None) -> onnx.AttributeProto:
+    """Return the AttributeProto of a Python value, in the type which the schema demands."""
+    from tiered.graph.core.tensor import Tensor
+
+    if isinstance(value, onnx.AttributeProto):
+        return value
+    kind = None
+    if schema is not None and name in attributes_of(schema):
+        kind = onnx.AttributeProto.AttributeType.Value(attributes_of(schema)[name].type.name)
+    if isinstance(value, Tensor):
+        value = value.proto if value.is_sparse else value.embedded("")
+    if isinstance(value, AttributeReference):
+        return onnx.AttributeProto(name=name, ref_attr_name=value.name, type=kind or 0)  # type: ignore[arg-type]  # enum stub
+    return onnx.helper.make_attribute(name, value, attr_type=kind)
+
+
+def check_parts(node: Node) -> None:
+    """Hold a Split against what it says of itself.
+
+    Raises:
+        ModelError: it has more outputs than its num_outputs.
+    """
+    if node.op_type == "Split" and has_too_many_parts(node):
+        raise ModelError(f"node {node.label!r} (Split) has more outputs than its num_outputs")
+
+
+def has_too_many_parts(node: Node) -> bool:
+    """Tell whether a Split has more outputs than it says, at which onnx ends the whole process."""
+    if node.op_type != "Split" or node.domain:
+        return False
+    said = node.attribute_protos().get("num_outputs")
+    if said is None or said.ref_attr_name:
+        return False
+    return len(node.proto.output) > said.i

@@ -1,0 +1,350 @@
+"""Tensors: dtype, shape and size without the bytes; the numbers when somebody asks for them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from tiered.errors import ModelError
+from tiered.graph.core.lazy_bytes import SPILLED, blocks_of_file, is_stored, span_of_stored, spill
+
+# Decoded arrays up to this many bytes are kept: shapes, axes and scalars are read again and again.
+_KEEP_BYTES = 1 << 14
+
+# The enum of a message is slow to ask.
+_EXTERNAL = onnx.TensorProto.EXTERNAL
+_STRING = onnx.TensorProto.STRING
+
+_BITS: dict[int, int] = {
+    onnx.TensorProto.FLOAT: 32,
+    onnx.TensorProto.UINT8: 8,
+    onnx.TensorProto.INT8: 8,
+    onnx.TensorProto.UINT16: 16,
+    onnx.TensorProto.INT16: 16,
+    onnx.TensorProto.INT32: 32,
+    onnx.TensorProto.INT64: 64,
+    onnx.TensorProto.BOOL: 8,
+    onnx.TensorProto.FLOAT16: 16,
+    onnx.TensorProto.DOUBLE: 64,
+    onnx.TensorProto.UINT32: 32,
+    onnx.TensorProto.UINT64: 64,
+    onnx.TensorProto.COMPLEX64: 64,
+    onnx.TensorProto.COMPLEX128: 128,
+    onnx.TensorProto.BFLOAT16: 16,
+}
+
+
+# How `raw_data` stores the dtypes that numpy has too: in little-endian order.
+_STORED: dict[int, np.dtype[Any]] = {
+    onnx.TensorProto.FLOAT: np.dtype("<f4"),
+    onnx.TensorProto.UINT8: np.dtype("u1"),
+    onnx.TensorProto.INT8: np.dtype("i1"),
+    onnx.TensorProto.INT32: np.dtype("<i4"),
+    onnx.TensorProto.INT64: np.dtype("<i8"),
+    onnx.TensorProto.BOOL: np.dtype(np.bool_),
+    onnx.TensorProto.FLOAT16: np.dtype("<f2"),
+    onnx.TensorProto.DOUBLE: np.dtype("<f8"),
+}
+_KNOWN = frozenset(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED}
+
+
+def bits_of(dtype: int) -> int:
+    """Return the bits of one stored element; 0 for strings, whose size is not fixed."""
+    if dtype in _BITS:
+        return _BITS[dtype]
+    name = onnx.TensorProto.DataType.Name(dtype)
+    for bits in (8, 6):
+        if name.startswith(f"FLOAT{bits}"):
+            return bits
+    if name.endswith("4") or name.startswith("FLOAT4"):
+        return 4
+    if name.endswith("2"):
+        return 2
+    return 0
+
+
+class Tensor:
+    """The contents of a constant: a TensorProto, a SparseTensorProto or an array.
+
+    Tensors are immutable and may be shared between values. The proto is never written to.
+    """
+
+    __slots__ = (
+        *("_array", "_folder", "_key", "_outline", "dtype", "is_sparse", "proto", "shape"),
+    )
+
+    def __init__(
+        self,
+        proto: onnx.TensorProto | onnx.SparseTensorProto | None,
+        array: np.ndarray[Any, Any] | None = None,
+        folder: str = "",
+    ) -> None:
+        self.proto = proto
+        self._array = array
+        self._folder = folder
+        self._key: tuple[Any, ...] | None = None
+        self._outline: int | None = None
+        self.is_sparse = False
+        if array is not None:
+            self.dtype = int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
+            self.shape: tuple[int, ...] = array.shape
+        elif type(proto) is onnx.TensorProto:
+            self.dtype = proto.data_type
+            self.shape = tuple(proto.dims)
+        else:
+            assert isinstance(proto, onnx.SparseTensorProto)
+            self.is_sparse = True
+            self.dtype = proto.values.data_type
+            self.shape = tuple(proto.dims)
+
+    def check(self, name: str) -> None:
+        """Raise if dtype and dims say nothing that a tensor can be; the data is not looked at.
+
+        Raises:
+            ModelError: an unknown dtype, or dims that are negative or too many elements.
+        """
+        if self.dtype not in _KNOWN:
+            raise ModelError(f"tensor {name!r} has an unknown data_type: {self.dtype}")
+        if min(self.shape, default=0) < 0:
+            raise ModelError(f"tensor {name!r} has negative dims: {list(self.shape)}")
+        if self.size >= 1 << 63:
+            raise ModelError(f"tensor {name!r} has impossible dims: {list(self.shape)}")
+        if self.is_stored:
+            self.external_span()
+
+    @classmethod
+    def of(cls, array: np.ndarray[Any, Any]) -> Tensor:
+        """Return the tensor of an array; the array must not be changed afterwards.
+
+        Many megabytes go to a temporary file, and are mapped when somebody asks for them.
+        """
+        array = np.asarray(array)
+        if array.nbytes >= SPILLED and array.dtype.kind not in "OSU":
+            dtype = int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
+            if bits_of(dtype) >= 8:
+                return cls(spill(array))
+        return cls(None, array)
+
+    @property
+    def is_external(self) -> bool:
+        """Tell whether the model says that the bytes are in a file of their own."""
+        return self.is_on_disk and not self.is_stored
+
+    @property
+    def is_stored(self) -> bool:
+        """Tell whether the bytes are the model's own, but were left on disk."""
+        return type(self.proto) is onnx.TensorProto and is_stored(self.proto)
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Tell whether the bytes are in a file: external, or the model's own."""
+        proto = self.proto
+        return type(proto) is onnx.TensorProto and proto.data_location == _EXTERNAL
+
+    @property
+    def size(self) -> int:
+        """Return the number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes that the elements take in a file; strings count their characters."""
+        if self.dtype == onnx.TensorProto.STRING:
+            return sum(len(text) for text in self._string_data())
+        if isinstance(self.proto, onnx.SparseTensorProto):
+            return self.proto.ByteSize()
+        return (self.size * bits_of(self.dtype) + 7) // 8
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """Return the numbers as a read-only array; large external data is mapped, not read.
+
+        Raises:
+            ModelError: the bytes do not fit the declared dtype and dims, or the external file is
+                missing, too short or outside the folder of the model.
+        """
+        if self._array is not None:
+            return self._array
+        assert not self.is_sparse, "a sparse tensor has no dense array"
+        array = self._map_external() if self.is_on_disk else self._decode()
+        array.setflags(write=False)
+        if array.nbytes <= _KEEP_BYTES:
+            self._array = array
+        return array
+
+    def converted(self, dtype: int) -> Tensor | None:
+        """Return the same numbers in another dtype; None where one of them has no place in it."""
+        if onnx.TensorProto.STRING in (dtype, self.dtype) or self.is_sparse:
+            return None
+        array = self.numpy()
+        with np.errstate(all="ignore"):
+            result = array.astype(onnx.helper.tensor_dtype_to_np_dtype(dtype))
+            back = result.astype(array.dtype)
+        # There and back is not enough: 200 is -56 as an int8, and 200 again as a uint8.
+        same = back.tobytes() == array.tobytes() and np.array_equal(
+            array.astype(np.float64), result.astype(np.float64), equal_nan=True
+        )
+        return Tensor.of(result) if same else None
+
+    def key(self) -> tuple[Any, ...]:
+        """Return what is equal for two tensors exactly if their bits are; large ones are hashed."""
+        if self._key is not None:
+            return self._key
+        if self.dtype == _STRING:
+            return (self.dtype, self.shape, *self._string_data())
+        if isinstance(self.proto, onnx.SparseTensorProto):
+            return (self.dtype, self.shape, self.proto.SerializeToString(deterministic=True))
+        if self.is_on_disk and self.nbytes > _KEEP_BYTES and bits_of(self.dtype) >= 8:
+            self._key = (self.dtype, self.shape, self._hash_of_file())
+            return self._key
+        numbers = self.numpy()
+        if numbers.nbytes <= _KEEP_BYTES:
+            bits = numbers.tobytes()
+        else:
+            flat = np.ascontiguousarray(numbers).reshape(-1)
+            bits = hashlib.blake2b(flat.view(np.uint8).data).digest()
+        self._key = (self.dtype, self.shape, bits)
+        return self._key
+
+    def outline(self) -> Hashable:
+        """Return what is equal for equal tensors of one dtype, and seldom for others of a shape.
+
+        It costs next to nothing: the first numbers say it.
+        """
+        if self._outline is None:
+            if self.is_sparse or self.dtype == _STRING:
+                return self.key()
+            self._outline = hash(self.numpy().reshape(-1)[:64].tobytes())
+        return self._outline
+
+    def _hash_of_file(self) -> bytes:
+        """Return the hash of bytes on disk, which pass through memory a few at a time."""
+        digest = hashlib.blake2b()
+        for block in blocks_of_file(*self.external_span()):
+            digest.update(block)
+        return digest.digest()
+
+    def embedded(self, name: str) -> onnx.TensorProto:
+        """Return a TensorProto of this name that holds its bytes, save those of external data."""
+        proto = self.to_proto(name)
+        if not is_stored(proto):
+            return proto
+        path, offset, length = self.external_span()
+        whole = onnx.TensorProto()
+        whole.CopyFrom(proto)
+        whole.ClearField("external_data")
+        whole.ClearField("data_location")
+        with open(path, "rb") as file:
+            file.seek(offset)
+            whole.raw_data = file.read(length)
+        return whole
+
+    def to_proto(self, name: str) -> onnx.TensorProto:
+        """Return a TensorProto of this name; the stored form of a loaded tensor is kept."""
+        if self.proto is None:
+            assert self._array is not None
+            return numpy_helper.from_array(self._array, name)
+        assert isinstance(self.proto, onnx.TensorProto)
+        if self.proto.name == name:
+            return self.proto
+        proto = onnx.TensorProto()
+        proto.CopyFrom(self.proto)
+        proto.name = name
+        return proto
+
+    def external_span(self) -> tuple[str, int, int]:
+        """Return (file, offset, length in bytes) of what is on disk, checked.
+
+        Raises:
+            ModelError: the file is missing, too short, or no plain file inside the model's folder.
+        """
+        assert isinstance(self.proto, onnx.TensorProto)
+        found = span_of_stored(self.proto)
+        if found is not None:
+            if found[2] != self.nbytes:
+                raise ModelError(
+                    f"tensor {self.proto.name!r} has {found[2]} bytes of data, its dtype and dims "
+                    f"{list(self.shape)} need {self.nbytes}"
+                )
+            return found
+        entries = {entry.key: entry.value for entry in self.proto.external_data}
+        what = f"tensor {self.proto.name!r}: external data"
+        path = _inside(self._folder, entries.get("location", ""), what)
+        expected = self.nbytes
+        try:
+            offset, length = int(entries.get("offset", 0)), int(entries.get("length", expected))
+        except ValueError as error:
+            raise ModelError(f"{what} has an offset or length that is no integer") from error
+        if length != expected:
+            raise ModelError(f"{what} has {length} bytes, dtype and dims need {expected}")
+        size = os.path.getsize(path)
+        if offset < 0 or offset + length > size:
+            raise ModelError(
+                f"{what} is bytes {offset} to {offset + length} of {path}, which has {size}"
+            )
+        return path, offset, length
+
+    def _map_external(self) -> np.ndarray[Any, Any]:
+        path, offset, length = self.external_span()
+        if bits_of(self.dtype) < 8:
+            proto = onnx.TensorProto(data_type=self.dtype, dims=self.shape)
+            with open(path, "rb") as file:
+                file.seek(offset)
+                proto.raw_data = file.read(length)
+            return numpy_helper.to_array(proto)
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(self.dtype)
+        if not length:
+            return np.empty(self.shape, dtype)
+        mapped = np.memmap(path, dtype, "r", offset, self.shape)
+        # What is kept would keep a file descriptor too, of which a process has few.
+        return np.array(mapped) if mapped.nbytes <= _KEEP_BYTES else mapped
+
+    def _decode(self) -> np.ndarray[Any, Any]:
+        proto = self.proto
+        assert type(proto) is onnx.TensorProto
+        try:
+            if self.dtype in _STORED and (raw := proto.raw_data):
+                # What to_array does, in a tenth of its time: most tensors are small.
+                return np.frombuffer(raw, _STORED[self.dtype]).reshape(self.shape)
+            return numpy_helper.to_array(proto)
+        except (ValueError, TypeError, KeyError) as error:
+            raise ModelError(
+                f"tensor {proto.name!r}: its data does not fit dtype "
+                f"{onnx.TensorProto.DataType.Name(self.dtype)} and dims {list(self.shape)}"
+            ) from error
+
+    def _string_data(self) -> list[bytes]:
+        if isinstance(self.proto, onnx.TensorProto):
+            return list(self.proto.string_data)
+        assert self._array is not None
+        return [
+            text if isinstance(text, bytes) else str(text).encode()
+            for text in self._array.ravel().tolist()
+        ]
+
+
+def _inside(folder: str, location: str, what: str) -> str:
+    """Return the path of an external file, which must be a plain file inside the folder.
+
+    A model is data from anywhere: it must not make us read /etc/passwd into its output.
+    """
+    parts = location.replace("\\", "/").split("/")
+    if not location or os.path.isabs(location) or ".." in parts or ":" in parts[0]:
+        raise ModelError(
+            f"{what} is at {location!r}; expected a file inside the folder of the model"
+        )
+    path = os.path.join(folder, *parts)
+    below = folder
+    for part in parts:
+        below = os.path.join(below, part)
+        if os.path.islink(below):
+            raise ModelError(f"{what} is at {location!r}, a symbolic link; expected a plain file")
+    if not os.path.isfile(path):
+        raise ModelError(f"{what} is missing: no file {path!r}")
+    return path

@@ -1,0 +1,79 @@
+"""The topological order: stable, without recursion, and with an error that names a cycle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tiered.errors import ModelError
+
+if TYPE_CHECKING:
+    from tiered.graph.core.graph import Graph
+    from tiered.graph.core.node import Node
+
+
+def sort_nodes(graph: Graph) -> tuple[Node, ...]:
+    """Return the nodes, producers first.
+
+    A depth-first walk in the order of the serial numbers: a list that is sorted already stays as it
+    is, and a new node comes right before the first node that reads it.
+
+    Raises:
+        ModelError: the graph has a cycle, which is named.
+    """
+    order: list[Node] = []
+    # Serial numbers, because a set of nodes asks each for its hash.
+    done: set[int] = set()
+    for node in graph.nodes:
+        if node.id in done:
+            continue
+        for value in node._inputs:
+            if value is not None:
+                producer = value.producer
+                if producer is not None and producer.id not in done and value.graph is graph:
+                    _visit(graph, node, done, order)
+                    break
+        else:
+            if node._captured:
+                _visit(graph, node, done, order)
+            else:
+                done.add(node.id)
+                order.append(node)
+    return tuple(order)
+
+
+def producers(graph: Graph, node: Node) -> list[Node]:
+    """Return the nodes of this graph that the node reads, itself or in its bodies."""
+    found = [
+        value.producer
+        for value in node._inputs
+        if value is not None and value.producer is not None and value.graph is graph
+    ]
+    if node._captured:
+        found += [
+            value.producer
+            for value in node.captured
+            if value.producer is not None and value.graph is graph
+        ]
+    return found
+
+
+def _visit(graph: Graph, start: Node, done: set[int], order: list[Node]) -> None:
+    stack = [(start, iter(producers(graph, start)))]
+    open_nodes = {start.id}
+    while stack:
+        node, pending = stack[-1]
+        for producer in pending:
+            if producer.id in done:
+                continue
+            if producer.id in open_nodes:
+                path = [entry.label for entry, _ in stack] + [producer.label]
+                cycle = " <- ".join(path[path.index(producer.label) :])
+                raise ModelError(f"graph {graph.name!r} has a cycle: {cycle}")
+            open_nodes.add(producer.id)
+            stack.append((producer, iter(producers(graph, producer))))
+            break
+        else:
+            stack.pop()
+            open_nodes.discard(node.id)
+            done.add(node.id)
+            order.append(node)

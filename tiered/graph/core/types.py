@@ -1,0 +1,250 @@
+"""Types of values: dtype and shape, read from TypeProto once and compared by value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+
+
+class DataType(IntEnum):
+    """The dtypes of TensorProto, by ONNX's names."""
+
+    FLOAT = 1
+    UINT8 = 2
+    INT8 = 3
+    UINT16 = 4
+    INT16 = 5
+    INT32 = 6
+    INT64 = 7
+    STRING = 8
+    BOOL = 9
+    FLOAT16 = 10
+    DOUBLE = 11
+    UINT32 = 12
+    UINT64 = 13
+    COMPLEX64 = 14
+    COMPLEX128 = 15
+    BFLOAT16 = 16
+    FLOAT8E4M3FN = 17
+    FLOAT8E4M3FNUZ = 18
+    FLOAT8E5M2 = 19
+    FLOAT8E5M2FNUZ = 20
+    UINT4 = 21
+    INT4 = 22
+    FLOAT4E2M1 = 23
+    FLOAT8E8M0 = 24
+    UINT2 = 25
+    INT2 = 26
+    FLOAT6E2M3 = 27
+    FLOAT6E3M2 = 28
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """Return the numpy dtype, one of ml_dtypes where numpy has none."""
+        return onnx.helper.tensor_dtype_to_np_dtype(self.value)
+
+    @property
+    def bits(self) -> int:
+        """Return the bits of one stored element; 0 for strings, whose size is not fixed."""
+        from tiered.graph.core.tensor import bits_of
+
+        return bits_of(self.value)
+
+    @property
+    def is_float(self) -> bool:
+        """Tell whether it is a binary floating-point dtype of 16 bits or more."""
+        return self in (self.FLOAT, self.FLOAT16, self.DOUBLE, self.BFLOAT16)
+
+
+Dim = int | str | None
+"""One dim: a size, the name of a symbolic size, or None where nothing is known."""
+
+Shape = tuple[Dim, ...]
+
+
+class TensorType(NamedTuple):
+    """A dense tensor: `dtype` is a TensorProto.DataType, `shape` is None for an unknown rank."""
+
+    dtype: int
+    shape: Shape | None
+
+    def __str__(self) -> str:
+        name: str = onnx.TensorProto.DataType.Name(self.dtype).lower()
+        if self.shape is None:
+            return name
+        return f"{name}[{','.join('?' if dim is None else str(dim) for dim in self.shape)}]"
+
+
+class OpaqueType(NamedTuple):
+    """A sequence, optional, map or sparse tensor: kept as the bytes of its TypeProto."""
+
+    serialized: bytes
+
+    def __str__(self) -> str:
+        kind = onnx.TypeProto.FromString(self.serialized).WhichOneof("value") or "unknown"
+        return kind.removesuffix("_type")
+
+
+ValueType = TensorType | OpaqueType
+
+
+@lru_cache(maxsize=4096)
+def tensor_type(dtype: int, shape: Shape | None) -> TensorType:
+    """Return the shared TensorType, so that equal types are one object."""
+    return TensorType(dtype, shape)
+
+
+_DTYPES = frozenset(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED}
+
+
+def read_type(proto: onnx.TypeProto) -> ValueType | None:
+    """Return what a TypeProto says; None when it says nothing (no dtype)."""
+    kind = proto.WhichOneof("value")
+    if kind is None:
+        return None
+    if kind != "tensor_type":
+        return OpaqueType(proto.SerializeToString(deterministic=True))
+    tensor = proto.tensor_type
+    if tensor.elem_type not in _DTYPES:
+        return None
+    if not tensor.HasField("shape"):
+        return tensor_type(tensor.elem_type, None)
+    return tensor_type(tensor.elem_type, tuple(_read_dim(dim) for dim in tensor.shape.dim))
+
+
+# What some exporters write for each dim they do not know: two of these are not one size.
+_NO_NAMES = frozenset({"", "*", "-1", "?", "None", "any", "none", "null", "unk", "unknown"})
+
+
+def _read_dim(dim: onnx.TensorShapeProto.Dimension) -> Dim:
+    kind = dim.WhichOneof("value")
+    if kind == "dim_value":
+        # Some exporters write -1 for "unknown": it is not a size.
+        return dim.dim_value if dim.dim_value >= 0 else None
+    if kind == "dim_param":
+        return None if dim.dim_param in _NO_NAMES else dim.dim_param
+    return None
+
+
+def write_type(value_type: ValueType | None) -> onnx.TypeProto:
+    """Return the TypeProto of a type; an empty one for None."""
+    proto = onnx.TypeProto()
+    if isinstance(value_type, OpaqueType):
+        proto.ParseFromString(value_type.serialized)
+    elif value_type is not None:
+        proto.tensor_type.elem_type = value_type.dtype
+        if value_type.shape is not None:
+            shape = proto.tensor_type.shape
+            for dim in value_type.shape:
+                entry = shape.dim.add()
+                if isinstance(dim, int):
+                    entry.dim_value = dim
+                elif dim is not None:
+                    entry.dim_param = dim
+            if not value_type.shape:
+                shape.SetInParent()
+    return proto
+
+
+def believed_type(declared: ValueType | None, inferred: ValueType | None) -> ValueType | None:
+    """Return what to believe of a value: what follows from the inputs, before what a file says.
+
+    Files exist whose inputs were made dynamic and whose inner shapes still speak of batch 1; to
+    fold such a size would bake it in. A declaration counts where nothing is inferred, as for the
+    outputs of operators that onnx does not know.
+    """
+    if declared is None or inferred is None:
+        return declared or inferred
+    if isinstance(declared, OpaqueType) or isinstance(inferred, OpaqueType):
+        return declared
+    if declared.dtype != inferred.dtype or inferred.shape is None:
+        return declared
+    return inferred
+
+
+def says_no_more(stated: ValueType | None, known: ValueType | None) -> bool:
+    """Return whether a type follows from another one: the same dtype and dims, or fewer of them."""
+    if stated is None or stated == known:
+        return True
+    if not isinstance(stated, TensorType) or not isinstance(known, TensorType):
+        return False
+    if stated.dtype != known.dtype or stated.shape is None:
+        return stated.dtype == known.dtype
+    if known.shape is None or len(stated.shape) != len(known.shape):
+        return False
+    pairs = zip(stated.shape, known.shape, strict=True)
+    return all(dim is None or dim == other for dim, other in pairs)
+
+
+def is_compatible(one: ValueType | None, other: ValueType | None) -> bool:
+    """Return whether a tensor can be of both types: no dtype, rank or size differs."""
+    if one is None or other is None or one == other:
+        return True
+    if not isinstance(one, TensorType) or not isinstance(other, TensorType):
+        return False
+    if one.dtype != other.dtype or one.shape is None or other.shape is None:
+        return one.dtype == other.dtype
+    return len(one.shape) == len(other.shape) and not any(
+        isinstance(a, int) and isinstance(b, int) and a != b
+        for a, b in zip(one.shape, other.shape, strict=True)
+    )
+
+
+def static_size(shape: Shape | None) -> int | None:
+    """Return the number of elements, or None while a dim is not known."""
+    if shape is None:
+        return None
+    size = 1
+    for dim in shape:
+        if not isinstance(dim, int):
+            return None
+        size *= dim
+    return size
+
+
+def non_negative_axes(axes: Iterable[int], rank: int | None) -> tuple[int, ...] | None:
+    """Return axes counted from the front; None where one counts from the end of an unknown rank."""
+    found = tuple(int(axis) for axis in axes)
+    if rank is None:
+        return None if any(axis < 0 for axis in found) else found
+    return tuple(axis + rank if axis < 0 else axis for axis in found)
+
+
+def same_axes(one: Iterable[int], other: Iterable[int], rank: int | None) -> bool:
+    """Tell whether two lists surely name the same axes of a tensor, in whatever order."""
+    from_end = 0 if rank is None else rank
+    first, second = (
+        sorted(int(axis) + (from_end if axis < 0 else 0) for axis in axes) for axes in (one, other)
+    )
+    return first == second
+
+
+def broadcasts_into(shape: Shape | None, target: Shape | None) -> bool:
+    """Tell whether a tensor for sure broadcasts into another, whose shape the result then has."""
+    if shape is None or target is None or len(shape) > len(target):
+        return shape == ()
+    pairs = zip(reversed(shape), reversed(target), strict=False)
+    return all(dim == 1 or (dim is not None and dim == size) for dim, size in pairs)
+
+
+def without_symbols(info: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
+    """Return a declaration without the names of dims: they mean something only where they stand."""
+    copy = onnx.ValueInfoProto()
+    copy.CopyFrom(info)
+    pending = [copy.type]
+    while pending:
+        proto = pending.pop()
+        kind = proto.WhichOneof("value")
+        if kind in ("sequence_type", "optional_type"):
+            pending.append(getattr(proto, kind).elem_type)
+        elif kind == "map_type":
+            pending.append(proto.map_type.value_type)
+        elif kind in ("tensor_type", "sparse_tensor_type"):
+            for dim in getattr(proto, kind).shape.dim:
+                dim.ClearField("dim_param")
+    return copy

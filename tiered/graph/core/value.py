@@ -1,0 +1,272 @@
+"""Value: one named tensor of a graph, with its producer, users, type and, if constant, contents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+import numpy as np
+
+from tiered.errors import ModelError
+from tiered.graph.core.tensor import Tensor
+from tiered.graph.core.types import Dim, Shape, TensorType, ValueType
+
+if TYPE_CHECKING:
+    import onnx
+
+    from tiered.graph.core.graph import Graph
+    from tiered.graph.core.node import Node
+
+SLOT_BITS: Final = 32
+"""A use is keyed by `node.id << SLOT_BITS | slot`: as small and quick as a key can be."""
+
+SLOT_MASK: Final = (1 << SLOT_BITS) - 1
+
+
+class NotInferred:
+    """What is not known yet, because nobody has asked for it."""
+
+
+NOT_INFERRED: Final = NotInferred()
+
+
+class Use(NamedTuple):
+    """One place where a value is read: input `slot` of `node`, at any depth below the value."""
+
+    node: Node
+    slot: int
+
+
+class Value:
+    """One named tensor: at most one producer, any number of users.
+
+    Identity counts, not the name: undo brings back the same object, a rename keeps it. Its hash is
+    a serial number of the model: hashes by address make sets iterate differently in each run.
+    """
+
+    __slots__ = (
+        "_captures",
+        "_elements",
+        "_tensor",
+        "_type",
+        "_users",
+        "declared",
+        "graph",
+        "id",
+        "index",
+        "input_of",
+        "name",
+        "output_of",
+        "pins",
+        "producer",
+    )
+
+    def __init__(self, serial: int, graph: Graph | None, name: str) -> None:
+        self.id = serial
+        self.graph = graph
+        self.name = name
+        self.producer: Node | None = None
+        self.index = 0
+        self.input_of: Graph | None = None
+        self.output_of: tuple[Graph, ...] = ()
+        # Uses which are no node's: quantization annotations and training info.
+        self.pins = 0
+        # The user's own value_info entry, written back as long as the value lives.
+        self.declared: onnx.ValueInfoProto | None = None
+        self._users: dict[int, Node] = {}
+        # Owner nodes in this value's own graph whose bodies read it, with the number of reads.
+        self._captures: dict[Node, int] | None = None
+        self._type: ValueType | NotInferred | None = None
+        self._tensor: Tensor | None = None
+        self._elements: np.ndarray[Any, Any] | NotInferred | None = NOT_INFERRED
+
+    def __hash__(self) -> int:
+        return self.id
+
+    def __repr__(self) -> str:
+        return f"<Value {self.name!r} {self.type or ''}>" if self.graph else f"<dead {self.name!r}>"
+
+    @property
+    def owner(self) -> Graph:
+        """Return the graph that the value lives in.
+
+        Raises:
+            ModelError: the value was removed, or is detached.
+        """
+        if self.graph is None:
+            raise ModelError(f"value {self.name!r} is in no graph: it was removed, or is detached")
+        return self.graph
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+    # --- uses -------------------------------------------------------------------------------------
+
+    @property
+    def users(self) -> list[Use]:
+        """Return every use by a node, at any depth, by the node's serial number and slot."""
+        users = self._users
+        keys = sorted(users) if len(users) > 1 else users
+        return [Use(users[key], key & SLOT_MASK) for key in keys]
+
+    @property
+    def readers(self) -> list[Node]:
+        """Return the nodes of the value's own graph that read it, themselves or in their bodies."""
+        found = {node for node in self._users.values() if node.graph is self.graph}
+        return sorted(found.union(self._captures or ()), key=lambda node: node.id)
+
+    @property
+    def n_users(self) -> int:
+        """Return the number of uses by nodes; a node that reads the value twice counts twice."""
+        return len(self._users)
+
+    @property
+    def is_used(self) -> bool:
+        return True if self._users or self.output_of else self.pins > 0
+
+    @property
+    def has_one_user(self) -> bool:
+        """Tell whether one use by one node is all that could notice a change of the value."""
+        return len(self._users) == 1 and not self.output_of and not self.pins
+
+    def is_only_read_by(self, node: Node) -> bool:
+        """Tell whether nothing but a node of the value's own graph could notice a change of it."""
+        return (
+            node.graph is self.graph
+            and all(user is node for user in self._users.values())
+            and not self.output_of
+            and not self.pins
+        )
+
+    @property
+    def is_captured(self) -> bool:
+        """Tell whether a nested body reads the value."""
+        return bool(self._captures)
+
+    @property
+    def can_be_renamed(self) -> bool:
+        """Tell whether nothing outside knows the value by its name."""
+        return self.producer is not None and not self.output_of and not self.pins
+
+    # --- what it is -------------------------------------------------------------------------------
+
+    @property
+    def is_graph_input(self) -> bool:
+        return self.input_of is not None
+
+    @property
+    def is_graph_output(self) -> bool:
+        """Tell whether the value is an output of its graph, or of a body below it."""
+        return bool(self.output_of)
+
+    @property
+    def is_initializer(self) -> bool:
+        return self._tensor is not None and self.producer is None and self.graph is not None
+
+    @property
+    def is_overridable(self) -> bool:
+        """Tell whether it is an initializer that callers may feed: a default, no constant."""
+        return self._tensor is not None and self.input_of is not None
+
+    @property
+    def is_constant(self) -> bool:
+        return self.tensor is not None
+
+    # --- contents ---------------------------------------------------------------------------------
+
+    @property
+    def tensor(self) -> Tensor | None:
+        """Return the contents of a constant without reading them, None for anything else."""
+        if self._tensor is not None:
+            return None if self.input_of is not None else self._tensor
+        producer = self.producer
+        if producer is not None and producer.op_type == "Constant" and not producer.domain:
+            return producer.constant_tensor()
+        return None
+
+    @property
+    def default(self) -> Tensor | None:
+        """Return the contents of an initializer, also of an overridable one."""
+        return self._tensor
+
+    @property
+    def const(self) -> np.ndarray[Any, Any] | None:
+        """Return the numbers of a constant, None for anything else and for sparse tensors."""
+        tensor = self.tensor
+        return None if tensor is None or tensor.is_sparse else tensor.numpy()
+
+    @property
+    def number(self) -> float | None:
+        """Return the one number that a constant holds, None for anything else."""
+        array = self.const
+        return array.item() if array is not None and array.size == 1 else None
+
+    # --- type -------------------------------------------------------------------------------------
+
+    @property
+    def type(self) -> ValueType | None:
+        """Return what is known of the type; asked for the first time, it is inferred."""
+        value_type = self._type
+        if isinstance(value_type, NotInferred):
+            from tiered.graph.shape_inference.infer import infer_value
+
+            infer_value(self)
+            value_type = self._type
+            assert not isinstance(value_type, NotInferred)
+        return value_type
+
+    @property
+    def dtype(self) -> int | None:
+        """Return the TensorProto.DataType of a dense tensor, None while unknown."""
+        value_type = self._type
+        if type(value_type) is not TensorType:
+            value_type = self.type
+        return value_type.dtype if isinstance(value_type, TensorType) else None
+
+    @property
+    def shape(self) -> Shape | None:
+        """Return the dims (int, symbol, or None each), None for an unknown rank."""
+        value_type = self._type
+        if type(value_type) is not TensorType:
+            value_type = self.type
+        return value_type.shape if isinstance(value_type, TensorType) else None
+
+    @property
+    def elements(self) -> np.ndarray[Any, Any] | None:
+        """Return what is known of the elements of a small integer or boolean tensor.
+
+        An object array of int, `symbols.Poly` (a size that depends on dynamic dims) or None; None
+        for a tensor of which nothing is known.
+        """
+        elements = self._elements
+        if isinstance(elements, NotInferred):
+            from tiered.graph.shape_inference.data_propagation import elements_of
+
+            return elements_of(self)
+        return elements
+
+    @property
+    def rank(self) -> int | None:
+        shape = self.shape
+        return None if shape is None else len(shape)
+
+    def dim(self, axis: int) -> Dim:
+        """Return the size of one axis: a number, a symbol, or None where nothing is known."""
+        shape = self.shape
+        return shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
+
+    @property
+    def static_shape(self) -> tuple[int, ...] | None:
+        """Return the shape when every dim is a known size."""
+        shape = self.shape
+        if shape is None:
+            return None
+        for dim in shape:
+            if not isinstance(dim, int):
+                return None
+        return cast("tuple[int, ...]", shape)
+
+    @property
+    def is_scalar(self) -> bool:
+        """Tell whether the value has exactly one element, whatever its rank."""
+        return self.static_shape is not None and all(dim == 1 for dim in self.static_shape)

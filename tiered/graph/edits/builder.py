@@ -1,0 +1,84 @@
+"""The builder behind `graph.op`: nodes in their newest form, written in the form of the graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+
+from tiered.graph.edits.literals import as_operands
+from tiered.graph.edits.operator_check import call_error, check_call
+from tiered.graph.opset.convert import to_model_form
+
+if TYPE_CHECKING:
+    from tiered.graph.core.graph import Graph
+    from tiered.graph.core.value import Value
+    from tiered.graph.edits.literals import Operand
+
+
+class Build(Protocol):
+    """Makes a node of one operator, and returns its first output, or all of them."""
+
+    @overload
+    def __call__(
+        self,
+        *inputs: Operand,
+        outputs: Literal[1] = 1,
+        name: str | None = None,
+        **attributes: Any,
+    ) -> Value: ...
+
+    @overload
+    def __call__(
+        self,
+        *inputs: Operand,
+        outputs: int,
+        name: str | None = None,
+        **attributes: Any,
+    ) -> tuple[Value, ...]: ...
+
+
+class OpBuilder:
+    """Makes nodes: `graph.op.Conv(x, w, kernel_shape=[1, 1])`, `graph.op("com.microsoft").Gelu(x)`.
+
+    Inputs are values, None, or arrays and Python numbers, which become constants: `op.Mul(x, 1.5)`
+    has 1.5 in the dtype of x. A call returns the first output, or the tuple of them with
+    `outputs=N`. A domain that is not imported yet is imported.
+
+    Raises:
+        OperatorError: onnx knows the operator, and it has no such attribute, or does not take
+            these operands; or onnx should know it and does not.
+        NoEquivalentForm: the graph's opset has no such operator, attribute, operand or dtype.
+    """
+
+    __slots__ = ("_domain", "_graph")
+
+    def __init__(self, graph: Graph, domain: str) -> None:
+        self._graph = graph
+        self._domain = domain
+
+    def __call__(self, domain: str) -> OpBuilder:
+        return OpBuilder(self._graph, domain)
+
+    def __getattr__(self, op_type: str) -> Build:
+        if op_type.startswith("_"):
+            raise AttributeError(op_type)
+
+        def build(
+            *inputs: Operand,
+            outputs: int = 1,
+            name: str | None = None,
+            **attributes: Any,
+        ) -> Any:
+            graph, domain = self._graph, self._domain
+            operands = as_operands(graph, op_type, domain, inputs)
+            check_call(graph, op_type, domain, operands, attributes, outputs)
+            graph.import_domain(domain, op_type)
+            slots, written = to_model_form(graph, op_type, domain, operands, attributes, outputs)
+            hint = name or graph.model.hint
+            try:
+                node = graph.add_node(op_type, slots, outputs, written, domain=domain, name=hint)
+            except (TypeError, ValueError) as error:
+                found = f"an attribute has another type than the schema says: {error}"
+                raise call_error(graph, op_type, domain, found) from error
+            return node.output if outputs == 1 else node.outputs
+
+        return build

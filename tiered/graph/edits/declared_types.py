@@ -1,0 +1,109 @@
+"""What a graph declares of its inputs and outputs, changed, with all that follows from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import onnx
+
+from tiered.errors import ModelError
+from tiered.graph.core.types import (
+    OpaqueType,
+    TensorType,
+    ValueType,
+    is_compatible,
+    read_type,
+    tensor_type,
+    write_type,
+)
+
+if TYPE_CHECKING:
+    from tiered.graph.core.graph import Graph
+    from tiered.graph.core.value import Value
+
+
+def set_declared_type(graph: Graph, value: Value, value_type: ValueType) -> None:
+    """Declare another type of an input or output of a graph; the file says so from then on.
+
+    What was inferred from an input is inferred anew. Value_info that contradicts it goes.
+
+    Raises:
+        ModelError: the graph declares nothing of the value, its contents are of another type, or
+            an output is computed with another dtype or rank.
+    """
+    is_input, is_output = value in graph._inputs, value in graph._outputs
+    if graph.is_function or not (is_input or is_output):
+        raise ModelError(
+            f"{value.name!r} has no declaration in graph {graph.name!r}: it is no input or output "
+            "of a main graph or body"
+        )
+    _check_contents(value, value_type)
+    with graph.model.transaction():
+        if is_input:
+            inputs = _written(graph._inputs, graph._input_infos, value, value_type)
+            graph.set_graph_inputs(graph._inputs, inputs)
+        if is_output:
+            outputs = _written(graph._outputs, graph._output_infos, value, value_type)
+            graph.set_graph_outputs(graph._outputs, outputs)
+        graph.model.forget_types()
+        _check_computed(value, value_type)
+        for each in graph.model.graphs():
+            drop_contradicted(each)
+
+
+def _check_contents(value: Value, value_type: ValueType) -> None:
+    tensor = value.default or value.tensor
+    if tensor is None or isinstance(value_type, OpaqueType):
+        return
+    known = tensor_type(tensor.dtype, tensor.shape)
+    # A default may be fed by tensors of other sizes, but has the dtype and rank of all of them.
+    if not is_compatible(value_type, known):
+        raise ModelError(
+            f"{value.name!r} is {known} by its contents, it cannot be declared {value_type}; "
+            "change the contents (set_constant, assign)"
+        )
+
+
+def _check_computed(value: Value, value_type: ValueType) -> None:
+    """Raise if what computes an output for sure gives another type."""
+    from tiered.graph.shape_inference.infer import infer_outputs
+
+    node = value.producer
+    if node is None:
+        return
+    found = infer_outputs(node)
+    kind = found[value.index] if value.index < len(found) else None
+    if not is_compatible(kind, value_type):
+        raise ModelError(
+            f"{value.name!r} is computed as {kind}, it cannot be declared {value_type}"
+        )
+
+
+def _written(
+    values: list[Value], infos: list[onnx.ValueInfoProto], value: Value, value_type: ValueType
+) -> list[onnx.ValueInfoProto]:
+    """Return declarations with another type in those of a value."""
+    after = list(infos)
+    for at, (shown, info) in enumerate(zip(values, infos, strict=True)):
+        if shown is value:
+            after[at] = onnx.ValueInfoProto()
+            after[at].CopyFrom(info)
+            after[at].type.CopyFrom(write_type(value_type))
+    return after
+
+
+def drop_contradicted(graph: Graph) -> None:
+    """Drop the value_info that speaks of another dtype, rank or size than what is inferred."""
+    kept = [
+        (value, info)
+        for value, info in graph.declarations
+        if value is None or not _contradict(read_type(info.type), value.type)
+    ]
+    if len(kept) < len(graph.declarations):
+        graph.set_declarations(kept)
+
+
+def _contradict(stated: ValueType | None, inferred: ValueType | None) -> bool:
+    if not isinstance(stated, TensorType) or not isinstance(inferred, TensorType):
+        return False
+    return not is_compatible(stated, inferred)

@@ -1,0 +1,302 @@
+"""The primitives that edit what a graph shows: its inputs and outputs, and its declarations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import onnx
+
+from tiered.errors import ModelError
+from tiered.graph.core import use_lists
+from tiered.graph.core.journal import Edit
+from tiered.graph.core.names import check_free
+from tiered.graph.core.types import TensorType, ValueType, read_type, tensor_type, write_type
+from tiered.graph.core.value import NOT_INFERRED, Value
+from tiered.graph.edits.invalidate import forget_elements_below
+from tiered.graph.shape_inference.symbolic_dims import COMPOSED, INVENTED
+
+if TYPE_CHECKING:
+    from tiered.graph.core.graph import Graph
+
+
+def set_graph_inputs(
+    graph: Graph, inputs: Sequence[Value], infos: Sequence[onnx.ValueInfoProto] = ()
+) -> None:
+    """Exchange the list of graph inputs, each with its declaration; those of a function have none.
+
+    An input that is an initializer too stays as an initializer when it goes.
+
+    Raises:
+        ModelError: one that goes is still read, or one that comes is computed here or elsewhere.
+    """
+    before, after = graph._inputs, list(inputs)
+    for value in set(before).difference(after):
+        if value.is_used and value._tensor is None:
+            raise ModelError(f"graph input {value.name!r} cannot be removed: it is used")
+    for value in after:
+        if value.graph is not None and (value.producer is not None or value.graph is not graph):
+            raise ModelError(f"{value!r} cannot be an input of graph {graph.name!r}")
+        if value.graph is None:
+            check_free(graph, value.name)
+    if len(set(after)) < len(after):
+        raise ModelError(f"graph {graph.name!r} cannot have one input twice")
+    _check_declared(graph, "inputs", after, infos)
+    types = [(value, value._type) for value in dict.fromkeys((*before, *after))]
+    stated = dict(zip(before, graph._input_infos, strict=False))
+    graph._log(Edit.SET_GRAPH_INPUTS, graph, before, graph._input_infos, types)
+    graph._write_graph_inputs(after, list(infos))
+    for value, info in zip(after, infos, strict=not graph.is_function):
+        if stated.get(value) is not info:
+            value._type = input_type(graph, info)
+    for value in before:
+        if value.input_of is None and value._tensor is not None:
+            # A constant has the type of its contents, whatever an input was declared to take.
+            value._type = NOT_INFERRED
+
+
+def _check_declared(
+    graph: Graph, what: str, values: Sequence[Value], infos: Sequence[onnx.ValueInfoProto]
+) -> None:
+    wanted = 0 if graph.is_function else len(values)
+    if len(infos) != wanted:
+        raise ModelError(
+            f"graph {graph.name!r} gets {len(values)} {what} with {len(infos)} declarations; "
+            f"expected {wanted}"
+        )
+
+
+def write_graph_inputs(graph: Graph, inputs: list[Value], infos: list[onnx.ValueInfoProto]) -> None:
+    for value in graph._inputs:
+        value.input_of = None
+        if value._tensor is None:
+            graph._leave(value)
+    for value in (*graph._inputs, *inputs):
+        if value._tensor is not None:
+            # Callers may feed it now, or no more.
+            value._elements = NOT_INFERRED
+            forget_elements_below(value)
+    graph._inputs, graph._input_infos = inputs, infos
+    for value in inputs:
+        value.input_of = graph
+        if value.graph is None:
+            value.producer = None
+            graph._enter(value)
+
+
+def input_type(graph: Graph, info: onnx.ValueInfoProto) -> ValueType | None:
+    """Return the type of an input of a graph, as it is declared.
+
+    Unknown dims of the main graph's inputs get invented names, as each is one size in a run.
+    """
+    value_type = declared_type(graph, info)
+    if not graph.is_main or not isinstance(value_type, TensorType) or not value_type.shape:
+        return value_type
+    invent = graph.model.dims.invent
+    shape = tuple([invent(is_given=True) if dim is None else dim for dim in value_type.shape])
+    return tensor_type(value_type.dtype, shape)
+
+
+def declared_type(graph: Graph, info: onnx.ValueInfoProto) -> ValueType | None:
+    """Return the type that a declaration gives an input of a graph.
+
+    The dims of what a loop carries may differ from turn to turn, whatever their names say.
+    """
+    value_type = read_type(info.type)
+    if graph.owner is None or graph.owner.op_type not in ("Loop", "Scan"):
+        return value_type
+    if not isinstance(value_type, TensorType) or value_type.shape is None:
+        return value_type
+    shape = tuple(dim if isinstance(dim, int) else None for dim in value_type.shape)
+    return tensor_type(value_type.dtype, shape)
+
+
+def add_input(
+    graph: Graph, name: str, value_type: ValueType | None = None, *, index: int | None = None
+) -> Value:
+    """Add a graph input of a new name, last or before input `index`, and return its value.
+
+    Raises:
+        ModelError: the name is taken.
+    """
+    value = Value(graph.model.next_serial(), None, name)
+    value._type = value_type
+    mark_input(graph, value, index=index)
+    return value
+
+
+def mark_input(graph: Graph, value: Value, *, index: int | None = None) -> None:
+    """Make a value that nothing computes an input: a detached one, or an initializer (a default).
+
+    Raises:
+        ModelError: it is computed by a node, or its dtype is not known.
+    """
+    if value.input_of is graph:
+        return
+    shown = _Shown(graph._inputs, graph._input_infos)
+    graph.set_graph_inputs(*shown.with_one(graph, value, index))
+
+
+def remove_input(graph: Graph, value: Value) -> None:
+    """Remove a graph input that nobody reads; one with an initializer becomes a constant.
+
+    Raises:
+        ModelError: it is read, or is no input of the graph.
+    """
+    shown = _Shown(graph._inputs, graph._input_infos)
+    graph.set_graph_inputs(*shown.without(value, f"input of graph {graph.name!r}"))
+
+
+def order_inputs(graph: Graph, order: Sequence[Value]) -> None:
+    """Bring the graph inputs into another order.
+
+    Raises:
+        ModelError: the order has other values than the inputs.
+    """
+    graph.set_graph_inputs(*_Shown(graph._inputs, graph._input_infos).ordered(order))
+
+
+def add_output(graph: Graph, value: Value, *, index: int | None = None) -> None:
+    """Make a value an output too, last or before output `index`; one that is an output stays so.
+
+    Raises:
+        ModelError: the graph does not see the value, or its dtype is not known.
+    """
+    if graph in value.output_of:
+        return
+    shown = _Shown(graph._outputs, graph._output_infos)
+    graph.set_graph_outputs(*shown.with_one(graph, value, index))
+
+
+def remove_output(graph: Graph, value: Value) -> None:
+    """Remove a graph output; what computed it stays, until somebody prunes it.
+
+    Raises:
+        ModelError: it is no output of the graph.
+    """
+    shown = _Shown(graph._outputs, graph._output_infos)
+    graph.set_graph_outputs(*shown.without(value, f"output of graph {graph.name!r}"))
+
+
+def order_outputs(graph: Graph, order: Sequence[Value]) -> None:
+    """Bring the graph outputs into another order.
+
+    Raises:
+        ModelError: the order has other values than the outputs.
+    """
+    graph.set_graph_outputs(*_Shown(graph._outputs, graph._output_infos).ordered(order))
+
+
+def _declared(graph: Graph, value: Value) -> onnx.ValueInfoProto:
+    """Return the declaration of a value that becomes part of the interface."""
+    value_type = value.type
+    if value_type is None and graph.is_main:
+        raise ModelError(f"{value.name!r} needs a type to be an input or output of the model")
+    proto = write_type(value_type)
+    for dim in proto.tensor_type.shape.dim if proto.HasField("tensor_type") else ():
+        if dim.dim_param.startswith((INVENTED, COMPOSED)):
+            dim.ClearField("dim_param")
+    return onnx.ValueInfoProto(name=value.name, type=proto)
+
+
+class _Shown(NamedTuple):
+    """The inputs or the outputs of a graph, each with its declaration; in a function with none."""
+
+    values: list[Value]
+    infos: list[onnx.ValueInfoProto]
+
+    def with_one(self, graph: Graph, value: Value, index: int | None) -> _Shown:
+        """Return them with one more, last or at a place."""
+        at = len(self.values) if index is None else index
+        values, infos = list(self.values), list(self.infos)
+        values.insert(at, value)
+        if not graph.is_function:
+            infos.insert(at, _declared(graph, value))
+        return _Shown(values, infos)
+
+    def without(self, value: Value, what: str) -> _Shown:
+        """Return them without one, which must be there."""
+        if value not in self.values:
+            raise ModelError(f"{value.name!r} is no {what}")
+        values, infos = list(self.values), list(self.infos)
+        at = values.index(value)
+        del values[at], infos[at : at + 1]
+        return _Shown(values, infos)
+
+    def ordered(self, order: Sequence[Value]) -> _Shown:
+        """Return them in another order."""
+        if Counter(self.values) != Counter(order):
+            names = [value.name for value in self.values]
+            raise ModelError(f"an order needs the same values; expected some order of {names}")
+        places: dict[Value, list[int]] = {}
+        for at, value in enumerate(self.values):
+            places.setdefault(value, []).append(at)
+        infos = [self.infos[places[value].pop(0)] for value in order] if self.infos else []
+        return _Shown(list(order), infos)
+
+
+def set_declarations(
+    graph: Graph, declarations: Iterable[tuple[Value | None, onnx.ValueInfoProto]], keep: int = 0
+) -> None:
+    """Exchange the user's value_info after the first `keep` entries, each with its value."""
+    after, before = list(declarations), graph.declarations[keep:]
+    values = dict.fromkeys(value for value, _ in (*before, *after) if value is not None)
+    spoken = [(value, value.declared) for value in values]
+    graph._log(Edit.SET_DECLARATIONS, graph, keep, before, spoken)
+    graph._write_declarations(keep, after)
+
+
+def write_declarations(
+    graph: Graph, keep: int, declarations: list[tuple[Value | None, onnx.ValueInfoProto]]
+) -> None:
+    names = graph.model.names
+    for value, info in graph.declarations[keep:]:
+        if value is not None:
+            value.declared = None
+        elif info.name:
+            names.release(info.name)
+    graph.declarations[keep:] = declarations
+    for value, info in declarations:
+        if value is not None:
+            value.declared = info
+        elif info.name:
+            names.take(info.name)
+    graph._declare_outputs()
+
+
+def declare_outputs(graph: Graph) -> None:
+    """Let the declaration of an output speak of the value, where no value_info does."""
+    for value, info in zip(graph._outputs, graph._output_infos, strict=False):
+        if value.declared is None and value.graph is graph:
+            value.declared = info
+
+
+def set_graph_outputs(
+    graph: Graph, outputs: Sequence[Value], infos: Sequence[onnx.ValueInfoProto] = ()
+) -> None:
+    """Exchange the list of graph outputs, each with its declaration; those of a function have none.
+
+    Raises:
+        ModelError: the graph does not see one of the values.
+    """
+    for value in outputs:
+        if not graph.sees(value):
+            raise ModelError(f"{value!r} cannot be an output of graph {graph.name!r}")
+    _check_declared(graph, "outputs", outputs, infos)
+    graph._log(Edit.SET_GRAPH_OUTPUTS, graph, graph._outputs, graph._output_infos)
+    graph._write_graph_outputs(list(outputs), list(infos))
+
+
+def write_graph_outputs(
+    graph: Graph, outputs: list[Value], infos: list[onnx.ValueInfoProto]
+) -> None:
+    stated = {id(info) for info in graph._output_infos}
+    for value in graph._outputs:
+        use_lists.drop_output_use(value, graph)
+        if id(value.declared) in stated:
+            value.declared = None
+    graph._outputs, graph._output_infos = outputs, infos
+    for value in outputs:
+        use_lists.add_output_use(value, graph)
+    graph._declare_outputs()

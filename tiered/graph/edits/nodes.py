@@ -1,0 +1,350 @@
+"""The primitives that add, remove and move nodes: all that knows of them stays in step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import onnx
+
+from tiered.errors import ModelError
+from tiered.graph.core import use_lists
+from tiered.graph.core.journal import Edit
+from tiered.graph.core.names import check_free
+from tiered.graph.core.node import Node, domain_of
+from tiered.graph.core.schema import check_parts, encode_attribute, schema_of
+from tiered.graph.core.value import NOT_INFERRED, Value
+from tiered.graph.edits.invalidate import forget_guesses_below
+from tiered.graph.edits.transactions import check_node, undone_on_error
+from tiered.graph.queries.call_graph import check_callee
+
+if TYPE_CHECKING:
+    from tiered.graph.core.graph import Graph
+    from tiered.graph.core.tensor import Tensor
+
+
+@undone_on_error
+def add_node(
+    graph: Graph,
+    op_type: str,
+    inputs: Sequence[Value | None],
+    outputs: int | Sequence[str | Value] = 1,
+    attributes: Mapping[str, Any] | None = None,
+    *,
+    domain: str = "",
+    name: str | None = None,
+    bodies: Iterable[str] = (),
+) -> Node:
+    """Add a node; `outputs` is their number, or their names ("" for an absent one).
+
+    A detached value among the outputs enters the graph as that output.
+
+    `bodies` are the attributes that hold its bodies: these are empty, and are filled by their
+    own primitives.
+
+    Raises:
+        ModelError: an input is not visible here, or an output name is taken.
+    """
+    proto = onnx.NodeProto(op_type=op_type, domain=domain)
+    proto.name = graph.model.node_names.fresh(name or op_type)
+    graph.import_domain(domain_of(domain), op_type)
+    schema = schema_of(op_type, domain_of(domain), graph.opset(domain_of(domain)))
+    for key, attribute in (attributes or {}).items():
+        proto.attribute.append(encode_attribute(key, attribute, schema))
+    bodies = tuple(bodies)
+    for key in bodies:
+        proto.attribute.add(name=key, type=onnx.AttributeProto.GRAPH)
+    return graph._insert(proto, inputs, outputs, bodies)
+
+
+def import_domain(graph: Graph, domain: str, op_type: str) -> None:
+    """Import a domain that is newly used; where a function uses it, into the model as well.
+
+    onnxruntime resolves the bodies of functions with what the model imports.
+    """
+    for root in (graph.root, graph.model.main):
+        if root.opset(domain):
+            continue
+        if domain:
+            schema = schema_of(op_type, domain)
+            version = graph.model.opset(domain) or (schema.since_version if schema else 1)
+        else:
+            # A model of foreign operators alone need not import the standard ones.
+            version = _usual_opset(graph)
+        graph.model.set_opset(domain, version, root)
+
+
+def _usual_opset(graph: Graph) -> int:
+    """Return the opset to import where there is none: the model's, else the one of its IR."""
+    own, ir_version = graph.model.opset(""), graph.model.ir_version
+    versions = [row[2] for row in onnx.helper.VERSION_TABLE if row[1] <= max(ir_version, 3)]
+    return own or max(versions)
+
+
+def insert(
+    graph: Graph,
+    proto: onnx.NodeProto,
+    inputs: Sequence[Value | None],
+    outputs: int | Sequence[str | Value],
+    bodies: Iterable[str] = (),
+) -> Node:
+    """Add a node of which the proto says everything but operands and bodies."""
+    model = graph.model
+    node = Node(model.next_serial(), graph, proto)
+    node.bodies = tuple(graph._new_body(node, attribute) for attribute in bodies)
+    for value in inputs:
+        if value is not None and not graph.sees(value):
+            raise ModelError(f"{value!r} is not visible in graph {graph.name!r}")
+        proto.input.append("" if value is None else value.name)
+    node._inputs.extend(inputs)
+    if isinstance(outputs, int):
+        names = model.names
+        outputs = [names.fresh(f"{proto.name}_output_{index}") for index in range(outputs)]
+    node._outputs += _new_outputs(node, outputs)
+    proto.output.extend("" if value is None else value.name for value in node._outputs)
+    check_parts(node)
+    if model.functions:
+        check_callee(graph, node.callee)
+    # First of all: it raises where nobody may edit.
+    graph._log(Edit.ADD_NODE, node)
+    for index, value in enumerate(node._outputs):
+        if value is not None:
+            value.producer, value.index = node, index
+    graph._attach(node)
+    return node
+
+
+def _new_outputs(node: Node, outputs: Sequence[str | Value]) -> list[Value | None]:
+    """Return the values that a node computes: new ones of these names, and detached ones."""
+    graph, values = node.owner, list[Value | None]()
+    for output in outputs:
+        if not output:
+            values.append(None)
+            continue
+        if isinstance(output, str):
+            value = Value(graph.model.next_serial(), graph, output)
+            value._type = NOT_INFERRED
+        else:
+            value = output
+            check_detached(value, node)
+        check_free(graph, value.name)
+        values.append(value)
+    check_distinct(node, values)
+    return values
+
+
+def check_distinct(node: Node, outputs: Sequence[Value | None]) -> None:
+    """Raise if a node would compute one value, or two of one name, at two places.
+
+    Raises:
+        ModelError: it would.
+    """
+    if len(outputs) > 1:
+        names = [value.name for value in outputs if value is not None]
+        if len(set(names)) < len(names):
+            raise ModelError(f"node {node.label!r} cannot have an output twice: {names}")
+
+
+def append_node(graph: Graph, node: Node) -> None:
+    """Put back a node that was removed, with the operands that it had.
+
+    Raises:
+        ModelError: it is in a graph, reads what is not visible here, or a name is taken.
+    """
+    if node.graph is not None:
+        raise ModelError(f"node {node.label!r} is in graph {node.graph.name!r} already")
+    if node.bodies or (node.name and node.name in graph.model.node_names):
+        raise ModelError(f"node {node.label!r} has bodies, or its name is taken")
+    for value in node._inputs:
+        if value is not None and not graph.sees(value):
+            raise ModelError(f"{value!r} is not visible in graph {graph.name!r}")
+    for value in node._outputs:
+        if value is not None:
+            check_free(graph, value.name)
+    check_callee(graph, node.callee)
+    # First of all: it raises where nobody may edit.
+    graph._log(Edit.ADD_NODE, node)
+    graph._attach(node)
+
+
+def check_detached(value: Value, node: Node) -> None:
+    """Hold a value that a node will compute against having another source."""
+    if value.graph is not None or value._tensor is not None:
+        raise ModelError(f"{value!r} has a source already: {node.label!r} cannot be it")
+    if value._type is None:
+        # Nobody could tell while it was in no graph.
+        value._type = NOT_INFERRED
+
+
+def remove_node(graph: Graph, node: Node) -> None:
+    """Remove a node that nobody reads; its bodies go with it.
+
+    Raises:
+        ModelError: an output is still read, or is a graph output.
+    """
+    check_node(graph, node)
+    for value in node._outputs:
+        if value is not None and value.is_used:
+            raise ModelError(f"node {node.label!r} cannot be removed: {value.name!r} is used")
+    graph._log(Edit.REMOVE_NODE, node, graph)
+    graph._detach(node)
+
+
+def settle(graph: Graph, node: Node, index: int, tensor: Tensor) -> None:
+    """Make an output an initializer of the same name, with these contents; the node goes.
+
+    Who reads it goes on reading it: this is what folding comes to, at the cost of one edit.
+
+    Raises:
+        ModelError: another output is used, the output is one of a graph, or the graph can have no
+            initializers.
+    """
+    check_node(graph, node)
+    value, reason = node._outputs[index], unsettled(node, index)
+    if value is None or reason is not None:
+        raise ModelError(f"output {index} of node {node.label!r} cannot settle: {reason}")
+    graph._settle(node, value, tensor)
+
+
+def settle_value(graph: Graph, node: Node, value: Value, tensor: Tensor) -> None:
+    """Do as `settle` says, for an output that can."""
+    graph._log(Edit.SETTLE, node, graph, value, value.index, value._type)
+    graph._detach(node, value)
+    forget_guesses_below(value)
+    value.producer, value.index = None, 0
+    value._type = value._elements = NOT_INFERRED
+    value._tensor = tensor
+    graph._constants[value.id] = value
+
+
+def unsettled(node: Node, index: int) -> str | None:
+    """Return why an output of a node cannot be an initializer; None if it can."""
+    value, root = node._outputs[index], node.owner.root
+    if value is None or value.is_graph_output:
+        return "it is absent, or an output of a graph"
+    if root.is_function or root.model.ir_version < 4:
+        return "its graph can have no initializers"
+    for other in node._outputs:
+        if other is not None and other is not value and other.is_used:
+            return f"{other.name!r} is used"
+    return None
+
+
+def unsettle(graph: Graph, node: Node, value: Value, index: int) -> None:
+    del graph._constants[value.id]
+    value._tensor, value._elements = None, NOT_INFERRED
+    value.producer, value.index = node, index
+    graph._attach(node, value)
+    if graph._dag is not None:
+        for user, slot in value.users:
+            if user.graph is graph:
+                use_lists.add_slot(graph._dag, node, user, use_lists.slot_of(index, slot))
+        for owner in value._captures or ():
+            use_lists.add_slot(graph._dag, node, owner, use_lists.slot_of(index, None))
+
+
+def attach(graph: Graph, node: Node, kept: Value | None = None) -> None:
+    """Enter a node into everything that knows the nodes of the graph; `kept` is there already."""
+    node.graph = graph
+    graph._nodes[node.id] = node
+    graph._by_op.setdefault((node.domain, node.op_type), {})[node.id] = node
+    if node.bodies:
+        graph._owners[node.id] = node
+    if name := node.proto.name:
+        graph.model.node_names.take(name)
+    for value in node._outputs:
+        if value is not None and value is not kept:
+            graph._enter(value)
+    graph._order = None
+    if graph._dag is not None:
+        graph._dag.add_node(node)
+    use_lists.link_inputs(node)
+    use_lists.link_bodies(node)
+
+
+def detach(graph: Graph, node: Node, kept: Value | None = None) -> None:
+    """Undo `attach`; `kept` stays in the graph."""
+    if node.bodies:
+        use_lists.unlink_bodies(node)
+    use_lists.unlink_inputs(node)
+    if graph._dag is not None:
+        graph._dag.remove_node(node)
+    graph._order = None
+    for value in node._outputs:
+        if value is not None and value is not kept:
+            graph._leave(value)
+    if name := node.proto.name:
+        graph.model.node_names.release(name)
+    del graph._by_op[node.domain, node.op_type][node.id]
+    del graph._nodes[node.id]
+    graph._owners.pop(node.id, None)
+    node.graph = None
+
+
+def enter(graph: Graph, value: Value) -> None:
+    value.graph = graph
+    graph._values[value.name] = value
+    graph.model.names.take(value.name)
+
+
+def leave(graph: Graph, value: Value) -> None:
+    value.graph = None
+    del graph._values[value.name]
+    graph.model.names.release(value.name)
+
+
+def move_node(graph: Graph, node: Node, target: Graph) -> None:
+    """Move a node into another graph, which sees all it reads and is seen by its users.
+
+    Raises:
+        ModelError: it does not see all of it, a user would not see the node, or a name is taken.
+    """
+    check_node(graph, node)
+    around: Graph | None = target
+    while around is not None:
+        if around.owner is node:
+            raise ModelError(f"node {node.label!r} cannot be moved into a body of its own")
+        around = around.parent
+    for value in (*node._inputs, *node.captured):
+        if value is not None and not target.sees(value):
+            raise ModelError(f"{value!r} is not visible in graph {target.name!r}")
+    for value in node._outputs:
+        if value is not None:
+            check_move(value, target)
+    for name in _names_below(node):
+        if not graph.model.names.is_unique(name) and target.value(name) is not None:
+            raise ModelError(f"a body of node {node.label!r} would hide {name!r} of {target!r}")
+    if target.root is not node.owner.root:
+        check_callee(target, node.callee)
+        for body in node.bodies:
+            for inner in body.walk():
+                check_callee(target, inner.callee)
+    graph._log(Edit.MOVE_NODE, node, node.owner)
+    node.owner._write_graph(node, target)
+
+
+def _names_below(node: Node) -> Iterator[str]:
+    """Yield the names of all values in the bodies of a node."""
+    pending = list(node.bodies)
+    while pending:
+        body = pending.pop()
+        yield from body._values
+        pending += [inner for owner in body._owners.values() for inner in owner.bodies]
+
+
+def check_move(value: Value, target: Graph) -> None:
+    """Hold a value that moves into another graph against who reads it, and against names there.
+
+    Raises:
+        ModelError: a user would not see it, or the name is taken there.
+    """
+    check_free(target, value.name, value)
+    for graph in (*(user.owner for user in value._users.values()), *value.output_of):
+        if not graph.is_within(target):
+            raise ModelError(f"{value!r} is read in {graph!r}, which does not see {target!r}")
+
+
+def write_graph(graph: Graph, node: Node, target: Graph) -> None:
+    with use_lists.unlinked(*(value for value in node._outputs if value is not None)):
+        graph._detach(node)
+        target._attach(node)

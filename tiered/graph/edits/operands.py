@@ -1,0 +1,265 @@
+"""The primitives that edit what a NodeProto says: operands, outputs, attributes, name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import onnx
+
+from tiered.errors import ModelError
+from tiered.graph.core import use_lists
+from tiered.graph.core.journal import Edit
+from tiered.graph.core.names import check_free
+from tiered.graph.core.node import domain_of
+from tiered.graph.core.schema import Schema, attributes_of, encode_attribute, schema_of
+from tiered.graph.core.value import NOT_INFERRED, Value
+from tiered.graph.edits.invalidate import reconsider_elements_of
+from tiered.graph.edits.nodes import check_detached, check_distinct
+from tiered.graph.edits.transactions import check_node, check_node_within, undone_on_error
+from tiered.graph.queries.call_graph import check_callee
+
+if TYPE_CHECKING:
+    from tiered.graph.core.graph import Graph
+    from tiered.graph.core.node import Node
+
+
+def set_input(graph: Graph, node: Node, index: int, value: Value | None) -> None:
+    """Make input `index` read another value; None leaves it absent."""
+    check_node_within(graph, node)
+    before = node._inputs[index]
+    if before is value:
+        return
+    _check_visible(node, value)
+    graph._log(Edit.SET_INPUT, node, index, before, value)
+    graph._write_input(node, index, value)
+    reconsider_elements_of(node, before, value)
+
+
+def _check_visible(node: Node, value: Value | None) -> None:
+    if value is None or value.graph is node.graph:
+        return
+    if not node.owner.sees(value):
+        raise ModelError(f"node {node.label!r} cannot read {value!r}, which it does not see")
+
+
+def write_input(graph: Graph, node: Node, index: int, value: Value | None) -> None:
+    before = node._inputs[index]
+    if before is not None:
+        use_lists.drop_use(before, node, index)
+    node._inputs[index] = value
+    if value is None:
+        node.proto.input[index] = ""
+    else:
+        node.proto.input[index] = value.name
+        use_lists.add_use(value, node, index)
+    assert node.graph is not None
+    node.graph._order = None
+
+
+def set_inputs(graph: Graph, node: Node, inputs: Sequence[Value | None]) -> None:
+    """Give the node other inputs, also more or fewer of them."""
+    check_node_within(graph, node)
+    for value in inputs:
+        _check_visible(node, value)
+    graph._log(Edit.SET_INPUTS, node, list(node._inputs), node.proto)
+    proto = _copy(node.proto)
+    del proto.input[:]
+    proto.input.extend("" if value is None else value.name for value in inputs)
+    graph._write_inputs(node, list(inputs), proto)
+    reconsider_elements_of(node, None, None)
+
+
+def write_inputs(
+    graph: Graph, node: Node, inputs: list[Value | None], proto: onnx.NodeProto
+) -> None:
+    use_lists.unlink_inputs(node)
+    node._inputs = inputs
+    node.proto = proto
+    node.forget_attributes()
+    use_lists.link_inputs(node)
+    assert node.graph is not None
+    node.graph._order = None
+
+
+def drop_outputs(graph: Graph, node: Node, indices: Iterable[int]) -> None:
+    """Make unused outputs absent; those at the end are cut off.
+
+    Raises:
+        ModelError: one of them is still read.
+    """
+    outputs = list(node._outputs)
+    for index in indices:
+        outputs[index] = None
+    while outputs and outputs[-1] is None:
+        outputs.pop()
+    graph.set_outputs(node, outputs)
+
+
+def set_outputs(graph: Graph, node: Node, outputs: Sequence[Value | None]) -> None:
+    """Give the node other outputs: its own at their places, detached values at new ones, or None.
+
+    Raises:
+        ModelError: one that goes is still read, or one that comes has another source or place.
+    """
+    check_node(graph, node)
+    before, after = node._outputs, list(outputs)
+    for value in before:
+        if value is not None and value not in after and value.is_used:
+            raise ModelError(f"output {value.name!r} of node {node.label!r} is used")
+    for index, value in enumerate(after):
+        if value is None or (index < len(before) and before[index] is value):
+            continue
+        check_detached(value, node)
+        check_free(graph, value.name)
+    check_distinct(node, after)
+    if after == before:
+        return
+    graph._log(Edit.SET_OUTPUTS, node, before, node.proto)
+    proto = _copy(node.proto)
+    del proto.output[:]
+    proto.output.extend("" if value is None else value.name for value in after)
+    graph._write_outputs(node, after, proto)
+
+
+def write_outputs(
+    graph: Graph, node: Node, outputs: list[Value | None], proto: onnx.NodeProto
+) -> None:
+    for value in node._outputs:
+        if value is not None and value not in outputs:
+            graph._leave(value)
+            value.producer = None
+    for index, value in enumerate(outputs):
+        if value is not None and value.graph is None:
+            value.producer, value.index = node, index
+            graph._enter(value)
+    node._outputs = outputs
+    node.proto = proto
+    node.forget_attributes()
+
+
+def exchange_outputs(graph: Graph, one: Node, index: int, other: Node, place: int) -> None:
+    """Let two nodes of the graph swap an output: users, names and types stay with the values."""
+    for node, at in ((one, index), (other, place)):
+        if node.graph is not graph or node._outputs[at] is None:
+            raise ModelError(f"node {node.label!r} has no output {at} to exchange")
+    if one._outputs[index] is other._outputs[place]:
+        return
+    graph._log(Edit.EXCHANGE_OUTPUTS, one, index, other, place)
+    graph._write_exchanged(one, index, other, place)
+
+
+def write_exchanged(graph: Graph, one: Node, index: int, other: Node, place: int) -> None:
+    first, second = one._outputs[index], other._outputs[place]
+    assert first is not None
+    assert second is not None
+    with use_lists.unlinked(first, second):
+        for node, at, value in ((one, index, second), (other, place, first)):
+            node._outputs[at] = value
+            node.proto.output[at] = value.name
+            value.producer, value.index = node, at
+    graph._order = None
+
+
+def set_attribute(graph: Graph, node: Node, name: str, value: Any) -> None:
+    """Write an attribute; None removes it."""
+    check_node_within(graph, node)
+    proto = _copy(node.proto)
+    for index, attribute in enumerate(proto.attribute):
+        if attribute.name == name:
+            del proto.attribute[index]
+            break
+    if value is not None:
+        proto.attribute.append(encode_attribute(name, value, node.schema))
+    graph._set_proto(node, proto)
+
+
+def set_metadata(graph: Graph, node: Node, entries: Mapping[str, str]) -> None:
+    """Write the node's metadata_props."""
+    check_node_within(graph, node)
+    proto = _copy(node.proto)
+    del proto.metadata_props[:]
+    for key, text in entries.items():
+        proto.metadata_props.add(key=key, value=text)
+    graph._set_proto(node, proto)
+
+
+@undone_on_error
+def set_operator(graph: Graph, node: Node, op_type: str, domain: str = "") -> None:
+    """Make a node another operator with the same operands and attributes; its types are forgotten.
+
+    Raises:
+        ModelError: the operator does not take as many operands, or has no such attribute.
+    """
+    check_node_within(graph, node)
+    key = domain_of(domain), op_type
+    if key == (node.domain, node.op_type):
+        return
+    graph.import_domain(key[0], op_type)
+    schema = schema_of(op_type, key[0], graph.opset(key[0]))
+    if schema is not None:
+        _check_signature(node, schema)
+    check_callee(node.owner, (key[0], op_type, node.proto.overload))
+    for value in node._outputs:
+        if value is not None and not value.is_graph_output:
+            graph.set_type(value, NOT_INFERRED)
+    proto = _copy(node.proto)
+    proto.op_type, proto.domain = op_type, domain
+    graph._set_proto(node, proto)
+
+
+def _check_signature(node: Node, schema: Schema) -> None:
+    name, inputs, outputs = schema.name, len(node._inputs), len(node._outputs)
+    # One that is not connected yet may still get what it needs.
+    if inputs > schema.max_input or 0 < inputs < schema.min_input:
+        raise ModelError(f"node {node.label!r} cannot be {name}: it has {inputs} inputs")
+    if outputs > schema.max_output:
+        raise ModelError(f"node {node.label!r} cannot be {name}: it has {outputs} outputs")
+    for attribute in node.attribute_protos():
+        if attribute not in attributes_of(schema):
+            raise ModelError(f"node {node.label!r} cannot be {name}: it has {attribute!r}")
+    for attribute, declared in attributes_of(schema).items():
+        if declared.required and not node.has_attr(attribute):
+            raise ModelError(f"node {node.label!r} cannot be {name}: it has no {attribute!r}")
+
+
+def set_proto(graph: Graph, node: Node, proto: onnx.NodeProto) -> None:
+    graph._log(Edit.SET_PROTO, node, node.proto)
+    graph._write_proto(node, proto)
+
+
+def write_proto(graph: Graph, node: Node, proto: onnx.NodeProto) -> None:
+    key = domain_of(proto.domain), proto.op_type
+    if key != (node.domain, node.op_type):
+        del graph._by_op[node.domain, node.op_type][node.id]
+        node.domain, node.op_type = key
+        graph._by_op.setdefault(key, {})[node.id] = node
+    node.proto = proto
+    node.forget_attributes()
+
+
+def rename_node(graph: Graph, node: Node, name: str) -> None:
+    """Give the node another name."""
+    check_node_within(graph, node)
+    if node.proto.name == name:
+        return
+    graph._log(Edit.RENAME_NODE, node, node.proto)
+    proto = _copy(node.proto)
+    proto.name = name
+    graph._write_named(node, proto)
+
+
+def write_named(graph: Graph, node: Node, proto: onnx.NodeProto) -> None:
+    names = graph.model.node_names
+    if node.proto.name:
+        names.release(node.proto.name)
+    node.proto = proto
+    node.forget_attributes()
+    if proto.name:
+        names.take(proto.name)
+
+
+def _copy(proto: onnx.NodeProto) -> onnx.NodeProto:
+    copy = onnx.NodeProto()
+    copy.CopyFrom(proto)
+    return copy

@@ -1,0 +1,245 @@
+"""Putting one thing in the place of another, in terms of the primitives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from tiered.errors import OperatorError
+from tiered.graph.core.names import is_hidden
+from tiered.graph.core.tensor import Tensor
+from tiered.graph.core.types import TensorType, ValueType
+from tiered.graph.core.value import SLOT_MASK, NotInferred, Value
+from tiered.graph.edits.nodes import unsettled
+from tiered.graph.edits.transactions import check_model, check_node, undone_on_error
+
+if TYPE_CHECKING:
+    from tiered.graph.core.graph import Graph
+    from tiered.graph.core.node import Node
+
+
+@undone_on_error
+def replace_uses(graph: Graph, old: Value, new: Value, *, since: int | None = None) -> None:
+    """Make everything that reads `old` read `new`: captures and graph outputs too.
+
+    A graph output keeps its name: the new value takes it, or an Identity bears it where the new
+    value has a name of its own to keep (a graph input, an initializer, another output). Nodes
+    with a serial number from `since` on keep reading `old`: they are part of what replaces it.
+    """
+    for value in (old, new):
+        check_model(graph, value)
+    if old is new:
+        return
+    _pass_on_type(old, new)
+    users, scalar = old._users, None
+    for key in sorted(users):
+        node = users[key]
+        if since is not None and node.id >= since:
+            continue
+        if _is_range(node):
+            scalar = scalar or _scalar(new)
+            graph.set_input(node, key & SLOT_MASK, scalar)
+        else:
+            graph.set_input(node, key & SLOT_MASK, new)
+    for user in dict.fromkeys(old.output_of):
+        if user.is_main:
+            check_successor(old, new)
+        _replace_output(user, old, new)
+
+
+def check_successor(old: Value, new: Value) -> None:
+    """Check that a value has the dtype and the rank of the model's output that it becomes.
+
+    What only the file declares of the output is not compared: it may be wrong from the start.
+
+    Raises:
+        OperatorError: it has another one.
+    """
+    before, after = _inferred_type(old), new.type
+    if before is after or before is None or after is None:
+        return
+    if isinstance(before, TensorType) and isinstance(after, TensorType):
+        ranks = [None if kind.shape is None else len(kind.shape) for kind in (before, after)]
+        if before.dtype == after.dtype and (None in ranks or ranks[0] == ranks[1]):
+            return
+    elif type(before) is type(after):
+        return
+    gate = old.owner.model.gate
+    by = f"{gate.pass_name}: " if gate.pass_name else ""
+    operator = f" ({new.producer.op_type})" if new.producer is not None else ""
+    raise OperatorError(
+        f"{by}output {old.name!r} of the model is {before}; {new.name!r}{operator}, which would "
+        f"take its place, is {after}: the dtype and the rank of an output must stay"
+    )
+
+
+def _inferred_type(value: Value) -> ValueType | None:
+    from tiered.graph.shape_inference.infer import infer_outputs
+
+    if value.producer is None:
+        return value.type
+    types = infer_outputs(value.producer)
+    return types[value.index] if value.index < len(types) else None
+
+
+def _pass_on_type(old: Value, new: Value) -> None:
+    """State of a value of which inference knows no rank what is known of the value it replaces.
+
+    That may be what the file declares of an output, and would be read from there the next time.
+    """
+    is_declared = old.declared is not None or old.output_of
+    if new.graph is not old.graph or (isinstance(new._type, NotInferred) and not is_declared):
+        return
+    if new.is_graph_input or new.is_constant:
+        return  # the file says what it is
+    known, stated = new.type, old.type
+    if known is None or (
+        isinstance(known, TensorType)
+        and isinstance(stated, TensorType)
+        and known.shape is None
+        and known.dtype == stated.dtype
+    ):
+        old.owner.set_type(new, stated)
+
+
+def _is_range(node: Node) -> bool:
+    return node.op_type == "Range" and not node.domain
+
+
+def _scalar(value: Value) -> Value:
+    """Return what a Range may read for a value: for a constant list of one number, that number.
+
+    ONNX's own function of AffineGrid gives it such lists, which onnxruntime takes as long as it
+    does not know that they are constant.
+    """
+    tensor = value.tensor
+    if tensor is None or tensor.is_sparse or tensor.size != 1 or not tensor.shape:
+        return value
+    return value.owner.constant(Tensor.of(tensor.numpy().reshape(())), value.name)
+
+
+def _replace_output(graph: Graph, old: Value, new: Value) -> None:
+    name = old.name
+    if old.graph is graph:
+        graph.rename_value(old, graph.model.names.fresh(name))
+        if new.graph is not graph or not new.can_be_renamed or is_hidden(new, name):
+            node = graph.add_node("Identity", (new,), [name], name=f"{name}_identity")
+            new = node.output
+        else:
+            graph.rename_value(new, name)
+    outputs = [new if value is old else value for value in graph._outputs]
+    graph.set_graph_outputs(outputs, graph._output_infos)
+
+
+@undone_on_error
+def become_constant(graph: Graph, value: Value, tensor: Tensor) -> Value:
+    """Put a constant of the same name in the place of what a node computes, and return it.
+
+    A graph output keeps its name as `replace_uses` says.
+    """
+    node = value.producer
+    if node is not None and _can_settle(node, value, tensor):
+        reads = _reads(node)
+        graph._settle(node, value, tensor)
+        graph.prune(_unread(reads))
+        return value
+    name = value.name
+    if not value.is_graph_output:
+        graph.rename_value(value, graph.model.names.fresh(name))
+    constant = graph.constant(tensor, name)
+    graph.replace_uses(value, constant)
+    if node is not None:
+        graph.prune([node])
+    return constant
+
+
+def _can_settle(node: Node, value: Value, tensor: Tensor) -> bool:
+    """Tell whether a value can stay as it is, but for its source."""
+    # What is declared of it, or pinned to it, is about what a node computes.
+    if value.pins or value.declared is not None:
+        return False
+    if tensor.shape and any(map(_is_range, value._users.values())):
+        return False
+    return unsettled(node, value.index) is None
+
+
+@undone_on_error
+def replace(
+    graph: Graph, node: Node, values: Sequence[Value | None], since: int | None = None
+) -> None:
+    """Put values in the place of the outputs of a node, which goes if nobody reads it any more.
+
+    What is new (serial number from `since` on) takes over the name of what it replaces, so that
+    tensors and nodes keep their names through rewrites.
+    """
+    check_node(graph, node)
+    heirs: list[tuple[Value, Value, str]] = []
+    for before, after in zip(list(node._outputs), values, strict=False):
+        if before is None or after is None or before is after:
+            continue
+        name, interface = before.name, before.is_graph_output
+        graph.replace_uses(before, after, since=since)
+        is_new = since is not None and after.id >= since and after.graph is graph
+        if is_new and not interface and not before.is_used and after.can_be_renamed:
+            heirs.append((before, after, name))
+    label = node.name
+    graph.prune([node])
+    for before, after, name in heirs:
+        if before.graph is not None:
+            graph.rename_value(before, graph.model.names.fresh(name))
+        graph.rename_value(after, name)
+    successor = next((value.producer for value in values if value is not None), None)
+    is_new = successor is not None and since is not None and successor.id >= since
+    if node.graph is None and label and is_new and successor is not None:
+        graph.rename_node(successor, label)
+
+
+@undone_on_error
+def splice(
+    graph: Graph, node: Node, values: Sequence[Value | None], own: Iterable[Value | None]
+) -> None:
+    """Replace a node by code that was put beside it: `own` values take over the names.
+
+    Unlike with `replace`, the nodes keep theirs, which say where they come from.
+    """
+    check_node(graph, node)
+    names = [None if output is None else output.name for output in node.outputs]
+    graph.replace(node, values)
+    free = set(own)
+    for name, value in zip(names, values, strict=False):
+        if name and value in free and value is not None and value.can_be_renamed:
+            free.discard(value)
+            if name not in graph.model.names:
+                graph.rename_value(value, name)
+
+
+@undone_on_error
+def prune(graph: Graph, nodes: Iterable[Node]) -> None:
+    """Remove the nodes that nobody reads, then what only they read: nodes and initializers."""
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        if node.graph is None or node.is_used:
+            continue
+        reads = _reads(node)
+        node.graph.remove_node(node)
+        pending += _unread(reads)
+
+
+def _reads(node: Node) -> list[Value]:
+    """Return what a node and its bodies read, each value once."""
+    reads = {value.id: value for value in (*node._inputs, *node.captured) if value is not None}
+    return list(reads.values())
+
+
+def _unread(values: Iterable[Value]) -> list[Node]:
+    """Return the nodes of values that nobody reads any more; initializers go at once."""
+    producers: list[Node] = []
+    for value in values:
+        if value.graph is None or value.is_used:
+            continue
+        if value.producer is not None:
+            producers.append(value.producer)
+        elif value.is_initializer and not value.is_graph_input:
+            value.graph.remove_constant(value)
+    return producers

@@ -1,0 +1,229 @@
+"""The wire format of ONNX files, read and written around the weights, which stay on disk.
+
+A file of many megabytes is a skeleton of a few hundred kilobytes and the bytes of its weights. The
+skeleton is what protobuf gets to see; each large `raw_data` is a span of the file, noted in the
+fields that external data uses.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import onnx
+
+from tiered.graph.core.lazy_bytes import location_of, span_of_stored, stored_prefix
+
+if TYPE_CHECKING:
+    from mmap import mmap
+
+    Buffer = bytes | mmap
+
+SCANNED: Final = 1 << 22
+"""Files from this many bytes on are scanned; smaller ones are parsed, which is as fast."""
+
+_LARGE: Final = 1 << 16
+"""Bytes of a `raw_data` that stays on disk, and so of a message that may hold one."""
+
+_DEPTH: Final = 90
+"""How deep messages may be nested; protobuf itself stops at 100."""
+
+_RAW_DATA: Final = 9
+_EXTERNAL: Final = (13, 14)
+_STRING: Final = onnx.TensorProto.STRING
+
+# Where weights are: for each message the numbers of the fields that may hold one, and their kind.
+# Of tensors in attributes those of Constants: others may mean anything.
+_FIELDS: Final[dict[str, dict[int, str]]] = {
+    "model": {7: "graph", 20: "training", 25: "function"},
+    "training": {1: "graph", 2: "graph"},
+    "function": {7: "node"},
+    "graph": {1: "node", 5: "tensor"},
+    "node": {5: "attribute"},
+    "attribute": {6: "graph", 11: "graph"},
+    "constant": {5: "value"},
+    "value": {5: "tensor"},
+}
+_OP_TYPE: Final = 4
+
+
+class Span(NamedTuple):
+    """Bytes of a file."""
+
+    path: str
+    offset: int
+    length: int
+
+
+class _IrregularError(Exception):
+    """Something that only protobuf itself may judge."""
+
+
+def read_skeleton(path: str) -> bytes | None:
+    """Return the bytes of a model file with its large weights left out, each noted as a span.
+
+    None if the file is small, has no large weight, or is irregular: it is to be parsed whole then.
+    """
+    if os.path.getsize(path) < SCANNED:
+        return None
+    import mmap  # most models are small
+
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        location = location_of(path, os.fstat(file.fileno()))
+        try:
+            return _Reader(data, location).message(0, len(data), "model", 0)
+        except (_IrregularError, IndexError):
+            return None
+
+
+class _Reader:
+    def __init__(self, data: mmap, location: str) -> None:
+        self.data = data
+        self.location = location
+
+    def message(self, start: int, end: int, kind: str, depth: int) -> bytes | None:
+        """Return a message without its large weights; None if it has none."""
+        if depth > _DEPTH:
+            raise _IrregularError
+        if kind == "tensor":
+            return self._tensor(start, end)
+        inner, made, done = _FIELDS[kind], list[bytes](), start
+        for number, begin, content, stop in _fields(self.data, start, end):
+            if kind == "node" and number == _OP_TYPE and self.data[content:stop] == b"Constant":
+                inner = _FIELDS["constant"]
+            if stop - content < _LARGE or number not in inner:
+                continue
+            if kind == "model" and number == 7 and begin < done:
+                raise _IrregularError
+            changed = self.message(content, stop, inner[number], depth + 1)
+            if changed is not None:
+                made += (self.data[done:begin], _header(number, len(changed)), changed)
+                done = stop
+        if not made:
+            return None
+        made.append(self.data[done:end])
+        return b"".join(made)
+
+    def _tensor(self, start: int, end: int) -> bytes | None:
+        raw: tuple[int, int, int] | None = None
+        for number, begin, content, stop in _fields(self.data, start, end):
+            if number in _EXTERNAL or (number == _RAW_DATA and raw is not None):
+                return None
+            if number == _RAW_DATA:
+                raw = begin, content, stop
+        if raw is None or raw[2] - raw[1] < _LARGE:
+            return None
+        begin, content, stop = raw
+        rest = self.data[start:begin] + self.data[stop:end]
+        noted = onnx.TensorProto(data_location=onnx.TensorProto.EXTERNAL)
+        entries = (("location", self.location), ("offset", content), ("length", stop - content))
+        for key, value in entries:
+            noted.external_data.add(key=key, value=str(value))
+        return rest + bytes(noted.SerializeToString(deterministic=True))
+
+
+def splice(data: bytes) -> Iterator[bytes | Span]:
+    """Yield a serialised model with its weights put back where they were left out."""
+    if data.find(stored_prefix()) < 0:
+        yield data
+        return
+    pieces, _ = _spliced(data, 0, len(data), "model")
+    yield from pieces
+
+
+def _spliced(data: bytes, start: int, end: int, kind: str) -> tuple[list[bytes | Span], int]:
+    """Return the pieces of a message with its weights, and how many bytes they are."""
+    if kind == "tensor":
+        return _spliced_tensor(data[start:end])
+    kinds = _FIELDS[kind] | (_FIELDS["value"] if kind == "attribute" else {})
+    pieces, total, done, prefix = list[bytes | Span](), 0, start, stored_prefix()
+    for number, begin, content, stop in _fields(data, start, end):
+        if number not in kinds or data.find(prefix, content, stop) < 0:
+            continue
+        inner, size = _spliced(data, content, stop, kinds[number])
+        before = data[done:begin] + _header(number, size)
+        pieces += (before, *inner)
+        total += len(before) + size
+        done = stop
+    pieces.append(data[done:end])
+    return pieces, total + end - done
+
+
+def _spliced_tensor(data: bytes) -> tuple[list[bytes | Span], int]:
+    proto = onnx.TensorProto.FromString(data)
+    found = span_of_stored(proto)
+    if found is None:
+        return [data], len(data)
+    span = Span(*found)
+    proto.ClearField("external_data")
+    proto.ClearField("data_location")
+    after = onnx.TensorProto()
+    after.CopyFrom(proto)
+    for field, _ in proto.ListFields():
+        (proto if field.number > _RAW_DATA else after).ClearField(field.name)
+    proto.DiscardUnknownFields()  # they are in `after`
+    before = proto.SerializeToString(deterministic=True) + _header(_RAW_DATA, span.length)
+    behind = after.SerializeToString(deterministic=True)
+    return [before, span, behind], len(before) + span.length + len(behind)
+
+
+def size_of(pieces: list[bytes | Span]) -> int:
+    """Return how many bytes pieces are together."""
+    return sum(piece.length if isinstance(piece, Span) else len(piece) for piece in pieces)
+
+
+# --- the format -----------------------------------------------------------------------------------
+
+
+def _fields(data: Buffer, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+    """Yield (number, start of the field, start and end of its content) of a message's fields."""
+    at = start
+    while at < end:
+        begin = at
+        key, at = _varint(data, at)
+        number, kind = key >> 3, key & 7
+        if kind == 2:
+            length, content = _varint(data, at)
+            at = content + length
+        else:
+            content = at
+            if kind == 0:
+                at = _varint(data, at)[1]
+            elif kind == 1:
+                at += 8
+            elif kind == 5:
+                at += 4
+            else:
+                raise _IrregularError
+        if at > end or number == 0:
+            raise _IrregularError
+        yield number, begin, content, at
+
+
+def _varint(data: Buffer, at: int) -> tuple[int, int]:
+    """Return a number and where it ends."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+        if shift > 63:
+            raise _IrregularError
+
+
+def _header(number: int, length: int) -> bytes:
+    """Return what stands before a content of so many bytes."""
+    return _encoded(number << 3 | 2) + _encoded(length)
+
+
+def _encoded(value: int) -> bytes:
+    made = bytearray()
+    while value > 0x7F:
+        made.append(value & 0x7F | 0x80)
+        value >>= 7
+    made.append(value)
+    return bytes(made)

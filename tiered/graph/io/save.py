@@ -1,0 +1,333 @@
+"""Writing model files: whole or not at all, weights copied span by span."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import IO, TYPE_CHECKING, BinaryIO, Final, NamedTuple
+
+import onnx
+from google.protobuf.message import EncodeError
+from onnx import numpy_helper
+
+from tiered.errors import ModelError
+from tiered.graph.core.lazy_bytes import blocks_of_file, location_of
+from tiered.graph.core.node import domain_of
+from tiered.graph.core.schema import schema_of
+from tiered.graph.core.tensor import Tensor
+from tiered.graph.io.export import export_model
+from tiered.graph.io.protobuf_scan import Span, size_of, splice
+
+if TYPE_CHECKING:
+    from tiered.graph.core.model import Model
+
+_ALIGNMENT: Final = 4096
+_PROTO_LIMIT: Final = (1 << 31) - (1 << 20)
+"""A protobuf message cannot be larger than 2 GiB; some room for what is not weights."""
+
+_NEW_EXTERNAL: Final = 1 << 20
+"""Bytes from which what passes make is external, in a model that has external weights."""
+
+
+class Storage(NamedTuple):
+    """Where the weights of a saved model go.
+
+    Attributes:
+        external: weights of so many bytes or more go to a file of their own; None leaves them
+            where the model has them.
+        single: everything goes into the model file.
+        share: external weights in the folder that is written to stay where they are.
+    """
+
+    external: int | None = None
+    single: bool = False
+    share: bool = False
+
+
+def check_storage(model: Model, storage: Storage) -> None:
+    """Raise if the model cannot be saved so, whatever passes make of it.
+
+    Raises:
+        ModelError: the model file would be larger than protobuf allows.
+    """
+    tensors = [value.default for graph in model.graphs() for value in graph.initializers]
+    if storage.single or model.has_stored_constants:
+        constants = (node for graph in model.graphs() for node in graph.nodes_of("Constant"))
+        tensors += [node.constant_tensor() for node in constants]
+    kept = [tensor for tensor in tensors if tensor is not None and not tensor.is_sparse]
+    inline = sum(t.nbytes for t in kept if not _goes_out(t, storage, has_external=False))
+    if inline > _PROTO_LIMIT:
+        raise ModelError(
+            f"{model.label} has {inline:,} bytes of weights, and a model file holds at most 2 GiB; "
+            "save them as external data"
+        )
+
+
+def save_model(
+    model: Model, path: str, *, annotate: bool = False, storage: Storage | None = None
+) -> None:
+    """Write a model to `path`; weights that are external go to `<path>.data`.
+
+    Where that name is in use by the model that is replaced, `<path>.1.data` takes its place, so
+    that at every moment the model and its weights belong together.
+
+    Raises:
+        ModelError: the folder or file cannot be written, or the model needs external data.
+    """
+    storage = storage or Storage()
+    proto = export_model(model, annotate=annotate, is_bare=True)
+    folder = os.path.dirname(path) or "."
+    tensors = [*tensors_of(proto)]
+    on_disk = [tensor for tensor in tensors if tensor.data_location == tensor.EXTERNAL]
+    has_external = any(map(_is_external, on_disk))
+    outside = [
+        tensor
+        for tensor in (tensors if has_external or storage.external is not None else ())
+        if _goes_out(Tensor(tensor, folder=model.folder), storage, has_external=has_external)
+        and not (storage.share and _stays(tensor, model.folder, folder))
+    ]
+    if storage.single:
+        _take_in(on_disk, model.folder)
+    try:
+        _check_apart(on_disk, model.folder, path, has_data=bool(outside))
+        if not outside:
+            _write_whole(path, proto)
+            return
+        with _replacing(path, ".data") as (data, temporary):
+            _write_data(outside, model.folder, data)
+            with _alone_in(folder):
+                target, stale = _data_names(path)
+                for tensor in outside:
+                    tensor.external_data[0].value = os.path.basename(target)
+                _place(data, temporary, target)
+                _write_whole(path, proto)
+                if stale is not None:
+                    with contextlib.suppress(OSError):
+                        os.unlink(stale)
+    except OSError as error:
+        raise ModelError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _goes_out(tensor: Tensor, storage: Storage, *, has_external: bool) -> bool:
+    """Tell whether a tensor goes to the file of weights."""
+    if storage.single or tensor.is_sparse or tensor.dtype == onnx.TensorProto.STRING:
+        return False
+    if tensor.is_external:
+        return True
+    if storage.external is not None:
+        return tensor.nbytes >= max(storage.external, 1)
+    return has_external and tensor.nbytes >= _NEW_EXTERNAL
+
+
+def _stays(tensor: onnx.TensorProto, folder: str, target: str) -> bool:
+    """Tell whether external weights are found from the folder that is written to."""
+    return _is_external(tensor) and os.path.realpath(folder or ".") == os.path.realpath(target)
+
+
+# --- the model file -------------------------------------------------------------------------------
+
+
+def _write_whole(path: str, proto: onnx.ModelProto) -> None:
+    try:
+        pieces = list(splice(proto.SerializeToString(deterministic=True)))
+    except (EncodeError, ValueError) as error:
+        raise _too_large(path) from error
+    if size_of(pieces) > _PROTO_LIMIT:
+        raise _too_large(path)
+    with _replacing(path) as (file, temporary):
+        for piece in pieces:
+            if isinstance(piece, Span):
+                _copy(piece, file)
+            else:
+                file.write(piece)
+        _place(file, temporary, path)
+
+
+def _too_large(path: str) -> ModelError:
+    return ModelError(
+        f"{path} would be larger than the 2 GiB of a protobuf file; keep weights external"
+    )
+
+
+@contextlib.contextmanager
+def _replacing(path: str, suffix: str = "") -> Iterator[tuple[BinaryIO, str]]:
+    """Open a temporary file beside `path`; it goes if nobody puts it in its place."""
+    folder, name = os.path.split(path)
+    # Known before the file is there, so that no interrupt can come between the two.
+    temporary = os.path.join(folder, f".{name}{suffix}.{os.urandom(6).hex()}")
+    try:
+        with open(temporary, "xb") as file:
+            yield file, temporary
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+
+
+def _place(file: IO[bytes], temporary: str, path: str) -> None:
+    """Put a temporary file, which is all there by then, in its place."""
+    file.flush()
+    os.replace(temporary, path)
+
+
+# --- the file of weights --------------------------------------------------------------------------
+
+
+def _write_data(tensors: list[onnx.TensorProto], folder: str, data: BinaryIO) -> None:
+    """Write the bytes of tensors into one file, and note in each where its own are."""
+    for proto in tensors:
+        tensor = Tensor(proto, folder=folder)
+        data.write(b"\0" * (-data.tell() % _ALIGNMENT))
+        start = data.tell()
+        if tensor.is_on_disk:
+            _copy(Span(*tensor.external_span()), data)
+        else:
+            data.write(_raw(proto))
+        for field in ("raw_data", *_TYPED):
+            proto.ClearField(field)
+        del proto.external_data[:]
+        proto.data_location = onnx.TensorProto.EXTERNAL
+        entries = (("location", ""), ("offset", start), ("length", data.tell() - start))
+        for key, value in entries:
+            proto.external_data.add(key=key, value=str(value))
+
+
+_TYPED: Final = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
+
+
+def _raw(proto: onnx.TensorProto) -> bytes:
+    if proto.HasField("raw_data"):
+        return proto.raw_data
+    return numpy_helper.from_array(numpy_helper.to_array(proto)).raw_data
+
+
+def _take_in(tensors: list[onnx.TensorProto], folder: str) -> None:
+    """Make the model hold its external weights, by a note of where they are now."""
+    for tensor in tensors:
+        if _is_external(tensor):
+            path, offset, length = Tensor(tensor, folder=folder).external_span()
+            del tensor.external_data[:]
+            entries = (
+                ("location", location_of(path, os.stat(path))),
+                ("offset", offset),
+                ("length", length),
+            )
+            for key, value in entries:
+                tensor.external_data.add(key=key, value=str(value))
+
+
+def _copy(span: Span, target: BinaryIO) -> None:
+    """Append bytes of a file, by the kernel where it can."""
+    target.flush()
+    with open(span.path, "rb") as source:
+        offset, remaining = span.offset, span.length
+        while remaining and hasattr(os, "copy_file_range"):
+            try:
+                copied = os.copy_file_range(
+                    source.fileno(), target.fileno(), min(remaining, 1 << 30), offset
+                )
+            except OSError:  # between file systems, or one that cannot: by hand, then
+                break
+            if not copied:
+                break
+            offset, remaining = offset + copied, remaining - copied
+    target.seek(0, os.SEEK_END)
+    for block in blocks_of_file(span.path, offset, remaining):
+        target.write(block)
+
+
+def _data_names(path: str) -> tuple[str, str | None]:
+    """Return the file for weights, and one that goes with the model that is replaced."""
+    usual, other = f"{path}.data", f"{path}.1.data"
+    used = _referenced(path)
+    if usual in used:
+        return other, usual
+    return usual, other if other in used else None
+
+
+def _referenced(path: str) -> set[str]:
+    """Return which of our own files of weights the model at `path` reads."""
+    names = (f"{path}.data", f"{path}.1.data")
+    if not any(map(os.path.exists, names)):
+        return set()
+    import mmap
+
+    try:
+        with (
+            open(path, "rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+        ):
+            return {name for name in names if content.find(os.path.basename(name).encode()) >= 0}
+    except (OSError, ValueError):  # there is no model, or an empty file
+        return set()
+
+
+@contextlib.contextmanager
+def _alone_in(folder: str) -> Iterator[None]:
+    """Let no other process save a model with weights in the folder meanwhile."""
+    try:
+        import fcntl
+    except ImportError:  # not a POSIX system
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # some network file systems have no locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+# --- tensors --------------------------------------------------------------------------------------
+
+
+def _check_apart(
+    on_disk: list[onnx.TensorProto], folder: str, path: str, *, has_data: bool
+) -> None:
+    """Refuse to write over a file that weights are read from.
+
+    Raises:
+        ModelError: a target is a file of the model.
+    """
+    read = {Tensor(tensor, folder=folder).external_span()[0] for tensor in on_disk}
+    targets = (path, f"{path}.data", f"{path}.1.data") if has_data else (path,)
+    for target in targets:
+        if os.path.exists(target) and any(os.path.samefile(source, target) for source in read):
+            raise ModelError(
+                f"{target} holds weights of the model itself; save it under another name"
+            )
+
+
+def _is_external(tensor: onnx.TensorProto) -> bool:
+    return Tensor(tensor).is_external
+
+
+def tensors_of(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Yield the tensors of a model at any depth."""
+    pending: list[onnx.GraphProto | onnx.FunctionProto] = [proto.graph, *proto.functions]
+    while pending:
+        graph = pending.pop()
+        if isinstance(graph, onnx.GraphProto):
+            yield from graph.initializer
+        for node in graph.node:
+            if not _may_hold_more(node.op_type, node.domain):
+                continue
+            for attribute in node.attribute:
+                if attribute.HasField("t"):
+                    yield attribute.t
+                if attribute.HasField("g"):
+                    pending.append(attribute.g)
+                pending.extend(attribute.graphs)
+
+
+@lru_cache(maxsize=1024)
+def _may_hold_more(op_type: str, domain: str) -> bool:
+    """Tell whether an attribute may be a tensor or a graph: operators that onnx knows say so."""
+    schema = schema_of(op_type, domain_of(domain))
+    if schema is None:
+        return True
+    kind = onnx.defs.OpSchema.AttrType
+    kinds = (kind.TENSOR, kind.TENSORS, kind.GRAPH, kind.GRAPHS)
+    return any(attribute.type in kinds for attribute in schema.attributes.values())

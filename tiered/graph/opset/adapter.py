@@ -1,0 +1,239 @@
+"""Forms of operators, and the rows that say how one opset's form becomes another's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import onnx
+
+from tiered.errors import ModelError
+from tiered.graph.core.schema import AttributeReference
+from tiered.graph.core.tensor import Tensor
+from tiered.graph.core.value import NOT_INFERRED, Value
+
+if TYPE_CHECKING:
+    from tiered.graph.core.types import Shape
+
+
+class NoEquivalentForm(ModelError):
+    """One opset cannot say what another says: a rewrite declines, a pattern does not match."""
+
+
+class Form:
+    """An operator with its operands and attributes, on the way from one opset's form to another's.
+
+    Attributes:
+        op_type: the operator, of the default domain.
+        version: the opset of the graph.
+        operands: the inputs; None is an absent one.
+        attributes: those that are written down.
+        n_outputs: how many outputs it has; None while that is not known.
+    """
+
+    __slots__ = ("attributes", "n_outputs", "op_type", "operands", "version")
+
+    def __init__(
+        self,
+        op_type: str,
+        version: int,
+        operands: list[Value | None],
+        attributes: dict[str, Any],
+        n_outputs: int | None = None,
+    ) -> None:
+        self.op_type = op_type
+        self.version = version
+        self.operands = operands
+        self.attributes = attributes
+        self.n_outputs = n_outputs
+
+    def operand(self, place: int) -> Value | None:
+        return self.operands[place] if place < len(self.operands) else None
+
+    def set_operand(self, place: int, value: Value | None) -> None:
+        self.operands += [None] * (place + 1 - len(self.operands))
+        self.operands[place] = value
+        while self.operands and self.operands[-1] is None:
+            self.operands.pop()
+
+    def numbers(self, place: int) -> np.ndarray[Any, Any] | None:
+        """Return the contents of an operand that is a constant, also of a detached one."""
+        value = self.operand(place)
+        return None if value is None else contents(value)
+
+    @property
+    def shape(self) -> Shape | None:
+        """Return the shape of the first operand."""
+        value = self.operand(0)
+        return None if value is None else value.shape
+
+    @property
+    def rank(self) -> int | None:
+        return None if self.shape is None else len(self.shape)
+
+    def declines(self, reason: str) -> NoEquivalentForm:
+        return NoEquivalentForm(f"{self.op_type} {reason} (opset {self.version})")
+
+
+def contents(value: Value) -> np.ndarray[Any, Any] | None:
+    """Return the numbers of a constant, in a graph or detached."""
+    if value.graph is not None:
+        return value.const
+    return None if value.default is None or value.default.is_sparse else value.default.numpy()
+
+
+def detached(array: np.ndarray[Any, Any], name: str = "const") -> Value:
+    """Return a constant value of no graph; it enters one where it is written as an operand."""
+    value = Value(0, None, name)
+    value._type = NOT_INFERRED
+    value._tensor = Tensor.of(array)
+    return value
+
+
+def says_the_same(form: Form) -> None:
+    """Leave a form as it is."""
+
+
+class Change(NamedTuple):
+    """What opset `since` changed: how the form before it reads, and how it is written."""
+
+    since: int
+    read: Callable[[Form], None] = says_the_same
+    write: Callable[[Form], None] = says_the_same
+
+
+# --- attributes that became operands --------------------------------------------------------------
+
+
+def moved(place: int, attribute: str, since: int, kind: str) -> Change:
+    """Return the row of an operand that was an attribute.
+
+    Args:
+        place: of the operand.
+        attribute: what it was called.
+        since: the opset that moved it.
+        kind: "int64" is a list of integers, "int64 [1]" a list of one that was an integer, "float"
+            floats, "like x" a scalar of the first operand's dtype.
+    """
+
+    def read(form: Form) -> None:
+        raw = form.attributes.pop(attribute, None)
+        if raw is None:
+            return
+        if isinstance(raw, AttributeReference):
+            # The call of the function decides it: there, but no constant.
+            form.set_operand(place, Value(0, None, attribute))
+        else:
+            form.set_operand(place, detached(_READERS[kind](raw, form), attribute))
+
+    def write(form: Form) -> None:
+        operand = form.operand(place)
+        if operand is None:
+            return
+        array = contents(operand)
+        if array is None:
+            raise form.declines(f"needs a constant {attribute} before opset {since}")
+        one = kind in ("int64 [1]", "like x") or not array.ndim
+        form.attributes[attribute] = array.item() if one else array.ravel().tolist()
+        form.set_operand(place, None)
+
+    return Change(since, read, write)
+
+
+def _like_x(raw: Any, form: Form) -> np.ndarray[Any, Any]:
+    data = form.operand(0)
+    dtype = None if data is None else data.dtype
+    numpy_dtype = onnx.helper.tensor_dtype_to_np_dtype(dtype or onnx.TensorProto.FLOAT)
+    return np.array(raw, numpy_dtype)
+
+
+_READERS: Final[Mapping[str, Callable[[Any, Form], np.ndarray[Any, Any]]]] = {
+    "int64": lambda raw, _: np.array(raw, np.int64),
+    "int64 [1]": lambda raw, _: np.array([raw], np.int64),
+    "float": lambda raw, _: np.array(raw, np.float32),
+    "like x": _like_x,
+}
+
+
+# --- operands that the older form does not have ---------------------------------------------------
+
+
+def absent(place: int, since: int, means: Callable[[Any], bool]) -> Change:
+    """Return the row of an operand that came new: written, it must say what was always meant."""
+
+    def write(form: Form) -> None:
+        if form.operand(place) is None:
+            return
+        array = form.numbers(place)
+        if array is None or not means(array):
+            raise form.declines(f"has no operand {place} before opset {since}")
+        form.set_operand(place, None)
+
+    return Change(since, write=write)
+
+
+def value_since(attribute: str, value: Any, since: int) -> Change:
+    """Return the row of a setting that came new."""
+
+    def write(form: Form) -> None:
+        if form.attributes.get(attribute) == value:
+            raise form.declines(f"has no {attribute}={value!r} before opset {since}")
+
+    return Change(since, write=write)
+
+
+def only_as(attribute: str, value: Any, since: int) -> Change:
+    """Return the row of an attribute that came new, where its default is not what was meant."""
+
+    def read(form: Form) -> None:
+        form.attributes[attribute] = value
+
+    def write(form: Form) -> None:
+        if form.attributes.pop(attribute, None) != value:
+            raise form.declines(f"means {attribute}={value!r} before opset {since}")
+
+    return Change(since, read, write)
+
+
+def renamed(attribute: str, names: Mapping[Any, Any], since: int) -> Change:
+    """Return the row of an attribute whose values got new names; the first was its default."""
+    older = {new: old for old, new in names.items()}
+
+    def read(form: Form) -> None:
+        raw = form.attributes.get(attribute, next(iter(names)))
+        form.attributes[attribute] = names.get(raw, raw)
+
+    def write(form: Form) -> None:
+        raw = form.attributes.get(attribute, names[next(iter(names))])
+        form.attributes[attribute] = older.get(raw, raw)
+
+    return Change(since, read, write)
+
+
+def never(since: int, reason: str) -> Change:
+    """Return the row of an operator whose older form means something else."""
+
+    def decline(form: Form) -> None:
+        raise form.declines(reason)
+
+    return Change(since, decline, decline)
+
+
+def negative_axes(attribute: str) -> Change:
+    """Return the row of axes that could not be counted from the end."""
+
+    def write(form: Form) -> None:
+        raw = form.attributes.get(attribute)
+        axes = raw if isinstance(raw, Sequence) else [] if raw is None else [raw]
+        if all(axis >= 0 for axis in axes):
+            return
+        rank = form.rank
+        if rank is None:
+            raise form.declines(f"needs a known rank to count {attribute} from the front")
+        if form.op_type == "Unsqueeze":
+            rank += len(axes)
+        counted = [axis % rank for axis in axes]
+        form.attributes[attribute] = counted if isinstance(raw, Sequence) else counted[0]
+
+    return Change(11, write=write)

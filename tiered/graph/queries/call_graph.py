@@ -1,0 +1,113 @@
+"""Local functions and who calls them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, Final
+
+from tiered.errors import ModelError
+from tiered.graph.core.node import domain_of
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from tiered.graph.core.graph import Function, Graph
+    from tiered.graph.core.model import Model
+
+Id = tuple[str, str, str]
+"""(domain, name, overload) of a local function."""
+
+MANY: Final = 10**18
+"""Where sizes stop: functions that call each other twice in a row double with each of them."""
+
+
+def call_graph(model: Model) -> nx.DiGraph[Any]:
+    """Return who calls whom: `model.main` and function ids, with an edge to each callee."""
+    import networkx as nx
+
+    calls: nx.DiGraph[Any] = nx.DiGraph()
+    calls.add_node(model.main)
+    ids = {function.id for function in model.functions}
+    calls.add_nodes_from(function.id for function in model.functions)
+    for graph in model.graphs():
+        for node in graph.nodes:
+            if node.callee in ids:
+                calls.add_edge(_caller(graph), node.callee)
+    for proto in model.training_nodes():
+        callee = (domain_of(proto.domain), proto.op_type, proto.overload)
+        if callee in ids:
+            calls.add_edge(model.main, callee)
+    return calls
+
+
+def check_callee(graph: Graph, callee: Id) -> None:
+    """Raise if a node of a local function would make the function call itself.
+
+    Raises:
+        ModelError: it would.
+    """
+    model, root = graph.model, graph.root
+    if not model.functions or not root.is_function or model.function(*callee) is None:
+        return
+    import networkx as nx
+
+    own = _caller(graph)
+    calls = call_graph(model)
+    if callee == own or (own in calls and nx.has_path(calls, callee, own)):
+        name = ".".join(part for part in callee[:2] if part)
+        raise ModelError(f"a call of {name!r} would make the function {root!r} call itself")
+
+
+def recursive_functions(model: Model) -> set[Id]:
+    """Return the ids of the functions that call themselves, on whatever way."""
+    import networkx as nx
+
+    calls = call_graph(model)
+    return {
+        callee
+        for component in nx.strongly_connected_components(calls)
+        for callee in component
+        if len(component) > 1 or calls.has_edge(callee, callee)
+    }
+
+
+def expanded_size(model: Model, kept: Collection[Id]) -> int:
+    """Return how many nodes there would be if every call were inlined, `MANY` at most.
+
+    Args:
+        model: the model, whose nodes of main graph and kept functions count.
+        kept: functions whose calls stay; each that is recursive must be one.
+    """
+    import networkx as nx
+
+    ids = {function.id for function in model.functions}.difference(kept)
+    own: dict[Any, Counter[Id | None]] = {caller: Counter() for caller in (model.main, *ids, *kept)}
+    for graph in model.graphs():
+        callees = (node.callee for node in graph.nodes)
+        own[_caller(graph)].update(callee if callee in ids else None for callee in callees)
+    sizes: dict[Id | None, int] = {None: 1}
+
+    def total(caller: Any) -> int:
+        counts = own[caller]
+        return min(MANY, sum(count * sizes[callee] for callee, count in counts.items()))
+
+    calls = call_graph(model)
+    calls.remove_nodes_from(set(calls) - ids)  # a view of a part would keep the model alive
+    for callee in reversed(list(nx.topological_sort(calls))):
+        sizes[callee] = total(callee)
+    return min(MANY, sum(total(caller) for caller in (model.main, *kept)))
+
+
+def new_imports(function: Function, root: Graph) -> dict[str, int]:
+    """Return the domains that a graph must import too to hold the nodes of a function."""
+    return {
+        node.domain: function.opset(node.domain)
+        for node in function.walk()
+        if not root.opset(node.domain)
+    }
+
+
+def _caller(graph: Graph) -> Any:
+    root: Any = graph.root
+    return root.id if root.is_function else root

@@ -1,0 +1,123 @@
+"""Validity by onnx.checker, without the weights: what the passes could have broken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import onnx
+from onnx import checker, shape_inference
+
+from tiered.errors import ModelError
+from tiered.graph.core.lazy_bytes import is_stored
+from tiered.graph.io.export import export_model
+from tiered.graph.io.protos import graphs_of, nodes_of
+from tiered.graph.io.save import tensors_of
+from tiered.graph.shape_inference.distrusted_onnx import is_misjudged
+from tiered.graph.shape_inference.infer import can_be_followed, hide_outputs
+
+if TYPE_CHECKING:
+    from tiered.graph.core.model import Model
+
+_SMALL: Final = 1024
+"""Initializers up to this many elements are checked too; the others are as they were loaded."""
+
+
+def check_model(model: Model) -> None:
+    """Hold a model against the full check of onnx.checker, dtypes and dims included.
+
+    Raises:
+        ModelError: the checker rejects it, and did not reject what was loaded.
+    """
+    complaint = current_complaint(model)
+    if complaint is None:
+        return
+    before = complaint_about(model)
+    if before is None:
+        raise ModelError(f"onnx.checker rejects the result: {complaint}")
+    model.note(f"onnx.checker rejects the model as it was loaded: {before}")
+
+
+def complaint_about(model: Model) -> str | None:
+    """Return what onnx has against a model as it was loaded; None if it has nothing."""
+    if model.origin is None:
+        return None
+    if model.complaint is None:
+        loaded = type(model).from_proto(model.origin, folder=model.folder)
+        try:
+            model.complaint = (current_complaint(loaded),)
+        finally:
+            loaded.close()
+    return model.complaint[0]
+
+
+def current_complaint(model: Model) -> str | None:
+    """Return what onnx has against a model as it is; None if it has nothing.
+
+    What onnx infers of nodes that it misjudges is not held against the model.
+    """
+    proto = _checkable(model)
+    complaint = _complaint(proto, full=can_be_followed(model))
+    if complaint is None or _complaint(proto, full=False) is not None:
+        return complaint
+    misjudged = [node for graph in model.graphs() for node in graph.nodes if is_misjudged(node)]
+    hidden = {value.name for node in misjudged for value in node.outputs if value is not None}
+    if not hidden:
+        return complaint
+    hide_outputs(proto, hidden)
+    return complaint if _type_complaint(proto) is not None else None
+
+
+def is_only_declared(model: Model) -> bool:
+    """Return whether onnx has nothing against a model but the declared types of inner values.
+
+    No runtime fails over them. They are wrong where a model was made dynamic without them.
+    """
+    proto = _checkable(model)
+    for graph in graphs_of(proto):
+        del graph.value_info[:]
+    for function in proto.functions:
+        del function.value_info[:]
+    return _complaint(proto, full=can_be_followed(model)) is None
+
+
+def _checkable(model: Model) -> onnx.ModelProto:
+    """Return a model without its weights."""
+    proto = export_model(model, max_elements=_SMALL)
+    if not model.has_stored_constants:
+        return proto
+    for node in nodes_of(proto):
+        if node.op_type == "Constant" and node.attribute and is_stored(node.attribute[0].t):
+            _leave_out_numbers(node.attribute[0])
+    for tensor in tensors_of(proto):
+        if is_stored(tensor):  # the checker looks for data wherever there are elements
+            tensor.CopyFrom(onnx.TensorProto(data_type=tensor.data_type, dims=[0]))
+    return proto
+
+
+def _leave_out_numbers(value: onnx.AttributeProto) -> None:
+    """Make the value of a Constant sparse and empty: of the same type, without data to look for."""
+    empty = onnx.SparseTensorProto(dims=value.t.dims)
+    empty.values.CopyFrom(onnx.TensorProto(name="values", data_type=value.t.data_type, dims=[0]))
+    empty.indices.CopyFrom(
+        onnx.TensorProto(name="indices", data_type=onnx.TensorProto.INT64, dims=[0])
+    )
+    kind = onnx.AttributeProto.SPARSE_TENSOR
+    value.CopyFrom(onnx.AttributeProto(name="sparse_value", type=kind, sparse_tensor=empty))
+
+
+def _complaint(proto: onnx.ModelProto, *, full: bool = True) -> str | None:
+    try:
+        checker.check_model(proto, full_check=full)
+    except shape_inference.InferenceError as error:
+        return " ".join(str(error).split()) or type(error).__name__
+    except (checker.ValidationError, ValueError, RuntimeError) as error:
+        return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return None
+
+
+def _type_complaint(proto: onnx.ModelProto) -> str | None:
+    try:
+        shape_inference.infer_shapes(proto, check_type=True, strict_mode=True)
+    except shape_inference.InferenceError as error:
+        return " ".join(str(error).split())
+    return None

@@ -1,0 +1,36 @@
+"""Which operators give the same outputs for the same inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from onnx.defs import OpSchema
+
+if TYPE_CHECKING:
+    from tiered.graph.core.node import Node
+
+_RANDOM: Final = frozenset(
+    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+     "RandomUniformLike"}
+)  # fmt: skip
+
+# The schemas call these non-deterministic only because they contain, or are defined by, bodies.
+_AS_THEIR_BODIES: Final = frozenset({"AffineGrid", "If", "Loop", "Scan", "SequenceMap"})
+
+
+def is_deterministic(node: Node) -> bool:
+    """Tell whether a node computes the same whenever it is given the same.
+
+    A fixed seed makes no difference: two draws are still two draws. Unknown operators and calls of
+    local functions are not trusted; a Dropout is random only in training.
+    """
+    schema = node.schema
+    if schema is None or (node.domain == "" and node.op_type in _RANDOM):
+        return False
+    if node.domain == "" and node.op_type == "Dropout":
+        training = node.operand("training_mode")
+        return training is None or (training.const is not None and not training.const.any())
+    if node.domain == "" and node.op_type in _AS_THEIR_BODIES:
+        return all(is_deterministic(inner) for body in node.bodies for inner in body.nodes)
+    determinism = getattr(schema, "node_determinism", None)
+    return determinism != OpSchema.NodeDeterminism.NonDeterministic

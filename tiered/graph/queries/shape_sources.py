@@ -1,0 +1,42 @@
+"""Which value first had the shape that another one has, and whose shape an operand is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from tiered.graph.core.value import Value
+
+KEEPS_SHAPE: Final = frozenset(
+    {"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization", "BitwiseNot",
+     "Cast", "CastLike", "Ceil", "Celu", "Clip", "Cos", "Cosh", "CumSum", "DequantizeLinear",
+     "Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu", "GroupNormalization", "HardSigmoid",
+     "HardSwish", "Hardmax", "InstanceNormalization", "IsInf", "IsNaN", "LRN",
+     "LayerNormalization", "LeakyRelu", "Log", "LogSoftmax", "LpNormalization",
+     "MeanVarianceNormalization", "Mish", "Neg", "Not", "PRelu", "QuantizeLinear",
+     "RMSNormalization", "Reciprocal", "Relu", "Round", "ScatterElements", "ScatterND", "Selu",
+     "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "Sqrt", "Swish",
+     "Tan", "Tanh", "ThresholdedRelu", "Trilu"}
+)  # fmt: skip
+"""Operators whose first output has the shape of the first input, whatever the others are."""
+
+
+def shape_source(value: Value) -> Value:
+    """Return the first value of the chain of operators that keep the shape."""
+    while True:
+        producer = value.producer
+        if producer is None or producer.domain or producer.op_type not in KEEPS_SHAPE:
+            return value
+        before = producer.input(0)
+        if value.index or before is None:
+            return value
+        value = before
+
+
+def is_shape_of(shape: Value, x: Value) -> bool:
+    """Return whether an operand is the whole shape of x, or of a value of the same shape."""
+    node = shape.producer
+    if node is None or not node.is_op("Shape") or node.settings or node.has_references:
+        return False
+    read = node.input(0)
+    return read is not None and shape_source(read) is shape_source(x)

@@ -1,0 +1,366 @@
+"""How operators compute with partially known elements: a rule for each of shape arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tiered.graph.core.types import DataType
+from tiered.graph.edits.invalidate import ELEMENT_DTYPES, LARGEST, Elements
+from tiered.graph.opset.convert import operands_of
+from tiered.graph.shape_inference import symbolic_dims
+from tiered.graph.shape_inference.symbolic_dims import Element, Poly, Size
+
+if TYPE_CHECKING:
+    from tiered.graph.core.node import Node
+
+
+def each(function: Callable[..., Element], *operands: Elements) -> Elements:
+    """Apply a function element by element, with broadcasting."""
+    first = operands[0]
+    if any(operand.shape != first.shape for operand in operands):
+        operands = np.broadcast_arrays(*operands)
+    result = np.empty(operands[0].shape, object)
+    flat = [operand.ravel().tolist() for operand in operands]
+    result.reshape(-1)[:] = list(map(function, *flat))
+    return result
+
+
+def _read(node: Node, index: int) -> Elements | None:
+    """Return the elements of an operand in the newest form; unknown ones as None, where sized."""
+    operands = operands_of(node)
+    value = operands[index] if index < len(operands) else None
+    if value is None:
+        return None
+    elements = value.elements
+    if elements is not None:
+        return elements
+    shape = value.static_shape
+    if shape is None or math.prod(shape) > LARGEST:
+        raise ValueError("nothing is known of an operand")
+    return np.full(shape, None, object)
+
+
+def _ints(node: Node, index: int) -> list[int] | None:
+    """Return an operand whose every element is a number; None if it is absent."""
+    elements = _read(node, index)
+    if elements is None:
+        return None
+    if any(not isinstance(element, int) for element in elements.flat):
+        raise ValueError("an operand is not known as numbers")
+    return [int(element) for element in elements.flat]
+
+
+def _array(elements: Sequence[Element]) -> Elements:
+    result = np.empty(len(elements), object)
+    result[:] = elements
+    return result
+
+
+def _scalar(element: Element) -> Elements:
+    result = np.empty((), object)
+    result[()] = element
+    return result
+
+
+def _shape(node: Node) -> Elements | None:
+    data = node._inputs[0]
+    shape = None if data is None else data.shape
+    if shape is None:
+        return None
+    dims = node.owner.model.dims
+    start, end = node.attr("start", 0), node.attr("end", None)
+    return _array([dims.size(dim) for dim in shape[start:end]])
+
+
+def _size(node: Node) -> Elements | None:
+    data = node._inputs[0]
+    shape = None if data is None else data.shape
+    if shape is None:
+        return None
+    dims, total = node.owner.model.dims, 1
+    product: Size | None = total
+    for dim in shape:
+        size = dims.size(dim)
+        product = None if product is None or size is None else symbolic_dims.multiply(product, size)
+    return _scalar(product)
+
+
+def _gather(node: Node) -> Elements:
+    data, indices = _read(node, 0), node._inputs[1]
+    where = None if indices is None else indices.elements
+    if data is None or where is None or any(not isinstance(at, int) for at in where.flat):
+        raise ValueError("the indices are not known")
+    if data.ndim == 1 and where.ndim == 0:
+        return _scalar(data[where.item()])
+    return np.asarray(np.take(data, where.astype(np.int64), axis=node.attr("axis", 0)), object)
+
+
+def _slice(node: Node) -> Elements:
+    data = _read(node, 0)
+    assert data is not None
+    starts, ends = _ints(node, 1), _ints(node, 2)
+    assert starts is not None
+    assert ends is not None
+    axes = _ints(node, 3) or list(range(len(starts)))
+    steps = _ints(node, 4) or [1] * len(starts)
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        size = data.shape[axis]
+        # Backwards, Python takes nothing of what begins before the front; ONNX takes the first.
+        first = max(start, -size) if step < 0 else start
+        last = None if step < 0 and end < -size else end
+        index: list[slice] = [slice(None)] * data.ndim
+        index[axis] = slice(first, last, step)
+        data = data[tuple(index)]
+    return data
+
+
+def _concat(node: Node) -> Elements:
+    parts = [part for at in range(len(node._inputs)) if (part := _read(node, at)) is not None]
+    return np.concatenate(parts, axis=node.attr("axis"))
+
+
+def _to_output_shape(node: Node) -> Elements | None:
+    """Squeeze, Unsqueeze, Reshape, Flatten, Identity: the elements stay in their order."""
+    data, output = _read(node, 0), node._outputs[0]
+    shape = None if output is None else output.static_shape
+    return None if data is None or shape is None else data.reshape(shape)
+
+
+def _cast(node: Node) -> Elements | None:
+    data, to = _read(node, 0), node.attr("to")
+    assert data is not None
+    source = node._inputs[0].dtype if node._inputs[0] is not None else None
+    if to == DataType.BOOL:
+        return each(lambda element: bool(element) if isinstance(element, int) else None, data)
+    if to in (DataType.INT64, source):
+        return each(lambda element: int(element) if isinstance(element, int) else element, data)
+    return each(_as_int32 if to == DataType.INT32 else _as_number, data)
+
+
+def _as_number(element: Element) -> Element:
+    return int(element) if isinstance(element, int) else None
+
+
+def _as_int32(element: Element) -> Element:
+    """Return what stays the same as an int32.
+
+    Who writes a dim as int32 presupposes that it is one: exporters do so wherever they compute
+    shapes, and for an axis of 2**31 elements their models do not work. A product of dims is soon
+    too large.
+    """
+    is_dim = isinstance(element, Poly) and element.symbol is not None
+    return element if is_dim else _as_number(element)
+
+
+def _binary(
+    function: Callable[[Any, Any], Element],
+) -> Callable[[Node], Elements | None]:
+    def rule(node: Node) -> Elements | None:
+        a, b = _read(node, 0), _read(node, 1)
+        if a is None or b is None:
+            return None
+        return each(lambda x, y: None if x is None or y is None else function(x, y), a, b)
+
+    return rule
+
+
+def _divide(a: Size, b: Size) -> Element:
+    return symbolic_dims.divide(a, b)
+
+
+def _remainder(node: Node) -> Elements | None:
+    # With fmod the sign follows the dividend.
+    return None if node.attr("fmod") else _binary(_modulo)(node)
+
+
+def _modulo(a: Size, b: Size) -> Element:
+    if isinstance(a, int) and isinstance(b, int) and b != 0:
+        return a % b
+    return 0 if symbolic_dims.divide(a, b) is not None else None
+
+
+def _sign_test(accepts: Callable[[int], bool]) -> Callable[[Size, Size], Element]:
+    def compare(a: Size, b: Size) -> Element:
+        sign = symbolic_dims.sign_of(symbolic_dims.subtract(a, b))
+        return None if sign is None else accepts(sign)
+
+    return compare
+
+
+def _or_equal(accepts: Callable[[int], bool]) -> Callable[[Size, Size], Element]:
+    strict = _sign_test(accepts)
+
+    def compare(a: Size, b: Size) -> Element:
+        difference = symbolic_dims.subtract(a, b)
+        if isinstance(difference, Poly) and difference.is_non_negative and accepts(1):
+            return True
+        return strict(a, b)
+
+    return compare
+
+
+def _extreme(sign: int) -> Callable[[Node], Elements | None]:
+    """Min (-1) and Max (1) of any number of operands."""
+
+    def pick(a: Element, b: Element) -> Element:
+        if a is None or b is None:
+            return None
+        if a == b:
+            return a
+        difference = symbolic_dims.sign_of(symbolic_dims.subtract(a, b))
+        return None if difference is None else (a if difference == sign else b)
+
+    def rule(node: Node) -> Elements | None:
+        parts = [part for at in range(len(node._inputs)) if (part := _read(node, at)) is not None]
+        result = parts[0]
+        for part in parts[1:]:
+            result = each(pick, result, part)
+        return result
+
+    return rule
+
+
+def _where(node: Node) -> Elements | None:
+    condition, x, y = (_read(node, at) for at in range(3))
+    if condition is None or x is None or y is None:
+        return None
+
+    def choose(c: Element, a: Element, b: Element) -> Element:
+        if c is None:
+            return a if a is not None and a == b else None
+        return a if c else b
+
+    return each(choose, condition, x, y)
+
+
+def _not(node: Node) -> Elements | None:
+    data = _read(node, 0)
+    return None if data is None else each(lambda x: None if x is None else not x, data)
+
+
+def _negate(node: Node) -> Elements | None:
+    data = _read(node, 0)
+    if data is None:
+        return None
+    return each(lambda x: None if x is None else symbolic_dims.multiply(-1, x), data)
+
+
+def _constant_of_shape(node: Node) -> Elements | None:
+    sizes, value = _ints(node, 0), node.attr("value", None)
+    if sizes is None or value is None or value.dtype not in ELEMENT_DTYPES:
+        return None
+    return np.full(sizes, value.numpy().ravel()[0].item(), object)
+
+
+def _range(node: Node) -> Elements | None:
+    bounds = [_ints(node, at) for at in range(3)]
+    if any(bound is None for bound in bounds):
+        return None
+    start, limit, delta = (bound[0] for bound in bounds if bound)
+    values = range(start, limit, delta)
+    return None if len(values) > LARGEST else _array(list(values))
+
+
+def _reduce(combine: Callable[[Size, Size], Size], empty: int) -> Callable[[Node], Elements | None]:
+    """ReduceSum and ReduceProd over all axes."""
+
+    def rule(node: Node) -> Elements | None:
+        data, axes = _read(node, 0), _ints(node, 1)
+        if data is None:
+            return None
+        if node.attr("noop_with_empty_axes", 0) and not axes:
+            return data
+        if axes and len({axis % data.ndim for axis in axes}) < data.ndim:
+            return None
+        elements: list[Element] = data.ravel().tolist()
+        total: Element = empty
+        for element in elements:
+            total = None if total is None or element is None else combine(total, element)
+        return _scalar(total).reshape([1] * data.ndim if node.attr("keepdims", 1) else [])
+
+    return rule
+
+
+def _expand(node: Node) -> Elements | None:
+    data, output = _read(node, 0), node._outputs[0]
+    shape = None if output is None else output.static_shape
+    return None if data is None or shape is None else np.broadcast_to(data, shape)
+
+
+def _transpose(node: Node) -> Elements | None:
+    data = _read(node, 0)
+    return None if data is None else np.transpose(data, node.attr("perm", None))
+
+
+def _split(node: Node) -> tuple[Elements, ...] | None:
+    data = _read(node, 0)
+    if data is None:
+        return None
+    axis, sizes = node.attr("axis", 0), []
+    for output in node._outputs:
+        shape = None if output is None else output.static_shape
+        if shape is None:
+            return None
+        sizes.append(shape[axis])
+    return tuple(np.split(data, np.cumsum(sizes)[:-1], axis=axis))
+
+
+def _logic(absorbing: bool) -> Callable[[Node], Elements | None]:
+    """And (False) and Or (True), which one operand may decide alone."""
+
+    def combine(a: Element, b: Element) -> Element:
+        if absorbing in (a, b):
+            return absorbing
+        return None if a is None or b is None else not absorbing
+
+    def rule(node: Node) -> Elements | None:
+        a, b = _read(node, 0), _read(node, 1)
+        return None if a is None or b is None else each(combine, a, b)
+
+    return rule
+
+
+RULES: dict[str, Callable[[Node], Elements | tuple[Elements, ...] | None]] = {
+    "Add": _binary(symbolic_dims.add),
+    "And": _logic(absorbing=False),
+    "Cast": _cast,
+    "Concat": _concat,
+    "ConstantOfShape": _constant_of_shape,
+    "Div": _binary(_divide),
+    "Equal": _binary(symbolic_dims.equal),
+    "Expand": _expand,
+    "Flatten": _to_output_shape,
+    "Gather": _gather,
+    "Greater": _binary(_sign_test(lambda sign: sign > 0)),
+    "GreaterOrEqual": _binary(_or_equal(lambda sign: sign >= 0)),
+    "Identity": _to_output_shape,
+    "Less": _binary(_sign_test(lambda sign: sign < 0)),
+    "LessOrEqual": _binary(_sign_test(lambda sign: sign <= 0)),
+    "Max": _extreme(1),
+    "Min": _extreme(-1),
+    "Mod": _remainder,
+    "Mul": _binary(symbolic_dims.multiply),
+    "Neg": _negate,
+    "Not": _not,
+    "Or": _logic(absorbing=True),
+    "Range": _range,
+    "ReduceProd": _reduce(symbolic_dims.multiply, 1),
+    "ReduceSum": _reduce(symbolic_dims.add, 0),
+    "Reshape": _to_output_shape,
+    "Shape": _shape,
+    "Size": _size,
+    "Slice": _slice,
+    "Split": _split,
+    "Squeeze": _to_output_shape,
+    "Sub": _binary(symbolic_dims.subtract),
+    "Transpose": _transpose,
+    "Unsqueeze": _to_output_shape,
+    "Where": _where,
+}
+
+OF_TYPES: Final = frozenset({"Shape", "Size"})
+"""Operators that read types alone: the elements of their operands do not matter."""

@@ -1,0 +1,233 @@
+"""Shapes where onnx's inference gives up: those that come from partially known values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from tiered.graph.core.types import Shape
+from tiered.graph.opset.convert import operands_of
+from tiered.graph.shape_inference import symbolic_dims
+from tiered.graph.shape_inference.data_propagation import elements_of
+from tiered.graph.shape_inference.symbolic_dims import Poly, Size
+
+if TYPE_CHECKING:
+    from tiered.graph.core.node import Node
+    from tiered.graph.core.value import Value
+
+Rule = Callable[["Node"], Sequence["Size | None"] | None]
+
+
+# --- rules ----------------------------------------------------------------------------------------
+
+
+def _sizes(value: Value | None) -> list[Size | None]:
+    """Return the dims of a value as sizes.
+
+    Raises:
+        ValueError: its rank is not known.
+    """
+    shape: Shape | None = None if value is None else value.shape
+    if value is None or shape is None:
+        raise ValueError("the rank is not known")
+    assert value.graph is None or value.graph.model is not None
+    if value.graph is None:
+        return [dim if isinstance(dim, int) else None for dim in shape]
+    dims = value.graph.model.dims
+    return [dims.size(dim) for dim in shape]
+
+
+def _elements(node: Node, index: int) -> list[Size | None]:
+    """Return the elements of a shape-like operand.
+
+    Raises:
+        ValueError: not even their number is known.
+    """
+    operands = operands_of(node)
+    value = operands[index] if index < len(operands) else None
+    elements = None if value is None else elements_of(value)
+    if elements is not None:
+        found: list[Size | None] = elements.ravel().tolist()
+        return found
+    shape = None if value is None else value.static_shape
+    if shape is None or len(shape) != 1:
+        raise ValueError("the number of elements is not known")
+    return [None] * shape[0]
+
+
+def _product(sizes: Sequence[Size | None]) -> Size | None:
+    number, others = 1, list[Size]()
+    for size in sizes:
+        if size is None:
+            return None
+        if isinstance(size, int):
+            number *= size
+        else:
+            others.append(size)
+    total: Size = number
+    for size in others:
+        total = symbolic_dims.multiply(total, size)
+    return total
+
+
+def _reshape(node: Node) -> Sequence[Size | None]:
+    target = _elements(node, 1)
+    data: list[Size | None] | None = None
+    value = node._inputs[0]
+    if value is not None and value.shape is not None:
+        data = _sizes(value)
+    copies_zeros = not node.attr("allowzero", 0)
+    at = next((axis for axis, size in enumerate(target) if size == -1), None)
+    result: list[Size | None] = []
+    for axis, size in enumerate(target):
+        copied = data[axis] if data is not None and axis < len(data) else None
+        if isinstance(size, int):
+            result.append(copied if size == 0 and copies_zeros else size)
+        elif size is None or not size.is_non_negative:
+            result.append(None)
+        elif copies_zeros and not _is_kept(axis, size, target, data):
+            # Where it is 0 another dim may be copied.
+            result.append(None)
+        else:
+            result.append(size)
+    if at is not None:
+        total = None if data is None else _product(data)
+        others = _product([size for axis, size in enumerate(result) if axis != at])
+        result[at] = None
+        if total is not None and others is not None and others != 0:
+            result[at] = symbolic_dims.divide(total, others)
+    return result
+
+
+def _is_kept(
+    axis: int, size: Poly, target: Sequence[Size | None], data: Sequence[Size | None] | None
+) -> bool:
+    """Tell whether a Reshape that copies a dim for a 0 gives this size even where it is 0.
+
+    There it copies another 0, or it fails: it has no dim to copy, or there are no elements, and no
+    dim of the result is 0. That two unrelated dims are both 0 is left out.
+    """
+    if size.is_positive:
+        return True
+    if data is None:
+        return False
+    if axis >= len(data) or _is_zero_with(data[axis], size):
+        return True
+    if not any(_is_zero_with(dim, size) for dim in data):
+        return False
+    names = {name for term, _ in size.terms for name in term}
+    for at, other in enumerate(target):
+        is_copied = other == 0 or (isinstance(other, Poly) and _is_zero_with(other, size))
+        dim = (data[at] if at < len(data) else 1) if is_copied else other
+        if dim is None or dim in (0, -1):
+            return False
+        if isinstance(dim, Poly) and any(names & set(term) for term, _ in dim.terms):
+            return False
+    return True
+
+
+def _is_zero_with(size: Size | None, other: Poly) -> bool:
+    """Tell whether a size is 0 wherever another one is, as far as it can be seen."""
+    if other.is_positive:
+        return True
+    if size is None or isinstance(size, int):
+        return size == 0
+    return size == other or all(
+        any(set(zero) <= set(names) for zero, _ in other.terms) for names, _ in size.terms
+    )
+
+
+def _expand(node: Node) -> Sequence[Size | None]:
+    return broadcast([_sizes(node._inputs[0]), _elements(node, 1)])
+
+
+def _constant_of_shape(node: Node) -> Sequence[Size | None]:
+    return _elements(node, 0)
+
+
+def _tile(node: Node) -> Sequence[Size | None]:
+    repeats = _elements(node, 1)
+    return [
+        None if dim is None or repeat is None else symbolic_dims.multiply(dim, repeat)
+        for dim, repeat in zip(_sizes(node._inputs[0]), repeats, strict=True)
+    ]
+
+
+def _range(node: Node) -> Sequence[Size | None]:
+    (start,), (limit,), (delta,) = (_elements(node, at) for at in range(3))
+    if start is None or limit is None or delta != 1:
+        return [None]
+    length = symbolic_dims.subtract(limit, start)
+    is_sure = length >= 0 if isinstance(length, int) else length.is_non_negative
+    return [length if is_sure else None]
+
+
+def _slice(node: Node) -> Sequence[Size | None]:
+    sizes = _sizes(node._inputs[0])
+    starts, ends = _elements(node, 1), _elements(node, 2)
+    operands = node.operands
+    axes: list[Size | None] = list(range(len(starts)))
+    if len(operands) > 3 and operands[3] is not None:
+        axes = _elements(node, 3)
+    steps: list[Size | None] = [1] * len(starts)
+    if len(operands) > 4 and operands[4] is not None:
+        steps = _elements(node, 4)
+    if any(not isinstance(axis, int) for axis in axes):
+        return [None] * len(sizes)
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        assert isinstance(axis, int)
+        sizes[axis] = _sliced(node, sizes[axis], start, end, step)
+    return sizes
+
+
+def _sliced(
+    node: Node, dim: Size | None, start: Size | None, end: Size | None, step: Size | None
+) -> Size | None:
+    """Return how much of a dim a slice takes, as far as that can be said."""
+    if dim is None or start is None or end is None or not isinstance(step, int) or step == 0:
+        return None
+    if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
+        # Backwards, ONNX begins at 0 where Python has run out of the list.
+        return len(range(dim)[start:end:step]) if step > 0 or start >= -dim else None
+    if start != 0 or step != 1:
+        return None
+    reaches_end = symbolic_dims.subtract(end, dim)
+    is_all = end == dim or (isinstance(end, int) and end >= 1 << 31)
+    if is_all or (not isinstance(reaches_end, int) and reaches_end.is_non_negative):
+        return dim
+    if isinstance(dim, int) and not isinstance(end, int):
+        return node.owner.model.dims.capped(end, dim)
+    return None
+
+
+def broadcast(shapes: Sequence[Sequence[Size | None]]) -> list[Size | None]:
+    """Return the dims that shapes broadcast to, those that are sure."""
+    rank = max(len(shape) for shape in shapes)
+    ones: list[Size | None] = [1] * rank
+    padded = [ones[len(shape) :] + list(shape) for shape in shapes]
+    return [_broadcast_dim(column) for column in zip(*padded, strict=True)]
+
+
+def _broadcast_dim(column: Sequence[Size | None]) -> Size | None:
+    others = [size for size in column if not (isinstance(size, int) and size == 1)]
+    if not others:
+        return 1
+    for size in others:
+        if isinstance(size, int):
+            # Whatever the others are, they are 1 or this.
+            return size
+    first = others[0]
+    return first if all(size is not None and size == first for size in others) else None
+
+
+RULES: dict[str, Rule] = {
+    "ConstantOfShape": _constant_of_shape,
+    "Expand": _expand,
+    "Range": _range,
+    "Reshape": _reshape,
+    "Slice": _slice,
+    "Tile": _tile,
+}
+
+WHOLE: Final = frozenset({"ConstantOfShape", "Expand", "Reshape", "Tile"})
+"""Of these, onnx could not tell more than the rules do."""

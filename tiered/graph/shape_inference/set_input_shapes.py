@@ -1,0 +1,332 @@
+"""Other shapes for the inputs of a model: names of dims become sizes or other names, everywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import onnx
+from onnx import shape_inference
+
+from tiered.errors import ShapeError, UsageError, did_you_mean
+from tiered.graph.core.dim_names import EXPECTED, is_dim
+from tiered.graph.core.types import Dim, Shape, TensorType, read_type
+from tiered.graph.core.value import Value
+from tiered.graph.edits.declared_types import drop_contradicted
+from tiered.graph.io.export import export_model
+from tiered.graph.shape_inference.infer import (
+    DATA_ELEMENTS,
+    calls_are_bounded,
+    propagation_is_bounded,
+)
+
+if TYPE_CHECKING:
+    from tiered.graph.core.graph import Graph
+    from tiered.graph.core.model import Model
+
+Names = dict[str, Dim]
+"""What becomes of the names of dims."""
+
+
+def set_input_shapes(
+    model: Model,
+    shapes: Mapping[str, Sequence[int | str]],
+    dims: Mapping[str, int | str] | None = None,
+) -> None:
+    """Give inputs of the main graph other shapes, and let the rest of the model follow.
+
+    Args:
+        model: the model.
+        shapes: by name of the input: a size, a name for a dim that stays dynamic, or a negative
+            number to leave a dim as it is. A name that becomes something does so wherever it occurs
+            in the main graph and its bodies; value_info that this proves wrong goes. What is
+            declared of outputs gets the sizes that follow.
+        dims: the same by name of the dim, for all inputs that have it.
+
+    Raises:
+        UsageError: there is no such input or dim, or a size or a name is none.
+        ShapeError: an input has another rank or another fixed size, one name would be two sizes, or
+            the model only works with other sizes, as where a batch was written into a Reshape.
+    """
+    shapes = with_dims(model, shapes, dims or {})
+    own, names = _wanted(model, shapes)
+    if not own:
+        return
+    with model.transaction():
+        _write_shapes(model, shapes, own, names)
+
+
+def _write_shapes(
+    model: Model, shapes: Mapping[str, Sequence[int | str]], own: dict[Value, Shape], names: Names
+) -> None:
+    was_whole = _complaint(model) is None
+    graphs = [graph for graph in model.graphs() if graph.root is model.main]
+    for graph in graphs:
+        _follow(graph, own if graph.is_main else {}, names)
+    model.forget_types()
+    model.refresh_types()
+    for graph in graphs:
+        drop_contradicted(graph)
+    declare_known_sizes(model)
+    wrong = next(_impossible_reshapes(model), None)
+    complaint = _complaint(model) if was_whole and wrong is None else None
+    if wrong is None and complaint is not None:
+        wrong = next(_suspects(model), None) or complaint
+    if wrong is not None:
+        wanted = ", ".join(f"{name}:{','.join(map(str, dims))}" for name, dims in shapes.items())
+        raise ShapeError(f"the model does not work with {wanted}: {wrong}")
+
+
+def with_dims(
+    model: Model, shapes: Mapping[str, Sequence[int | str]], dims: Mapping[str, int | str]
+) -> dict[str, Sequence[int | str]]:
+    """Return the shapes by name of the input, those that the names of dims ask for among them.
+
+    Raises:
+        UsageError: no input has a dim of this name, or a size or a name is none.
+    """
+    _check_dims(shapes, dims)
+    named = named_dims(model)
+    for name in dims:
+        if name not in named:
+            there = f"it has {', '.join(named)}" if named else "all of them have sizes or no names"
+            hint = did_you_mean(name, named)
+            raise UsageError(f"no input of the model has a dim {name!r}{hint}; {there}")
+    found = dict(shapes)
+    for name, known in declared_dims(model).items():
+        if not any(dim in dims for dim in known if isinstance(dim, str)):
+            continue
+        given = found.get(name, [-1] * len(known))
+        if len(given) != len(known):
+            continue  # the wrong rank is an error later
+        found[name] = [
+            dims[old] if isinstance(old, str) and old in dims and _is_kept(new, old) else new
+            for old, new in zip(known, given, strict=True)
+        ]
+    return found
+
+
+def named_dims(model: Model) -> dict[str, list[tuple[str, int]]]:
+    """Return where inputs have each dim that the file names: (input, axis)."""
+    places: dict[str, list[tuple[str, int]]] = {}
+    for name, dims in declared_dims(model).items():
+        for axis, dim in enumerate(dims):
+            if isinstance(dim, str):
+                places.setdefault(dim, []).append((name, axis))
+    return places
+
+
+def declared_dims(model: Model) -> dict[str, Shape]:
+    """Return the dims of each input as the file declares them, None for those without a name."""
+    declared = {info.name: read_type(info.type) for info in model.main.input_infos}
+    return {
+        name: stated.shape
+        for name, stated in declared.items()
+        if isinstance(stated, TensorType) and stated.shape is not None
+    }
+
+
+def _is_kept(new: int | str, old: str) -> bool:
+    return new == old or (isinstance(new, int) and new < 0)
+
+
+def _check_dims(
+    shapes: Mapping[str, Sequence[int | str]], dims: Mapping[str, int | str]
+) -> None:
+    """Raise if what is given is neither a size nor a name.
+
+    Raises:
+        UsageError: it is not.
+    """
+    for name, given in shapes.items():
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            raise UsageError(f"the shape of {name!r} is {given!r}; expected a list of dims")
+        for dim in given:
+            if not is_dim(dim):
+                raise UsageError(f"the shape of {name!r} has the dim {dim!r}; {EXPECTED}")
+    for name, dim in dims.items():
+        if not is_dim(dim):
+            raise UsageError(f"the dim {name!r} is to be {dim!r}; {EXPECTED}")
+
+
+# --- what is wanted -------------------------------------------------------------------------------
+
+
+def _wanted(
+    model: Model, shapes: Mapping[str, Sequence[int | str]]
+) -> tuple[dict[Value, Shape], Names]:
+    """Return the new dims of the inputs that change, and what becomes of the names of dims."""
+    inputs = {value.name: value for value in model.main.inputs}
+    own: dict[Value, Shape] = {}
+    names: Names = {}
+    for name, dims in shapes.items():
+        if name not in inputs:
+            raise UsageError(f"the model has no input {name!r}; it has {', '.join(inputs)}")
+        before = inputs[name].type
+        if not isinstance(before, TensorType):
+            raise ShapeError(f"input {name!r} is no dense tensor and has no shape to set")
+        after = _changed(name, before, dims)
+        for old, new in zip(before.shape or (), after, strict=False):
+            if isinstance(old, str) and new is not None and names.setdefault(old, new) != new:
+                raise ShapeError(f"the dim {old!r} would be both {names[old]} and {new}")
+        if before.shape is None or any(new is not None for new in after):
+            own[inputs[name]] = after
+    return own, names
+
+
+def _changed(name: str, before: TensorType, dims: Sequence[int | str]) -> Shape:
+    """Return the dims that an input gets, None for each that stays."""
+    known: Sequence[Dim] = before.shape if before.shape is not None else [None] * len(dims)
+    if len(known) != len(dims):
+        raise ShapeError(f"input {name!r} has {len(known)} dims ({before}), not {len(dims)}")
+    changed: list[Dim] = []
+    for at, (old, new) in enumerate(zip(known, dims, strict=True)):
+        is_kept = new == old or (isinstance(new, int) and new < 0)
+        if isinstance(old, int) and not is_kept:
+            raise ShapeError(f"dim {at} of input {name!r} is {old} ({before}), it cannot be {new}")
+        changed.append(None if is_kept else new)
+    return tuple(changed)
+
+
+# --- what follows ---------------------------------------------------------------------------------
+
+def _follow(graph: Graph, own: Mapping[Value, Shape], names: Names) -> None:
+    """Rewrite what a graph declares of its inputs, its outputs and other values."""
+    inputs = [
+        _renamed(info, names, own.get(value))
+        for value, info in zip(graph.inputs, graph.input_infos, strict=True)
+    ]
+    if inputs != list(graph.input_infos):
+        graph.set_graph_inputs(graph.inputs, inputs)
+    outputs = [_renamed(info, names) for info in graph.output_infos]
+    if outputs != list(graph.output_infos):
+        graph.set_graph_outputs(graph.outputs, outputs)
+    stated = [(value, _renamed(info, names)) for value, info in graph.declarations]
+    if stated != graph.declarations:
+        graph.set_declarations(stated)
+
+
+def _renamed(
+    info: onnx.ValueInfoProto, names: Names, own: Shape | None = None
+) -> onnx.ValueInfoProto:
+    """Return a declaration with other dims: itself, where they are the same."""
+    copy = onnx.ValueInfoProto()
+    copy.CopyFrom(info)
+    for shape in _shapes(copy.type):
+        for dim in shape.dim:
+            if dim.dim_param in names:
+                _write(dim, names[dim.dim_param])
+    if own is not None:
+        dims = copy.type.tensor_type.shape.dim
+        while len(dims) < len(own):
+            dims.add()
+        for dim, size in zip(dims, own, strict=True):
+            _write(dim, size)
+        copy.type.tensor_type.shape.SetInParent()
+    return info if copy == info else copy
+
+
+def _shapes(proto: onnx.TypeProto) -> Iterator[onnx.TensorShapeProto]:
+    kind = proto.WhichOneof("value")
+    if kind in ("sequence_type", "optional_type"):
+        yield from _shapes(getattr(proto, kind).elem_type)
+    elif kind == "map_type":
+        yield from _shapes(proto.map_type.value_type)
+    elif kind in ("tensor_type", "sparse_tensor_type"):
+        yield getattr(proto, kind).shape
+
+
+def _write(dim: onnx.TensorShapeProto.Dimension, size: Dim) -> None:
+    if isinstance(size, int):
+        dim.dim_value = size
+    elif size is not None:
+        dim.dim_param = size
+
+
+def declare_known_sizes(model: Model) -> None:
+    """Write the sizes that inference knows into what is declared of outputs and other values.
+
+    Inputs stay as they are, and so do declarations that have a size already.
+    """
+    for graph in model.graphs():
+        if graph.root is not model.main:
+            continue
+        outputs = [
+            _sized(info, value)
+            for value, info in zip(graph.outputs, graph.output_infos, strict=True)
+        ]
+        if any(new is not old for new, old in zip(outputs, graph.output_infos, strict=True)):
+            graph.set_graph_outputs(graph.outputs, outputs)
+        stated = [(value, _sized(info, value)) for value, info in graph.declarations]
+        pairs = zip(stated, graph.declarations, strict=True)
+        if any(new[1] is not old[1] for new, old in pairs):
+            graph.set_declarations(stated)
+
+
+def _sized(info: onnx.ValueInfoProto, value: Value | None) -> onnx.ValueInfoProto:
+    """Return a declaration with the sizes that are known of the value: itself, if it has them."""
+    known = None if value is None or value.input_of is not None else value.shape
+    declared = info.type.tensor_type.shape.dim
+    if known is None or len(known) != len(declared) or not info.type.HasField("tensor_type"):
+        return info
+    sizes = [
+        size if isinstance(size, int) and not dim.HasField("dim_value") else None
+        for size, dim in zip(known, declared, strict=True)
+    ]
+    if not any(size is not None for size in sizes):
+        return info
+    copy = onnx.ValueInfoProto()
+    copy.CopyFrom(info)
+    for dim, size in zip(copy.type.tensor_type.shape.dim, sizes, strict=True):
+        _write(dim, size)
+    return copy
+
+
+# --- whether it can be ----------------------------------------------------------------------------
+
+
+def _complaint(model: Model) -> str | None:
+    """Return what strict inference finds wrong with the model, if it does."""
+    proto = export_model(model, max_elements=DATA_ELEMENTS)
+    if not calls_are_bounded(model):
+        return None
+    try:
+        bounded = propagation_is_bounded(model)
+        shape_inference.infer_shapes(proto, strict_mode=True, data_prop=bounded)
+    except (shape_inference.InferenceError, RuntimeError, ValueError) as error:
+        return str(error).strip().splitlines()[0]
+    return None
+
+
+def _reshapes(model: Model) -> Iterator[tuple[str, Sequence[int], Sequence[int], bool]]:
+    """Yield (words, input shape, target, whether 0 copies) of each Reshape of known shapes."""
+    for node in model.main.walk():
+        data, target = (node.input(0), node.input(1)) if node.op_type == "Reshape" else (None, None)
+        if node.domain or data is None or target is None or target.const is None:
+            continue
+        if data.static_shape is not None:
+            sizes = [int(size) for size in target.const.ravel()]
+            words = f"Reshape {node.label!r} makes {sizes} of {list(data.static_shape)}"
+            words += f", which is baked into its constant {target.name!r}"
+            yield words, data.static_shape, sizes, not node.attr("allowzero", 0)
+
+
+def _impossible_reshapes(model: Model) -> Iterator[str]:
+    """Yield each Reshape whose constant target has room for another number of elements."""
+    for words, data, target, copies in _reshapes(model):
+        sizes = [
+            data[at] if size == 0 and copies and at < len(data) else size
+            for at, size in enumerate(target)
+        ]
+        total, room = math.prod(data), math.prod(size for size in sizes if size >= 0)
+        has_rest = any(size < 0 for size in sizes)
+        if total != room if not has_rest else (room == 0 or total % room != 0):
+            yield words
+
+
+def _suspects(model: Model) -> Iterator[str]:
+    """Yield each Reshape that puts another size in the place of the first dim."""
+    for words, data, target, _ in _reshapes(model):
+        if data and target and target[0] > 1 and target[0] != data[0]:
+            yield words

@@ -1,0 +1,163 @@
+"""Attention of heads side by side, as exporters spell it out: split, attend, put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiered.graph.core.types import DataType
+from tiered.idioms.normalization import attention_pattern, attention_scale, scale_apart
+from tiered.rewriter.language import const, op, var
+from tiered.rewriter.skip import Skip
+
+if TYPE_CHECKING:
+    from tiered.graph import Node, Value
+    from tiered.graph.core.types import Dim
+
+_HEADS_FIRST: Final = (0, 2, 1, 3)
+_KEYS: Final = (0, 2, 3, 1)
+
+
+def heads_pattern() -> Any:
+    """Return the pattern of heads that attend and stand side by side again.
+
+    It binds `queries`, the Transpose that puts their heads first, `keys`, which are ready to be
+    multiplied with, `v` and `mask`, and what scales them: `before` the queries, `factor` or
+    `divisor` the scores. `unseen` is what makes 0 of rows in which everything is masked.
+    """
+    queries = op.Transpose(op.Reshape(var.q, ...), perm=_HEADS_FIRST).bind("queries")
+    weights = attention_pattern(queries | op.Mul(queries, const(name="before")))
+    seen = op.Where(op.IsNaN(weights).bind("unseen"), 0.0, weights)
+    attended = op.MatMul(weights, var.v) | op.MatMul(seen, var.v)
+    return op.Reshape(op.Transpose(attended, perm=_HEADS_FIRST), ...)
+
+
+class AttentionOfHeads(NamedTuple):
+    """What heads that attend are made of.
+
+    Attributes:
+        q: [batch, queries, number * size], before they are split.
+        keys: [batch, number, size, places].
+        v: [batch, number, places, width].
+        mask: what is added to the scores, [1 or batch, 1 or number, queries, places].
+        number: of heads.
+        scale: of the scores, queries and keys included.
+        shape: of the result, if that is not [batch, queries, number * width].
+    """
+
+    q: Value
+    keys: Value
+    v: Value
+    mask: Value | None
+    number: int
+    scale: float
+    shape: Value | None
+
+    @property
+    def before_split(self) -> tuple[Value, Value] | None:
+        """Return keys and values as [batch, places, number * size], None where they are no such."""
+        k, v = _before_split(self.keys, _KEYS), _before_split(self.v, _HEADS_FIRST)
+        return None if k is None or v is None else (k, v)
+
+
+def attention_of_heads(
+    node: Node,
+    queries: Node,
+    keys: Value,
+    v: Value,
+    mask: Value | None,
+    unseen: Node | None,
+    scales: tuple[Value | None, Value | None, Value | None],
+) -> AttentionOfHeads | Skip:
+    """Return what heads that end at a node are made of, or why they are not known to be heads.
+
+    Args:
+        node: the last one of the pattern.
+        queries, keys, v, mask, unseen: as the pattern binds them.
+        scales: `before`, `factor` and `divisor`.
+    """
+    if node.output.dtype != DataType.FLOAT:
+        return Skip("the kernels that attend compute in floats of 32 bits")
+    keys, of_keys = scale_apart(keys)
+    number, size, q = queries.output.dim(1), queries.output.dim(3), _source(queries)
+    if not isinstance(number, int) or not isinstance(size, int) or q is None or q.rank != 3:
+        return Skip("the number and the size of heads are not known")
+    if q.shape != (queries.output.dim(0), queries.output.dim(2), number * size):
+        return Skip("queries are not split into heads alone")
+    outer, shapes = (q.dim(0), number), (keys.shape, v.shape)
+    if None in q.shape[:2] or any(x is None or len(x) != 4 or x[:2] != outer for x in shapes):
+        return Skip("the numbers of batches or heads may differ")
+    if keys.dim(2) != size or keys.dim(3) is None or v.dim(2) != keys.dim(3):
+        return Skip("keys and values may be of different lengths")
+    if mask is not None and not is_mask_of(mask, outer, (q.dim(1), keys.dim(3))):
+        return Skip("the mask does not say of each query what it sees")
+    numbers = np.zeros(1) if mask is None else numbers_of_mask(mask)
+    if unseen is not None and (numbers is None or not np.isfinite(numbers).all()):
+        return Skip("a query that sees nothing gets zeros")
+    before, factor, divisor = scales
+    scale, earlier = attention_scale(factor, divisor), attention_scale(before, None)
+    for found in (scale, earlier):
+        if isinstance(found, Skip):
+            return found
+    assert not isinstance(scale, Skip)
+    assert not isinstance(earlier, Skip)
+    width, shape = v.dim(3), node.input(1)
+    if not isinstance(width, int) or node.output.shape != (*q.shape[:2], number * width):
+        target = None if shape is None else shape.const
+        # A 0 in the first two places copies what both have there.
+        if width is None or target is None or 0 in target[2:].tolist():
+            return Skip("the result is shaped by the sizes of heads")
+    else:
+        shape = None
+    return AttentionOfHeads(q, keys, v, mask, number, scale * earlier * of_keys, shape)
+
+
+def _source(transpose: Node) -> Value | None:
+    """Return what is reshaped and then transposed."""
+    split = transpose.inputs[0]
+    reshape = None if split is None else split.producer
+    return None if reshape is None else reshape.inputs[0]
+
+
+def is_mask_of(mask: Value, outer: Sequence[Dim], inner: Sequence[Dim]) -> bool:
+    """Tell whether a mask is of rank 4, and only repeated for batches and heads.
+
+    Args:
+        mask: what is added to scores.
+        outer, inner: batch and heads, queries and places of the scores.
+    """
+    shape = mask.shape
+    if shape is None or len(shape) != 4 or shape[2:] != tuple(inner) or None in inner:
+        return False
+    return all(dim in (1, whole) for dim, whole in zip(shape[:2], outer, strict=True))
+
+
+def numbers_of_mask(mask: Value) -> NDArray[np.float64] | None:
+    """Return what a mask may hold, if it is a constant or one of two; else None."""
+    node, parts = mask.producer, [mask.const]
+    if parts[0] is None and node is not None and (node.op_type, node.domain) == ("Where", ""):
+        parts = [None if value is None else value.const for value in node.inputs[1:]]
+    known = [part.astype(np.float64).ravel() for part in parts if part is not None]
+    return np.concatenate(known) if len(known) == len(parts) else None
+
+
+def _before_split(x: Value, perm: tuple[int, ...]) -> Value | None:
+    """Return the three dims that a Reshape and a Transpose make heads of, or None."""
+    node = x.producer
+    if node is None or node.perm != perm:
+        return None
+    split = node.inputs[0]
+    reshape = None if split is None else split.producer
+    if split is None or reshape is None or (reshape.op_type, reshape.domain) != ("Reshape", ""):
+        return None
+    source = reshape.inputs[0]
+    if source is None or source.shape is None or split.shape is None or split.rank != 4:
+        return None
+    if len(source.shape) != 3 or None in split.shape[:2]:
+        return None
+    sizes = split.shape[2:]
+    is_split = source.shape[:2] == split.shape[:2] and all(isinstance(dim, int) for dim in sizes)
+    return source if is_split else None

@@ -1,0 +1,237 @@
+"""Idioms that several passes know: how exporters write an operator, and what its numbers are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiered.graph.core.types import DataType, non_negative_axes
+from tiered.rewriter.language import const, op, var
+from tiered.rewriter.skip import Skip
+
+if TYPE_CHECKING:
+    from tiered.graph import Graph, Node, Value
+
+Vector: TypeAlias = NDArray[np.float64]
+
+# --- batch norms ----------------------------------------------------------------------------------
+
+
+def batch_norm_pattern(x: Any) -> Any:
+    """Return the pattern of a batch norm of `x` in its inference form."""
+    return op.BatchNormalization(
+        x,
+        var.scale,
+        var.shift,
+        var.mean,
+        var.variance,
+        epsilon=var.epsilon,
+        momentum=var.momentum,
+    )
+
+
+class BatchNorm(NamedTuple):
+    """The numbers of a batch norm, y = factor * (x - mean) + shift, each float64 [channels].
+
+    `factor` is scale / sqrt(variance + epsilon).
+    """
+
+    factor: Vector
+    mean: Vector
+    shift: Vector
+
+    def of(self, x: Vector | float) -> Vector:
+        """Return the batch norm of what has one number a channel, or one for all."""
+        return self.factor * (x - self.mean) + self.shift
+
+    def as_product_and_sum(self, dtype: int) -> tuple[NDArray[Any], NDArray[Any]] | Skip:
+        """Return (a, b) of a dtype, each [channels]: the batch norm of x is a * x + b."""
+        with np.errstate(over="ignore"):
+            made = [each.astype(DataType(dtype).numpy) for each in (self.factor, self.of(0.0))]
+        if not all(np.isfinite(vector.astype(np.float64)).all() for vector in made):
+            return Skip("a factor or what is added is not finite")
+        return made[0], made[1]
+
+
+def batch_norm_of(node: Node) -> BatchNorm | Skip:
+    """Return the numbers of a node BatchNormalization, or why they are not known.
+
+    Source: ONNX BatchNormalization-15, inference form; Ioffe & Szegedy 2015, algorithm 2, step 11.
+    """
+    if any(value is not None for value in node.outputs[1:]):
+        return Skip("with further outputs it is in training mode")
+    arrays = [None if value is None else value.const for value in node.inputs[1:]]
+    vectors = [array.astype(np.float64) for array in arrays if array is not None]
+    if len(vectors) < len(arrays):
+        return Skip("a parameter of the batch norm is not a constant")
+    scale, shift, mean, variance = vectors
+    if len({vector.shape for vector in vectors}) > 1 or scale.ndim != 1:
+        return Skip("the parameters of the batch norm are not one number a channel")
+    epsilon = node.attr("epsilon")
+    assert isinstance(epsilon, float)
+    spread = variance + epsilon
+    if not (spread > 0).all():
+        return Skip("var + epsilon is not positive")
+    return BatchNorm(scale / np.sqrt(spread), mean, shift)
+
+
+# --- norms over some axes -------------------------------------------------------------------------
+
+
+def rms_norm_pattern(x: Any) -> Any:
+    """Return the pattern of x / sqrt(mean(x * x) + epsilon), which binds `axes` and `epsilon`."""
+    shifted = op.Add(op.ReduceMean(op.Pow(x, 2.0) | op.Mul(x, x), var.axes), const(name="epsilon"))
+    root = op.Sqrt(shifted)
+    inverse = op.Reciprocal(root) | op.Div(1.0, root) | op.Pow(shifted, -0.5)
+    return op.Div(x, root) | op.Mul(x, inverse)
+
+
+def layer_norm_pattern() -> Any:
+    """Return the pattern of the same of x - mean(x), which binds `x` and `axes_of_mean` too."""
+    return rms_norm_pattern(op.Sub(var.x, op.ReduceMean(var.x, var.axes_of_mean)))
+
+
+def is_held_by_attribute(number: float, dtype: int | None) -> bool:
+    """Tell whether an attribute, which is of 32 bits, holds a number of a dtype as it is."""
+    return dtype != DataType.DOUBLE or float(np.float32(number)) == number
+
+
+def norm_epsilon(epsilon: Value | None) -> float | Skip:
+    """Return the number that a norm adds before it takes the root."""
+    array = None if epsilon is None else epsilon.const
+    if array is None or array.size != 1 or not 0 < array.item() < np.inf:
+        return Skip("epsilon is not one positive number")
+    if epsilon is not None and not is_held_by_attribute(array.item(), epsilon.dtype):
+        return Skip("epsilon is a double that no attribute holds")
+    return float(array.item())
+
+
+class NormOverLastDims(NamedTuple):
+    """What a norm over the last dims of a tensor is made of."""
+
+    sizes: tuple[int, ...]
+    dtype: int
+    epsilon: float
+
+    @property
+    def axis(self) -> int:
+        """The first of the dims, counted from the end."""
+        return -len(self.sizes)
+
+    def ones(self, graph: Graph) -> Value:
+        """Return the scale of a norm that is not scaled."""
+        return graph.constant(np.ones(self.sizes, DataType(self.dtype).numpy), "scale")
+
+
+def norm_over_last_dims(
+    node: Node, x: Value, axes: Value | None, epsilon: Value | None
+) -> NormOverLastDims | Skip:
+    """Return what is known of a norm, or why it is none over the last dims.
+
+    Args:
+        node: where it ends.
+        x: what is normalised.
+        axes: what it is over.
+        epsilon: what it adds before it takes the root.
+    """
+    if axes is None or axes.const is None:
+        return Skip("the axes are not constant")
+    if x.rank is None or x.shape is None or x.rank != node.output.rank:
+        return Skip("the rank of x is not known, or grows")
+    over = non_negative_axes(axes.const.ravel(), x.rank)
+    if not over or sorted(over) != list(range(x.rank - len(over), x.rank)):
+        return Skip("it is not over the last dims")
+    added = norm_epsilon(epsilon)
+    if isinstance(added, Skip):
+        return added
+    if x.dtype is None or not DataType(x.dtype).is_float:
+        return Skip("x is no float")
+    sizes = tuple(size for size in x.shape[-len(over) :] if isinstance(size, int))
+    if len(sizes) < len(over):
+        return Skip("the size of what is normalised is not known")
+    if 0 in sizes:
+        return Skip("there is nothing to normalise")
+    return NormOverLastDims(sizes, x.dtype, added)
+
+
+def bias_apart(x: Value) -> tuple[Value, Value | None]:
+    """Return what a constant vector along the last dim is added to, and that; else x and None."""
+    node = x.producer
+    if node is None or (node.op_type, node.domain) != ("Add", "") or not x.has_one_user:
+        return x, None
+    for data, bias in (node.inputs, node.inputs[::-1]):
+        if data is None or bias is None or bias.const is None or data.shape != x.shape:
+            continue
+        if x.shape and bias.shape == x.shape[-1:] and None not in x.shape:
+            return data, bias
+    return x, None
+
+
+# --- activations ----------------------------------------------------------------------------------
+
+
+def swish_pattern(x: Any) -> Any:
+    """Return the pattern of x * Sigmoid(alpha * x), which binds `alpha`: None where it is 1."""
+    return op.Mul(x, op.Sigmoid(op.Mul(x, const(name="alpha")))) | op.Mul(x, op.Sigmoid(x))
+
+
+def swish_factor(node: Node, x: Value, alpha: Value | None) -> float | Skip:
+    """Return the factor of x in the sigmoid of a swish that ends at a node."""
+    if x.rank is None or x.rank != node.output.rank:
+        return Skip("a constant may give x more dims")
+    if alpha is None:
+        return 1.0
+    if alpha.const is None or alpha.const.size != 1:
+        return Skip("alpha is not one number")
+    if not is_held_by_attribute(alpha.const.item(), alpha.dtype):
+        return Skip("alpha is a double that no attribute holds")
+    return float(alpha.const.item())
+
+
+# --- attention ------------------------------------------------------------------------------------
+
+
+def attention_pattern(q: Any) -> Any:
+    """Return the pattern of how much each query attends to each key: Softmax(q k' * scale + mask).
+
+    It binds `keys`, which are k' ready to be multiplied with, `mask`, and `factor` or `divisor`.
+    """
+    plain = op.MatMul(q, var.keys)
+    scaled = op.Mul(plain, const(name="factor")) | op.Div(plain, const(name="divisor"))
+    scores = op.Add(scaled, var.mask) | scaled | op.Add(plain, var.mask) | plain
+    return op.Softmax(scores, axis=lambda axis: axis in (-1, 3))
+
+
+def attention_scale(factor: Value | None, divisor: Value | None) -> float | Skip:
+    """Return what scores are multiplied with: a factor, one by a divisor, or 1."""
+    number = factor if factor is not None else divisor
+    if number is None:
+        return 1.0
+    array = number.const
+    if array is None or array.size != 1 or array.ndim > 4 or not 0 < array.item() < np.inf:
+        return Skip("the scale is not one positive number")
+    return float(array.item()) if factor is not None else 1 / float(array.item())
+
+
+def scale_apart(value: Value) -> tuple[Value, float]:
+    """Return what one positive number is multiplied with, and that number; else the value and 1."""
+    node = value.producer
+    if node is None or (node.op_type, node.domain) != ("Mul", "") or not value.has_one_user:
+        return value, 1.0
+    for x, factor in (node.inputs, node.inputs[::-1]):
+        scale = attention_scale(factor, None)
+        if x is not None and x.rank == value.rank and not isinstance(scale, Skip):
+            return x, scale
+    return value, 1.0
+
+
+def keys_as_heads(graph: Graph, keys: Value) -> Value:
+    """Return k of the k' that is ready to be multiplied with: its last two dims change places."""
+    node = keys.producer
+    perm, before = (None, None) if node is None else (node.perm, node.input(0))
+    if perm is None or before is None:
+        return graph.op.Transpose(keys, perm=[0, 1, 3, 2])
+    upright = [*perm[:2], perm[3], perm[2]]
+    return before if upright == [0, 1, 2, 3] else graph.op.Transpose(before, perm=upright)

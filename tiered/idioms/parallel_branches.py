@@ -1,0 +1,178 @@
+"""Parallel branches: nodes that do the same to one value with weights of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tiered.rewriter.skip import Skip
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from tiered.graph import Graph, Node, Value
+
+# Of one operand, element by element: what is done to each part may as well be done to the whole.
+_UNARY: Final = frozenset(
+    {
+        *("Abs", "Ceil", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish"),
+        *("LeakyRelu", "Mish", "Neg", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign"),
+        *("Sqrt", "Swish", "Tanh"),
+    }
+)
+
+
+def parallel_branches(
+    graph: Graph, key: Callable[[Node], Hashable | None]
+) -> Iterator[tuple[Node, ...]]:
+    """Yield the nodes of a graph that read one first input and have one key, two or more at a time.
+
+    Args:
+        graph: the graph; what its bodies hold is not looked at.
+        key: what nodes must have in common; None for a node that is no branch.
+    """
+    groups: dict[tuple[int, Hashable], list[Node]] = {}
+    for node in graph.topological_order():
+        x = node.input(0)
+        common = None if x is None or x.is_constant else key(node)
+        if x is not None and common is not None:
+            groups.setdefault((x.id, common), []).append(node)
+    yield from (tuple(nodes) for nodes in groups.values() if len(nodes) > 1)
+
+
+def only_reader(node: Node) -> Node | None:
+    """Return the node of the same graph that alone reads the node's only output."""
+    users = node.output.users if node.output.has_one_user else ()
+    return users[0].node if users and users[0].node.graph is node.graph else None
+
+
+def combine_branches(
+    graph: Graph,
+    key: Callable[[Node], Hashable | None],
+    skip: Callable[[Node, Skip], None],
+    *,
+    min_num_branches: int,
+    min_depth: int,
+) -> None:
+    """Compute branches of one operator by one node with the weights of all, and split its result.
+
+    Biases come along, of slot 2 or added right after each product; so does what is done alike to
+    every result, element by element.
+
+    Args:
+        graph: the graph.
+        key: what branches must have in common; None for a node that is no branch. A branch is a
+            Conv, Gemm or MatMul whose second input is a constant, and so is the third where it has
+            one; branches with one key differ in the number of channels or columns at most.
+        skip: is told why branches are left as they are.
+        min_num_branches: fewer are left alone.
+        min_depth: the length of the sums; less is left alone.
+    """
+    for branches in parallel_branches(graph, lambda node: None if _is_sparse(node) else key(node)):
+        first = branches[0]
+        if len(branches) < min_num_branches:
+            skip(first, Skip("there are {} parallel branches", len(branches)))
+        elif any(not _operand(node, 1).has_one_user for node in branches):
+            skip(first, Skip("others read a weight too"))
+        elif (depth := _depth(first)) < min_depth:
+            skip(first, Skip("sums of length {} do not pay", depth))
+        else:
+            kind = first.op_type
+            law = f"{kind}(x, w), {kind}(x, v) => Split({kind}(x, [w, v]))"
+            with graph.rewrite(law, first):
+                _combine(graph, branches)
+
+
+def _weight_axis(node: Node) -> int:
+    """Return the axis of the weight that tells the channels or columns of the result apart."""
+    is_first = node.op_type == "Conv" or (node.op_type == "Gemm" and node.attr("transB"))
+    return 0 if is_first else -1
+
+
+def _depth(node: Node) -> int:
+    """Return how many products are summed up for each element of the result."""
+    tensor = _operand(node, 1).tensor
+    assert tensor is not None
+    return math.prod(tensor.shape[1:]) if _weight_axis(node) == 0 else tensor.shape[-2]
+
+
+def _combine(graph: Graph, branches: Sequence[Node]) -> None:
+    first, axis = branches[0], _weight_axis(branches[0])
+    weights = [_const(node, 1) for node in branches]
+    sizes = [weight.shape[axis] for weight in weights]
+    operands = [graph.constant(np.concatenate(weights, axis), _operand(first, 1).name)]
+    biases = [_const(node, 2) for node in branches]
+    if any(bias is not None for bias in biases):
+        operands.append(graph.constant(_vectors(biases, sizes, weights[0])))
+    joined = getattr(graph.op, first.op_type)(_operand(first, 0), *operands, **first.attributes)
+    added = [_bias_after(node, size) for node, size in zip(branches, sizes, strict=True)]
+    adds = [only_reader(node) for node in branches]
+    if first.op_type == "MatMul" and all(bias is not None for bias in added):
+        joined = graph.op.Add(joined, graph.constant(_vectors(added, sizes, weights[0])))
+        branches = [node for node in adds if node is not None]
+    _share_out(graph, branches, joined, sizes, axis=1 if first.op_type == "Conv" else -1)
+
+
+def _share_out(
+    graph: Graph, branches: Sequence[Node], joined: Value, sizes: Sequence[int], axis: int
+) -> None:
+    """Let the parts of a value, of these sizes on an axis, stand for the outputs of branches."""
+    while (followers := _followers(branches)) is not None:
+        first = followers[0]
+        joined = getattr(graph.op, first.op_type)(joined, **first.attributes)
+        branches = followers
+    if axis < 0 and joined.rank is not None:
+        axis += joined.rank
+    parts = graph.op.Split(
+        joined, graph.constant(np.array(sizes, np.int64)), axis=axis, outputs=len(sizes)
+    )
+    for node, part in zip(branches, parts, strict=True):
+        graph.replace(node, (part,))
+
+
+def _followers(branches: Sequence[Node]) -> list[Node] | None:
+    followers = [only_reader(node) for node in branches]
+    found = [node for node in followers if node is not None and not node.domain]
+    if len(found) != len(branches) or len({*found}) != len(found):
+        return None
+    kinds: set[Any] = {(node.op_type, repr(sorted(node.settings.items()))) for node in found}
+    is_alike = len(kinds) == 1 and not any(node.has_references for node in found)
+    return found if is_alike and found[0].op_type in _UNARY else None
+
+
+def _bias_after(node: Node, size: int) -> Any:
+    """Return the constant vector that is added to the node's output and to nothing else."""
+    add = only_reader(node)
+    if add is None or (add.op_type, add.domain) != ("Add", ""):
+        return None
+    other = add.inputs[1] if add.inputs[0] is node.output else add.inputs[0]
+    bias = None if other is None else other.const
+    return bias if bias is not None and bias.shape == (size,) else None
+
+
+def _vectors(parts: Sequence[Any], sizes: Sequence[int], like: Any) -> Any:
+    """Return vectors end to end; an absent one is zeros."""
+    zeros = (np.zeros(size, like.dtype) for size in sizes)
+    return np.concatenate(
+        [zero if part is None else part for part, zero in zip(parts, zeros, strict=True)]
+    )
+
+
+def _is_sparse(node: Node) -> bool:
+    """Tell whether numbers of an operand are not all there."""
+    tensors = (value.tensor for value in node.inputs[1:] if value is not None)
+    return any(tensor is not None and tensor.is_sparse for tensor in tensors)
+
+
+def _const(node: Node, slot: int) -> Any:
+    value = node.input(slot)
+    return None if value is None else value.const
+
+
+def _operand(node: Node, slot: int) -> Value:
+    value = node.inputs[slot]
+    assert value is not None
+    return value

@@ -1,0 +1,295 @@
+"""Quantised units: integers, and the scales and zero points by which they stand for numbers.
+
+What the passes that make operators of integers from DequantizeLinear, an operator, QuantizeLinear
+have in common: which units they take, how a bias becomes integers, and whether sums stay within 32
+bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiered.graph.core.types import DataType, Dim
+from tiered.rewriter.skip import Skip
+
+if TYPE_CHECKING:
+    from tiered.graph import Graph, Node, Value
+
+_BYTES: Final = (DataType.INT8, DataType.UINT8)
+
+INTEGER_SPAN: Final = 1 << 16
+"""No two integers of 8 or 16 bits are further apart."""
+
+_SAME: Final = 1e-5
+"""How far apart two scales may be, of their size, to be the same product rounded otherwise."""
+
+_SMALL: Final = 2.0**-8
+"""The part of a step of the result that the rounding of a bias may move it."""
+
+
+_MOST: Final = np.iinfo(np.int32).max
+"""The largest of the integers in which kernels add up products."""
+
+
+class Quantized(NamedTuple):
+    """Integers and what they stand for: (q - zero) * scale, for all of them or along an axis."""
+
+    q: Value
+    scale: Value
+    zero: Value | None
+    axis: int | None = None
+
+    @property
+    def dtype(self) -> int | None:
+        return self.q.dtype
+
+    @property
+    def scales(self) -> NDArray[np.float64]:
+        """The scales in 64 bits, one or as many as the axis has."""
+        array = self.scale.const
+        assert array is not None
+        return array.astype(np.float64).reshape(-1)
+
+    @property
+    def zeros(self) -> NDArray[np.int64]:
+        """The zero points, one or as many as the axis has."""
+        array = None if self.zero is None else self.zero.const
+        return np.zeros(1, np.int64) if array is None else array.astype(np.int64).reshape(-1)
+
+    @property
+    def reach(self) -> int:
+        """How far an integer may be from its zero point."""
+        limits = np.iinfo(np.int8 if self.dtype == DataType.INT8 else np.uint8)
+        least, most = self.zeros.min(initial=limits.max), self.zeros.max(initial=limits.min)
+        return int(max(limits.max - least, most - limits.min))
+
+    def operands(self, graph: Graph) -> tuple[Value, Value, Value]:
+        """Return the integers, the scale and the zero point, as operators of integers take them."""
+        return (self.q, *self.parameters(graph))
+
+    def parameters(self, graph: Graph) -> tuple[Value, Value]:
+        """Return the scale and the zero point; one that is absent is 0."""
+        if self.zero is not None:
+            return self.scale, self.zero
+        assert self.dtype is not None
+        assert self.scale.const is not None
+        zeros = np.zeros(self.scale.const.shape, DataType(self.dtype).numpy)
+        return self.scale, graph.constant(zeros, "zero_point")
+
+    def stands_for_the_same(self, other: Quantized) -> bool:
+        """Tell whether equal integers of both are equal numbers."""
+        return (
+            (self.dtype, self.axis) == (other.dtype, other.axis)
+            and np.array_equal(self.scales, other.scales)
+            and bool((self.zeros == other.zeros).all())
+        )
+
+
+def dequantized(x: Value | None) -> Quantized | Skip:
+    """Return the integers of 8 bits that a value is made of by DequantizeLinear, or why not."""
+    node = None if x is None else x.producer
+    if node is None or (node.op_type, node.domain) != ("DequantizeLinear", ""):
+        return Skip("an operand is not dequantised")
+    q = node.inputs[0]
+    assert q is not None
+    return _unit(node, q)
+
+
+def quantized_by(node: Node) -> Quantized | Skip:
+    """Return the integers of 8 bits that a QuantizeLinear makes, or why not."""
+    return _unit(node, node.output)
+
+
+def quantized_unit(node: Node, *operands: Value | None) -> Sequence[Quantized] | Skip:
+    """Return the operands of what a QuantizeLinear reads, and last its result, all per tensor.
+
+    Args:
+        node: the QuantizeLinear.
+        operands: what is dequantised.
+    """
+    units = []
+    for unit in (*map(dequantized, operands), quantized_by(node)):
+        if isinstance(unit, Skip):
+            return unit
+        if unit.axis is not None:
+            return Skip("data has a scale for each index of an axis")
+        units.append(unit)
+    if len({unit.dtype for unit in units}) > 1:
+        return Skip("data and result are of different dtypes")
+    return units
+
+
+def kernel_unit(node: Node, x: Value, weight: Value, axis: int) -> Sequence[Quantized] | Skip:
+    """Return the units of data, of a weight with a scale for each index of an axis, of the result.
+
+    Args:
+        node: the QuantizeLinear.
+        x: the data, dequantised.
+        weight: the weight, dequantised.
+        axis: the axis of the weight that may have a scale each.
+    """
+    units = quantized_unit(node, x)
+    if isinstance(units, Skip):
+        return units
+    kernel = weight_unit(units[0], weight, axis)
+    return kernel if isinstance(kernel, Skip) else (units[0], kernel, units[1])
+
+
+def weight_unit(data: Quantized, weight: Value, axis: int) -> Quantized | Skip:
+    """Return the unit of a weight that kernels multiply data with, or why they do not."""
+    kernel = dequantized(weight)
+    if isinstance(kernel, Skip):
+        return kernel
+    if kernel.axis not in (None, axis):
+        return Skip("the weight has scales along another axis")
+    if len(set(kernel.zeros.tolist())) > 1:
+        return Skip("the zero points of the weight differ")
+    if data.dtype == DataType.INT8 and kernel.dtype != DataType.INT8:
+        return Skip("there is no kernel for signed data and unsigned weights")
+    return kernel
+
+
+def is_number_or_column(value: Value, columns: Dim) -> bool:
+    """Return whether a scale or zero point is one number, or one for each column of a matrix.
+
+    Args:
+        value: the scale or zero point. One of a dim that is not known broadcasts against the
+            columns, so it has as many elements, or 1.
+        columns: the last dim of the matrix.
+    """
+    if value.shape in ((), (1,)):
+        return True
+    if value.shape is None or len(value.shape) != 1:
+        return False
+    if value.shape == (columns,):
+        return columns is not None
+    # One column would become as many as there are scales.
+    is_wide = isinstance(columns, int) and columns > 1
+    return is_wide and not isinstance(value.shape[0], int)
+
+
+def bias_in_steps(
+    graph: Graph, bias: Value | None, data: Quantized, kernel: Quantized, step: float
+) -> Value | Skip | None:
+    """Return a bias as integers of 32 bits, in steps of the scale of data times that of the weight.
+
+    Args:
+        graph: where it is read.
+        bias: constant numbers, or integers that are dequantised; None where there is none.
+        data, kernel: the factors.
+        step: the scale of the result, which the rounding must not show in; 0 where it is a float.
+    """
+    if bias is None:
+        return None
+    scales = data.scales * kernel.scales
+    numbers = _numbers_of(bias)
+    if isinstance(numbers, Skip):
+        return numbers
+    if numbers.ndim != 1 or scales.size not in (1, numbers.size):
+        return Skip("the bias is not one number a channel")
+    source = _same_steps(bias, scales)
+    if source is not None:
+        return source
+    steps = np.rint(numbers / scales)
+    if not np.isfinite(numbers).all() or np.abs(steps).max(initial=0.0) > _MOST:
+        return Skip("the bias does not fit 32 bits")
+    if np.abs(steps * scales - numbers).max(initial=0.0) > _SMALL * step:
+        return Skip("the steps of data times weight are too large for the bias")
+    return graph.constant(steps.astype(np.int32), bias.name)
+
+
+def overflow_of(
+    data: Quantized, kernel: Quantized, summed: slice, bias: Value | None = None
+) -> Skip | None:
+    """Return why sums of products may not fit 32 bits, in which kernels compute; None if they do.
+
+    Floats have no such limit. What sums wrap around to on the way does not matter.
+
+    Args:
+        data, kernel: the factors.
+        summed: the axes of the weight that are summed over, of all its axes.
+        bias: what is added, as integers.
+    """
+    q, numbers = kernel.q, None if bias is None else bias.const
+    assert bias is None or numbers is not None
+    dims = None if q.shape is None else q.shape[summed]
+    if dims is None or not all(isinstance(dim, int) for dim in dims):
+        return Skip("the length of the sums is not known")
+    added = np.zeros(1) if numbers is None else np.abs(numbers.astype(np.float64))
+    depth = prod(dim for dim in dims if isinstance(dim, int))
+    if depth * data.reach * kernel.reach + added.max(initial=0.0) <= _MOST:
+        return None
+    if q.const is not None:
+        # Each weight says how much it can add, which is less.
+        sizes = np.abs(q.const.astype(np.int16) - kernel.zeros[:1].astype(np.int16))
+        sums = sizes.sum(axis=tuple(range(sizes.ndim)[summed]), dtype=np.int64)
+        if (sums * data.reach + added).max(initial=0.0) <= _MOST:
+            return None
+    return Skip("the sums may not fit 32 bits")
+
+
+def _numbers_of(bias: Value) -> NDArray[np.float64] | Skip:
+    """Return the numbers of a bias in 64 bits, or why they are not known."""
+    if bias.const is not None:
+        return bias.const.astype(np.float64)
+    node = bias.producer
+    if node is None or (node.op_type, node.domain) != ("DequantizeLinear", ""):
+        return Skip("the bias is not constant")
+    q, scale, zero = (node.input(slot) for slot in range(3))
+    arrays = [None if value is None else value.const for value in (q, scale)]
+    if arrays[0] is None or arrays[1] is None or (zero is not None and zero.const is None):
+        return Skip("the bias is not constant")
+    if zero is not None and zero.const is not None and zero.const.any():
+        return Skip("the bias has a zero point")
+    integers, scales = (array.astype(np.float64) for array in arrays if array is not None)
+    if scales.size not in (1, integers.size):
+        return Skip("the bias is not one number a channel")
+    return integers * scales.reshape(-1)
+
+
+def _same_steps(bias: Value, scales: NDArray[np.float64]) -> Value | None:
+    """Return the integers that a bias is dequantised from if they are in these steps already."""
+    node = bias.producer
+    if node is None or bias.const is not None:
+        return None
+    q, scale = node.inputs[0], node.inputs[1]
+    if q is None or scale is None or scale.const is None or q.dtype != DataType.INT32:
+        return None
+    given = scale.const.astype(np.float64).reshape(-1)
+    return q if np.allclose(given, scales, rtol=_SAME, atol=0.0) else None
+
+
+def _unit(node: Node, q: Value) -> Quantized | Skip:
+    """Return what a QuantizeLinear or DequantizeLinear says of the integers at its one end."""
+    if node.has_references:
+        return Skip("the call of the function decides an attribute")
+    if q.dtype not in _BYTES:
+        return Skip("the integers are not of 8 bits")
+    scale, zero = node.inputs[1], node.input(2)
+    if scale is None or scale.const is None or (zero is not None and zero.const is None):
+        return Skip("a scale or zero point is not a constant")
+    if scale.dtype != DataType.FLOAT:
+        return Skip("a scale is no float32")
+    is_float = node.attr("output_dtype", 0) in (0, DataType.FLOAT)
+    if node.op_type == "DequantizeLinear" and not is_float:
+        return Skip("what is dequantised is no float32")
+    if node.attr("precision", 0) not in (0, DataType.FLOAT):
+        return Skip("it is divided by the scale in another dtype than float32")
+    if node.attr("block_size", 0):
+        return Skip("a scale is for a block")
+    limits = np.finfo(np.float32)
+    if not ((scale.const >= limits.tiny) & (scale.const < limits.max)).all():
+        return Skip("a scale is not positive, or no ordinary number")
+    if not (scale.const.astype(np.float64) * INTEGER_SPAN < limits.max).all():
+        return Skip("a scale is so large that what is dequantised may be infinite")
+    if scale.const.size == 1:
+        return Quantized(q, scale, zero)
+    axis, rank = int(node.attr("axis", 1)), q.rank
+    if rank is None:
+        return Skip("the rank of what is quantised is not known")
+    return Quantized(q, scale, zero, axis % rank)

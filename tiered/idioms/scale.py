@@ -1,0 +1,329 @@
+"""Scales in weights: factors of a tensor, multiplied into the constants of what makes or reads it.
+
+The rules of `backward_fold_scale_axis` and `forward_fold_scale_axis`: which operators commute with
+a scale, and which absorb it. A scale is never pushed into a weight that others read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from tiered.graph.core.types import DataType
+from tiered.rewriter.skip import Skip
+
+if TYPE_CHECKING:
+    from tiered.graph import Graph, Node, Value
+
+Rescaled: TypeAlias = "dict[tuple[Node, int], NDArray[Any]]"
+"""The constants that nodes are to read instead of their own, by node and slot."""
+
+# f(s * x) = s * f(x): for every s > 0, or for any s.
+_POSITIVE: Final = frozenset({"GlobalMaxPool", "LeakyRelu", "MaxPool", "Relu"})
+_LINEAR: Final = frozenset({"AveragePool", "GlobalAveragePool", "Identity", "Neg", "Transpose"})
+# Of these, what mixes all elements of a channel; and what moves elements, which one factor for all
+# does not mind.
+_POOL: Final = frozenset({"AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"})
+_MOVE: Final = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+_PASS: Final = _POSITIVE | _LINEAR | _MOVE
+
+_CHANNELS: Final = 1
+
+_finfo: Final[Any] = ml_dtypes.finfo
+"""It knows bfloat16 too, and has no annotations."""
+
+
+class Scale(NamedTuple):
+    """What a tensor is multiplied by: a factor for each index of one axis, or one for all.
+
+    `factors` is float64 [dim of the axis], or [1] where `axis` is None.
+    """
+
+    factors: NDArray[np.float64]
+    axis: int | None = None
+
+    @property
+    def is_positive(self) -> bool:
+        return bool((self.factors > 0).all())
+
+    def spread(self, rank: int, axis: int | None = None) -> NDArray[np.float64]:
+        """Return the factors as they broadcast along an axis, by default their own, of a tensor."""
+        along = self.axis if axis is None else axis
+        if along is None:
+            return self.factors.reshape([1] * rank)
+        return self.factors.reshape([-1 if at == along else 1 for at in range(rank)])
+
+
+def scaling_of(node: Node) -> tuple[Value, Scale] | Skip | None:
+    """Return what a Mul or Div scales and with what, or why it scales nothing; None for others."""
+    if node.domain or node.op_type not in ("Mul", "Div"):
+        return None
+    x, s = node.inputs
+    if node.op_type == "Mul" and x is not None and x.is_constant:
+        x, s = s, x
+    if x is None or s is None or x.is_constant or not s.is_constant:
+        return None
+    array = s.const
+    if array is None or s.dtype is None or not DataType(s.dtype).is_float:
+        return Skip("it scales no floats")
+    factors = array.astype(np.float64)
+    if not np.isfinite(factors).all() or not factors.all():
+        return Skip("a factor is 0 or not finite")
+    if node.op_type == "Div":
+        factors = 1 / factors
+    if array.ndim and (x.rank is None or array.ndim > x.rank):
+        return Skip("the product is of another rank than what is scaled, or of one not known")
+    if factors.size == 1:
+        return x, Scale(factors.reshape(1))
+    assert x.rank is not None
+    wide = [x.rank - array.ndim + at for at, dim in enumerate(array.shape) if dim != 1]
+    if len(wide) != 1 or x.dim(wide[0]) != factors.size:
+        return Skip("the factors are not one for each index of one axis")
+    return x, Scale(factors.reshape(-1), wide[0])
+
+
+# --- where a scale can go -------------------------------------------------------------------------
+
+
+def push_scale_back(x: Value, user: Node, scale: Scale) -> Rescaled | Skip:
+    """Return what makes `x` come out times the scale, or why nothing can.
+
+    Args:
+        x: a value that `user` alone reads.
+        user: the node that multiplies it.
+        scale: what it multiplies it with.
+
+    Returns:
+        The constants to be read instead, by node and slot.
+    """
+    node = x.producer
+    if node is None or node.graph is not user.graph:
+        return Skip("{} is no output of a node here", x.name)
+    if not x.has_one_user:
+        return Skip("others read {} too", x.name)
+    if not node.domain and node.op_type in ("Add", "Sub"):
+        return _push_into_arms(node, x, scale)
+    inner, passed = node.input(0), _pass_scale(node, scale, back=True)
+    if inner is not None and not isinstance(passed, Skip):
+        return push_scale_back(inner, node, passed)
+    scaled = _absorb_after(node, scale)
+    return scaled if scaled is not None else _refusal(node, passed)
+
+
+def push_scale_on(x: Value, scale: Scale) -> Rescaled | Skip:
+    """Return what lets all that reads `x` do without the scale that it has, or why nothing can.
+
+    Returns:
+        The constants to be read instead, by node and slot.
+    """
+    if x.is_graph_output or x.is_captured or x.pins:
+        return Skip("{} can be seen from outside", x.name)
+    plan: Rescaled = {}
+    for node, slot in x.users:
+        passed = _pass_scale(node, scale, back=False) if slot == 0 else Skip("")
+        if isinstance(passed, Skip):
+            scaled = _absorb_before(node, slot, scale) or _refusal(node, passed)
+        else:
+            scaled = push_scale_on(node.output, passed)
+        if isinstance(scaled, Skip):
+            return scaled
+        plan.update(scaled)
+    return plan
+
+
+def _push_into_arms(node: Node, x: Value, scale: Scale) -> Rescaled | Skip:
+    """Scale both operands of a sum, each along its own axis."""
+    plan: Rescaled = {}
+    for slot, arm in enumerate(node.inputs):
+        if arm is None or arm.rank is None or x.rank is None:
+            return Skip("the rank of an operand is not known")
+        axis = None if scale.axis is None else scale.axis - (x.rank - arm.rank)
+        if axis is not None and (axis < 0 or arm.dim(axis) != scale.factors.size):
+            return Skip("{} has no axis for the factors", arm.name)
+        within = Scale(scale.factors, axis)
+        if arm.is_constant:
+            scaled = _scaled(node, {slot: within.spread(arm.rank)})
+        else:
+            scaled = push_scale_back(arm, node, within)
+        if isinstance(scaled, Skip):
+            return scaled
+        plan.update(scaled)
+    return plan
+
+
+def _pass_scale(node: Node, scale: Scale, *, back: bool) -> Scale | Skip:
+    """Return the scale on the other side of a node with one data operand: its first.
+
+    Args:
+        node: the node.
+        scale: of its output (`back`), or of its first input.
+        back: which way the scale goes.
+    """
+    kind, axis = node.op_type, scale.axis
+    if node.has_references:
+        return Skip("the call of the function decides an attribute of {}", kind)
+    if node.domain or kind not in _PASS or len([*filter(None, node.outputs)]) != 1:
+        return Skip("{} does not pass a scale on", kind)
+    if kind in _POSITIVE and not scale.is_positive:
+        return Skip("{} does not commute with negative factors", kind)
+    if kind in _MOVE and axis is not None:
+        return Skip("{} moves what the factors tell apart", kind)
+    if kind in _POOL and axis not in (None, _CHANNELS):
+        return Skip("{} mixes what the factors tell apart", kind)
+    if kind == "Transpose" and axis is not None:
+        perm = node.perm
+        if perm is None:
+            return Skip("the rank of what is transposed is not known")
+        return Scale(scale.factors, perm[axis] if back else perm.index(axis))
+    return scale
+
+
+def write_rescaled(graph: Graph, node: Node, x: Value, rescaled: Rescaled) -> None:
+    """Let nodes read the constants that they are to read instead, and `x` stand for a product.
+
+    Args:
+        graph: the graph of all of them.
+        node: the node that multiplies `x`.
+        x: what it multiplies.
+        rescaled: the constants, by node and slot.
+    """
+    for (user, slot), array in rescaled.items():
+        old = user.inputs[slot]
+        graph.set_input(user, slot, graph.constant(array, old.name if old else ""))
+    graph.replace(node, (x,))
+
+
+# --- what absorbs a scale -------------------------------------------------------------------------
+
+
+def _absorb_after(node: Node, scale: Scale) -> Rescaled | Skip | None:
+    """Return the constants with which the node makes its output times the scale."""
+    axis, weight = scale.axis, _constant(node, 1)
+    if node.domain or node.has_references:
+        return None
+    if node.op_type == "MatMul":
+        return _matmul_after(node, scale)
+    if weight is None or axis not in (None, _CHANNELS):
+        return None
+    match node.op_type:
+        case "Conv":
+            return _scaled(node, {1: scale.spread(weight.ndim, 0), 2: scale.factors})
+        case "ConvTranspose":
+            spread = _grouped(scale, weight, int(node.attr("group")))
+            return _scaled(node, {1: spread, 2: scale.factors})
+        case "Gemm":
+            columns = 0 if node.attr("transB") else 1
+            return _scaled(node, {1: scale.spread(2, columns), 2: scale.factors})
+        case "BatchNormalization":
+            return _scaled(node, {1: scale.factors, 2: scale.factors})
+    return None
+
+
+def _absorb_before(node: Node, slot: int, scale: Scale) -> Rescaled | Skip | None:
+    """Return the constants with which the node needs no scale of this input any more."""
+    axis, weight = scale.axis, _constant(node, 1)
+    if node.domain or node.has_references:
+        return None
+    if node.op_type == "MatMul":
+        return _matmul_before(node, slot, scale)
+    if slot != 0 or weight is None:
+        return None
+    match node.op_type:
+        case "Conv" if axis in (None, _CHANNELS):
+            return _scaled(node, {1: _grouped(scale, weight, int(node.attr("group")))})
+        case "ConvTranspose" if axis in (None, _CHANNELS):
+            return _scaled(node, {1: scale.spread(weight.ndim, 0)})
+        case "Gemm" if axis in (None, 0 if node.attr("transA") else 1):
+            return _scaled(node, {1: scale.spread(2, 1 if node.attr("transB") else 0)})
+    return None
+
+
+def _matmul_after(node: Node, scale: Scale) -> Rescaled | Skip | None:
+    rank = node.output.rank
+    for slot, from_end in ((1, 1), (0, 2)):
+        weight, other = _constant(node, slot), node.input(1 - slot)
+        if weight is None or weight.ndim < 2:
+            continue
+        if scale.axis is None or (rank is not None and scale.axis == rank - from_end):
+            is_of_rows = scale.axis is not None and slot == 0
+            if is_of_rows and (other is None or other.rank is None or other.rank < 2):
+                return Skip("the second factor may be a vector, and the axis one of batches")
+            return _scaled(node, {slot: scale.spread(weight.ndim, weight.ndim - from_end)})
+    return None
+
+
+def _matmul_before(node: Node, slot: int, scale: Scale) -> Rescaled | Skip | None:
+    x, weight = node.input(slot), _constant(node, 1 - slot)
+    if x is None or weight is None or weight.ndim < 2 or x.rank is None or x.rank < 2:
+        return None
+    # What is summed over is the last axis of the left operand, and the last but one of the right.
+    here, there = (1, 2) if slot == 0 else (2, 1)
+    if scale.axis not in (None, x.rank - here):
+        return None
+    return _scaled(node, {1 - slot: scale.spread(weight.ndim, weight.ndim - there)})
+
+
+def _grouped(scale: Scale, weight: NDArray[Any], groups: int) -> NDArray[np.float64]:
+    """Return the factors of channels that groups share out, as [rows, channels / groups, ...]."""
+    if scale.axis is None:
+        return scale.factors
+    rows, channels = weight.shape[0] // groups, weight.shape[1]
+    spread = np.repeat(scale.factors.reshape(groups, channels), rows, axis=0)
+    return spread.reshape(weight.shape[0], channels, *[1] * (weight.ndim - 2))
+
+
+def _refusal(node: Node, passed: Scale | Skip) -> Skip:
+    if isinstance(passed, Skip) and not node.domain and node.op_type in _PASS:
+        return passed
+    return Skip("{} does not absorb a scale", node.op_type)
+
+
+def _constant(node: Node, slot: int) -> NDArray[Any] | None:
+    value = node.input(slot)
+    return None if value is None else value.const
+
+
+def loses_digits(
+    before: NDArray[Any], after: NDArray[Any], exact: Callable[[], NDArray[Any]]
+) -> bool:
+    """Tell whether scaled numbers are so small in their dtype that they are not rounded but cut.
+
+    Args:
+        before: what was scaled, of any float dtype.
+        after: what became of it, in the dtype that it is written in.
+        exact: returns the same before it was rounded; asked only where numbers are small.
+    """
+    least = float(_finfo(after.dtype).smallest_normal)
+    is_small = (np.abs(after.astype(np.float64)) < least) & (before != 0)
+    return bool(is_small.any()) and bool((exact()[is_small] != after[is_small]).any())
+
+
+def _scaled(node: Node, factors: dict[int, NDArray[np.float64]]) -> Rescaled | Skip:
+    """Return constants of a node times factors; an absent one stands for zeros, and stays so."""
+    plan: Rescaled = {}
+    for slot, spread in factors.items():
+        value = node.input(slot)
+        if value is None:
+            continue
+        array = value.const
+        if array is None:
+            return Skip("{} is not a constant", value.name)
+        if not value.has_one_user:
+            return Skip("others read {} too", value.name)
+        before = array.astype(np.float64)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            made = (before * spread).astype(array.dtype)
+        after = made.astype(np.float64)
+        if (np.isfinite(before) != np.isfinite(after)).any():
+            return Skip("{} times the factors does not fit its dtype", value.name)
+        if ((before == 0) != (after == 0)).any():
+            return Skip("{} times the factors vanishes in its dtype", value.name)
+        is_subnormal = (after != 0) & (np.abs(after) < float(_finfo(array.dtype).smallest_normal))
+        if (is_subnormal & (np.abs(after) < np.abs(before))).any():
+            return Skip("{} times the factors loses digits, so small is it", value.name)
+        plan[node, slot] = made
+    return plan

@@ -1,0 +1,301 @@
+"""What watches passes: the trace callable and instruments, called so that they can harm nothing.
+
+A hook that raises is reported once and goes on being called; the model and the other hooks are not
+touched by it. Only a `TieredError` is taken as meant: a check or a verification fails the pass by
+raising one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tiered.errors import TieredError, UsageError
+from tiered.passes.registry import PassInfo
+from tiered.passes.report import PassResult, Report
+
+if TYPE_CHECKING:
+    from tiered.graph import Model, RewriteRecord
+    from tiered.policy.decide import Decision
+
+HOOKS = (
+    "enter_pass_ctx",
+    "exit_pass_ctx",
+    "should_run",
+    "run_before_pass",
+    "run_after_pass",
+    "run_after_pass_failed",
+    "on_skip",
+    "on_rewrite",
+    "on_result",
+)
+
+TraceHook = Callable[["Model", PassInfo, bool], object]
+
+
+class Instrument(Protocol):
+    """The hooks of an instrument; an instrument is any object that has some of them.
+
+    `model` is the live `Model`, which a hook may read and must not edit. Pipelines are announced
+    like passes (`info.kind == "pipeline"`), so that calls nest. `on_result` comes last for each
+    decision, and has all that is known of it: why, by whom it was needed, remarks, time, error.
+    """
+
+    def enter_pass_ctx(self) -> None: ...
+    def exit_pass_ctx(self) -> None: ...
+    def should_run(self, model: Model, info: PassInfo) -> bool: ...
+    def run_before_pass(self, model: Model, info: PassInfo) -> None: ...
+    def run_after_pass(self, model: Model, info: PassInfo) -> None: ...
+    def run_after_pass_failed(self, model: Model, info: PassInfo, error: BaseException) -> None: ...
+    def on_skip(self, model: Model, info: PassInfo, decision: Decision) -> None: ...
+    def on_rewrite(self, model: Model, info: PassInfo, record: RewriteRecord) -> None: ...
+    def on_result(self, model: Model, result: PassResult) -> None: ...
+
+
+class Watcher:
+    """One instrument or trace callable of one context."""
+
+    def __init__(
+        self,
+        subject: object,
+        hooks: dict[str, Callable[..., Any]],
+        label: str,
+        report: Report,
+        *,
+        sees_pipelines: bool = True,
+    ) -> None:
+        self.subject = subject
+        self.hooks = hooks
+        self.label = label
+        self.sees_pipelines = sees_pipelines
+        self._report = report
+        self._reported = False
+
+    @classmethod
+    def of_instrument(cls, instrument: object, report: Report) -> Watcher:
+        """Return the watcher of an instrument.
+
+        Raises:
+            UsageError: it has none of the hooks, or is a class.
+        """
+        hooks = {name: getattr(instrument, name, None) for name in HOOKS}
+        label = type(instrument).__name__
+        if isinstance(instrument, type) or not any(map(callable, hooks.values())):
+            raise UsageError(
+                f"{instrument!r} is no instrument: expected an object with at least one of "
+                f"{', '.join(HOOKS)}"
+            )
+        present = {name: hook for name, hook in hooks.items() if callable(hook)}
+        return cls(instrument, present, label, report)
+
+    @classmethod
+    def of_trace(cls, trace: object, report: Report) -> Watcher:
+        """Return the watcher of a trace callable; of an instrument that can be called too, its own.
+
+        Raises:
+            UsageError: it is not callable.
+        """
+        if not isinstance(trace, type) and callable(getattr(trace, "run_before_pass", None)):
+            return cls.of_instrument(trace, report)
+        if not callable(trace):
+            raise UsageError(f"trace takes a callable (model, info, is_before), not {trace!r}")
+        label = getattr(trace, "__qualname__", None) or type(trace).__name__
+        hooks = {
+            "run_before_pass": lambda model, info: trace(model, info, True),
+            "run_after_pass": lambda model, info: trace(model, info, False),
+        }
+        return cls(trace, hooks, f"trace {label}", report, sees_pipelines=False)
+
+    def call(self, hook: str, *arguments: Any) -> bool:
+        """Call a hook if there is one; tell whether it went well.
+
+        Raises:
+            TieredError: the hook raised it: it means to fail the pass.
+        """
+        function = self.hooks.get(hook)
+        return function is None or self._answer(hook, function, *arguments) is not _NO_ANSWER
+
+    def wants(self, model: Model, info: PassInfo) -> bool:
+        """Ask `should_run`, if there is one; raises as `call`."""
+        function = self.hooks.get("should_run")
+        return function is None or bool(self._answer("should_run", function, model, info))
+
+    def _answer(self, hook: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except TieredError:
+            raise
+        except Exception as error:  # noqa: BLE001 - reported; a hook may not harm the run
+            self.report_once(hook, error)
+            return _NO_ANSWER
+
+    def report_once(self, hook: str, error: Exception) -> None:
+        """Say that a hook raised, the first time that one of them does."""
+        if self._reported:
+            return
+        self._reported = True
+        where = _place(error)
+        text = f"{self.label} raised in {hook}{where}: {type(error).__name__}: {error}"
+        self._report.note("hook", text)
+        warnings.warn(f"{text} (reported once; the passes go on)", RuntimeWarning, stacklevel=3)
+
+
+# Is true: an instrument that cannot say whether a pass should run does not stop it.
+_NO_ANSWER: Any = object()
+
+
+def _place(error: Exception) -> str:
+    """Return where a hook raised, as far as it is known."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None:
+        return ""
+    return f" at {traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
+
+
+def enter_all(watchers: Sequence[Watcher]) -> list[Watcher]:
+    """Call `enter_pass_ctx` in order; return those which entered and so will be told of the exit.
+
+    Raises:
+        TieredError: one refuses; those before it have been told of the exit.
+    """
+    entered: list[Watcher] = []
+    try:
+        for watcher in watchers:
+            if watcher.call("enter_pass_ctx"):
+                entered.append(watcher)
+    except BaseException:
+        exit_all(entered)
+        raise
+    return entered
+
+
+def exit_all(entered: Sequence[Watcher]) -> None:
+    """Call every `exit_pass_ctx` in reverse order; the first error that was meant goes on."""
+    _all(reversed(entered), "exit_pass_ctx")
+
+
+def _all(watchers: Iterable[Watcher], hook: str, *arguments: Any) -> None:
+    """Call a hook of all, whatever one of them raises; the first error that was meant goes on."""
+    meant: BaseException | None = None
+    for watcher in watchers:
+        try:
+            watcher.call(hook, *arguments)
+        except BaseException as error:  # noqa: BLE001 - raised when all were told
+            meant = meant or error
+    if meant is not None:
+        raise meant
+
+
+@contextmanager
+def looking(model: Model, why: str) -> Iterator[None]:
+    """Forbid edits within the block: somebody looks at the live model."""
+    journal = model.journal
+    before, journal.frozen = journal.frozen, why
+    try:
+        yield
+    finally:
+        journal.frozen = before
+
+
+class Watch:
+    """The watchers of the contexts around one pass run, outermost first."""
+
+    def __init__(self, watchers: Sequence[Watcher], model: Model) -> None:
+        self._watchers = watchers
+        self._rewrite_hooks = [
+            (watcher, watcher.hooks["on_rewrite"])
+            for watcher in watchers
+            if "on_rewrite" in watcher.hooks
+        ]
+        self._model = model
+
+    def _looking(self, hook: str) -> AbstractContextManager[None]:
+        return looking(self._model, f"a {hook} hook is looking at it")
+
+    def veto(self, info: PassInfo) -> str | None:
+        """Ask every instrument whether the pass should run; return who says no."""
+        refused = None
+        for watcher in self._watchers:
+            with self._looking("should_run"):
+                if not watcher.wants(self._model, info):
+                    refused = refused or watcher.label
+        return refused
+
+    def before(self, info: PassInfo) -> list[Watcher]:
+        """Announce a pass; return those that were told and so will be told of its end.
+
+        Raises:
+            TieredError: a hook refuses; those before it have been told that the pass failed.
+        """
+        told: list[Watcher] = []
+        try:
+            for watcher in self._watchers:
+                if info.kind == "pipeline" and not watcher.sees_pipelines:
+                    continue
+                with self._looking("run_before_pass"):
+                    if watcher.call("run_before_pass", self._model, info):
+                        told.append(watcher)
+        except BaseException as error:
+            self.failed(info, told, error)
+            raise
+        return told
+
+    def after(self, info: PassInfo, told: Sequence[Watcher]) -> None:
+        """Tell that a pass ended well, in reverse order."""
+        if told:
+            with self._looking("run_after_pass"):
+                _all(reversed(told), "run_after_pass", self._model, info)
+
+    def failed(self, info: PassInfo, told: Sequence[Watcher], error: BaseException) -> None:
+        """Tell that a pass failed and was undone, in reverse order; its error stays the error."""
+        if told:
+            with self._looking("run_after_pass_failed"):
+                try:
+                    _all(reversed(told), "run_after_pass_failed", self._model, info, error)
+                except TieredError as late:
+                    error.add_note(f"and in a hook that was told of it: {late}")
+
+    def skipped(self, info: PassInfo, decision: Decision) -> None:
+        """Tell that a pass does not run."""
+        if self._watchers:
+            with self._looking("on_skip"):
+                _all(self._watchers, "on_skip", self._model, info, decision)
+
+    def rewrote(self, info: PassInfo, record: RewriteRecord) -> None:
+        """Tell of one rewrite: as `_all` does, but a run makes thousands of them."""
+        journal = self._model.journal
+        meant: BaseException | None = None
+        before, journal.frozen = journal.frozen, "an on_rewrite hook is looking at it"
+        try:
+            for watcher, hook in self._rewrite_hooks:
+                try:
+                    hook(self._model, info, record)
+                except BaseException as error:  # noqa: BLE001 - reported, or raised at the end
+                    if isinstance(error, Exception) and not isinstance(error, TieredError):
+                        watcher.report_once("on_rewrite", error)
+                    else:
+                        meant = meant or error
+        finally:
+            journal.frozen = before
+        if meant is not None:
+            raise meant
+
+    def result(self, result: PassResult) -> None:
+        """Tell what came of one decision."""
+        if self._watchers:
+            with self._looking("on_result"):
+                _all(self._watchers, "on_result", self._model, result)
+
+    @property
+    def is_needed(self) -> bool:
+        """Tell whether anybody watches."""
+        return bool(self._watchers)
+
+    @property
+    def wants_rewrites(self) -> bool:
+        """Tell whether an instrument listens to rewrites."""
+        return bool(self._rewrite_hooks)

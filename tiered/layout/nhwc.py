@@ -1,0 +1,250 @@
+"""Channels last: operators that ONNX defines channels first, as local functions.
+
+`tiered.nhwc::Conv(X, W, B)` takes and makes images with channels last, and a kernel in the same
+order (OHWI). Its body is Transposes around the standard operator, so every runtime can run it; a
+target with a kernel of its own recognises the call. Functions of images of other ranks than 4 are
+named after their spatial dims: `Conv1D`, `Conv3D`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any, Final
+
+import onnx
+
+from tiered.errors import UsageError
+from tiered.graph import Graph, Model, Node, Value
+from tiered.layout.permutation import Permutation, inverse, permuted
+from tiered.layout.propagation import Labels, Passage, Permuted, rank_of, whole
+from tiered.rewriter import Skip
+
+DOMAIN: Final = "tiered.nhwc"
+KEEP: Final = "tiered.keep"
+
+KERNEL_SLOT: Final = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "QLinearConv": 3}
+"""Which operand is a kernel: its last dims are spatial too."""
+
+IMAGE_OPERATORS: Final = (
+    "AveragePool", "BatchNormalization", "Conv", "ConvInteger", "ConvTranspose", "DepthToSpace",
+    "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GroupNormalization",
+    "InstanceNormalization", "LRN", "LpPool", "MaxPool", "QLinearConv", "Resize", "SpaceToDepth",
+)  # fmt: skip
+"""Operators whose channels are axis 1, or which runtimes have for such images alone."""
+
+VECTOR_SLOTS: Final = {"Resize": (2, 3)}
+"""Which operands have a number for each axis: scales and sizes, of which a call gives one."""
+
+MICROSOFT: Final = "com.microsoft"
+
+CHANNELS_LAST: Final = {"channels_last": 1}
+
+NATIVE: Final[Mapping[tuple[str, str], tuple[str, Mapping[str, int]]]] = {
+    ("", "MaxPool"): ("NhwcMaxPool", {}),
+    ("", "QLinearConv"): ("QLinearConv", CHANNELS_LAST),
+    (MICROSOFT, "QLinearAveragePool"): ("QLinearAveragePool", CHANNELS_LAST),
+    (MICROSOFT, "QLinearGlobalAveragePool"): ("QLinearGlobalAveragePool", CHANNELS_LAST),
+}
+"""Operators of com.microsoft that are one with channels last, and what attributes say so."""
+
+Supports = Callable[[str, str, "int | None"], bool]
+"""Tells whether a target has an operator of a domain, for data of a dtype."""
+
+Wanted = Mapping[str, str]
+"""By operator, or `Operator@glob of node names`: NHWC or NCHW."""
+
+Say = Callable[[Node | None, Skip], None]
+"""Is told why something is left alone."""
+
+
+def checked_layouts(model: Model, desired_layouts: Wanted, say: Say) -> Wanted:
+    """Return the layouts that a user asks for, as far as the model can have them.
+
+    Args:
+        model: what will be converted.
+        desired_layouts: NHWC or NCHW by operator, or by `Operator@glob of node names`.
+        say: is told if the model cannot.
+
+    Raises:
+        UsageError: there is no such layout.
+    """
+    unknown = sorted(set(desired_layouts.values()) - {"NCHW", "NHWC"})
+    if unknown:
+        raise UsageError(f"desired_layouts: {unknown[0]!r} is no layout; NCHW and NHWC are")
+    if "NHWC" in desired_layouts.values() and model.ir_version < 8:
+        say(None, Skip("before IR 8 there are no local functions for NHWC operators"))
+        return {}
+    return desired_layouts
+
+
+def channels_last(rank: int) -> Permutation:
+    """Return the permutation that brings axis 1 to the end."""
+    return (0, *range(2, rank), 1)
+
+
+def layout_wanted(node: Node, wanted: Wanted) -> str | None:
+    """Return the layout that the user wants a node in, None where nothing is said of it."""
+    if node.domain and (node.domain, node.op_type) not in NATIVE:
+        return None
+    for entry, layout in wanted.items():
+        op_type, _, names = entry.partition("@")
+        if names and op_type == node.op_type and fnmatchcase(node.label, names):
+            return layout
+    return wanted.get(node.op_type)
+
+
+def no_kernels(op_type: str, domain: str, dtype: int | None) -> bool:
+    """Tell of a target of which nothing is known that it has nothing but ONNX."""
+    return False
+
+
+def offered(
+    node: Node, passage: Passage | Skip, wanted: Wanted, supports: Supports = no_kernels
+) -> Passage | Skip:
+    """Return the passage of a node that may also have its channels last.
+
+    It is an operator of the target then, or a local function. Where the user wants some operators
+    channels last, all others may follow, unless he wants them channels first.
+    """
+    rank = rank_of(node)
+    if "NHWC" not in wanted.values() or layout_wanted(node, wanted) == "NCHW":
+        return passage
+    if rank is None or rank < 3 or node.has_references or node.is_pinned or len(node.outputs) > 1:
+        return passage
+    write = _writer(node, supports)
+    if write is None:
+        return passage
+    labels, last = whole(rank), permuted(whole(rank), channels_last(rank))
+    inputs: list[Labels | None] = [labels, *(None for _ in node.inputs[1:])]
+    slot = KERNEL_SLOT.get(node.op_type) if write is _write_function else None
+    if slot is not None:
+        if rank_of(node, slot) != rank:
+            return passage
+        # A kernel is in the order of the images: so what makes one may make it in that order.
+        inputs[slot] = labels
+    standard = None if isinstance(passage, Skip) else passage
+
+    def allows(order: Labels) -> bool:
+        return order == last or (standard is not None and standard.allows(order))
+
+    either = partial(_write_either, last, write, standard)
+    return Passage(tuple(inputs), (labels,), either, allows=allows)
+
+
+Write = Callable[[Permuted], Sequence[Value]]
+
+
+def _writer(node: Node, supports: Supports) -> Write | None:
+    """Return what writes a node with channels last, None if nothing does."""
+    native, value = NATIVE.get((node.domain, node.op_type)), node.input(0)
+    if native is not None and value is not None and supports(native[0], MICROSOFT, value.dtype):
+        return None if node.attr("channels_last", 0) else partial(_write_native, *native)
+    if node.domain or node.op_type not in IMAGE_OPERATORS:
+        return None
+    if node.op_type == "Resize" and not _is_plain_resize(node):
+        return None
+    return _write_function
+
+
+def _write_either(
+    last: Labels, write: Write, standard: Passage | None, op: Permuted
+) -> Sequence[Value]:
+    if op.order == last:
+        return write(op)
+    assert standard is not None
+    return standard.write(op)
+
+
+def _write_native(name: str, flags: Mapping[str, int], op: Permuted) -> Sequence[Value]:
+    node = op.node
+    attributes = {**node.attributes, **flags}
+    # Of the indices that nobody reads.
+    attributes.pop("storage_order", None)
+    build = getattr(op.graph.op(MICROSOFT), name)
+    return (build(op.operand(0), *node.inputs[1:], name=node.name, **attributes),)
+
+
+def _is_plain_resize(node: Node) -> bool:
+    """Tell whether a Resize interpolates, and says it with scales or sizes of all axes.
+
+    In any order of its axes goes what takes the nearest pixel. Before opset 13 a region of interest
+    cannot be left out.
+    """
+    mode, crop = node.attr("mode"), node.attr("coordinate_transformation_mode", b"")
+    return (
+        node.owner.opset() >= 13
+        and mode not in ("nearest", b"nearest")
+        and crop not in ("tf_crop_and_resize", b"tf_crop_and_resize")
+        and not node.attr("axes", None)
+        and len(_vectors(node)) == 1
+    )
+
+
+def _vectors(node: Node) -> list[int]:
+    """Return which operands with a number for each axis a node has; an empty one is none."""
+    operands = {slot: node.input(slot) for slot in VECTOR_SLOTS.get(node.op_type, ())}
+    return [slot for slot, value in operands.items() if value is not None and value.dim(0) != 0]
+
+
+def _write_function(op: Permuted) -> Sequence[Value]:
+    last = op.order
+    node, graph = op.node, op.graph
+    inputs: list[Value | None] = [op.operand(0), *node.inputs[1:]]
+    slot = KERNEL_SLOT.get(node.op_type)
+    if slot is not None:
+        inputs[slot] = op.operand(slot)
+    if node.op_type in VECTOR_SLOTS:
+        inputs[1:] = [op.vector(slot, whole(len(last))) for slot in _vectors(node)]
+    build = getattr(graph.op(DOMAIN), declare(graph, node, len(last)))
+    return (build(*inputs, name=node.name, **node.attributes),)
+
+
+# --- the functions --------------------------------------------------------------------------------
+
+
+def declare(graph: Graph, node: Node, rank: int) -> str:
+    """Return the name of the function that is an operator channels last; add it if it is new."""
+    model, root = graph.model, graph.root
+    name = node.op_type if rank == 4 else f"{node.op_type}{rank - 2}D"
+    if node.op_type == "Resize" and _vectors(node) != [2]:
+        name += "To"
+    if model.function(DOMAIN, name) is None:
+        function = _function(node, name, rank)
+        if model.ir_version >= 10:
+            function.metadata_props.add(key=KEEP, value="a target may have a kernel for it")
+        model.add(function)
+    if not root.opset(DOMAIN):
+        model.set_opset(DOMAIN, 1, root)
+    return name
+
+
+def _function(node: Node, name: str, rank: int) -> onnx.FunctionProto:
+    schema = node.schema
+    assert schema is not None
+    first, last = inverse(channels_last(rank)), channels_last(rank)
+    inputs = [formal.name for formal in schema.inputs]
+    names = list(inputs)
+    nodes = []
+    for slot in (0, *filter(None, [KERNEL_SLOT.get(node.op_type)])):
+        names[slot] = f"{inputs[slot]}_first"
+        nodes.append(onnx.helper.make_node("Transpose", [inputs[slot]], [names[slot]], perm=first))
+    if node.op_type in VECTOR_SLOTS:
+        given = _vectors(node)
+        for slot in given:
+            names[slot] = f"{inputs[slot]}_first"
+            index = onnx.helper.make_node("Constant", [], ["first_axes"], value_ints=first)
+            sort = onnx.helper.make_node("Gather", [inputs[slot], "first_axes"], [names[slot]])
+            nodes += [index, sort]
+        names = [name if slot in (0, *given) else "" for slot, name in enumerate(names)]
+        inputs = [inputs[slot] for slot in (0, *given)]
+    standard = onnx.helper.make_node(node.op_type, names, ["first"])
+    for attribute in schema.attributes.values():
+        declared: Any = attribute.type
+        kind = onnx.AttributeProto.AttributeType.Value(declared.name)
+        standard.attribute.add(name=attribute.name, ref_attr_name=attribute.name, type=kind)
+    nodes += [standard, onnx.helper.make_node("Transpose", ["first"], ["Y"], perm=last)]
+    opsets = [onnx.helper.make_opsetid("", node.owner.opset())]
+    attributes = list(schema.attributes)
+    return onnx.helper.make_function(DOMAIN, name, inputs, ["Y"], nodes, opsets, attributes)

@@ -1,0 +1,238 @@
+"""Passages: how the axes of an operator's operands and outputs belong together.
+
+A rule gives each axis of each operand and output a label, an integer. Axes with one label change
+places together: `Add(x, y)` of ranks 4 and 3 has the labels (0, 1, 2, 3), (1, 2, 3) and (0, 1, 2,
+3). An order is the tuple of all labels of the operator; written in it, each operand and output has
+its own labels in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tiered.graph import Graph, Node, Value
+from tiered.graph.opset.convert import detached, newest_form
+from tiered.layout.permutation import Permutation, between
+from tiered.rewriter import Skip
+
+Labels = tuple[int, ...]
+"""The labels of one operand or output, or of an operator, in some order."""
+
+
+def any_order(order: Labels) -> bool:
+    """Allow every order."""
+    return True
+
+
+class Passage(NamedTuple):
+    """What a permutation of an operator's axes may be, and how the operator is written then.
+
+    Attributes:
+        inputs: the labels of each input; None for one that stays as it is.
+        outputs: the same for the outputs.
+        write: makes the operator in another order, and returns its outputs.
+        allows: tells whether there is such an operator.
+        ties: labels that are side by side in every allowed order, of operands and of outputs, as
+            where a Reshape makes several dims of one.
+        is_exact: whether the operator computes the same bits in every order.
+        reach: how many operators further an order is followed that it hands on; None for all.
+        is_stepwise: whether the orders of its operands and outputs are independent of each other.
+            One placement changes one of them, so another placement may change the next.
+    """
+
+    inputs: tuple[Labels | None, ...]
+    outputs: tuple[Labels | None, ...]
+    write: Callable[[Permuted], Sequence[Value]]
+    allows: Callable[[Labels], bool] = any_order
+    ties: tuple[tuple[Labels, Labels], ...] = ()
+    is_exact: bool = True
+    reach: int | None = None
+    is_stepwise: bool = False
+
+    @property
+    def labels(self) -> Labels:
+        """Return all labels, in the order in which they first occur."""
+        ports = (*self.inputs, *self.outputs)
+        return tuple(dict.fromkeys(label for port in ports for label in port or ()))
+
+    def completed(self, known: Labels) -> Labels:
+        """Return an order of all labels, of which the order of some is known.
+
+        What is tied to known ones goes behind them, what is not goes behind what stands before it.
+        """
+        order = list(known)
+        for before, after in self.ties:
+            for one, other in ((before, after), (after, before)):
+                if set(order).issuperset(one) and set(order).isdisjoint(other):
+                    at = max(map(order.index, one)) + 1
+                    order[at:at] = other
+        for port in (*self.inputs, *self.outputs):
+            insert_missing(order, port or ())
+        return tuple(order)
+
+    def in_order(self, own: Labels, view: Permutation, order: Permutation) -> Labels | None:
+        """Return the order of all labels in which it has a wire in an order; None if it cannot.
+
+        Args:
+            own: the labels of an operand or output.
+            view: which order of the wire that is now.
+            order: the one to have it in.
+        """
+        label_of = dict(zip(view, own, strict=True))
+        completed = self.completed(tuple([label_of[axis] for axis in order]))
+        return completed if self.allows(completed) else None
+
+    def own(self, slot: int) -> Labels:
+        """Return the labels of an input that has some."""
+        labels = self.inputs[slot]
+        assert labels is not None
+        return labels
+
+
+def insert_missing(order: list[int], items: Sequence[int]) -> None:
+    """Put what an order does not have yet behind what stands before it among the items.
+
+    What stands first goes before the first that the order has.
+    """
+    for at, item in enumerate(items):
+        if item in order:
+            continue
+        if at:
+            place = order.index(items[at - 1]) + 1
+        else:
+            place = min((order.index(other) for other in items if other in order), default=0)
+        order.insert(place, item)
+
+
+Rule = Callable[[Node], Passage | Skip]
+"""Says how permutations pass an operator, or why none does."""
+
+
+class Permuted:
+    """An operator that is written in another order of its axes.
+
+    `fetch` gives an input in that order.
+    """
+
+    def __init__(
+        self, node: Node, passage: Passage, order: Labels, fetch: Callable[[Permuted, int], Value]
+    ) -> None:
+        self.node = node
+        self.passage = passage
+        self.order = order
+        self.fetch = fetch
+
+    @property
+    def graph(self) -> Graph:
+        return self.node.owner
+
+    @cached_property
+    def places(self) -> Mapping[int, int]:
+        return {label: at for at, label in enumerate(self.order)}
+
+    def arranged(self, labels: Iterable[int]) -> Labels:
+        """Return labels in the new order."""
+        return tuple(sorted(labels, key=self.places.__getitem__))
+
+    def moved(self, labels: Labels, axis: int) -> int:
+        """Return the new place of an axis, which may count from the end."""
+        return self.arranged(labels).index(labels[axis])
+
+    def perm(self, labels: Labels) -> Permutation:
+        """Return the permutation that brings a tensor of these labels into the new order."""
+        return between(labels, self.arranged(labels))
+
+    def operand(self, slot: int) -> Value:
+        """Return an input in the new order."""
+        return self.fetch(self, slot)
+
+    def aligned(self, slot: int, target: Labels) -> Value:
+        """Return an input such that it broadcasts to labels in the new order of them."""
+        value, own = self.fetch(self, slot), self.passage.own(slot)
+        wanted = self.arranged(target)
+        start = min((wanted.index(label) for label in own), default=len(wanted))
+        missing = [at for at, label in enumerate(wanted[start:]) if label not in own]
+        return self.unsqueezed(value, missing)
+
+    def unsqueezed(self, value: Value, axes: Sequence[int]) -> Value:
+        """Return a value with more dims of size 1."""
+        if not axes:
+            return value
+        array = value.const
+        if array is not None:
+            wide = self.graph.constant(np.expand_dims(array, tuple(axes)), value.name)
+            self.graph.discard(value)
+            return wide
+        return self.graph.op.Unsqueeze(value, np.array(axes, np.int64))
+
+    def vector(self, slot: int, labels: Labels, halves: int = 1) -> Value | None:
+        """Return an operand that has a number for each axis, `halves` times, in the new order."""
+        value = self.operands[slot]
+        if value is None:
+            return None
+        perm = self.perm(labels)
+        index = np.array(
+            [axis + half * len(perm) for half in range(halves) for axis in perm], np.int64
+        )
+        array = constant_array(value)
+        if array is not None:
+            # Some operators take an empty list for "none given".
+            return detached(array[index], value.name) if array.size else value
+        return self.graph.op.Gather(value, index)
+
+    @cached_property
+    def _form(self) -> tuple[Sequence[Value | None], Mapping[str, Any]]:
+        form = newest_form(self.node)
+        if form is None:
+            return self.node.inputs, self.node.attributes
+        return form.operands, form.attributes
+
+    @property
+    def operands(self) -> Sequence[Value | None]:
+        """Return the operands in the newest form, in the old order."""
+        return self._form[0]
+
+    def emit(
+        self, operands: Mapping[int, Value | np.ndarray[Any, Any] | None], **attributes: Any
+    ) -> tuple[Value, ...]:
+        """Make the operator with other operands and attributes, and return its outputs."""
+        old, written = self._form
+        inputs: list[Any] = list(old)
+        inputs += [None] * (max(operands, default=-1) + 1 - len(inputs))
+        for slot, value in operands.items():
+            inputs[slot] = value
+        build = getattr(self.graph.op(self.node.domain), self.node.op_type)
+        count = len(self.node.outputs)
+        made = build(*inputs, outputs=count, name=self.node.name, **{**written, **attributes})
+        return (made,) if count == 1 else tuple(made)
+
+
+def constant_array(value: Value) -> np.ndarray[Any, Any] | None:
+    """Return the numbers of a constant, in a graph or detached."""
+    if value.graph is not None:
+        return value.const
+    return None if value.default is None else value.default.numpy()
+
+
+def whole(rank: int, start: int = 0) -> Labels:
+    """Return as many labels as there are axes."""
+    return tuple(range(start, start + rank))
+
+
+def rank_of(node: Node, slot: int = 0) -> int | None:
+    """Return the rank of an input; None where there is no such input, or it is not known."""
+    value = node.input(slot)
+    return None if value is None else value.rank
+
+
+def constant_operand(node: Node, slot: int) -> np.ndarray[Any, Any] | None:
+    """Return the numbers of an operand of the newest form, None where they are not constant."""
+    value = node.operand(slot)
+    return None if value is None else constant_array(value)
+
+
+NO_RANK = Skip("its rank is not known")

@@ -1,0 +1,50 @@
+from tiered.passes.base import Pass as Pass
+from tiered.passes.class_passes import (
+    NodeMapPass as NodeMapPass,
+)
+from tiered.passes.class_passes import (
+    PassBase as PassBase,
+)
+from tiered.passes.class_passes import (
+    PassLike as PassLike,
+)
+from tiered.passes.decorators import (
+    Declared as Declared,
+)
+from tiered.passes.decorators import (
+    function_pass as function_pass,
+)
+from tiered.passes.decorators import (
+    module_pass as module_pass,
+)
+from tiered.passes.decorators import (
+    rewrite as rewrite,
+)
+from tiered.passes.kinds import (
+    FunctionPass as FunctionPass,
+)
+from tiered.passes.kinds import (
+    ModulePass as ModulePass,
+)
+from tiered.passes.kinds import (
+    RewritePass as RewritePass,
+)
+from tiered.passes.proto_passes import ProtoPass as ProtoPass
+from tiered.passes.proto_passes import proto_pass as proto_pass
+from tiered.passes.registry import PassInfo as PassInfo
+from tiered.passes.registry import (
+    get_pass as get_pass,
+)
+from tiered.passes.registry import (
+    get_registered_passes as get_registered_passes,
+)
+from tiered.passes.registry import (
+    pass_names as pass_names,
+)
+from tiered.passes.registry import (
+    register as register,
+)
+from tiered.passes.report import PassResult as PassResult
+from tiered.rewriter import Skip as Skip
+
+__all__: list[str]

@@ -1,0 +1,182 @@
+"""Passes as objects: `PassBase` with call, requires and ensures; `NodeMapPass`, the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from tiered.context import PassContext
+from tiered.errors import UsageError
+from tiered.graph import Graph, Model, Node, Value
+from tiered.graph.opset.convert import NoEquivalentForm
+from tiered.passes.base import AnyModel, Pass
+from tiered.passes.decorators import Declared, module_pass
+from tiered.passes.run import edited_by
+from tiered.rewriter import Skip
+from tiered.rewriter.driver import cannot_stand_in
+
+if TYPE_CHECKING:
+    from onnx.defs import OpSchema
+
+Outcome = Value | Sequence[Value | None] | Skip
+
+
+PassLike: TypeAlias = "Pass | PassBase | str"
+"""What a pipeline is made of: passes, objects that are passes, and names."""
+
+
+class PassBase:
+    """A pass as an object with state: made, called with a model, or put into a pipeline.
+
+    `requires` and `ensures` look at the model before and after: they raise or return False where it
+    is not as it must be; `requires` may return a Skip where there is nothing to do.
+    """
+
+    opt_level: ClassVar[int | None] = None
+    declared: ClassVar[Declared] = {}
+
+    def call(self, model: Model) -> object:
+        """Edit the model in place."""
+        raise NotImplementedError(f"{type(self).__name__} has no call(model)")
+
+    def requires(self, model: Model) -> object:
+        """Check what the pass needs."""
+
+    def ensures(self, model: Model) -> object:
+        """Check what the pass promises."""
+
+    def as_pass(self) -> Pass:
+        """Return the pass that calls this object."""
+
+        def call(model: Model, ctx: PassContext) -> None:
+            outcome = self.call(model)
+            if outcome is not None and edited_by(outcome) is not model:
+                raise UsageError(f"{type(self).__name__}.call edits the model and returns nothing")
+
+        call.__doc__ = type(self).__doc__
+        call.__module__ = type(self).__module__
+        declared: Declared = {
+            "name": type(self).__name__,
+            "requires": self.requires,
+            "ensures": self.ensures,
+            **self.declared,
+        }
+        return module_pass(opt_level=self.opt_level, **declared)(call)
+
+    def __call__(self, model: AnyModel) -> AnyModel:
+        """Run as any pass runs; see `Pass.__call__`."""
+        return self.as_pass()(model)
+
+
+class NodeMapPass(PassBase):
+    """The interpreter: visits each node in topological order and says what stands in its place.
+
+    A subclass is made a pass by `@function_pass(...)`, then its constructor's parameters are the
+    options; an instance is a pass as any `PassBase` is.
+
+        class Negate(NodeMapPass):
+            def map_node(self, node, inputs):
+                if node.op_type != "Sub":
+                    return super().map_node(node, inputs)
+                return self.emit("Add", (inputs[0], self.emit("Neg", inputs[1:])))
+    """
+
+    into_bodies: ClassVar[bool] = False
+    """Whether the nodes of If, Loop and Scan bodies are visited too."""
+
+    graph: Graph
+    node: Node
+
+    def map_node(self, node: Node, inputs: tuple[Value | None, ...]) -> Outcome:
+        """Return what stands in the place of the node's outputs; by default they themselves.
+
+        An input deletes the node, what `emit` returns replaces it, a Skip says why it stays.
+        """
+        return node.outputs
+
+    def emit(
+        self,
+        op_type: str,
+        inputs: Sequence[Value | None],
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        domain: str = "",
+        outputs: int = 1,
+        metadata: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Return the output of a new node, or all of them; as often as needed for one node.
+
+        It is in the newest form and bears the metadata and the doc string of the node that is
+        visited, beside `metadata`. To emit what the node is already is to keep it.
+        """
+        source, proto = self.node, self.node.proto
+        written = dict(attributes or {})
+        same = (op_type, domain, tuple(inputs)) == (source.op_type, source.domain, source.inputs)
+        if same and written == source.attributes and not metadata and not source.bodies:
+            return source.outputs if outputs > 1 else source.output
+        operator = getattr(self.graph.op(domain), op_type)
+        made = operator(*inputs, outputs=outputs, **written)
+        node = (made if outputs == 1 else made[0]).producer
+        node.sources = (source,)
+        node.proto.doc_string = proto.doc_string
+        for key, text in {**source.metadata, **(metadata or {})}.items():
+            node.proto.metadata_props.add(key=key, value=text)
+        return made
+
+    def map_inputs(
+        self,
+        node: Node,
+        function: Callable[[Value, OpSchema.FormalParameter | None], Value],
+    ) -> None:
+        """Make the node read `function(value, formal parameter)` instead of each input."""
+        schema = node.schema
+        formals = [] if schema is None else list(schema.inputs)
+        for index, value in enumerate(node.inputs):
+            if value is None:
+                continue
+            formal = formals[min(index, len(formals) - 1)] if formals else None
+            node.owner.set_input(node, index, function(value, formal))
+
+    # --- running ----------------------------------------------------------------------------------
+
+    def call(self, model: Model) -> None:
+        """Visit every graph."""
+        for graph in tuple(model.graphs()):
+            self.transform_graph(graph, PassContext.current())
+
+    def transform_graph(self, graph: Graph, ctx: PassContext) -> None:
+        """Visit the nodes of one graph."""
+        if graph.owner is not None and not self.into_bodies:
+            return
+        self.graph = graph
+        for node in graph.topological_order():
+            if node.graph is graph:
+                self._visit(node, ctx)
+
+    def _visit(self, node: Node, ctx: PassContext) -> None:
+        graph, model = self.graph, self.graph.model
+        self.node, model.hint = node, node.label or None
+        mark, first_new = model.mark(), model.peek_serial()
+        try:
+            with graph.rewrite(f"{type(self).__name__} of {node.op_type}", node):
+                refusal = self._replace(node, first_new)
+                if refusal is not None:
+                    model.undo_to(mark)
+                    ctx.skip(node, refusal)
+        finally:
+            model.hint = None
+
+    def _replace(self, node: Node, first_new: int) -> Skip | None:
+        try:
+            outcome = self.map_node(node, node.inputs)
+        except NoEquivalentForm as error:
+            return Skip("{}", error)
+        if isinstance(outcome, Skip):
+            return outcome
+        values = tuple(outcome) if isinstance(outcome, tuple | list) else (outcome,)
+        if values == node.outputs:
+            return None
+        refusal = cannot_stand_in(node, values)
+        if refusal is None:
+            self.graph.replace(node, values, first_new)
+        return refusal

@@ -1,0 +1,73 @@
+"""Write the index of passes: `python -m tiered.passes.index.build`, which is `make index`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final
+
+from tiered.passes.index.lazy import PACKAGE, operators_as_text
+from tiered.passes.kinds import BodyPass
+from tiered.passes.registry import PACKAGES, PassInfo, Registry
+from tiered.support.numerics import QUANTISED, Numerics, Promise
+from tiered.support.options import Option
+
+PATH: Final = os.path.join(os.path.dirname(__file__), "index.py")
+
+_HEAD: Final = '''"""What is known of each pass without its file. `make index` writes this."""
+
+from typing import Final, Literal
+
+from tiered.support.options import Option, Size
+from tiered.passes.index.lazy import Indexed
+from tiered.passes.registry import PassInfo
+from tiered.support.numerics import QUANTISED, Numerics
+
+INDEX: Final[dict[str, Indexed]] = {
+'''
+
+
+def index_text() -> str:
+    """Return what the index is to be, from the files of all passes."""
+    passes = Registry(PACKAGES, None).load_all()
+    # Conditions are asked before a pass runs, so what has some is not in the index.
+    found = (p for p in passes.values() if isinstance(p, BodyPass) and not p.conditions)
+    return f"{_HEAD}{''.join(map(_line, found))}}}\n"
+
+
+def _line(pass_: BodyPass) -> str:
+    info = pass_.info
+    folder = os.path.relpath(os.path.dirname(info.source), PACKAGE).replace(os.sep, "/")
+    fields = [
+        f"{name}={_written(value)}"
+        for name, value in info._asdict().items()
+        if name != "source" and value != PassInfo._field_defaults.get(name, ...)
+    ]
+    known = f"PassInfo({', '.join(fields)})"
+    operators = operators_as_text(pass_.body.operators)
+    return f'    "{info.name}": Indexed("{folder}", {known}, {operators!r}),\n'
+
+
+def _written(value: Any) -> str:
+    """Return a value of a `PassInfo` as Python."""
+    match value:
+        case Numerics():
+            return f"Numerics.{value.name}"
+        case Promise():
+            assert value is QUANTISED, value
+            return "QUANTISED"
+        case Option():
+            return f"Option({value.name!r}, {_type(value.type)}, {value.default!r}, {value.doc!r})"
+        case tuple():
+            return f"({''.join(f'{_written(item)}, ' for item in value).rstrip()})"
+        case _:
+            return repr(value)
+
+
+def _type(kind: Any) -> str:
+    text = kind.__name__ if isinstance(kind, type) and not hasattr(kind, "__args__") else repr(kind)
+    return text.replace("typing.", "").replace("tiered.support.options.", "")
+
+
+if __name__ == "__main__":
+    with open(PATH, "w", encoding="utf-8", newline="\n") as file:
+        file.write(index_text())

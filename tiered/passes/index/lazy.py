@@ -1,0 +1,102 @@
+"""Passes as the index knows them: all that is asked before one runs, without its file."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from tiered.errors import UsageError
+from tiered.passes.body import Body, Operators, key_of
+from tiered.passes.decorators import defaults_of
+from tiered.passes.kinds import BodyPass, FunctionPass, ModulePass, RewritePass
+from tiered.passes.registry import PassInfo, registry
+
+PACKAGE: Final = os.path.dirname(os.path.dirname(__file__))
+"""The folder of tiered."""
+
+_KINDS: Final[dict[str, type[BodyPass]]] = {
+    "rewrite": RewritePass,
+    "function": FunctionPass,
+    "module": ModulePass,
+}
+
+
+class Indexed(NamedTuple):
+    """What the index says of a pass.
+
+    Attributes:
+        folder: of its file, from the package on: "function_passes/conv".
+        info: all that is known of it, but for where the file is here.
+        operators: the sets of operators one of which a model must hold whole, each as
+            "Add com.microsoft::Gelu"; None where any model will do.
+    """
+
+    folder: str
+    info: PassInfo
+    operators: tuple[str, ...] | None
+
+    def made(self) -> BodyPass:
+        """Return the pass, whose file is loaded when it is run first."""
+        steps = (*self.folder.split("/"), self.info.name)
+        info = self.info._replace(source=f"{os.path.join(PACKAGE, *steps)}.py")
+        body = _LaterBody(info, ".".join(("tiered", *steps)), self.operators)
+        return _KINDS[info.kind](info=info, options=defaults_of(info), body=body)
+
+
+class _LaterBody(Body):
+    """A body that is loaded when it is asked what it does."""
+
+    def __init__(self, info: PassInfo, module: str, operators: tuple[str, ...] | None) -> None:
+        super().__init__(None)
+        self._info = info
+        self._module = module
+        self._written = operators
+
+    @cached_property
+    def work(self) -> Any:
+        """The rule or the function.
+
+        Raises:
+            UsageError: the file declares something else of the pass than the index says.
+        """
+        found: Any = registry.load_file(self._module, self._info.source)
+        if (
+            _without_prose(found.info) != _without_prose(self._info)
+            or operators_as_text(found.body.operators) != self._written
+            # They are asked before a pass runs, so what has some is not in the index.
+            or found.conditions
+        ):
+            raise UsageError(
+                f"{found.info.source} is not as the index of passes has it; `make index` writes it"
+            )
+        return found.body.work
+
+    @cached_property
+    def operators(self) -> Operators | None:
+        """As of any body."""
+        if self._written is None:
+            return None
+        return tuple(frozenset(map(key_of, names.split())) for names in self._written)
+
+
+def operators_as_text(found: Operators | None) -> tuple[str, ...] | None:
+    """Return sets of operators as the index has them, without those that hold another one."""
+    if found is None:
+        return None
+    least = {needed for needed in found if not any(other < needed for other in found)}
+    return tuple(sorted(" ".join(sorted(map(_name_of, needed))) for needed in least))
+
+
+def _name_of(key: tuple[str, str]) -> str:
+    domain, op_type = key
+    return f"{domain}::{op_type}" if domain else op_type
+
+
+def _without_prose(info: PassInfo) -> PassInfo:
+    """Return what decides about a pass.
+
+    Words may be newer than the index, and where the file is depends on how tiered is installed.
+    """
+    options = tuple(option._replace(doc="") for option in info.options)
+    return info._replace(law="", doc="", source="", options=options)

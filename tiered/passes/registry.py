@@ -1,0 +1,455 @@
+"""Names to passes: found by walking folders, loaded one by one, when asked for.
+
+The file name is the pass name, so a name resolves to its file without importing any other. Other
+packages add passes through the entry-point group `tiered.passes`, scripts through `register`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from functools import cached_property
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from tiered.errors import PassError, PassNotFoundError, UsageError, did_you_mean
+from tiered.support.aliases import ALIASES
+from tiered.support.numerics import Numerics, Promise
+from tiered.support.options import Option
+
+if TYPE_CHECKING:
+    from tiered.passes import Pass
+
+    class Expected(Protocol):
+        """What is known of a pass without its file."""
+
+        def made(self) -> Pass:
+            """Return the pass."""
+            ...
+
+PACKAGES = ("tiered.function_passes", "tiered.module_passes")
+ENTRY_POINTS = "tiered.passes"
+INDEX = "tiered.passes.index.table"
+
+
+class _PassInfo(NamedTuple):
+    """The fields of `PassInfo`."""
+
+    name: str
+    opt_level: int | None = 0
+    kind: str = "module"
+    required: tuple[str, ...] = ()
+    followed_by: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    offers: tuple[str, ...] = ()
+    quantization: str = ""
+    numerics: Numerics = Numerics.EXACT
+    changes_interface: bool = False
+    interface_options: tuple[tuple[str, Any], ...] = ()
+    analysis: bool = False
+    law: str = ""
+    doc: str = ""
+    source: str = ""
+    options: tuple[Option, ...] = ()
+    limits: Promise | None = None
+
+
+class PassInfo(_PassInfo):
+    """What is known of a pass without running it; hooks receive it too.
+
+    `opt_level` None is opt-in; `kind` is one of rewrite, function, module, proto and pipeline;
+    `law` is the first line of the pass's file, `source` where the pass is written; `needs` are the
+    operators beyond the standard that it makes, as "com.microsoft::BiasGelu", `offers`
+    those that it makes where the opset lacks a standard one; `interface_options` are options that
+    have it change the interface if they have these values; `quantization` is the form of
+    quantised models that it makes, if only backends that want it are to have it; `limits` are those
+    that it sets beside its numeric class, if any.
+    """
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __new__(cls, name: str, *others: Any, **fields: Any) -> PassInfo:
+            """Make one; TVM's order of arguments is another, so all but the name have a name."""
+            if others or not isinstance(name, str):
+                given = ", ".join(map(repr, (name, *others)))
+                raise UsageError(
+                    f"PassInfo takes the name of a pass, and the rest by keyword, not ({given}): "
+                    "PassInfo('fuse_x', opt_level=3)"
+                )
+            return super().__new__(cls, name, **fields)
+
+        def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]:
+            return (), self._asdict()
+
+    @property
+    def promise(self) -> Promise:
+        """What the pass promises about the outputs, with the limits that it sets itself."""
+        return Promise(self.numerics) if self.limits is None else self.limits
+
+    @property
+    def asks_target(self) -> bool:
+        """Whether it depends on the target what the pass may make."""
+        return bool(self.needs or self.offers or self.quantization)
+
+    def with_options(self, options: Mapping[str, Any]) -> PassInfo:
+        """Return what is known of the pass with these values of its options."""
+        changes = any(options.get(name) == value for name, value in self.interface_options)
+        if not self.interface_options or changes == self.changes_interface:
+            return self
+        return self._replace(changes_interface=changes)
+
+    @property
+    def is_node_wise(self) -> bool:
+        """Whether the pass works node by node, so that it can be bound to a part of a model."""
+        return self.kind in ("rewrite", "function")
+
+
+class _Entry(NamedTuple):
+    """Where a pass is, for messages, and how to get it."""
+
+    where: str
+    load: Callable[[], Any]
+
+
+def is_glob(name: str) -> bool:
+    """Tell whether a name is a pattern."""
+    return any(char in name for char in "*?[")
+
+
+class Registry:
+    """All passes that can be named; `tiered` has one, tests make their own.
+
+    Args:
+        packages: where the files of passes are.
+        entry_points: the group of those of other packages.
+        index: the module that says as INDEX what is known of passes without their files.
+    """
+
+    def __init__(
+        self,
+        packages: Iterable[str] = PACKAGES,
+        entry_points: str | None = ENTRY_POINTS,
+        index: str | None = None,
+    ) -> None:
+        self._packages = tuple(packages)
+        self._entry_points = entry_points
+        self._registered: dict[str, _Entry] = {}
+        self._files: dict[str, _Entry] | None = None
+        self._plugins: dict[str, _Entry] | None = None
+        self._loaded: dict[str, Pass] = {}
+        self._index = index
+        self._later: dict[str, Pass] = {}
+        self.groups: set[str] = set()
+        """The names of the groups of all pipelines that were made."""
+
+    # --- names ------------------------------------------------------------------------------------
+
+    def names(self) -> tuple[str, ...]:
+        """Return all names, sorted, without importing a pass.
+
+        Raises:
+            UsageError: two passes have the same name.
+        """
+        return tuple(sorted({**self._walked(), **self._plugged(), **self._registered}))
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._find(name) is not None
+
+    def resolve(self, name: str) -> tuple[str, ...]:
+        """Return the canonical names that a name stands for: itself, or those of an alias.
+
+        Raises:
+            PassNotFoundError: no pass and no alias has this name.
+        """
+        if name in self:
+            return (name,)
+        squashed = _squash(name)
+        same = tuple(known for known in self.names() if _squash(known) == squashed)
+        if same:
+            return same
+        meant = _aliases().get(squashed, ())
+        found = tuple(target for target in meant if target in self)
+        if not found:
+            raise self._not_found(name, meant)
+        return found
+
+    def expand(self, pattern: str) -> tuple[str, ...]:
+        """Return the canonical names that a glob fits, sorted.
+
+        Raises:
+            PassNotFoundError: it fits none.
+        """
+        found = tuple(name for name in self.names() if fnmatchcase(name, pattern))
+        if not found:
+            raise PassNotFoundError(f"no pass fits {pattern!r} ({self._count()})")
+        return found
+
+    # --- passes -----------------------------------------------------------------------------------
+
+    def load(self, name: str) -> Pass:
+        """Return the pass of a name or of an alias that stands for one pass.
+
+        Raises:
+            PassNotFoundError: no pass has this name.
+            PassError: its file cannot be imported.
+            UsageError: the alias stands for several, or the file does not define its pass.
+        """
+        if (known := self._loaded.get(name)) is not None:
+            return known
+        canonical = self.resolve(name)
+        if len(canonical) > 1:
+            raise UsageError(f"{name!r} stands for {' and '.join(canonical)}; name one of them")
+        entry = self._find(canonical[0])
+        assert entry is not None, canonical
+        return self._load(canonical[0], entry)
+
+    def load_file(self, module: str, path: str) -> Pass:
+        """Return the pass of a file, without a look into folders; raises as `load`.
+
+        Args:
+            module: the file as a module: "tiered.function_passes.conv.fuse_bias_add".
+            path: the file.
+        """
+        name = module.rpartition(".")[2]
+        known = self._loaded.get(name)
+        return known or self._load(name, _Entry(path, _attribute_of(module, name)))
+
+    def named(self, name: str) -> Pass:
+        """Return the pass of a name; its file is loaded when it runs, if that can wait until then.
+
+        Raises:
+            as `load`.
+        """
+        known = self._loaded.get(name) or self._later.get(name)
+        if known is None and name in self._expected:
+            known = self._later[name] = self._expected[name].made()
+        return self.load(name) if known is None else known
+
+    def load_all(self) -> dict[str, Pass]:
+        """Return every pass by its canonical name."""
+        return {name: self.load(name) for name in self.names()}
+
+    def register(self, pass_: Pass, *, replace: bool = False) -> Pass:
+        """Add a pass that no folder and no entry point has, and return it.
+
+        Raises:
+            UsageError: the name is taken (say `replace=True` to take it over from a script).
+        """
+        name = pass_.info.name
+        known = self._find(name)
+        taken = known is not None and not (replace and name in self._registered)
+        if known is not None and taken and self._loaded.get(name) is not pass_:
+            raise UsageError(f"there are two passes {name!r}: {known.where} and {_where(pass_)}")
+        self._registered[name] = _Entry(_where(pass_), lambda: pass_)
+        self._loaded[name] = pass_
+        return pass_
+
+    def unregister(self, name: str) -> None:
+        """Take away what `register` added."""
+        if self._registered.pop(name, None) is not None:
+            del self._loaded[name]
+
+    def dependencies(self, info: PassInfo) -> tuple[Pass, ...]:
+        """Return all passes which a pass requires, directly or not, in the order to run them.
+
+        Raises:
+            UsageError: passes require each other in a circle.
+        """
+        ordered: dict[str, Pass] = {}
+        self._depend(info, (info.name,), ordered)
+        return tuple(ordered.values())
+
+    def _depend(self, info: PassInfo, path: tuple[str, ...], ordered: dict[str, Pass]) -> None:
+        for name in info.required:
+            needed = self.named(name)
+            if needed.name in path:
+                circle = " -> ".join((*path[path.index(needed.name) :], needed.name))
+                raise UsageError(f"passes require each other: {circle}")
+            if needed.name not in ordered:
+                self._depend(needed.info, (*path, needed.name), ordered)
+                ordered[needed.name] = needed
+
+    def expects(self, name: str) -> bool:
+        """Tell whether a pass of this name is known without its file, or a look into folders."""
+        return name in self._expected
+
+    @cached_property
+    def _expected(self) -> Mapping[str, Expected]:
+        """What is known without the files, by name."""
+        if self._index is None:
+            return {}
+        found: Mapping[str, Expected] = importlib.import_module(self._index).INDEX
+        return found
+
+    # --- where passes are -------------------------------------------------------------------------
+
+    def _find(self, name: str) -> _Entry | None:
+        """Return where a canonical name is; entry points are asked last, as that is slow."""
+        for known in (self._registered, self._walked()):
+            if name in known:
+                return known[name]
+        return self._plugged().get(name)
+
+    def _load(self, name: str, entry: _Entry) -> Pass:
+        try:
+            found = entry.load()
+        except UsageError:
+            raise
+        except Exception as error:
+            raise PassError(
+                f"pass {name!r} cannot be loaded from {entry.where}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        info = getattr(found, "info", None)
+        if not isinstance(info, PassInfo) or info.name != name:
+            raise UsageError(f"{entry.where} does not define a pass {name!r}, as its name says")
+        self._loaded[name] = found
+        loaded: Pass = found
+        return loaded
+
+    def _walked(self) -> Mapping[str, _Entry]:
+        if self._files is None:
+            files: dict[str, _Entry] = {}
+            for package in self._packages:
+                for module, path in _pass_files(package):
+                    name = module.rpartition(".")[2]
+                    _add(files, name, _Entry(path, _attribute_of(module, name)))
+            self._files = files
+        return self._files
+
+    def _plugged(self) -> Mapping[str, _Entry]:
+        if self._plugins is None:
+            import importlib.metadata  # slow, and few names are not ours
+
+            plugins: dict[str, _Entry] = {}
+            for point in importlib.metadata.entry_points(group=self._entry_points or ""):
+                where = f"entry point {point.value!r} of {point.dist.name if point.dist else '?'}"
+                walked = self._walked().get(point.name)
+                if walked is not None:
+                    plugins[point.name] = walked
+                _add(plugins, point.name, _Entry(where, point.load))
+            self._plugins = plugins
+        return self._plugins
+
+    # --- messages ---------------------------------------------------------------------------------
+
+    def _not_found(self, name: str, meant: tuple[str, ...]) -> PassNotFoundError:
+        if meant:
+            return PassNotFoundError(
+                f"no pass named {name!r}: it stands for {' and '.join(meant)}, "
+                f"which this tiered does not have ({self._count()})"
+            )
+        close = _closest(_snake(name), self.names())
+        return PassNotFoundError(f"no pass named {name!r}{close} ({self._count()})")
+
+    def _count(self) -> str:
+        return f"`tiered passes` lists all {len(self.names())}"
+
+
+def _pass_files(package: str) -> Iterator[tuple[str, str]]:
+    """Yield (module, path) of the pass files below a package; only its parents are imported."""
+    spec = importlib.util.find_spec(package)
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        yield from _walk(package, folder)
+
+
+def _walk(package: str, folder: str) -> Iterator[tuple[str, str]]:
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            stem, extension = os.path.splitext(entry.name)
+            if stem.startswith(("_", ".")):
+                continue
+            if entry.is_dir():
+                yield from _walk(f"{package}.{entry.name}", entry.path)
+            elif extension == ".py":
+                yield f"{package}.{stem}", entry.path
+
+
+def _attribute_of(module: str, name: str) -> Callable[[], Any]:
+    def load() -> Any:
+        imported: ModuleType = importlib.import_module(module)
+        return getattr(imported, name, None)
+
+    return load
+
+
+_VERBS: Final = frozenset(
+    {"convert", "decompose", "eliminate", "extract", "fold", "fuse", "hoist", "insert", "into",
+     "layout", "legalize", "move", "nop", "normalize", "op", "ops", "pass", "remove", "replace",
+     "sink", "to", "with"}
+)  # fmt: skip
+"""Words of many names, which say nothing of what a pass is about."""
+
+
+def _closest(name: str, names: Iterable[str]) -> str:
+    """Return the suggestion for a name that no pass has: a mistyped one, or one of the same words.
+
+    Two names that begin with the same verb look alike, and have nothing to do with each other.
+    """
+    known = tuple(names)
+    typed = did_you_mean(name, known, cutoff=0.8)
+    words = set(name.split("_")) - _VERBS
+    alike = [each for each in known if words and words <= set(each.split("_"))]
+    return typed or did_you_mean(name, alike, cutoff=0.0)
+
+
+def _add(known: dict[str, _Entry], name: str, entry: _Entry) -> None:
+    if name in known:
+        raise UsageError(f"there are two passes {name!r}: {known[name].where} and {entry.where}")
+    known[name] = entry
+
+
+def _where(pass_: Pass) -> str:
+    return pass_.info.source or "a script"
+
+
+def _aliases() -> dict[str, tuple[str, ...]]:
+    return {_squash(alias): targets for alias, targets in ALIASES.items()}
+
+
+def _squash(name: str) -> str:
+    """Return what CamelCase, kebab-case and snake_case of a name have in common."""
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{char.lower()}" if char.isupper() else char for char in name).strip("_")
+
+
+registry = Registry(index=INDEX)
+
+
+def get_pass(name: str, /, **options: Any) -> Pass:
+    """Return a pass by its name or another system's name for it, with options.
+
+    Raises:
+        PassNotFoundError: no pass has this name.
+        OptionError: an unknown option, or a value of the wrong type.
+    """
+    found = registry.load(name)
+    return found.with_options(**options) if options else found
+
+
+def get_registered_passes() -> dict[str, Pass]:
+    """Return every pass by its canonical name; this imports them all."""
+    return registry.load_all()
+
+
+def pass_names() -> tuple[str, ...]:
+    """Return the canonical names of all passes, sorted, without importing any."""
+    return registry.names()
+
+
+def register(pass_: Pass, *, replace: bool = False) -> Pass:
+    """Make a script's own pass known by its name, and return it; good as a decorator.
+
+    Raises:
+        UsageError: the name is taken; `replace=True` takes over what was registered before.
+    """
+    return registry.register(pass_, replace=replace)

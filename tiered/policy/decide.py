@@ -1,0 +1,187 @@
+"""The one decision: does this pass run here, on which nodes, and why.
+
+The innermost context that mentions a pass decides; within one context disabled, then required. If
+none mentions it, its level does. Entries with a node scope decide for their nodes only, and the
+next rule for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from tiered.errors import UsageError
+from tiered.passes.registry import registry
+from tiered.policy.checks import Check
+
+if TYPE_CHECKING:
+    from tiered.backends import Backend
+    from tiered.backends.default import AnyRuntime
+    from tiered.context import PassContext
+    from tiered.graph import Node
+    from tiered.passes import Pass
+    from tiered.policy.node_scope import Scope
+
+
+class Place(NamedTuple):
+    """Where a pass stands while it is decided and run.
+
+    Attributes:
+        occurrence: which of the places of its name in the printed pipeline, from 1; a direct call
+            is the first of its own, a dependency has none (0).
+        earlier: how often each name stands before here in the outermost pipeline.
+        groups: the named groups around it, outermost first.
+        needed_by: the pass that requires it or that it follows; "" in a pipeline or direct call.
+        parks: whether opt-ins wait here until they are required.
+        asked: whether somebody listed it, so that it runs whatever its level, unless disabled.
+        forced: whether it runs whatever the context says.
+        checks: what the pipelines around it check after each pass.
+    """
+
+    occurrence: int = 1
+    earlier: Mapping[str, int] = MappingProxyType({})
+    groups: tuple[str, ...] = ()
+    needed_by: str = ""
+    parks: bool = False
+    asked: bool = False
+    forced: bool = False
+    checks: tuple[Check, ...] = ()
+
+    def beside(self, name: str) -> Place:
+        """Return the place of a dependency or follow-up of the pass that is here."""
+        return self._replace(occurrence=0, needed_by=name)
+
+
+class NodeRules(NamedTuple):
+    """Which nodes a pass may rewrite: the first scope that holds a node decides about it."""
+
+    scoped: tuple[tuple[Scope, bool], ...]
+    otherwise: bool
+
+    def allow(self, node: Node) -> bool:
+        """Tell whether the pass may rewrite the node."""
+        return next((run for scope, run in self.scoped if scope.holds(node)), self.otherwise)
+
+
+class Decision(NamedTuple):
+    """Whether a pass runs, why, and on which nodes (None: on all)."""
+
+    run: bool
+    reason: str
+    nodes: NodeRules | None = None
+
+    def __bool__(self) -> bool:
+        return self.run
+
+
+class _Rule(NamedTuple):
+    run: bool
+    reason: str
+    scope: Scope | None
+
+
+def decide(chain: Sequence[PassContext], pass_: Pass, place: Place) -> Decision:
+    """Decide about a pass under a chain of contexts, outermost first.
+
+    Raises:
+        UsageError: passes require each other in a circle; under `strict`, one needs a disabled one.
+    """
+    if place.forced:
+        return Decision(True, "applied directly")
+    rules = _mentions(chain, pass_, place)
+    final = next((rule for rule in rules if rule.scope is None), None) if rules else None
+    if final is None:
+        final = _by_level(chain, pass_, place)
+    scoped = [rule for rule in rules[: _index(rules, final)] if rule.scope is not None]
+    decision = _combined(scoped, final) if scoped else Decision(final.run, final.reason)
+    if decision.run and pass_.info.needs:
+        decision = _with_operators(chain[-1].target, pass_, decision)
+    if decision.run and pass_.info.quantization:
+        decision = _with_form(chain[-1].target, pass_, decision)
+    return _with_dependencies(chain, pass_, place, decision) if decision.run else decision
+
+
+def _mentions(chain: Sequence[PassContext], pass_: Pass, place: Place) -> list[_Rule]:
+    """Return what the entries say of a pass, the one that decides first."""
+    rules = []
+    for context in reversed(chain):
+        for entries, run in ((context.disabled, False), (context.required, True)):
+            for entry in entries:
+                if entry.means(pass_, place):
+                    context.meet(entry)
+                    said = "required by" if run else "disabled by"
+                    rules.append(_Rule(run, f"{said} {entry}", entry.scope))
+    return rules
+
+
+def _index(rules: Sequence[_Rule], rule: _Rule) -> int:
+    return next((i for i, known in enumerate(rules) if known is rule), len(rules))
+
+
+def _by_level(chain: Sequence[PassContext], pass_: Pass, place: Place) -> _Rule:
+    wanted = pass_.info.opt_level
+    if place.needed_by:
+        return _Rule(True, f"needed by {place.needed_by}", None)
+    if wanted is None and place.parks:
+        return _Rule(False, "opt-in: runs only when required", None)
+    if wanted is None or place.asked:
+        return _Rule(True, "asked for by name", None)
+    level = chain[-1].opt_level
+    if level >= wanted:
+        return _Rule(True, f"opt_level {level} includes level {wanted}", None)
+    return _Rule(False, f"needs opt_level {wanted}; it is {level}, {_level_site(chain)}", None)
+
+
+def _level_site(chain: Sequence[PassContext]) -> str:
+    for context in reversed(chain):
+        if context.sets_level:
+            return f"set at {context.site}"
+    return "the default"
+
+
+def _combined(scoped: Sequence[_Rule], final: _Rule) -> Decision:
+    verdicts = {final.run, *(rule.run for rule in scoped)}
+    if len(verdicts) == 1:
+        return Decision(final.run, final.reason)
+    reason = "; ".join(rule.reason for rule in (*scoped, final))
+    pairs = tuple((rule.scope, rule.run) for rule in scoped if rule.scope is not None)
+    return Decision(True, reason, NodeRules(pairs, final.run))
+
+
+def _with_operators(
+    backend: Backend | AnyRuntime, pass_: Pass, decision: Decision
+) -> Decision:
+    """Return the decision, or that the target has none of the operators that the pass makes."""
+    for name in pass_.info.needs:
+        domain, _, op_type = name.rpartition("::")
+        if backend.supports(op_type, domain):
+            return decision
+    needed = " or ".join(pass_.info.needs)
+    return Decision(False, f"needs {needed}, which the backend {backend} does not have")
+
+
+def _with_form(backend: Backend | AnyRuntime, pass_: Pass, decision: Decision) -> Decision:
+    """Return the decision, or that the target wants quantised models in another form."""
+    made, wanted = pass_.info.quantization, backend.quantization_form
+    if made == wanted:
+        return decision
+    wish = f"wants {wanted}" if wanted != "none" else "does not want quantised models"
+    return Decision(False, f"makes quantised {made}; the backend {backend} {wish}")
+
+
+def _with_dependencies(
+    chain: Sequence[PassContext], pass_: Pass, place: Place, decision: Decision
+) -> Decision:
+    """Return the decision, or that a disabled dependency disables the pass too."""
+    if not pass_.info.required:
+        return decision
+    for needed in registry.dependencies(pass_.info):
+        rules = _mentions(chain, needed, place.beside(pass_.name))
+        rule = next((rule for rule in rules if rule.scope is None), None)
+        if rule is not None and not rule.run:
+            reason = f"needs {needed.name}, which is {rule.reason}"
+            if chain[-1].strict:
+                raise UsageError(f"{pass_.name} {reason}")
+            return Decision(False, reason)
+    return decision

@@ -1,0 +1,5 @@
+"""Rewriting: the pattern language, the matcher and the driver; what few need loads on first use."""
+
+from tiered.support.loading import load_later
+
+__getattr__, __dir__ = load_later(__name__)

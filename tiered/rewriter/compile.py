@@ -1,0 +1,235 @@
+"""Patterns as programs: what is anchored at a node and searches from there; see `steps`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tiered.graph.opset.adapters import READ_ANEW
+from tiered.rewriter.attributes import attributes_fit
+from tiered.rewriter.pattern import (
+    Alternatives,
+    Chain,
+    Const,
+    Op,
+    Pattern,
+    PatternError,
+    Together,
+    Var,
+)
+from tiered.rewriter.registers import ACCEPT, TAKEN, UNBOUND, Registers
+from tiered.rewriter.steps import Enter, Linker, Step
+
+if TYPE_CHECKING:
+    from tiered.graph.core.node import Node
+    from tiered.graph.core.value import Value
+
+
+class Program:
+    """A compiled pattern that is anchored at one operator.
+
+    Args:
+        pattern: one choice of the root of a pattern.
+        names: what the whole pattern binds; None stands for what this choice does not.
+
+    Attributes:
+        key: (domain, op type) of the nodes that it may be anchored at.
+        roots: the registers of the nodes that the match is about.
+        outputs: which output of each root it is about.
+        layout: where it keeps what it finds.
+    """
+
+    def __init__(self, pattern: Op | Together, names: Iterable[str] = ()) -> None:
+        whole = pattern.roots if isinstance(pattern, Together) else (pattern,)
+        self.pattern = pattern
+        self.roots: list[int] = []
+        self.outputs = tuple(root.output for root in whole if isinstance(root, Op))
+        self._all_names = tuple({**dict.fromkeys(names), **pattern.bound})
+        self._linker = Linker()
+        self.layout = self._linker.layout
+        first = whole[0]
+        assert isinstance(first, Op)
+        self.domain, self.op_type = self.key = first.key
+        for root in whole:
+            assert isinstance(root, Op)
+            self.roots.append(self.layout.of_node(root))
+        self._whole = whole
+        self._needs, self._is_commutative = _needs_of(first), first.is_commutative
+
+    def link(self) -> None:
+        """Make the steps now.
+
+        Raises:
+            PatternError: the pattern cannot be searched for.
+        """
+        _ = self._enter
+
+    @cached_property
+    def _enter(self) -> Enter:
+        """The steps, linked where a match could begin for the first time: most never run."""
+        whole = self._whole
+        then: Step = self._finish
+        for at in range(len(whole) - 1, 0, -1):
+            then = self._other_root(whole[:at], whole[at], then)
+        first = whole[0]
+        assert isinstance(first, Op)
+        return self._linker.op(first, then)
+
+    def starts_at(self, node: Node) -> bool:
+        """Tell whether a node and what it reads look as if a match could be anchored there."""
+        if node.op_type != self.op_type or node.domain != self.domain:
+            return False
+        inputs = node._inputs
+        for turn in (0, 1) if self._is_commutative and len(inputs) == 2 else (0,):
+            for index, need in self._needs:
+                at = index ^ turn
+                if not _meets(inputs[at] if at < len(inputs) else None, need):
+                    break
+            else:
+                return True
+        return False
+
+    def run(self, node: Node, accept: Callable[[Registers], bool]) -> bool:
+        """Search from an anchor; tell whether a match was accepted."""
+        enter = self._enter
+        registers = [UNBOUND] * self.layout.size
+        registers[TAKEN] = {}
+        registers[ACCEPT] = accept
+        return enter(node, registers)
+
+    def bindings(self, registers: Registers) -> dict[str, Any] | None:
+        """Return what each name of the pattern stands for, None where a choice does not bind it.
+
+        None in its place where an attribute or a condition is not as asked for.
+        """
+        found: dict[str, Any] = {}
+        for name, register in self.layout.names:
+            value = registers[register]
+            if value is not UNBOUND:
+                found[name] = value
+        for register, pattern in self.layout.ops:
+            node = registers[register]
+            if node is UNBOUND or isinstance(pattern, Chain):
+                continue
+            if not attributes_fit(pattern, node, found):
+                return None
+        if self.layout.conditions and not self._conditions_hold(registers):
+            return None
+        if len(found) < len(self._all_names):
+            for name in self._all_names:
+                found.setdefault(name)
+        return found
+
+    # --- several roots ----------------------------------------------------------------------------
+
+    def _other_root(self, earlier: Sequence[Pattern], root: Pattern, then: Step) -> Step:
+        """Return the step that finds another root through something that the earlier ones bind."""
+        assert isinstance(root, Op)
+        ops = (part for one in earlier for part in one.walk() if isinstance(part, Op))
+        known = {id(part.identity) for part in ops}
+        names = {part.name for one in earlier for part in one.walk() if isinstance(part, Var)}
+        path = _way_up(root, known, names)
+        if path is None:
+            raise PatternError(f"{root} has nothing in common with what stands before it")
+        leaf, keys = path
+        assert isinstance(leaf, Op | Var)
+        is_node = isinstance(leaf, Op)
+        if isinstance(leaf, Op):
+            start = self.layout.of_node(leaf)
+        else:
+            start = self.layout.of_name(leaf.name)
+        enter, anchor = self._linker.op(root, then), self.roots[0]
+
+        def other_root(registers: Registers) -> bool:
+            begin, graph = registers[start], registers[anchor].graph
+            if begin is UNBOUND:
+                return False
+            if not keys:
+                return enter(begin, registers)
+            values = list(begin._outputs) if is_node else [begin]
+            found: dict[int, Node] = {}
+            for key in keys:
+                readers = (user for v in values if v is not None for user in v._users.values())
+                found = {
+                    user.id: user
+                    for user in readers
+                    if (user.domain, user.op_type) == key and user.graph is graph
+                }
+                values = [output for _, user in sorted(found.items()) for output in user._outputs]
+            return any(enter(node, registers) for _, node in sorted(found.items()))
+
+        return other_root
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def _finish(self, registers: Registers) -> bool:
+        accept: Callable[[Registers], bool] = registers[ACCEPT]
+        return accept(registers)
+
+    def _conditions_hold(self, registers: Registers) -> bool:
+        for register, output, condition in self.layout.conditions:
+            subject = registers[register]
+            if subject is UNBOUND or subject is None:
+                continue
+            if condition.predicate is not None:
+                holds = condition.predicate(subject)
+            else:
+                if output is not None:
+                    node = subject[0] if isinstance(subject, tuple) else subject
+                    subject = node._outputs[output]
+                holds = condition.holds(subject)
+            if not holds:
+                return False
+        return True
+
+
+_Need = frozenset[tuple[str, str]]
+
+_CONSTANT: _Need = frozenset()
+"""Nobody makes it."""
+
+
+def _needs_of(pattern: Op) -> tuple[tuple[int, _Need], ...]:
+    """Return what shows at a glance that most nodes do not match: operands and who makes them."""
+    found = []
+    for index, operand in enumerate(pattern.operands):
+        if index and not pattern.domain and pattern.op_type in READ_ANEW:
+            break  # in the model's form it may stand elsewhere
+        choices = operand.choices if isinstance(operand, Alternatives) else (operand,)
+        keys = [choice.key for choice in choices if isinstance(choice, Op)]
+        if len(keys) == len(choices):
+            found.append((index, frozenset(keys)))
+        elif all(isinstance(choice, Const) for choice in choices):
+            found.append((index, _CONSTANT))
+    return tuple(found)
+
+
+def _meets(value: Value | None, need: _Need) -> bool:
+    """Tell whether a value is made by one of some operators, or is the constant that is needed."""
+    if value is None:
+        return False
+    if need is _CONSTANT:
+        return value.tensor is not None
+    producer = value.producer
+    return producer is not None and (producer.domain, producer.op_type) in need
+
+
+def _way_up(
+    pattern: Pattern, known: set[int], names: set[str]
+) -> tuple[Op | Var, list[tuple[str, str]]] | None:
+    """Return something known that a pattern contains, and the operators from there up to its root.
+
+    Only operands that are there in every match count: no alternatives, no chains.
+    """
+    if isinstance(pattern, Var):
+        return (pattern, []) if pattern.name in names else None
+    if not isinstance(pattern, Op):
+        return None
+    if id(pattern.identity) in known:
+        return pattern, []
+    for operand in pattern.operands:
+        found = _way_up(operand, known, names)
+        if found is not None:
+            return found[0], [*found[1], pattern.key]
+    return None

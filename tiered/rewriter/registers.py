@@ -1,0 +1,77 @@
+"""Where a compiled pattern keeps what it finds: the registers of its names and nodes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from tiered.rewriter.conditions import Condition
+from tiered.rewriter.pattern import Chain, Op, Pattern
+
+Registers = list[Any]
+
+UNBOUND: Final[Any] = object()
+TAKEN: Final = 0
+"""The register that holds which node (by its serial number) stands for which pattern."""
+ACCEPT: Final = 1
+"""The register that holds what is asked whether the search may end."""
+
+
+class Layout:
+    """The registers of one compiled pattern.
+
+    Attributes:
+        size: how many there are.
+        ops: (register, pattern) of each operator and chain.
+        names: (name, register) of all that is bound.
+        conditions: (register, the output of the node there that a type is asked of, condition).
+    """
+
+    def __init__(self) -> None:
+        self.size = 2
+        self.ops: list[tuple[int, Op | Chain]] = []
+        self.names: list[tuple[str, int]] = []
+        self.conditions: list[tuple[int, int | None, Condition]] = []
+        self._register_of: dict[Any, int] = {}
+        self._kinds: dict[Pattern, int] = {}
+        self._kind_of: dict[int, int] = {}
+        # Kept alive, so that no other pattern gets their ids.
+        self._seen: dict[int, Pattern] = {}
+
+    def new(self, count: int = 1) -> int:
+        """Return the first of some new registers."""
+        first = self.size
+        self.size += count
+        return first
+
+    def of_name(self, name: str) -> int:
+        """Return the register of a variable."""
+        if name not in self._register_of:
+            self._register_of[name] = self.new()
+            self.names.append((name, self._register_of[name]))
+        return self._register_of[name]
+
+    def of_node(self, pattern: Op | Chain) -> int:
+        """Return the register of what stands for a pattern object, wherever it occurs."""
+        same = pattern.identity if isinstance(pattern, Op) else pattern
+        if id(same) not in self._register_of:
+            register = self._register_of[id(same)] = self.new()
+            self.ops.append((register, same))
+            if same.node_name:
+                self.names.append((same.node_name, register))
+        register = self._register_of[id(same)]
+        if id(pattern) not in self._seen:
+            self._seen[id(pattern)] = pattern
+            output = pattern.output if isinstance(pattern, Op) else 0
+            self.conditions += [(register, output, found) for found in pattern.conditions]
+        return register
+
+    def kind(self, pattern: Op) -> int:
+        """Return a number that patterns which are written alike have in common."""
+        identity = pattern.identity
+        known = self._kind_of.get(id(identity))
+        if known is None:
+            # `of_node` keeps the object alive, and with it its id.
+            same = replace(identity, conditions=()) if identity.conditions else identity
+            known = self._kind_of[id(identity)] = self._kinds.setdefault(same, len(self._kinds))
+        return known

@@ -1,0 +1,105 @@
+"""Rules: a law, as a pattern and the function that says what stands in its place."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tiered.rewriter.compile import Program
+from tiered.rewriter.match import programs_of
+from tiered.rewriter.pattern import (
+    Chain,
+    Op,
+    Pattern,
+    PatternError,
+    Together,
+    depth,
+    operators,
+    roots,
+)
+from tiered.support.loading import is_plain
+
+if TYPE_CHECKING:
+    from tiered.graph.core.model import Model
+
+Key = tuple[str, str]
+"""The domain and the type of an operator."""
+
+
+class Rule:
+    """One law: a pattern, and the function that says what stands in its place, or why not.
+
+    Raises:
+        PatternError: the function asks for what the pattern does not bind.
+    """
+
+    def __init__(
+        self, name: str, pattern: Pattern, function: Callable[..., Any], law: str = ""
+    ) -> None:
+        self.name = name
+        self.pattern = pattern
+        self.function = function
+        self.law = law
+        missing = set(self.parameters) - set(self.bound)
+        if missing:
+            raise PatternError(
+                f"{self.name}: the pattern binds no {', '.join(sorted(missing))}; "
+                f"it binds {', '.join(sorted(self.bound))}"
+            )
+
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """Return the names that the function may ask for."""
+        return frozenset(self.pattern.bound) | {"node"}
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """Return the names that the function asks for, after the graph."""
+        if is_plain(self.function):
+            code = self.function.__code__
+            return code.co_varnames[1 : code.co_argcount]
+        signature = inspect.signature(self.function)
+        positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        names = [p.name for p in signature.parameters.values() if p.kind is positional]
+        return tuple(names[1:])
+
+    @cached_property
+    def keys(self) -> frozenset[Key]:
+        """Return (domain, op type) of the nodes that a match may be anchored at."""
+        choices = roots(self.pattern)
+        anchors = (one.roots[0] if isinstance(one, Together) else one for one in choices)
+        return frozenset(anchor.key for anchor in anchors if isinstance(anchor, Op))
+
+    @cached_property
+    def operators(self) -> tuple[frozenset[Key], ...]:
+        """Return, for each choice of the root, the operators without which it matches nothing."""
+        return tuple(map(operators, roots(self.pattern)))
+
+    def lacking_in(self, model: Model) -> list[frozenset[Key]]:
+        """Return, for each choice of the root, which of its operators a model has not."""
+        indices = [graph._by_op for graph in model.graphs()]
+        wanted = frozenset[Key]().union(*self.operators)
+        absent = {key for key in wanted if not any(index.get(key) for index in indices)}
+        return [needed & absent for needed in self.operators]
+
+    @cached_property
+    def programs(self) -> tuple[Program, ...]:
+        """Return the compiled pattern."""
+        return programs_of(self.pattern)
+
+    @cached_property
+    def reach(self) -> int:
+        """Return how far below an edit an anchor may stand that the edit concerns."""
+        return depth(self.pattern)
+
+    @cached_property
+    def links(self) -> frozenset[Key]:
+        """Return the operators of which the pattern takes any number in a row."""
+        chains = (part for part in self.pattern.walk() if isinstance(part, Chain))
+        return frozenset(key for chain in chains for key in chain.kinds)
+
+    @cached_property
+    def has_several_roots(self) -> bool:
+        return any(isinstance(part, Together) for part in self.pattern.walk())

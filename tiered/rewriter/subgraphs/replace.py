@@ -1,0 +1,250 @@
+"""Subgraphs for subgraphs: `replace_pattern` and `SubgraphMatcher`, on the engine of the passes."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tiered.errors import UsageError
+from tiered.graph.core.graph import Graph
+from tiered.graph.core.journal import Edit, Entry
+from tiered.graph.core.model import Model
+from tiered.rewriter.driver import apply_rule
+from tiered.rewriter.match import Match, find_matches
+from tiered.rewriter.pattern import (
+    Alternatives,
+    Chain,
+    Const,
+    Op,
+    Opt,
+    Pattern,
+    Together,
+    Var,
+)
+from tiered.rewriter.rule import Rule
+from tiered.rewriter.skip import Skip
+from tiered.rewriter.subgraphs.build import Unbuildable, build, check_buildable
+from tiered.rewriter.subgraphs.text import PatternLike, Template, check_agreement, template_of
+
+if TYPE_CHECKING:
+    from tiered.graph.core.node import Node
+    from tiered.graph.core.value import Value
+
+MatchFilter = Callable[[Match, Graph, Pattern], bool]
+
+
+@dataclass(frozen=True)
+class ReplacedPattern:
+    """One match that was replaced.
+
+    Attributes:
+        anchor: the node that computed the (first) output; like all that was matched it is removed.
+        nodes_map: what each operator and variable of the pattern stood for.
+        replacements: the nodes that took its place.
+    """
+
+    anchor: Node
+    nodes_map: Mapping[Pattern, Node | Value]
+    replacements: tuple[Node, ...]
+
+
+def replace_pattern(
+    model: Model | Graph,
+    pattern: PatternLike,
+    replacement: PatternLike,
+    filters: Iterable[MatchFilter] = (),
+    *,
+    name: str = "replace_pattern",
+) -> list[ReplacedPattern]:
+    """Replace every match of one subgraph by another, and return what was replaced.
+
+    Each place is replaced once, the first ones in topological order first; what was made is not
+    matched again. Pattern and replacement are functions of patterns (`lambda x, y: op.Add(x, y)`),
+    texts (`"(x, y) => (z) { z = Add(x, y) }"`) or patterns. A number in the replacement has the
+    dtype of what stands beside it.
+
+    Args:
+        model: a model, with its bodies and functions, or one graph; edited in place.
+        pattern: what to look for; its inputs match anything.
+        replacement: what stands in its place: as many inputs in the same order, as many outputs.
+        filters: functions (match, graph, pattern) -> bool; one that says False keeps a match.
+        name: what the journal and messages call the rewrite.
+
+    Raises:
+        PatternError: the two do not fit together.
+        UsageError: a text does not parse.
+    """
+    if not isinstance(model, Model | Graph):
+        raise UsageError(
+            f"replace_pattern edits a Model or a Graph in place, not a {type(model).__name__}"
+        )
+    before, after = template_of(pattern), template_of(replacement)
+    check_agreement(before, after)
+    check_buildable(after.outputs, {*after.inputs, *_attributes(before.pattern)})
+    if isinstance(model, Graph):
+        view, graphs = model.model, [model]
+    else:
+        view, graphs = model, list(model.graphs())
+    replaced: list[ReplacedPattern] = []
+    kept, first_new = tuple(filters), view.peek_serial()
+
+    def accept(match: Match) -> Skip | None:
+        if any(node.id >= first_new for node in match.nodes):
+            return Skip("it was made by this very replacement")
+        graph = match.node.owner
+        wanted = all(accepts(match, graph, before.pattern) for accepts in kept)
+        return None if wanted else Skip("a filter said no")
+
+    def note(match: Match, edits: Sequence[Entry]) -> None:
+        made = [entry[1] for entry in edits if entry[0] is Edit.ADD_NODE]
+        new = tuple(node for node in made if node.graph is not None)
+        replaced.append(ReplacedPattern(match.node, nodes_map(match), new))
+
+    rule = _rule(name, before, after)
+    with view.transaction():
+        apply_rule(rule, view, {}, graphs=graphs, accept=accept, on_rewrite=note, once=True)
+    return replaced
+
+
+def _rule(name: str, before: Template, after: Template) -> Rule:
+    attributes = _attributes(before.pattern)
+
+    def function(graph: Graph, *arguments: Any) -> Any:
+        known = dict(zip((*after.inputs, *attributes), arguments, strict=True))
+        try:
+            made = build(graph, after.outputs, known)
+        except Unbuildable as error:
+            return error.reason
+        return made[0] if len(made) == 1 else made
+
+    kind, names = inspect.Parameter.POSITIONAL_OR_KEYWORD, (*before.inputs, *attributes)
+    parameters = [inspect.Parameter(text, kind) for text in ("graph", *names)]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # PEP 362
+    return Rule(name, before.pattern, function, f"{before.pattern}  =>  replacement")
+
+
+def _attributes(pattern: Pattern) -> tuple[str, ...]:
+    """Return the names of the attributes that a pattern binds."""
+    return tuple(name for name, kind in pattern.bound.items() if kind == "attribute")
+
+
+def nodes_map(match: Match) -> dict[Pattern, Node | Value]:
+    """Return what each operator and each variable of a pattern stands for in a match."""
+    found: dict[Pattern, Any] = {pattern: node for node, pattern in match.nodes.items()}
+    for pattern in list(found):
+        for part in pattern.children():
+            if isinstance(part, Var | Opt) and match.bindings.get(part.name) is not None:
+                found[part] = match.bindings[part.name]
+    return found
+
+
+# --- looking only ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SubgraphMatch:
+    """One place where a subgraph occurs.
+
+    Attributes:
+        anchors: the nodes that compute the outputs of the pattern.
+        nodes_map: what each operator and variable of the pattern stands for.
+        placeholder_nodes: the values of the pattern's inputs, in its order.
+        returning_nodes: the values of its outputs.
+    """
+
+    anchors: tuple[Node, ...]
+    nodes_map: Mapping[Pattern, Node | Value]
+    placeholder_nodes: tuple[Value | None, ...]
+    returning_nodes: tuple[Value, ...]
+
+
+class SubgraphMatcher:
+    """Finds where a subgraph occurs in a graph.
+
+    Args:
+        pattern: a function, a text or a pattern; see `replace_pattern`.
+        match_output: its outputs must be outputs of the graph.
+        match_placeholder: its inputs must be inputs of the graph; else they match anything.
+        remove_overlapping_matches: of matches that share a node, keep the first.
+        ignore_literals: attributes and numbers match anything.
+        match_values: initializers of a text match by value; else each matches any constant.
+
+    Raises:
+        PatternError: the pattern cannot be searched for.
+    """
+
+    def __init__(
+        self,
+        pattern: PatternLike,
+        *,
+        match_output: bool = False,
+        match_placeholder: bool = False,
+        remove_overlapping_matches: bool = True,
+        ignore_literals: bool = False,
+        match_values: bool = False,
+    ) -> None:
+        template = template_of(pattern, exact=match_values)
+        self.inputs = template.inputs
+        self.pattern = _Loose().of(template.pattern) if ignore_literals else template.pattern
+        self.match_output = match_output
+        self.match_placeholder = match_placeholder
+        self.remove_overlapping_matches = remove_overlapping_matches
+
+    def match(self, graph: Graph) -> list[SubgraphMatch]:
+        """Return the matches in topological order; values inside have no users outside."""
+        found: list[SubgraphMatch] = []
+        taken: set[Node] = set()
+        for match in find_matches(graph, self.pattern):
+            made = self._checked(match, graph)
+            if made is None or (self.remove_overlapping_matches and taken & set(match.nodes)):
+                continue
+            taken.update(match.nodes)
+            found.append(made)
+        return found
+
+    def _checked(self, match: Match, graph: Graph) -> SubgraphMatch | None:
+        inputs = tuple(match.bindings[name] for name in self.inputs)
+        outputs = tuple(value for value in match.values if value is not None)
+        if self.match_output and not all(value in graph.outputs for value in outputs):
+            return None
+        if self.match_placeholder and not all(value in graph.inputs for value in inputs):
+            return None
+        return SubgraphMatch(match.roots, nodes_map(match), inputs, outputs)
+
+
+class _Loose:
+    """Makes patterns that take any attributes and any constants, sharing what was shared."""
+
+    def __init__(self) -> None:
+        self.made: dict[int, Pattern] = {}
+
+    def of(self, pattern: Pattern) -> Pattern:
+        if id(pattern) not in self.made:
+            self.made[id(pattern)] = self._loosened(pattern)
+        return self.made[id(pattern)]
+
+    def _loosened(self, pattern: Pattern) -> Pattern:
+        match pattern:
+            case Const():
+                return Const(name=pattern.name)
+            case Op(first=first) if first is not None:
+                loose = self.of(first)
+                assert isinstance(loose, Op)
+                return loose.out(pattern.output)
+            case Op():
+                kept = tuple(item for item in pattern.attributes if isinstance(item[1], Var))
+                operands = tuple(map(self.of, pattern.operands))
+                return dataclasses.replace(
+                    pattern, operands=operands, attributes=kept, any_attributes=True
+                )
+            case Chain():
+                return dataclasses.replace(pattern, end=self.of(pattern.end))
+            case Alternatives():
+                return Alternatives(tuple(map(self.of, pattern.choices)))
+            case Together():
+                return Together(tuple(map(self.of, pattern.roots)))
+            case _:
+                return pattern

@@ -1,0 +1,158 @@
+"""Patterns from functions and from `onnx.parser` text.
+
+    lambda x, y: op.Add(x, y)
+    "(x, y) => (z) { z = Add(x, y) }"
+    "(float[N] x) => (float[N] y) <float s> { y = Mul(x, s) }"
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import onnx
+from onnx import defs, parser
+
+from tiered.errors import UsageError
+from tiered.graph.core.schema import decode_attribute
+from tiered.graph.core.tensor import Tensor
+from tiered.graph.core.types import TensorType, read_type
+from tiered.rewriter.language import const, pattern_of
+from tiered.rewriter.language import op as newest
+from tiered.rewriter.pattern import Const, Opt, Pattern, PatternError, Together, Var
+
+PatternLike: TypeAlias = "Pattern | Callable[..., Any] | str"
+
+
+@dataclass(frozen=True)
+class Template:
+    """What a function or a text says: the names of the inputs, and a pattern for each output."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[Pattern, ...]
+
+    @property
+    def pattern(self) -> Pattern:
+        """The pattern of all outputs."""
+        return self.outputs[0] if len(self.outputs) == 1 else Together(self.outputs)
+
+
+def template_of(source: PatternLike, *, exact: bool = True) -> Template:
+    """Return what a function, a text or a pattern says.
+
+    Args:
+        source: a function of patterns, the text of a graph, or a pattern itself.
+        exact: initializers of a text stand for their numbers; else each stands for any constant.
+
+    Raises:
+        UsageError: it is none of these, or the text does not parse.
+    """
+    if isinstance(source, Pattern):
+        names = [part.name for part in source.walk() if isinstance(part, Var | Opt)]
+        outputs = source.roots if isinstance(source, Together) else (source,)
+        return Template(tuple(dict.fromkeys(names)), outputs)
+    if isinstance(source, str):
+        return _Text(exact).template(source)
+    if not callable(source):
+        raise UsageError(f"a pattern is a function, text or a pattern, not {source!r}")
+    names = list(inspect.signature(source).parameters)
+    result = source(*(Var(name) for name in names))
+    several = result if isinstance(result, tuple | list) else (result,)
+    return Template(tuple(names), tuple(map(pattern_of, several)))
+
+
+class _Text:
+    """Reads one text; `known` maps the names in it to patterns."""
+
+    def __init__(self, exact: bool) -> None:
+        self.exact = exact
+        self.known: dict[str, Any] = {"": None}
+
+    def template(self, text: str) -> Template:
+        graph = _parsed(text)
+        if isinstance(graph, onnx.FunctionProto):
+            inputs, outputs = list(graph.input), list(graph.output)
+            self.known.update((name, Var(name)) for name in inputs)
+        else:
+            inputs, outputs = [i.name for i in graph.input], [o.name for o in graph.output]
+            self.known.update((info.name, _typed(info)) for info in graph.input)
+            for tensor in graph.initializer:
+                self.known[tensor.name] = _constant(Tensor(tensor), exact=self.exact)
+        for node in graph.node:
+            self._read(node)
+        for name in outputs:
+            if name not in self.known:
+                raise UsageError(f"nothing computes {name!r} in {text!r}")
+        return Template(tuple(inputs), tuple(self.known[name] for name in outputs))
+
+    def _read(self, node: onnx.NodeProto) -> None:
+        settings = {attribute.name: decode_attribute(attribute) for attribute in node.attribute}
+        if node.op_type == "Constant" and not node.domain:
+            ((name, value),) = settings.items()
+            is_tensor = isinstance(value, Tensor)
+            self.known[node.output[0]] = (
+                _constant(value, exact=True) if is_tensor else const(value)
+            )
+            return
+        unknown = [name for name in node.input if name not in self.known]
+        if unknown:
+            raise UsageError(f"{node.op_type} reads {', '.join(unknown)}, which nothing computes")
+        operands = [... if name == "" else self.known[name] for name in node.input]
+        # By its name as an attribute, which may be any word.
+        made = getattr(newest(node.domain), node.op_type)(*operands, **settings)
+        for index, name in enumerate(node.output):
+            if name:
+                self.known[name] = made.out(index)
+
+
+def _parsed(text: str) -> onnx.GraphProto | onnx.FunctionProto:
+    head = text.split(")", 1)[0].strip().lstrip("(")
+    is_typed = any(len(part.split()) > 1 for part in head.split(",") if part.strip())
+    try:
+        if is_typed or not head:
+            return parser.parse_graph(f"g {text}")
+        version = defs.onnx_opset_version()
+        header = f'<domain: "pattern", opset_import: ["" : {version}]>'
+        return parser.parse_function(f"{header} f {text}")
+    except parser.ParseError as error:
+        raise UsageError(f"the pattern does not parse: {error}") from error
+
+
+def _typed(info: onnx.ValueInfoProto) -> Pattern:
+    kind = read_type(info.type)
+    if not isinstance(kind, TensorType):
+        return Var(info.name)
+    shape = None
+    if info.type.tensor_type.HasField("shape"):
+        shape = tuple(dim if isinstance(dim, int) else None for dim in kind.shape or ())
+    return Var(info.name).having(dtype=kind.dtype, shape=shape)
+
+
+def _constant(tensor: Tensor, *, exact: bool) -> Const:
+    if not exact:
+        return const()
+    array = tensor.numpy()
+    return const(array.item() if array.ndim == 0 and array.dtype.kind in "biuf" else array)
+
+
+def check_agreement(pattern: Template, replacement: Template) -> None:
+    """Check that a replacement can stand in for a pattern.
+
+    Raises:
+        PatternError: the numbers of inputs or outputs differ.
+    """
+    for what, one, other in (
+        ("inputs", pattern.inputs, replacement.inputs),
+        ("outputs", pattern.outputs, replacement.outputs),
+    ):
+        if len(one) != len(other):
+            raise PatternError(
+                f"the pattern has {len(one)} {what} ({_listed(one)}), the replacement {len(other)} "
+                f"({_listed(other)})"
+            )
+
+
+def _listed(parts: Iterable[object]) -> str:
+    return ", ".join(map(str, parts))

@@ -1,0 +1,192 @@
+"""Where a rule looks: at every node that a match could be anchored at, or where edits were made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from tiered.graph.core.journal import Stamp
+from tiered.rewriter.rule import Key, Rule
+
+if TYPE_CHECKING:
+    from tiered.graph.core.graph import Graph
+    from tiered.graph.core.model import Model
+    from tiered.graph.core.node import Node
+
+
+_FEW: Final = 4
+"""How many anchors are looked at in the time in which those near one node are found."""
+
+
+class Anchors:
+    """The nodes that matches of a rule could be anchored at.
+
+    Args:
+        rule: the law.
+        model: where to look.
+        graphs: where in it; everywhere by default.
+    """
+
+    def __init__(self, rule: Rule, model: Model, graphs: Sequence[Graph] | None = None) -> None:
+        self.rule = rule
+        self.model = model
+        self.graphs = None if graphs is None else set(graphs)
+        self.keys = rule.keys
+
+    def everything(self) -> list[Node]:
+        """Return every possible anchor, by serial number in each graph."""
+        found: list[Node] = []
+        for graph in self.model.graphs():
+            if self.graphs is not None and graph not in self.graphs:
+                continue
+            here: dict[int, Node] = {}
+            for key in self.keys:
+                here.update(graph._by_op.get(key, {}))
+            found += [here[serial] for serial in sorted(here)]
+        rare = self._rare(len(found))
+        if rare is None:
+            return found
+        near = set(self.near(rare))
+        return [node for node in found if node in near]
+
+    def _rare(self, count: int) -> list[Node] | None:
+        """Return nodes of which every match has one, None unless they are few beside a count."""
+        rule, left = self.rule, count // _FEW
+        if rule.has_several_roots or max(map(len, rule.operators)) == 1:
+            return None
+        indices = [graph._by_op for graph in self.model.graphs()]
+        found: dict[Key, list[Node]] = {}
+        for needed, lacking in zip(rule.operators, rule.lacking_in(self.model), strict=True):
+            if lacking:
+                continue
+            nodes = {
+                key: [node for index in indices for node in index.get(key, {}).values()]
+                for key in needed
+            }
+            rarest = min(nodes, key=lambda key: (len(nodes[key]), key))
+            if rarest not in found:
+                found[rarest] = nodes[rarest]
+                left -= len(nodes[rarest])
+            if left < 0:
+                return None
+        return [node for nodes in found.values() for node in nodes]
+
+    def in_order(self) -> list[Node]:
+        """Return every possible anchor in topological order."""
+        return [
+            node
+            for graph in self.model.graphs()
+            if self.graphs is None or graph in self.graphs
+            for node in graph.topological_order()
+            if (node.domain, node.op_type) in self.keys
+        ]
+
+    def concerned(self, since: Stamp) -> list[Node]:
+        """Return the possible anchors that edits since then concern."""
+        journal = self.model.journal
+        if journal.kept_since(since) < since.length:
+            # Edits that the last run saw were undone since: nothing can be said about the rest.
+            return self.everything()
+        touched = journal.note_touched()
+        dirty: list[Node] = []
+        for node, at in reversed(touched.items()):
+            if at <= since.length:
+                break
+            if node.is_live:
+                dirty.append(node)
+        if not dirty or self.rule.has_several_roots or len(dirty) < self.candidates():
+            return self.near(dirty)
+        near = Near(touched, since.length, self.rule)
+        return [node for node in self.everything() if near.holds(node)]
+
+    def candidates(self) -> int:
+        """Return how many nodes the rule could be anchored at."""
+        graphs = self.model.graphs() if self.graphs is None else self.graphs
+        return sum(len(graph._by_op.get(key, ())) for graph in graphs for key in self.keys)
+
+    def near(self, dirty: Iterable[Node]) -> list[Node]:
+        """Return the possible anchors that nodes concern which were edited: these, and readers."""
+        seen = dict.fromkeys(dirty)
+        if self.rule.has_several_roots:
+            # From one root up to what it shares with another, and down to that.
+            seen.update(self._spread(seen, _producers))
+        seen.update(self._spread(seen, _readers))
+        keys, graphs = self.keys, self.graphs
+        found = [
+            node
+            for node in seen
+            if (node.domain, node.op_type) in keys
+            and node.is_live
+            and (graphs is None or node.graph in graphs)
+        ]
+        return sorted(found, key=lambda node: node.id) if len(found) > 1 else found
+
+    def _spread(
+        self, start: Mapping[Node, None], neighbours: Callable[[Node], Iterable[Node]]
+    ) -> dict[Node, None]:
+        """Return what lies as many steps away as the pattern is deep; links are no steps."""
+        seen, links = dict(start), self.rule.links
+        frontier = list(start)
+        for _ in range(self.rule.reach):
+            beyond: list[Node] = []
+            while frontier:
+                for node in neighbours(frontier.pop()):
+                    if node not in seen:
+                        seen[node] = None
+                        is_link = (node.domain, node.op_type) in links
+                        (frontier if is_link else beyond).append(node)
+            frontier = beyond
+        return seen
+
+
+class Near:
+    """Whether a node was touched after some moment, or lies within a pattern's reach below one.
+
+    The same as `Anchors.near` says, asked of one node: where most were touched, that is soon told.
+    """
+
+    def __init__(self, touched: Mapping[Node, int], since: int, rule: Rule) -> None:
+        self.touched = touched
+        self.since = since
+        self.rule = rule
+
+    def holds(self, anchor: Node) -> bool:
+        """Tell it of a node that a match could be anchored at."""
+        touched, since, links = self.touched, self.since, self.rule.links
+        if touched.get(anchor, 0) > since:
+            return True
+        seen, frontier = {anchor}, [anchor]
+        for left in range(self.rule.reach, -1, -1):
+            beyond: list[Node] = []
+            while frontier:
+                node = frontier.pop()
+                is_link = (node.domain, node.op_type) in links
+                if not is_link and not left:
+                    continue
+                # What a link reads is no step further.
+                further = frontier if is_link else beyond
+                for value in node._inputs:
+                    above = None if value is None else value.producer
+                    if above is None or above in seen:
+                        continue
+                    if touched.get(above, 0) > since:
+                        return True
+                    seen.add(above)
+                    further.append(above)
+            frontier = beyond
+        return False
+
+
+def _producers(node: Node) -> Iterable[Node]:
+    """Yield what a node reads from, and what else reads that."""
+    for value in node._inputs:
+        if value is not None:
+            yield from value._users.values()
+            if value.producer is not None:
+                yield value.producer
+
+
+def _readers(node: Node) -> Iterable[Node]:
+    for value in node._outputs:
+        if value is not None:
+            yield from value._users.values()

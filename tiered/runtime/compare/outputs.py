@@ -1,0 +1,149 @@
+"""Compare the outputs of two runs by name: tensors, sequences, maps and optionals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tiered.errors import UsageError
+from tiered.runtime.compare.tensors import Limits, OutputDifference, compare_arrays
+from tiered.support.numerics import Numerics, Promise
+
+__all__ = ["Comparison", "Numerics", "OutputDifference", "compare"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs of a model, output by output."""
+
+    outputs: list[OutputDifference]
+    numerics: Numerics
+
+    @property
+    def ok(self) -> bool:
+        return all(output.ok for output in self.outputs)
+
+    @property
+    def worst(self) -> OutputDifference | None:
+        """The failing output that differs most, else None."""
+        failing = [output for output in self.outputs if not output.ok]
+        return max(failing, key=lambda output: output.max_abs, default=None)
+
+    def __str__(self) -> str:
+        if self.ok:
+            largest = max((output.max_abs for output in self.outputs), default=0.0)
+            many = f"{len(self.outputs)} output{'s' if len(self.outputs) != 1 else ''}"
+            return f"{many} agree ({self.numerics}, max abs {largest:.1e})"
+        return "\n".join(str(output) for output in self.outputs if not output.ok)
+
+
+def compare(
+    expected: Mapping[str, Any],
+    actual: Mapping[str, Any],
+    numerics: Promise | Numerics | str = Numerics.EXACT,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    min_cosine: float | None = None,
+) -> Comparison:
+    """Compare two runs' outputs by name; dtype and shape must be the same in every class.
+
+    EXACT compares bits: -0.0 is not +0.0, and every NaN equals every NaN. The docstring of
+    `tiered.runtime.compare.tensors` has the rules and default tolerances of the other classes.
+    Sequences (lists), maps (dicts) and optionals (None) compare element by element.
+
+    Args:
+        expected, actual: output name to value, as `Session.run` gives them.
+        numerics: what is promised: a class, or one with limits of its own.
+        rtol, atol: override those limits and the class's defaults, for every float output.
+        min_cosine: judge float outputs by their cosine instead (APPROXIMATE and LOSSY only).
+
+    Raises:
+        UsageError: a tolerance was given for EXACT, or a cosine for a class that has none.
+    """
+    promise = numerics if isinstance(numerics, Promise) else Promise(Numerics(numerics))
+    numerics = promise.numerics
+    if numerics is Numerics.EXACT and (rtol is not None or atol is not None):
+        raise UsageError("exact outputs have no tolerance; choose another numeric class")
+    if min_cosine is not None and numerics in (Numerics.EXACT, Numerics.REASSOCIATING):
+        raise UsageError(f"{numerics} outputs are judged by element, not by cosine")
+    limits = Limits(
+        numerics,
+        promise.rtol if rtol is None else rtol,
+        promise.atol if atol is None else atol,
+        min_cosine,
+        promise.metric,
+        promise.steps,
+    )
+    if promise.target is not None:
+        target = promise.target
+        beside = Limits(numerics, target.rtol, target.atol, None, target.metric, is_target=True)
+        limits = replace(limits, target=beside)
+    outputs = []
+    for name, value in expected.items():
+        if name in actual:
+            outputs.append(_compare_values(name, value, actual[name], limits))
+        else:
+            outputs.append(OutputDifference(name, False, reason="is missing"))
+    for name in actual:
+        if name not in expected:
+            outputs.append(OutputDifference(name, False, reason="was not there before"))
+    return Comparison(outputs, numerics)
+
+
+def _compare_values(name: str, a: Any, b: Any, limits: Limits) -> OutputDifference:
+    kinds = _kind(a), _kind(b)
+    if kinds[0] != kinds[1]:
+        return OutputDifference(name, False, reason=f"{kinds[0]} became {kinds[1]}")
+    if a is None:
+        return OutputDifference(name, True)
+    if kinds[0] == "a sequence":
+        if len(a) != len(b):
+            return OutputDifference(name, False, reason=f"length {len(a)} became {len(b)}")
+        parts = {f"element {i}": pair for i, pair in enumerate(zip(a, b, strict=True))}
+    elif kinds[0] == "a map":
+        if set(a) != set(b):
+            return OutputDifference(name, False, reason=_keys_reason(a, b))
+        parts = {f"key {key!r}": (a[key], b[key]) for key in a}
+    else:
+        return compare_arrays(name, np.asarray(a), np.asarray(b), limits)
+    found = {where: _compare_values(name, x, y, limits) for where, (x, y) in parts.items()}
+    return _merge(name, found)
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "None"
+    if isinstance(value, (list, tuple)):
+        return "a sequence"
+    return "a map" if isinstance(value, Mapping) else "a tensor"
+
+
+def _keys_reason(a: Mapping[Any, Any], b: Mapping[Any, Any]) -> str:
+    gone = sorted(map(repr, set(a) - set(b)))
+    new = sorted(map(repr, set(b) - set(a)))
+    return "; ".join(
+        f"{what} {', '.join(keys)}" for what, keys in (("lost key", gone), ("new key", new)) if keys
+    )
+
+
+def _merge(name: str, parts: Mapping[str, OutputDifference]) -> OutputDifference:
+    """Sum the elements of a sequence or map up as one output."""
+    if not parts:
+        return OutputDifference(name, True)
+    cosines = [p.cosine for p in parts.values() if p.cosine is not None]
+    ulps = [p.max_ulp for p in parts.values() if p.max_ulp is not None]
+    reasons = [f"{where}: {p.reason}" for where, p in parts.items() if not p.ok]
+    return OutputDifference(
+        name,
+        ok=not reasons,
+        max_abs=max(p.max_abs for p in parts.values()),
+        max_rel=max(p.max_rel for p in parts.values()),
+        max_ulp=max(ulps, default=None),
+        cosine=min(cosines, default=None),
+        nan_mismatch=sum(p.nan_mismatch for p in parts.values()),
+        reason=reasons[0] if reasons else "",
+    )

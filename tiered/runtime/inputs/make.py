@@ -1,0 +1,297 @@
+"""Make inputs that a model accepts, from the model alone.
+
+`make_inputs` reads the graph: what indexes a table stays inside it, masks are ones, positions
+count, sizes are small, floats are normal. `feasible_inputs` also runs the model, and tries other
+sizes until onnxruntime accepts them. Both say which rule chose each input.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tiered.errors import ModelError, RuntimeFailure, TimedOut
+from tiered.runtime.inputs.candidates import candidates
+from tiered.runtime.inputs.constraints import facts
+from tiered.runtime.inputs.dims import Binder, Slot
+from tiered.runtime.inputs.draw import Request, make_tensor
+from tiered.runtime.inputs.graph_facts import Fact, Scope
+from tiered.runtime.inputs.skeleton import Skeletons, protobuf_error
+from tiered.runtime.session import Runner, Session
+
+if TYPE_CHECKING:
+    import onnx
+
+    ModelLike = onnx.ModelProto | bytes | str | os.PathLike[str]
+
+_DEFAULT_RANK = 2  # of a tensor whose rank the model does not say
+_MAX_TRIES = 40
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Inputs for one run.
+
+    Attributes:
+        feeds: input name to value, as `Session.run` takes them.
+        rules: input name to the rule that chose its values; "*" says what was tried, if anything.
+        dims: the size that each symbolic dim was bound to; "x[0]" is an unnamed one.
+    """
+
+    feeds: dict[str, Any]
+    rules: dict[str, str] = field(default_factory=dict)
+    dims: dict[str, int] = field(default_factory=dict)
+
+
+def make_inputs(
+    model: ModelLike,
+    *,
+    seed: int = 0,
+    binding: int = 0,
+    special: bool = False,
+    dims: Mapping[str, int] | None = None,
+    rank: int = _DEFAULT_RANK,
+    skeletons: Skeletons | None = None,
+) -> Inputs:
+    """Return inputs for all inputs that have no initializer, without running the model.
+
+    The same arguments give the same bytes, in any process.
+
+    Args:
+        model: a ModelProto, its bytes, or the path of a file (whose external data is not read).
+        seed: of the random numbers.
+        binding: which set of sizes the symbolic dims get; 0 and 1 differ wherever they can.
+        special: mix ±0, ±Inf, NaN, denormals and extremes into floats, extremes into integers
+            that nothing restricts.
+        dims: sizes to use instead, by the dim's name, place ("x[0]") or role ("batch", "seq",
+            "past", "total", "height", ...).
+        rank: of tensors whose rank the model does not say.
+        skeletons: of the model, where inputs are made for it more than once.
+
+    Raises:
+        ModelError: an input has a type that cannot be made (sparse tensors, none at all).
+    """
+    proto = _as_proto(model)
+    skeletons = skeletons or Skeletons(proto)
+    required = _required(proto)
+    binder = _binder(skeletons, binding, dims, rank)
+    shapes: dict[str, tuple[int, ...]] = {
+        value.name: binder.shape(_tensor_slots(value.name, value.type.tensor_type, rank))
+        for value in required
+        if value.type.WhichOneof("value") == "tensor_type"
+    }
+    scope = skeletons.scope(shapes)
+    longest = min((d for s in shapes.values() for d in s[1:2] if d > 1), default=4)
+    feeds: dict[str, Any] = {}
+    rules: dict[str, str] = {}
+    for value in required:
+        maker = _Maker(value.name, scope, seed, binding, special, longest, rank, binder)
+        feeds[value.name], rules[value.name] = maker.make(value.type, value.name)
+    return Inputs(feeds, rules, dict(binder.sizes))
+
+
+def feasible_inputs(
+    model: ModelLike,
+    *,
+    seed: int = 0,
+    binding: int = 0,
+    special: bool = False,
+    dims: Mapping[str, int] | None = None,
+    max_tries: int = _MAX_TRIES,
+    session: Runner | None = None,
+    skeletons: Skeletons | None = None,
+) -> Inputs:
+    """Return inputs that onnxruntime accepted, trying other sizes where the first do not fit.
+
+    `rules["*"]` says which sizes were taken, and after how many tries.
+
+    Args:
+        model, seed, binding, special, dims: as in `make_inputs`.
+        max_tries: how many runs at most.
+        session: the model as it is open, here or in a worker; else it is opened here.
+        skeletons: of the model, as in `make_inputs`.
+
+    Raises:
+        RuntimeFailure: no candidate ran; the message has the first one's failure.
+        TimedOut: a worker stopped the model, which takes too long.
+        ModelError: as in `make_inputs`.
+    """
+    proto = _as_proto(model)
+    session = Session(model) if session is None else session
+    skeletons = skeletons or Skeletons(proto)
+    first: RuntimeFailure | None = None
+    seen: list[dict[str, Any]] = []
+    for what, sizes, rank in candidates(_slots(proto, _DEFAULT_RANK), _binder(skeletons, binding)):
+        inputs = make_inputs(
+            proto,
+            seed=seed,
+            binding=binding,
+            special=special,
+            dims={**sizes, **(dims or {})},
+            rank=rank,
+            skeletons=skeletons,
+        )
+        shapes = {name: getattr(value, "shape", None) for name, value in inputs.feeds.items()}
+        if shapes in seen:
+            continue
+        if len(seen) == max_tries:
+            break
+        seen.append(shapes)
+        try:
+            session.run(inputs.feeds)
+        except TimedOut:
+            raise  # it would be so with other sizes, and take as long
+        except RuntimeFailure as error:
+            first = first or error
+            continue
+        inputs.rules["*"] = what if len(seen) == 1 else f"{what} (accepted at try {len(seen)})"
+        return inputs
+    raise RuntimeFailure(
+        f"found no inputs that the model accepts in {len(seen)} tries; give inputs of your own "
+        f"(--inputs, or inputs=[...] in Python) or sizes (--input-shape, input_shapes={{...}}); "
+        f"the first said: {first}"
+    ) from first
+
+
+def _as_proto(model: ModelLike) -> onnx.ModelProto:
+    import onnx
+
+    if isinstance(model, onnx.ModelProto):
+        return model
+    try:
+        if isinstance(model, bytes):
+            return onnx.load_model_from_string(model)
+        return onnx.load(os.fspath(model), load_external_data=False)
+    except (OSError, protobuf_error()) as error:
+        what = "the bytes" if isinstance(model, bytes) else repr(os.fspath(model))
+        raise ModelError(f"cannot read a model from {what}: {error}") from error
+
+
+def _required(proto: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    """Return the inputs that no initializer stands in for."""
+    initialised = {i.name for i in proto.graph.initializer}
+    initialised.update(i.values.name for i in proto.graph.sparse_initializer)
+    return [i for i in proto.graph.input if i.name not in initialised]
+
+
+def _slots(proto: onnx.ModelProto, rank: int) -> list[Slot]:
+    """Return the dims of the required tensor inputs."""
+    slots: list[Slot] = []
+    for value in _required(proto):
+        if value.type.WhichOneof("value") == "tensor_type":
+            slots.extend(_tensor_slots(value.name, value.type.tensor_type, rank))
+    return slots
+
+
+def _tensor_slots(name: str, tensor: onnx.TypeProto.Tensor, rank: int) -> list[Slot]:
+    dims: list[int | str | None] = [None] * rank
+    if tensor.HasField("shape"):
+        dims = [_dim(d) for d in tensor.shape.dim]
+    is_integer = tensor.elem_type in _integer_types()
+    return [Slot(name, axis, len(dims), dim, is_integer) for axis, dim in enumerate(dims)]
+
+
+def _binder(
+    skeletons: Skeletons,
+    binding: int,
+    dims: Mapping[str, int] | None = None,
+    rank: int = _DEFAULT_RANK,
+) -> Binder:
+    """Return a binder that has bound all dims of the required tensor inputs."""
+    binder = Binder(binding, dims or {}, skeletons.weight_dims)
+    binder.bind(_slots(skeletons.model, rank))
+    return binder
+
+
+def _dim(dim: onnx.TensorShapeProto.Dimension) -> int | str | None:
+    # Some exporters write -1 for a dim that they do not know.
+    if dim.HasField("dim_value") and dim.dim_value >= 0:
+        return int(dim.dim_value)
+    return str(dim.dim_param) or None
+
+
+def _integer_types() -> frozenset[int]:
+    from onnx import TensorProto
+
+    names = "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL"
+    return frozenset(TensorProto.DataType.Value(name) for name in names.split())
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes the value of one input, of whatever type it is."""
+
+    input: str
+    scope: Scope
+    seed: int
+    binding: int
+    special: bool
+    longest: int
+    rank: int
+    binder: Binder
+
+    def make(self, kind: onnx.TypeProto, key: str) -> tuple[Any, str]:
+        """Return a value of the type and its rule; `key` names its stream of random numbers."""
+        match kind.WhichOneof("value"):
+            case "tensor_type":
+                return self._tensor(kind.tensor_type, key)
+            case "optional_type":
+                value, rule = self.make(kind.optional_type.elem_type, key)
+                return value, f"optional, present: {rule}"
+            case "sequence_type":
+                made = [self.make(kind.sequence_type.elem_type, f"{key}#{i}") for i in range(2)]
+                return [value for value, _ in made], f"sequence of 2: {made[0][1]}"
+            case "map_type":
+                return self._map(kind.map_type, key)
+            case other:
+                raise ModelError(
+                    f"cannot make a value for input {self.input!r}: its type is "
+                    f"{other or 'not given'}; feed it yourself"
+                )
+
+    def _tensor(self, kind: onnx.TypeProto.Tensor, key: str) -> tuple[Any, str]:
+        from onnx import TensorProto, helper
+
+        is_string = kind.elem_type == TensorProto.STRING
+        try:
+            dtype = (
+                np.dtype(object) if is_string else helper.tensor_dtype_to_np_dtype(kind.elem_type)
+            )
+        except KeyError as error:
+            raise ModelError(
+                f"cannot make a value for input {self.input!r}: unknown element type "
+                f"{kind.elem_type}"
+            ) from error
+        is_float = dtype.kind in "fcV"
+        known: list[Fact] = facts(self.scope, self.input, is_float=is_float)
+        request = Request(
+            name=key,
+            dtype=dtype,
+            shape=self._shape(kind),
+            facts=tuple(known),
+            seed=self.seed,
+            binding=self.binding,
+            special=self.special,
+            longest=self.longest,
+        )
+        return make_tensor(request)
+
+    def _shape(self, kind: onnx.TypeProto.Tensor) -> tuple[int, ...]:
+        slots = _tensor_slots(self.input, kind, self.rank)
+        self.binder.bind([slot for slot in slots if slot.key not in self.binder.sizes])
+        return self.binder.shape(slots)
+
+    def _map(self, kind: onnx.TypeProto.Map, key: str) -> tuple[Any, str]:
+        from onnx import TensorProto
+
+        keys: list[Any] = ["a", "b"] if kind.key_type == TensorProto.STRING else [0, 1]
+        values = [float(i + 1) for i in range(len(keys))]
+        if kind.value_type.tensor_type.elem_type in _integer_types():
+            return {k: int(v) for k, v in zip(keys, values, strict=True)}, "map of two keys"
+        if kind.value_type.tensor_type.elem_type == TensorProto.STRING:
+            return {k: str(v) for k, v in zip(keys, values, strict=True)}, "map of two keys"
+        return dict(zip(keys, values, strict=True)), "map of two keys"

@@ -1,0 +1,124 @@
+"""What operators demand of inputs that index something, or count what is used of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tiered.runtime.inputs.graph_facts import Fact, Place
+
+if TYPE_CHECKING:
+    import onnx
+
+
+def attribute(node: onnx.NodeProto, name: str, default: int) -> int:
+    return next((int(a.i) for a in node.attribute if a.name == name), default)
+
+
+def index(place: Place, size: int | None, why: str, dims: tuple[int, ...] = ()) -> Fact:
+    """Return the fact that scale * x + offset indexes an axis of `size`."""
+    if size is None or not place.exact or place.scale == 0:
+        high = None if place.exact or size is None else min(size, 2)
+        return Fact("index", why, 0, high)
+    ends = sorted((b - place.offset) / place.scale for b in (0, size - 1))
+    return Fact("index", why, math.ceil(ends[0]), math.floor(ends[1]) + 1, dims=dims)
+
+
+def gather(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+    if slot == 1:
+        axis = attribute(node, "axis", 0)
+        yield index(place, place.scope.axis_size(node.input[0], axis), f"{node.op_type} index")
+
+
+def scatter_elements(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+    if slot == 1:
+        axis = attribute(node, "axis", 0)
+        size = place.scope.axis_size(node.input[0], axis)
+        yield index(place, size, f"{node.op_type} index", dims=() if size is None else (axis,))
+
+
+def gather_nd(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+    if slot != 1:
+        return
+    first = attribute(node, "batch_dims", 0) if node.op_type == "GatherND" else 0
+    data, indices = place.scope.shape(node.input[0]), place.scope.shape(node.input[1])
+    depth = indices[-1] if indices else None
+    addressed = () if data is None or depth is None else data[first : first + depth]
+    sizes = tuple(d for d in addressed if d is not None)
+    known = bool(sizes) and len(sizes) == len(addressed)
+    yield index(
+        place, min(sizes) if known else None, f"{node.op_type} index", dims=sizes if known else ()
+    )
+
+
+def one_hot(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+    if slot == 0:
+        depth = place.scope.constant(node.input[1])
+        size = None if depth is None else int(depth.reshape(-1)[0])
+        yield index(place, size, "OneHot index")
+    elif slot == 1:
+        yield Fact("values", "OneHot depth", values=(5,))
+
+
+def last_axis(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+    if slot == 1:
+        yield index(place, place.scope.axis_size(node.input[0], -1), f"{node.op_type} index")
+
+
+def classes(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+    """The target of a loss names a class; `ignore_index` is not used."""
+    if slot == 1:
+        yield index(place, place.scope.axis_size(node.input[0], 1), f"{node.op_type} class")
+
+
+def attention(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+    if slot == 3:
+        yield Fact("mask", "Attention mask")
+    elif slot == 6:
+        size = place.scope.axis_size(node.input[1], -2)
+        yield Fact("length", "Attention length", 1, 2 if size is None else size + 1)
+
+
+def embed(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+    """com.microsoft.EmbedLayerNormalization: ids, segments, three tables, ..., mask, positions."""
+    tables = {0: 2, 1: 4, 8: 3}
+    if slot in tables and len(node.input) > tables[slot]:
+        size = place.scope.axis_size(node.input[tables[slot]], 0)
+        yield index(place, size, f"{node.op_type} table")
+    elif slot == 7:
+        yield Fact("mask", f"{node.op_type} mask")
+
+
+def lengths(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+    if node.op_type == "ReverseSequence":
+        wanted, axis = 1, attribute(node, "time_axis", 0)
+    else:
+        wanted, axis = 4, 1 if attribute(node, "layout", 0) else 0
+    if slot == wanted:
+        size = place.scope.axis_size(node.input[0], axis)
+        yield Fact("length", f"{node.op_type} length", 1, 2 if size is None else size + 1)
+
+
+def rois(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+    if slot == 2:
+        yield index(place, place.scope.axis_size(node.input[0], 0), "RoiAlign batch index")
+
+
+def unpool(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+    shape = place.scope.shape(node.input[0])
+    sizes = [d for d in shape if d is not None] if shape else []
+    if slot == 2:
+        grown = tuple(float(d if i < 2 else 2 * d) for i, d in enumerate(sizes))
+        yield Fact("values", "MaxUnpool size", values=grown or (2,))
+    elif slot == 1:
+        yield index(place, math.prod(sizes) if sizes else None, "MaxUnpool index")
+
+
+def group_query(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+    """com.microsoft.GroupQueryAttention: every row has the whole length."""
+    if slot in (5, 6):
+        seq = place.scope.axis_size(node.input[0], 1) or 1
+        past = place.scope.axis_size(node.input[3], 2) if node.input[3] else 0
+        total = seq + (past or 0)
+        yield Fact("values", f"{node.op_type} length", values=(total - 1 if slot == 5 else total,))

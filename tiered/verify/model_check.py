@@ -1,0 +1,239 @@
+"""One trial: a model after passes, run on what it was run on before them, and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tiered.backends import Verification
+from tiered.errors import RuntimeFailure, VerificationError
+from tiered.graph import Model
+from tiered.runtime.compare.outputs import Comparison, compare
+from tiered.support.numerics import Promise, loosest
+from tiered.verify.baseline import Outputs, Runnable, State, without
+from tiered.verify.promises import held_to
+from tiered.verify.reference_check import Opinion, second_opinion
+from tiered.verify.samples import Sample, Wanted, samples_for
+from tiered.verify.sensitivity import amplification
+
+if TYPE_CHECKING:
+    import onnx
+
+    from tiered.graph import RewriteRecord
+    from tiered.passes.registry import PassInfo
+    from tiered.runtime import Worker, WorkerSession
+
+_FEW = 3
+_MANY = 6
+
+UNLIMITED = Verification()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The passes on trial, one or all of a run, and the rewrites of the one."""
+
+    infos: tuple[PassInfo, ...]
+    rewrites: tuple[RewriteRecord, ...] = ()
+    limits: Verification = UNLIMITED
+    """How far results may be from the original's on the target."""
+
+    @property
+    def name(self) -> str:
+        """The name of the one pass; "" of several."""
+        return self.infos[0].name if len(self.infos) == 1 else ""
+
+    @property
+    def promise(self) -> Promise:
+        """What they promise together, within the limits of the target."""
+        return held_to(loosest([info.promise for info in self.infos]), self.limits)
+
+    @property
+    def changes_interface(self) -> bool:
+        """Whether one of them says so of itself."""
+        return any(info.changes_interface for info in self.infos)
+
+
+class Trial:
+    """A model after passes, beside what it was before.
+
+    Attributes:
+        comparisons: of the outputs, for each sample.
+        remarks: what is worth knowing although nothing is wrong.
+        has_run: whether anything ran; nothing did if the passes left the same bytes.
+    """
+
+    def __init__(
+        self, model: Model, before: State, subject: Subject, wanted: Wanted, worker: Worker
+    ) -> None:
+        self.comparisons: list[Comparison] = []
+        self.remarks: list[str] = []
+        self.has_run = False
+        self._model = model
+        self._before = before
+        self._subject = subject
+        self._wanted = wanted
+        self._worker = worker
+
+    def run(self) -> State:
+        """Return the model as it is now, with its outputs.
+
+        Raises:
+            VerificationError: the promise is broken, or the model does not run any more.
+            RuntimeFailure: the model before does not run.
+        """
+        after = State.of(self._model)
+        before = self._before
+        if after.content == before.content and after.runnable.folder == before.runnable.folder:
+            before.stamp = after.stamp
+            return before
+        self.has_run = True
+        before.run(self._worker, self._wanted)
+        try:
+            session = after.opened(self._worker)
+        except RuntimeFailure as error:
+            said = f"onnxruntime opens the model before, but not the result: {error}"
+            raise self._failure(said) from error
+        with session:
+            self._compare_all(after, session)
+        return after
+
+    def _compare_all(self, after: State, session: WorkerSession) -> None:
+        """Run the model on all samples."""
+        before = self._before
+        after.samples, after.unstable, expected = before.samples, before.unstable, before.outputs
+        if self._subject.changes_interface:
+            after.samples, expected = self._refitted(after.runnable.proto, session)
+        for sample, known in zip(after.samples, expected, strict=True):
+            try:
+                actual = session.run(sample.inputs.feeds)
+            except RuntimeFailure as error:
+                said = f"the model before runs, but not the result: {error}"
+                raise self._failure(said, sample) from error
+            after.outputs.append(actual)
+            self._compare(known, actual, sample, after.runnable)
+
+    def _refitted(
+        self, proto: onnx.ModelProto, session: WorkerSession
+    ) -> tuple[list[Sample], list[Outputs]]:
+        """Return samples for the new interface, and what the model before gives for them."""
+        samples, expected = samples_for(proto, session, self._wanted), list[Outputs]()
+        try:
+            with self._before.opened(self._worker) as before:
+                for sample in samples:
+                    feeds = sample.inputs.feeds
+                    expected.append(before.run({n: feeds[n] for n in before.inputs if n in feeds}))
+        except RuntimeFailure as error:
+            self.remarks.append(
+                f"the model before does not run on what the one after takes, so they were not "
+                f"compared: {error}"
+            )
+            return samples, [{} for _ in samples]
+        return samples, expected
+
+    def _compare(
+        self, expected: Outputs, actual: Outputs, sample: Sample, runnable: Runnable
+    ) -> None:
+        ignored = self._before.unstable
+        if self._subject.changes_interface:
+            ignored |= expected.keys() ^ actual.keys()
+        comparison = compare(
+            without(expected, ignored), without(actual, ignored), self._subject.promise
+        )
+        self.comparisons.append(comparison)
+        if comparison.ok:
+            return
+        opinion = self._opinion(runnable, sample, comparison)
+        if not opinion.is_excused:
+            raise self._failure("", sample, comparison, opinion.text)
+        self.remarks.append(opinion.text)
+
+    def _opinion(self, runnable: Runnable, sample: Sample, comparison: Comparison) -> Opinion:
+        feeds, promise = sample.inputs.feeds, self._subject.promise
+        models = self._before.runnable, runnable
+        opinion = second_opinion(self._worker, *models, feeds, promise, comparison)
+        if opinion.is_excused:
+            return opinion
+        amplified = amplification(self._worker, *models, feeds, promise, comparison)
+        return Opinion(True, amplified) if amplified else opinion
+
+    def _failure(
+        self,
+        said: str,
+        sample: Sample | None = None,
+        comparison: Comparison | None = None,
+        judged: str = "",
+    ) -> VerificationError:
+        return failure_of(self._subject, self._model.label, said, sample, comparison, judged)
+
+
+def failure_of(
+    subject: Subject,
+    label: str,
+    said: str,
+    sample: Sample | None = None,
+    comparison: Comparison | None = None,
+    judged: str = "",
+) -> VerificationError:
+    """Return the error: what differs, for which inputs, and who did it.
+
+    Args:
+        subject: the passes.
+        label: of the model.
+        said: what is wrong, where that is no comparison.
+        sample: the inputs.
+        comparison: what differs.
+        judged: what the second instance says.
+    """
+    rows: list[tuple[str, str]] = []
+    if comparison is not None:
+        said = _headline(subject, label, comparison)
+        rows.append(("outputs", str(comparison)))
+        rows.append(("judged", judged))
+    elif subject.name:
+        said = f"{subject.name}: {said}"
+    if sample is not None:
+        rows.append(("inputs", sample.label))
+        rows.append(("sizes", sample.sizes or "no symbolic dims"))
+    if subject.rewrites:
+        rows.append(("rewrites", _rewrites(subject.rewrites)))
+    if not subject.name:
+        rows.append(("changed by", _changed_by([info.name for info in subject.infos])))
+    error = VerificationError("\n".join([said, *(_row(*row) for row in rows)]))
+    if subject.rewrites:
+        error.rewrites = subject.rewrites[0].number, subject.rewrites[-1].number
+    return error
+
+
+def _headline(subject: Subject, label: str, comparison: Comparison) -> str:
+    if not subject.name:
+        return f"the passes changed what {label} computes (promised: {subject.promise})"
+    worst = comparison.worst
+    assert worst is not None
+    return (
+        f"{subject.name} changed output {worst.name!r} of {label} "
+        f"(max abs {worst.max_abs:.1e}, promised: {subject.promise})"
+    )
+
+
+def _rewrites(records: Sequence[RewriteRecord]) -> str:
+    first, last = records[0].number, records[-1].number
+    numbers = f"#{first}" if first == last else f"#{first} to #{last}"
+    nodes = list(dict.fromkeys(record.node_name for record in records if record.node_name))
+    more = ", ..." if len(nodes) > _FEW else ""
+    return f"{numbers} of the run" + (
+        f", at {', '.join(map(repr, nodes[:_FEW]))}{more}" if nodes else ""
+    )
+
+
+def _changed_by(names: Sequence[str]) -> str:
+    """Return the passes, some of them where there are many."""
+    if len(names) <= _MANY:
+        return ", ".join(names)
+    more = f"and {len(names) - _MANY} more passes; `tiered bisect` names the one that is wrong"
+    return f"{', '.join(names[:_MANY])} {more}"
+
+
+def _row(name: str, text: str) -> str:
+    return f"  {name:<12}{text.replace(chr(10), chr(10) + ' ' * 14)}"

@@ -1,0 +1,348 @@
+"""Verification of large models: what a pass changed runs alone, before and after it.
+
+The changed nodes are cut out with their borders. The borders get the values that they had in a run
+of the model, which goes slice by slice where it is larger than the memory that verification may
+take; where it does not run so either, values are made for them. Where the results differ, the nodes
+around are taken in, step by step: a pass may know more of a value than its own nodes tell, and only
+what leaves the model counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import onnx
+
+from tiered.errors import (
+    ModelError,
+    RuntimeFailure,
+    VerificationError,
+)
+from tiered.graph import Model
+from tiered.runtime.compare.outputs import Comparison, compare
+from tiered.runtime.external_data import with_files
+from tiered.runtime.inputs.make import Inputs
+from tiered.verify.baseline import Outputs, Runnable, is_random, unstable_names, without
+from tiered.verify.live_extract import moved, types_of
+from tiered.verify.model_check import Subject, failure_of
+from tiered.verify.recorded_values import LocalState
+from tiered.verify.reference_check import Opinion, judged
+from tiered.verify.region import (
+    PREFIX,
+    Inside,
+    Region,
+    changed_nodes,
+    grown,
+    pieces,
+    region_of,
+    with_types,
+    with_unchanged,
+)
+from tiered.verify.samples import Sample, Wanted, samples_for
+from tiered.verify.sliced_session import SlicedSession, bare_types
+
+if TYPE_CHECKING:
+    from tiered.runtime import Worker, WorkerSession
+
+STEPS: Final = (0, 1, 2, 4, 8, 16, 64, 256, 1024)
+"""How far around the changed nodes, in nodes, the regions that are tried reach."""
+_SIZES: Final = 64
+_INTEGERS: Final = (onnx.TensorProto.INT64, onnx.TensorProto.INT32, onnx.TensorProto.BOOL)
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """How a region compares.
+
+    Attributes:
+        said: what is wrong, if that is no comparison.
+        failing: the sample and the comparison that fail.
+        cuts: the models that were run.
+        expected: what the one before gave, for each sample.
+    """
+
+    comparisons: list[Comparison]
+    samples: list[Sample]
+    expected: list[Outputs]
+    cuts: tuple[Runnable, Runnable]
+    said: str = ""
+    failing: tuple[Sample, Comparison] | None = None
+
+    @property
+    def ok(self) -> bool:
+        return not self.said and self.failing is None
+
+
+class LocalTrial:
+    """A model after passes, beside what it was before, as far as that differs.
+
+    Attributes:
+        comparisons, samples: of the regions together, for each run of them.
+        remarks: what is worth knowing although nothing is wrong.
+        nodes: how many nodes ran.
+        unproven: how many regions run nowhere by themselves.
+        has_run: whether any of them was run.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        before: LocalState,
+        subject: Subject,
+        wanted: Wanted,
+        worker: Worker,
+        budget: int,
+    ) -> None:
+        self.comparisons: list[Comparison] = []
+        self.samples: list[Sample] = []
+        self.remarks: list[str] = []
+        self.nodes = 0
+        self.unproven = 0
+        self.has_run = False
+        self._model = model
+        self._before = before
+        self._subject = subject
+        self._wanted = wanted
+        self._worker = worker
+        self._budget = budget
+        self._spanned: tuple[set[int], set[int]] = (set(), set())
+        self._compared: set[str] = set()
+
+    def run(self) -> LocalState:
+        """Return the model as it is now.
+
+        Raises:
+            VerificationError: the promise is broken, or what was changed does not run any more.
+        """
+        before, journal = self._before, self._model.journal
+        entries = journal.since(before.stamp.length)
+        part, touched = moved(before.part, self._model, entries)
+        self._sides = before.part, part
+        inside = changed_nodes(self._sides, touched)
+        for group in self._groups(inside):
+            self._prove(group)
+        values = [self._still_true(known) for known in before.values]
+        return LocalState(journal.stamp(), part, before.samples, values)
+
+    def _groups(self, inside: Inside) -> Iterator[Inside]:
+        """Yield the changed nodes in parts: few, but none with more weights than a run may have."""
+        waiting: Inside = (frozenset(), frozenset())
+        nbytes = 0
+        for piece in pieces(self._sides, inside):
+            region = region_of(self._sides, piece)
+            size = 0 if region is None else region.nbytes
+            # Inputs for several pieces at once would be harder to find.
+            if any(waiting) and (not self._before.values or nbytes + size > self._budget // 4):
+                yield waiting
+                waiting, nbytes = (frozenset(), frozenset()), 0
+            waiting = waiting[0] | piece[0], waiting[1] | piece[1]
+            nbytes += size
+        if any(waiting):
+            yield waiting
+
+    def _prove(self, inside: Inside) -> None:
+        """Hold some of the changed nodes to the promise."""
+        if not self._before.values:
+            inside = self._with_sizes(inside)
+        if all(part <= known for part, known in zip(inside, self._spanned, strict=True)):
+            return  # a region that had to grow had it inside
+        failed: VerificationError | None = None
+        size, reads = 0, tuple[str, ...]()
+        for steps in STEPS:
+            nodes = grown(self._sides, inside, steps) if steps else inside
+            if steps and sum(map(len, nodes)) == size:
+                continue
+            size = sum(map(len, nodes))
+            region = region_of(self._sides, nodes)
+            if region is None:
+                self._span(nodes)
+                return
+            if region.nbytes > self._budget // 2:
+                break
+            try:
+                verdict = self._tried(region)
+            except (RuntimeFailure, ModelError, TypeError):
+                continue  # what the part lacks, a larger one may have
+            opinion = self._opinion(verdict)
+            if verdict.ok or opinion.is_excused:
+                self.remarks += [opinion.text] if opinion.is_excused else []
+                self._note(region, verdict)
+                return
+            failed, reads = self._failure(verdict, opinion), region.reads
+        if failed is None:
+            count = max(map(len, inside))
+            self.remarks.append(f"not verified: {count} changed nodes do not run by themselves")
+            self.unproven += 1
+            self._span(inside)
+            return
+        if not self._before.values and any(name in self._sides[0].maker for name in reads):
+            self.remarks.append(f"not verified: on made values, which may not occur, {failed}")
+            self.unproven += 1
+            self._span(inside)
+            return
+        raise failed
+
+    def _with_sizes(self, inside: Inside) -> Inside:
+        """Return the nodes with those that compute sizes for them, which nobody can make up."""
+        for _ in range(_SIZES):
+            before = self._sides[0]
+            reads = before.border(inside[0])
+            makers = {before.maker[name] for name in reads if name in before.maker}
+            sizes = {
+                at
+                for at in makers
+                if all(self._is_size(name) for name in before.nodes[at].output if name in reads)
+            }
+            if not sizes:
+                break
+            inside = with_unchanged(self._sides, inside, sizes)
+        return inside
+
+    def _is_size(self, name: str) -> bool:
+        value = self._model.main.value(name)
+        if value is None or value.dtype not in _INTEGERS:
+            return False
+        return value.rank is not None and value.rank <= 1
+
+    def _span(self, inside: Inside) -> None:
+        for known, nodes in zip(self._spanned, inside, strict=True):
+            known.update(nodes)
+
+    def _tried(self, region: Region) -> _Verdict:
+        """Run a region before and after.
+
+        Raises:
+            RuntimeFailure: what was there before does not run by itself.
+            ModelError: a file of weights is not as it was.
+        """
+        self.has_run = True
+        samples = self._samples(region)
+        feeds = samples[0].inputs.feeds if samples else {}
+        types = bare_types(feeds) if samples else types_of(self._model, region.reads)
+        made = region.cuts(types)
+        cuts = (
+            Runnable(made[0], with_files(made[0], self._model.folder)),
+            Runnable(made[1], with_files(made[1], self._model.folder)),
+        )
+        with _opened(self._worker, cuts[0]) as session:
+            if samples is None:
+                samples = [
+                    Sample(sample.label.replace("inputs", "values at the borders"), sample.inputs)
+                    for sample in samples_for(cuts[0].proto, session, self._made())
+                ]
+            expected = [session.run(sample.inputs.feeds) for sample in samples]
+            unstable: frozenset[str] = frozenset()
+            if is_random(cuts[0].proto):
+                again = [session.run(sample.inputs.feeds) for sample in samples]
+                unstable = unstable_names(expected, again)
+        comparisons: list[Comparison] = []
+        verdict = _Verdict(comparisons, samples, expected, cuts)
+        try:
+            with _opened(self._worker, cuts[1]) as session:
+                for sample, known in zip(samples, expected, strict=True):
+                    actual = session.run(sample.inputs.feeds)
+                    found = compare(
+                        without(known, unstable), without(actual, unstable), self._subject.promise
+                    )
+                    comparisons.append(found)
+                    if not found.ok:
+                        return _Verdict(
+                            comparisons, samples, expected, cuts, failing=(sample, found)
+                        )
+        except RuntimeFailure as error:
+            said = f"the changed nodes run as they were before, but not as they are now: {error}"
+            return _Verdict(comparisons, samples, expected, cuts, said)
+        return verdict
+
+    def _made(self) -> Wanted:
+        """Return what inputs are made for a region: the user's are those of the model."""
+        wanted = self._wanted
+        return replace(wanted, given=(), shapes={})
+
+    def _samples(self, region: Region) -> list[Sample] | None:
+        """Return what the borders are in the runs of the model; None if it did not run."""
+        if not self._before.values:
+            return None
+        found = []
+        for sample, values in zip(self._before.samples, self._before.values, strict=True):
+            missing = [name for name in region.reads if name not in values]
+            if missing:
+                values.update(self._computed(missing, values))
+            feeds = {name: values[name] for name in region.reads}
+            rules = dict.fromkeys(feeds, "as in the run of the model")
+            found.append(Sample(sample.label, Inputs(feeds, rules, sample.inputs.dims)))
+        return found
+
+    def _computed(self, names: Sequence[str], values: dict[str, Any]) -> Outputs:
+        """Return values that were not recorded, from those that were."""
+        part = self._before.part
+        nodes = part.needed(names, values)
+        known = {name: values[name] for name in part.border(nodes, names) if name in values}
+        session = SlicedSession(
+            part.only(nodes), self._model.folder, self._worker, self._budget // 2
+        )
+        return session.run(known, names)
+
+    def _opinion(self, verdict: _Verdict) -> Opinion:
+        """Return what the second instance says of a region that differs; nothing of others."""
+        if verdict.failing is None:
+            return Opinion(False, "")
+        sample, found = verdict.failing
+        feeds = sample.inputs.feeds
+        typed = [with_types(cut.proto, feeds) for cut in verdict.cuts]
+        cuts = [replace(cut, proto=p) for cut, p in zip(verdict.cuts, typed, strict=True)]
+        promise = self._subject.promise
+        return judged(self._worker, (cuts[0], cuts[1]), feeds, promise, _named(found))
+
+    def _note(self, region: Region, verdict: _Verdict) -> None:
+        """Add what a region showed, and what it computed, to what is known."""
+        self.nodes += region.size
+        self._span(region.inside)
+        self._compared.update(region.writes)
+        if self._before.values:
+            for values, expected in zip(self._before.values, verdict.expected, strict=True):
+                for name, value in expected.items():
+                    values.setdefault(name.removeprefix(PREFIX), value)
+        for at, (found, sample) in enumerate(
+            zip(verdict.comparisons, verdict.samples, strict=True)
+        ):
+            if at == len(self.comparisons):
+                self.comparisons.append(Comparison([], found.numerics))
+                self.samples.append(Sample(sample.label, Inputs({}, {}, {})))
+            self.comparisons[at].outputs.extend(_named(found).outputs)
+            self.samples[at].inputs.rules.update(sample.inputs.rules)
+            self.samples[at].inputs.dims.update(sample.inputs.dims)
+
+    def _still_true(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the values but for those that a region makes, and nobody compared."""
+        after = self._sides[1]
+        made = {
+            name
+            for part, nodes in zip(self._sides, self._spanned, strict=True)
+            for at in nodes
+            for name in part.nodes[at].output
+        }
+        return {
+            name: value
+            for name, value in values.items()
+            if after.has(name) and (name not in made or name in self._compared)
+        }
+
+    def _failure(self, verdict: _Verdict, opinion: Opinion) -> VerificationError:
+        subject, label = self._subject, self._model.label
+        if verdict.failing is None:
+            return failure_of(subject, label, verdict.said)
+        sample, found = verdict.failing
+        return failure_of(subject, label, "", sample, _named(found), opinion.text)
+
+
+def _opened(worker: Worker, cut: Runnable) -> WorkerSession:
+    return worker.open(cut.proto, folder=cut.folder)
+
+
+def _named(found: Comparison) -> Comparison:
+    """Return a comparison with the names that the borders have in the model."""
+    outputs = [replace(each, name=each.name.removeprefix(PREFIX)) for each in found.outputs]
+    return Comparison(outputs, found.numerics)
