@@ -147,8 +147,8 @@ from tiered.passes import (
 from tiered.passes import (
     rewrite as rewrite,
 )
-from tiered.passes.remarks import Remark as Remark
 from tiered.passes.report import PassResult as PassResult
+from tiered.passes.report import Remark as Remark
 from tiered.passes.validity import check_result as check_result
 from tiered.pipeline import (
     Fixpoint as Fixpoint,

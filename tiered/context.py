@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tiered.backends import Backend
     from tiered.graph import Node
     from tiered.passes import Pass
-    from tiered.passes.remarks import Remark
+    from tiered.passes.report import Remark
     from tiered.rewriter import Skip
 
     class Listener(Protocol):

@@ -9,11 +9,7 @@ import pytest
 from tests.house.reasons import said_because, said_in_tests, skip_reasons, strings, unmet
 from tests.house.tree import PACKAGE, PASS_FOLDERS, ROOT, PassFile, parse, pass_files
 
-_HELPERS = ("heads.py", "idioms.py", "parallel.py", "quantized.py", "scaling.py")
-SHARED = [
-    *sorted((PACKAGE / "layout").rglob("*.py")),
-    *(PACKAGE / "rewrite" / name for name in _HELPERS),
-]
+SHARED = [*sorted((PACKAGE / "layout").rglob("*.py")), *sorted((PACKAGE / "idioms").rglob("*.py"))]
 """What is no pass, and gives reasons for which passes leave nodes alone."""
 
 DECORATORS = {"rewrite", "function_pass", "module_pass"}

@@ -54,7 +54,7 @@ class Quantization:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """How far results on the target may be from the original's: as `tiered.runtime.compare.outputs`."""
+    """How far results on the target may be from the original's: as `compare` has them."""
 
     rtol: float | None = None
     atol: float | None = None

@@ -41,8 +41,7 @@ from tiered.cli.expect import fused_operators
 
 if TYPE_CHECKING:
     from tiered.cli.optimize import Outcome
-    from tiered.passes.remarks import Remark
-    from tiered.passes.report import PassResult
+    from tiered.passes.report import PassResult, Remark
     from tiered.pipeline.result import OptimizeResult, Statistics
     from tiered.runtime import Comparison
     from tiered.verify.samples import Sample

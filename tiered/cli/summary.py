@@ -18,8 +18,7 @@ from tiered.support.numerics import loosest
 
 if TYPE_CHECKING:
     from tiered.cli.optimize import Outcome
-    from tiered.passes.remarks import Remark
-    from tiered.passes.report import PassResult
+    from tiered.passes.report import PassResult, Remark
     from tiered.pipeline.result import OptimizeResult, Statistics
 
 FEW_PASSES = 5

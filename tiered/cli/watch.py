@@ -17,7 +17,7 @@ from tiered.errors import ModelError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from tiered.instruments import Statistics, Timing, Trace
-    from tiered.passes.remarks import Remark
+    from tiered.passes.report import Remark
 
 KINDS = ("applied", "missed", "failed", "analysis", "skipped", "unmet", "hook", "check", "verify")
 ALL = "all"

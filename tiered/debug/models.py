@@ -100,8 +100,8 @@ def compare_models(
         second: the model to compare with it.
         inputs: files, folders or arrays; by default two sets are made for the first model.
         seed: of the inputs that are made.
-        numerics, rtol, atol, min_cosine: what is allowed; see `tiered.runtime.compare.outputs`. By default
-            reassociating, or approximate where a cosine is given.
+        numerics, rtol, atol, min_cosine: what is allowed; see `tiered.runtime.compare.outputs`.
+            By default reassociating, or approximate where a cosine is given.
 
     Raises:
         RuntimeFailure: the first model does not run.

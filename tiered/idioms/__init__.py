@@ -1,1 +1,1 @@
-"""TODO tiered/idioms"""
+"""Pattern vocabularies that families of passes share: normalization, attention, scales, Q/DQ."""

@@ -26,10 +26,10 @@ _EDITS = ("tiered.graph",)
 _BOOKKEEPING = (
     "contextlib",
     "tiered.context",
-    "tiered.control",
     "tiered.instruments",
     "tiered.passes",
     "tiered.pipeline",
+    "tiered.policy",
     # Callbacks: what they raise is lost.
     "_weakrefset",
     "weakref",

@@ -15,7 +15,7 @@ from tiered.support.options import size_in_bytes
 if TYPE_CHECKING:
     from tiered.backends import Backend
     from tiered.graph import Model
-    from tiered.passes.remarks import Remark
+    from tiered.passes.report import Remark
     from tiered.pipeline.base import Pipeline
 
 TOTALS: Final = ("nodes", "bytes", "parameters")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from tiered.context import PassContext
 from tiered.graph import Model, Tensor
-from tiered.passes.remarks import Remark
-from tiered.passes.report import Report
+from tiered.passes.report import Remark, Report
 from tiered.pipeline.base import Pipeline
 
 if TYPE_CHECKING:

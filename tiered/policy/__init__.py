@@ -1,1 +1,1 @@
-"""TODO tiered/policy"""
+"""How a context decides: selectors of passes, node scopes, checks and the decision itself."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
-from tiered.errors import PassNotFoundError, UsageError
+from tiered.errors import PassNotFoundError, UsageError, did_you_mean
 from tiered.passes.registry import PassInfo, is_glob, registry
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _resolved(name: str, text: str) -> tuple[str, ...]:
     except PassNotFoundError as error:
         if name in registry.groups:
             return (name,)
-        if name == text:
+        if name == text and not did_you_mean(name, registry.names()):
             error.add_note(
                 f"a group {name!r} is known once its pipeline is made; {name + '/*'!r} means what "
                 "is in it at any time"

@@ -1,1 +1,1 @@
-"""TODO tiered/support"""
+"""What every part may use: options and their text, config, numeric classes, aliases, loading."""

@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib
+import pkgutil
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, TypeGuard
 
 
-def load_later(
-    package: str, home: Mapping[str, Sequence[str]]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def load_later(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the `__getattr__` and `__dir__` of a package whose public names load on first use.
 
-    Args:
-        package: its name.
-        home: the names by the modules below it that define them.
+    The names are written once, in the `__init__.pyi` beside the package's `__init__.py`: type
+    checkers read it, and so does this function, at the first name that is asked for.
     """
-    module_of = {name: module for module, names in home.items() for name in names}
+
+    @functools.cache
+    def module_of() -> dict[str, str]:
+        stub = pkgutil.get_data(package, "__init__.pyi")
+        assert stub is not None, package
+        return public_names(stub.decode())
 
     def load(name: str) -> Any:
-        if name not in module_of:
+        if name == "__all__":
+            return sorted(module_of())
+        if name.startswith("__") or name not in module_of():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         # Code is no garbage: the collector would look at all that is loaded, again and again.
         with paused_collector():
-            value = getattr(importlib.import_module(f"{package}.{module_of[name]}"), name)
+            value = getattr(importlib.import_module(module_of()[name]), name)
         vars(sys.modules[package])[name] = value
         return value
 
-    return load, lambda: sorted(sys.modules[package].__all__)
+    return load, lambda: sorted({*module_of(), *vars(sys.modules[package])})
+
+
+def public_names(stub: str) -> dict[str, str]:
+    """Return the modules of the names that a stub re-exports: `from module import name as name`."""
+    modules: dict[str, str] = {}
+    for statement in re.split(r"^from ", stub, flags=re.MULTILINE)[1:]:
+        module, _, imported = statement.partition(" import ")
+        modules.update((name, module) for name in re.findall(r"(\w+) as \1\b", imported))
+    return modules
 
 
 def is_plain(function: Callable[..., Any]) -> TypeGuard[FunctionType]:

@@ -10,7 +10,7 @@ from onnx import TensorAnnotation, numpy_helper
 from tests.small import loaded_apart
 from tiered import Model, PassContext, PassInfo, Value, get_pass
 from tiered.runtime import Session, evaluate
-from tiered.runtime.fold import evaluate
+from tiered.runtime.fold import evaluate as folding
 from tiered.runtime.fold.evaluate import OnFailure
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
@@ -690,7 +690,7 @@ def test_kernels_that_trust_their_operands_fold_in_a_process_of_their_own() -> N
 
 
 def test_to_find_the_kernels_that_trust_takes_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "_evaluate", lambda *given: {})
+    monkeypatch.setattr(folding, "_evaluate", lambda *given: {})
     asked = []
 
     def hashed(self: Value) -> int:

@@ -203,7 +203,7 @@ def test_a_limit_of_memory_holds() -> None:
 def test_without_a_kernel_that_refuses_the_process_ends_itself() -> None:
     code = (
         "import numpy, re, sys, time\n"
-        "from tiered.runtime import limits\n"
+        "from tiered.runtime.worker import limits\n"
         "status = lambda: open('/proc/self/status').read()\n"
         "limits._allocated = lambda: int(re.search(r'VmRSS:\\s+(\\d+)', status())[1]) * 1024\n"
         "sys.platform = 'win32'\n"

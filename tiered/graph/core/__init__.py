@@ -1,1 +1,1 @@
-"""TODO tiered/graph/core"""
+"""The nouns of the view (Model, Graph, Node, Value, Tensor), the journal and use lists."""

@@ -25,7 +25,7 @@ from tiered.graph.edits.undo import undo_table
 from tiered.graph.io.export import export_model
 from tiered.graph.io.load import check_calls, load_function, load_model
 from tiered.graph.io.protobuf_scan import read_skeleton
-from tiered.graph.queries import call_graph
+from tiered.graph.queries import call_graph as calls
 from tiered.graph.queries.schema_check import check_operators
 from tiered.graph.shape_inference.symbolic_dims import Dims
 from tiered.support.loading import paused_collector
@@ -228,9 +228,9 @@ class Model:
         wanted = (domain, name, overload)
         return next((entry for entry in self.functions if entry.id == wanted), None)
 
-    call_graph = call_graph.call_graph
-    recursive_functions = call_graph.recursive_functions
-    expanded_size = call_graph.expanded_size
+    call_graph = calls.call_graph
+    recursive_functions = calls.recursive_functions
+    expanded_size = calls.expanded_size
 
     def training_nodes(self) -> Iterator[onnx.NodeProto]:
         """Yield the nodes, at any depth, of the training graphs, which the view leaves alone."""

@@ -1,1 +1,1 @@
-"""TODO tiered/graph/edits"""
+"""The edits of a graph: primitives that write the journal, and what is composed of them."""

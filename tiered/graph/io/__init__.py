@@ -1,1 +1,1 @@
-"""TODO tiered/graph/io"""
+"""Load, save and export models; weights stay on disk until they are read."""

@@ -1,1 +1,1 @@
-"""TODO tiered/graph/opset"""
+"""Opset adapters: each operator is read and written in the form of the model's opset."""

@@ -1,1 +1,1 @@
-"""TODO tiered/graph/queries"""
+"""Questions about a graph that edit nothing: networkx views, operator traits, checks."""

@@ -1,1 +1,1 @@
-"""TODO tiered/graph/shape_inference"""
+"""Types, symbolic dims and partially known values, from rules of our own and from onnx's."""

@@ -1,1 +1,1 @@
-"""TODO tiered/passes/index"""
+"""The index of passes: what is known of each pass before its file is loaded."""

@@ -11,16 +11,16 @@ from tiered.passes.registry import PACKAGES, PassInfo, Registry
 from tiered.support.numerics import QUANTISED, Numerics, Promise
 from tiered.support.options import Option
 
-PATH: Final = os.path.join(os.path.dirname(__file__), "index.py")
+PATH: Final = os.path.join(os.path.dirname(__file__), "table.py")
 
 _HEAD: Final = '''"""What is known of each pass without its file. `make index` writes this."""
 
 from typing import Final, Literal
 
-from tiered.support.options import Option, Size
 from tiered.passes.index.lazy import Indexed
 from tiered.passes.registry import PassInfo
 from tiered.support.numerics import QUANTISED, Numerics
+from tiered.support.options import Option, Size
 
 INDEX: Final[dict[str, Indexed]] = {
 '''

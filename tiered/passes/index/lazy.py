@@ -12,7 +12,7 @@ from tiered.passes.decorators import defaults_of
 from tiered.passes.kinds import BodyPass, FunctionPass, ModulePass, RewritePass
 from tiered.passes.registry import PassInfo, registry
 
-PACKAGE: Final = os.path.dirname(os.path.dirname(__file__))
+PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 """The folder of tiered."""
 
 _KINDS: Final[dict[str, type[BodyPass]]] = {

@@ -2,10 +2,10 @@
 
 from typing import Final, Literal
 
-from tiered.options import Option, Size
-from tiered.passes.indexed import Indexed
-from tiered.registry import PassInfo
-from tiered.runtime.numerics import QUANTISED, Numerics
+from tiered.passes.index.lazy import Indexed
+from tiered.passes.registry import PassInfo
+from tiered.support.numerics import QUANTISED, Numerics
+from tiered.support.options import Option, Size
 
 INDEX: Final[dict[str, Indexed]] = {
     "alter_op_layout": Indexed("module_passes/layout", PassInfo(name='alter_op_layout', opt_level=3, numerics=Numerics.REASSOCIATING, law='Operators  =>  the same operators in the layout that the backend runs best', doc="Give operators of images the layout of the backend's table, as `convert_layout` would.\n\nA backend that prefers nothing, or what ONNX has, leaves the model to `convert_layout`.\n\nArgs:\n    default_dim: what a dynamic dim counts in bytes that are moved.", options=(Option('default_dim', int, 16, 'what a dynamic dim counts in bytes that are moved.'),)), None),

@@ -1,1 +1,1 @@
-"""TODO tiered/rewriter/subgraphs"""
+"""Search for and replace subgraphs that are given as ONNX text or as functions."""

@@ -1,1 +1,1 @@
-"""TODO tiered/runtime/compare"""
+"""Compare what two models give: outputs as a whole, and tensors element by element."""

@@ -1,1 +1,1 @@
-"""TODO tiered/runtime/fold"""
+"""Evaluate constant nodes on onnxruntime, and estimate beforehand what that costs."""

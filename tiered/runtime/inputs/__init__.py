@@ -1,1 +1,1 @@
-"""TODO tiered/runtime/inputs"""
+"""Make inputs that a model accepts: dims first, then values."""

@@ -1,1 +1,1 @@
-"""TODO tiered/runtime/worker"""
+"""The process of its own that loads and runs models: client, server, and frames between them."""

@@ -4,8 +4,8 @@ onnxruntime is native code: it can crash (dividing the least integer by -1 is en
 back (a Loop without end) or ask for all memory there is (an Expand to 100 GB). In a `Worker` each
 of these is an error within seconds, and the next model runs in a new process.
 
-The worker is a plain subprocess that speaks `tiered.runtime.worker.frames` on its standard streams: nothing
-is forked and nothing pickled, and it is the same on every system.
+The worker is a plain subprocess that speaks the frames of `frames.py` on its standard streams:
+nothing is forked and nothing pickled, and it is the same on every system.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""The worker process: opens models and runs them as it is told, `python -m tiered.runtime.worker.server`.
+"""The worker process: opens models and runs them on request.
+
+It is started as `python -m tiered.runtime.worker.server`.
 
 It reads requests from its standard input and answers each on its standard output, in the frames of
-`tiered.runtime.worker.frames`. It ends when its input does. What native code prints goes to standard error.
+`frames.py`. It ends when its input does. What native code prints goes to standard error.
 
     {"do": "open", "id": 1, "model": path, or null for blob 0, "label": text, "reference": bool,
      "setting": one of `Setting`, "folder": that of the external data of blob 0, or ""}

@@ -1,1 +1,1 @@
-"""TODO tiered/graph/shape_inference/rules"""
+"""The rules of shape inference, by family of operators."""

@@ -1,1 +1,1 @@
-"""TODO tiered/runtime/inputs/rules"""
+"""What operators demand of their inputs: values, indices and sizes."""
