@@ -3,6 +3,7 @@
     python -m benchmarks.large                     # 32 layers, 4.4 GB of weights beside the model
     python -m benchmarks.large --shape embedded    # 7 layers, 1 GB of weights in the model
     python -m benchmarks.large --shape deep        # 100 and 200 layers, next to no weights
+    python -m benchmarks.large --shape trees       # 2000 trees: attributes of millions of numbers
     python -m benchmarks.large --peers onnxsim,onnxslim --python /where/the/peers/are/bin/python
 
 Every tool is a process of its own, from file to file, with a bound on its memory and its time.
@@ -24,8 +25,9 @@ import cyclopts
 import onnx
 
 from benchmarks.llama import make_model
+from benchmarks.trees import make_trees
 
-LAYERS = {"external": (32,), "embedded": (7,), "deep": (100, 200)}
+LAYERS = {"external": (32,), "embedded": (7,), "deep": (100, 200), "trees": (2000,)}
 COMMANDS = {
     "tiered": ["-m", "tiered", "optimize", "-O3", "-q", "{source}", "{target}"],
     "onnxsim": ["-m", "onnxsim", "{source}", "{target}", "--save-as-external-data"],
@@ -106,7 +108,7 @@ def _memory(pid: int) -> tuple[int, int] | None:
 
 def main(
     *,
-    shape: Literal["external", "embedded", "deep"] = "external",
+    shape: Literal["external", "embedded", "deep", "trees"] = "external",
     folder: Path = Path("build/large"),
     layers: int = 0,
     peers: str = "",
@@ -118,9 +120,10 @@ def main(
     """Make large models, and measure what each tool takes for them.
 
     Args:
-        shape: what is large about them: weights in a file of their own or in the model, or depth.
+        shape: what is large about them: weights in a file of their own or in the model, depth,
+            or attributes.
         folder: where they go; room for three copies is needed.
-        layers: another number of layers than the usual one.
+        layers: another number of layers, or of trees, than the usual one.
         peers: the tools to measure beside tiered, separated by commas: onnxsim, onnxslim,
             onnxscript, rewriter, onnxoptimizer.
         python: the Python that has the peers.
@@ -131,7 +134,11 @@ def main(
     for count in (layers,) if layers else LAYERS[shape]:
         folder.mkdir(parents=True, exist_ok=True)
         source, target = folder / "llama.onnx", folder / "out" / "llama.onnx"
-        make_model(source, layers=count, is_external=shape == "external", is_deep=shape == "deep")
+        if shape == "trees":
+            make_trees(source, count)
+        else:
+            external, deep = shape == "external", shape == "deep"
+            make_model(source, layers=count, is_external=external, is_deep=deep)
         _print_size(source, count)
         target.parent.mkdir(exist_ok=True)
         print(f"{'copy':14} {_copied(folder, target.parent)}", flush=True)

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -10,6 +11,7 @@ from onnx import numpy_helper
 
 from tiered import Model, ModelError, Tensor, optimize
 from tiered.graph.io import protobuf_scan
+from tiered.graph.io.export import export_model
 from tiered.graph.io.save import Storage
 from tiered.graph.queries.onnx_checker import check_model, complaint_about
 
@@ -227,3 +229,71 @@ def test_a_write_that_fails_leaves_what_was_there(
                 Model.load(path).save(out, storage=storage)
         assert sorted(entry.name for entry in tmp_path.iterdir()) == ["model.onnx", "out.onnx"]
         assert out.read_bytes() == b"before"
+
+
+MANY = 40_000
+
+
+def long_list(kind: str) -> onnx.ModelProto:
+    """Return a model with a list of which each element is a field of its own."""
+    made = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]>'
+        " g (float[N,3] x) => (float[N,1] y) { t = ai.onnx.ml.TreeEnsembleRegressor(x)  y = Abs(t) }"
+    )
+    node = made.graph.node[0]
+    if kind == "inputs":
+        node.CopyFrom(onnx.helper.make_node("Sum", ["x"] * MANY, ["t"]))
+        return made
+    if kind == "texts of a tensor":
+        kind_of = onnx.TensorProto.STRING
+        made.graph.initializer.add(
+            name="s", data_type=kind_of, dims=[MANY], string_data=[b"text"] * MANY
+        )
+    one: dict[str, Any] = {"nodes_values": 0.5, "nodes_nodeids": 1 << 40, "nodes_modes": "LEAF"}
+    for name, element in one.items():
+        node.attribute.append(onnx.helper.make_attribute(name, [element] * MANY))
+    return made
+
+
+@pytest.mark.parametrize("kind", ["attributes", "texts of a tensor"])
+def test_long_lists_are_passed_over_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    made = long_list(kind)
+    made.graph.initializer.append(large(0, "w"))
+    path = saved(tmp_path, made)
+    monkeypatch.setattr(protobuf_scan, "_MOST_FIELDS", 100)
+    skeleton = protobuf_scan.read_skeleton(str(path))
+    assert skeleton is not None
+    assert len(skeleton) == pytest.approx(path.stat().st_size - 360_000, abs=300)
+    model = Model.load(path)
+    assert model.to_proto() == onnx.load(path)
+    model.save(tmp_path / "out.onnx")
+    assert (tmp_path / "out.onnx").read_bytes() == path.read_bytes()
+
+
+def test_a_file_of_too_many_fields_is_parsed_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = long_list("inputs")
+    made.graph.initializer.append(large(0, "w"))
+    path = saved(tmp_path, made)
+    assert protobuf_scan.read_skeleton(str(path)) is not None
+    monkeypatch.setattr(protobuf_scan, "_MOST_FIELDS", MANY)
+    assert protobuf_scan.read_skeleton(str(path)) is None
+    assert Model.load(path).to_proto() == onnx.load(path)
+
+
+def test_what_says_nothing_of_types_is_not_checked_element_by_element() -> None:
+    model = Model.from_proto(long_list("attributes"))
+    assert model.main.outputs[0].dim(0) == "N"
+    bare = export_model(model, max_elements=1)
+    assert bare.ByteSize() < 1000
+    assert [attribute.name for attribute in bare.graph.node[0].attribute] == [
+        "nodes_values", "nodes_nodeids", "nodes_modes",
+    ]  # fmt: skip
+    assert len(model.to_proto().graph.node[0].attribute[0].floats) == MANY
+    classes = model.main.nodes[0]
+    model.main.set_attribute(classes, "class_ids", list(range(2000)))
+    bare = export_model(model, max_elements=1)
+    assert len(bare.graph.node[0].attribute[3].ints) == 2000

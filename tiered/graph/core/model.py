@@ -120,6 +120,7 @@ class Model:
                 with open(path, "rb") as file:
                     content = file.read()
             proto = onnx.ModelProto.FromString(content)
+            del content
         except OSError as error:
             raise ModelError(f"cannot read {path}: {error.strerror or error}") from error
         except DecodeError as error:

@@ -11,6 +11,7 @@ from tiered.graph.core.lazy_bytes import is_stored
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import TensorType, write_type
 from tiered.graph.core.value import Value
+from tiered.graph.queries.long_lists import has_long_lists, shortened
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Function, Graph
@@ -91,6 +92,8 @@ class _Writer:
         if graph._owners:
             for node in graph.topological_order():
                 self._write_node(node, proto.node.add())
+        elif self.max_elements is not None and has_long_lists(graph):
+            proto.node.extend(map(shortened, graph.topological_order()))
         else:
             # One call copies them all in half the time.
             proto.node.extend(node.proto for node in graph.topological_order())
@@ -120,7 +123,7 @@ class _Writer:
         proto.value_info.extend(self._declarations(function))
 
     def _write_node(self, node: Node, proto: onnx.NodeProto) -> None:
-        proto.CopyFrom(node.proto)
+        proto.CopyFrom(node.proto if self.max_elements is None else shortened(node))
         if self.is_whole:
             _embed_constant(proto)
         if not node.bodies:

@@ -47,6 +47,17 @@ _FIELDS: Final[dict[str, dict[int, str]]] = {
 }
 _OP_TYPE: Final = 4
 
+# Lists of numbers and texts, each of which may be a field: of such an attribute and of such a
+# tensor nothing is left out, so that the many fields need not be looked at.
+_LISTS: Final[dict[str, frozenset[int]]] = {
+    "attribute": frozenset({7, 8, 9}),
+    "value": frozenset({7, 8, 9}),
+    "tensor": frozenset({4, 5, 6, 7, 10, 11}),
+}
+
+_MOST_FIELDS: Final = 1 << 20
+"""Fields that a scan looks at: a file of more is parsed whole, which is faster then."""
+
 
 class Span(NamedTuple):
     """Bytes of a file."""
@@ -81,6 +92,7 @@ class _Reader:
     def __init__(self, data: mmap, location: str) -> None:
         self.data = data
         self.location = location
+        self.count = 0
 
     def message(self, start: int, end: int, kind: str, depth: int) -> bytes | None:
         """Return a message without its large weights; None if it has none."""
@@ -89,7 +101,10 @@ class _Reader:
         if kind == "tensor":
             return self._tensor(start, end)
         inner, made, done = _FIELDS[kind], list[bytes](), start
-        for number, begin, content, stop in _fields(self.data, start, end):
+        lists = _LISTS.get(kind, frozenset())
+        for number, begin, content, stop in self._fields(start, end):
+            if number in lists:
+                break
             if kind == "node" and number == _OP_TYPE and self.data[content:stop] == b"Constant":
                 inner = _FIELDS["constant"]
             if stop - content < _LARGE or number not in inner:
@@ -105,10 +120,19 @@ class _Reader:
         made.append(self.data[done:end])
         return b"".join(made)
 
+    def _fields(self, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+        for field in _fields(self.data, start, end):
+            self.count += 1
+            if self.count > _MOST_FIELDS:
+                raise _IrregularError
+            yield field
+
     def _tensor(self, start: int, end: int) -> bytes | None:
         raw: tuple[int, int, int] | None = None
-        for number, begin, content, stop in _fields(self.data, start, end):
-            if number in _EXTERNAL or (number == _RAW_DATA and raw is not None):
+        for number, begin, content, stop in self._fields(start, end):
+            if number in _EXTERNAL or number in _LISTS["tensor"]:
+                return None
+            if number == _RAW_DATA and raw is not None:
                 return None
             if number == _RAW_DATA:
                 raw = begin, content, stop

@@ -27,6 +27,7 @@ from tiered.graph.core.value import NOT_INFERRED, Value
 from tiered.graph.io.export import export_model, export_node
 from tiered.graph.io.protos import nodes_of
 from tiered.graph.queries.call_graph import expanded_size, recursive_functions
+from tiered.graph.queries.long_lists import shortened
 from tiered.graph.shape_inference.distrusted_onnx import is_misjudged
 from tiered.graph.shape_inference.refine import Refiner
 from tiered.graph.shape_inference.rules.contrib import (
@@ -180,7 +181,7 @@ def onnx_types(node: Node) -> Mapping[str, ValueType | None]:
         and not tensor.is_on_disk
         and tensor.size <= DATA_ELEMENTS
     }
-    proto = export_node(node, max_elements=DATA_ELEMENTS) if node.bodies else node.proto
+    proto = export_node(node, max_elements=DATA_ELEMENTS) if node.bodies else shortened(node)
     opsets = [onnx.helper.make_opsetid(d, v) for d, v in graph.root.opset_imports.items()]
     try:
         outputs = shape_inference.infer_node_outputs(
