@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 from tiered.context import PassContext
 from tiered.errors import ModelError, TieredError
-from tiered.graph.queries.onnx_checker import complaint_about, current_complaint, is_only_declared
+from tiered.graph.queries.onnx_checker import (
+    complaint_about,
+    current_complaint,
+    is_only_declared,
+    wrong_before,
+    wrong_declarations,
+)
 
 if TYPE_CHECKING:
     from tiered.graph import Model
@@ -21,17 +27,26 @@ def check_result(model: Model, ctx: PassContext) -> None:
         ModelError: the passes made an invalid model, or the context is strict.
     """
     complaint = current_complaint(model)
-    if complaint is None:
+    wrong = wrong_declarations(model)
+    if complaint is None and not wrong:
         return
-    before = complaint_about(model)
-    if before is not None:
+    before = complaint_about(model) if complaint is not None else None
+    if complaint is None:
+        said = "the model declares types that contradict what follows from its inputs"
+    elif before is not None:
         said = f"onnx.checker rejects the model as it was loaded: {before}"
     elif is_only_declared(model):
         said = f"the model declares types that contradict what follows from its inputs: {complaint}"
     elif (exposed := _complaint_about_folded(model)) is not None:
         said = f"the model contradicts itself once its constants are folded: {exposed}"
+    elif (stated := wrong_before(model)) and is_only_declared(model, stated):
+        wrong = stated
+        said = f"the model declares types that contradict what follows from its inputs: {complaint}"
     else:
         raise ModelError(f"onnx.checker rejects the result: {complaint}")
+    if wrong:
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        said = f"{said}: {next(iter(wrong.values()))}{more}"
     if ctx.strict:
         raise ModelError(said)
     model.note(said)

@@ -144,6 +144,32 @@ def test_what_folding_exposes_is_noted() -> None:
     assert note.startswith("the model contradicts itself once its constants are folded: ")
 
 
+WRONG_RANK = """(float[N,3,4] x) => (float[a,b,c,d] y) <int64[1] zero = {0}, int64[1] rest = {-1}>
+    { s = Shape(x) n = Gather(s, zero) t = Concat <axis = 0> (n, rest) y = Reshape(x, t) }"""
+
+
+@pytest.mark.parametrize("level", range(5))
+def test_a_wrong_declared_rank_is_noted_with_the_name_of_the_value(level: int) -> None:
+    proto = parse(WRONG_RANK)
+    result = optimize_model(proto, opt_level=level)
+    (note,) = result.model.notes
+    assert note.startswith("the model declares types that contradict what follows from its inputs")
+    assert note.endswith("'y' is declared float[a,b,c,d], and computed as float[N,12]")
+    assert result.model.to_proto().graph.output == proto.graph.output
+    with pytest.raises(ModelError, match="'y' is declared"):
+        optimize(proto, opt_level=level, strict=True)
+
+
+def test_a_wrong_declaration_does_not_excuse_a_pass() -> None:
+    model = Model.from_proto(
+        parse(WRONG_RANK.replace("=> (", "=> (float[N,3,4] z, ")[:-1] + " z = Relu(x) }")
+    )
+    (relu,) = model.main.nodes_of("Relu")
+    model.main.set_input(relu, 0, model.main.constant(np.ones((1, 4), np.float32)))
+    with pytest.raises(ModelError, match="rejects the result"):
+        get_pass(PASS).apply(model)
+
+
 def test_wrong_declared_types_of_inner_values_are_noted() -> None:
     proto = parse("(float[2,3] x) => (float[2,3] y) { h = Relu(x) y = Abs(h) }")
     model = Model.from_proto(proto)

@@ -168,7 +168,7 @@ class _Writer:
         if self.annotate:
             for value in sorted(graph._values.values(), key=lambda value: value.id):
                 if value.producer is not None and value.declared is None and not value.output_of:
-                    kind = _without_invented(write_type(value.type))
+                    kind = without_invented(write_type(value.type))
                     if kind.WhichOneof("value"):
                         yield onnx.ValueInfoProto(name=value.name, type=kind)
 
@@ -215,7 +215,7 @@ def _named(info: onnx.ValueInfoProto, name: str) -> onnx.ValueInfoProto:
     return copy
 
 
-def _without_invented(proto: onnx.TypeProto) -> onnx.TypeProto:
+def without_invented(proto: onnx.TypeProto) -> onnx.TypeProto:
     """Take out the dim names that shape inference made up."""
     for dim in proto.tensor_type.shape.dim if proto.HasField("tensor_type") else ():
         if dim.dim_param.startswith("unk__"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
 import onnx
@@ -9,7 +10,8 @@ from onnx import checker, shape_inference
 
 from tiered.errors import ModelError
 from tiered.graph.core.lazy_bytes import is_stored
-from tiered.graph.io.export import export_model
+from tiered.graph.core.types import TensorType, is_compatible, read_type, write_type
+from tiered.graph.io.export import export_model, without_invented
 from tiered.graph.io.protos import graphs_of, nodes_of
 from tiered.graph.io.save import tensors_of
 from tiered.graph.shape_inference.distrusted_onnx import is_misjudged
@@ -67,17 +69,55 @@ def current_complaint(model: Model) -> str | None:
     return complaint if _type_complaint(proto) is not None else None
 
 
-def is_only_declared(model: Model) -> bool:
+def is_only_declared(model: Model, outputs: Collection[str] = ()) -> bool:
     """Return whether onnx has nothing against a model but the declared types of inner values.
 
     No runtime fails over them. They are wrong where a model was made dynamic without them.
+
+    Args:
+        model: the model as it is.
+        outputs: those whose declared shapes do not count either.
     """
     proto = _checkable(model)
     for graph in graphs_of(proto):
         del graph.value_info[:]
     for function in proto.functions:
         del function.value_info[:]
-    return _complaint(proto, full=can_be_followed(model)) is None
+    if not outputs:
+        return _complaint(proto, full=can_be_followed(model)) is None
+    if _complaint(proto, full=False) is not None:
+        return False
+    for info in proto.graph.output:  # the checker itself wants a shape there
+        if info.name in outputs:
+            info.type.tensor_type.ClearField("shape")
+    return _type_complaint(proto) is None
+
+
+def wrong_declarations(model: Model) -> dict[str, str]:
+    """Return a text for each value of the main graph that the file declares wrongly, by its name.
+
+    What follows from the inputs is of another dtype or rank, or has another size in a dim.
+    """
+    wrong = dict[str, str]()
+    for value in model.main.values.values():
+        info = value.declared
+        if info is None or value.producer is None or not isinstance(value.type, TensorType):
+            continue
+        declared, kind = read_type(info.type), read_type(without_invented(write_type(value.type)))
+        if isinstance(declared, TensorType) and not is_compatible(kind, declared):
+            wrong[value.name] = f"{value.name!r} is declared {declared}, and computed as {kind}"
+    return wrong
+
+
+def wrong_before(model: Model) -> dict[str, str]:
+    """Return what `wrong_declarations` says of a model as it was loaded."""
+    if model.origin is None:
+        return {}
+    loaded = type(model).from_proto(model.origin, folder=model.folder)
+    try:
+        return wrong_declarations(loaded)
+    finally:
+        loaded.close()
 
 
 def _checkable(model: Model) -> onnx.ModelProto:
