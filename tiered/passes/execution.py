@@ -265,6 +265,7 @@ class Execution:
         before, refused, around = journal.stamp(), gate.refused, gate.pass_name
         listen = self._listener(run)
         gate.pass_name, gate.at = pass_.name, ""
+        around_mark, gate.on_mark = gate.on_mark, run.marked
         gate.listeners.append(listen)
         token = LISTENER.set(run)
         try:
@@ -281,7 +282,7 @@ class Execution:
         finally:
             LISTENER.reset(token)
             gate.listeners.remove(listen)
-            gate.pass_name = around
+            gate.pass_name, gate.on_mark = around, around_mark
         journal.note_touched()
         if case.key is None:
             return

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tiered.backends.default import NO_OPERATOR, newer_operator
 from tiered.graph import Graph, Model
 from tiered.graph.core.journal import Edit, Entry
+from tiered.graph.core.marks import is_left_alone, mark_against_edits
 from tiered.passes.base import Pass
 from tiered.passes.body import Body
 from tiered.passes.conditions import Conditions
@@ -146,6 +147,9 @@ class FunctionPass(CallingPass):
             for graph in tuple(model.graphs()):
                 if not _is_attached(graph):
                     continue
+                if is_left_alone(graph):
+                    run.say("missed", Skip("the function is marked to be left alone"))
+                    continue
                 with one_rewrite(self, graph, run, inside):
                     call = partial(self.function, graph, ctx, **self.options)
                     run.returned(self.conditions.around(call, graph, ctx, self.name), graph)
@@ -188,6 +192,11 @@ def one_rewrite(pass_: Pass, graph: Graph, run: PassRun, inside: Inside | None) 
         model.undo_to(mark)
         run.say("missed", OUTSIDE)
     elif gate.count == count and not pass_.info.analysis:
+        marked = mark_against_edits(edits)
+        if marked:
+            model.undo_to(mark)
+            run.say("missed", Skip(marked))
+            return
         if gate.lets(graph.name):
             gate.passed(graph, pass_.info.law or pass_.name, "", edits)
         else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiered.context import SaidKind
 from tiered.errors import UsageError
-from tiered.graph import Node, Stamp
+from tiered.graph import Node, Stamp, Value
 from tiered.passes.report import NodeNote, note_of
 from tiered.passes.scope_guard import Allows
 from tiered.policy.decide import Place
@@ -46,6 +46,14 @@ class PassRun:
     def missed(self, node: Node, reason: Skip) -> None:
         """Note a node that was left alone."""
         self._missed[node] = reason
+
+    def marked(self, anchor: Node | Value, reason: str) -> None:
+        """Note a rewrite that was undone because of a mark."""
+        node = anchor if isinstance(anchor, Node) else anchor.producer
+        if node is None:
+            self.say("missed", Skip(reason))
+        else:
+            self.missed(node, Skip(reason))
 
     def say(self, kind: SaidKind, reason: Skip | str, node: Node | None = None) -> None:
         """Note what was declined or found out, of a node or of none."""

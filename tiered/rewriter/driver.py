@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tiered.errors import PassError
 from tiered.graph.core.journal import NODE_EDITS, Edit, Entry, Stamp, dirty_nodes
+from tiered.graph.core.marks import mark_against
 from tiered.graph.core.types import DataType
 from tiered.graph.opset.convert import NoEquivalentForm
 from tiered.rewriter.compile import Program
@@ -163,6 +164,9 @@ class _Run:
             refusal = self.accept(match)
             if refusal is not None:
                 return self._declined(node, refusal)
+        marked = mark_against(match.nodes)
+        if marked:
+            return self._declined(node, Skip(marked))
         model, mark = self.model, self.model.mark()
         if model.gate.chosen is not None and not model.gate.lets(node.label):
             return self._declined(node, _NOT_CHOSEN)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tiered.graph.core.journal import Entry
+from tiered.graph.core.marks import mark_against_edits
 from tiered.graph.core.provenance import note_sources
 
 if TYPE_CHECKING:
@@ -37,11 +38,13 @@ class Gate:
     `accepts` is asked about each `graph.rewrite` block, its anchor and its edits; what it declines
     is undone and gets no number. `chosen`, if given, is asked about every rewrite: it lets some
     pass, by their pass and what they are anchored at (a node, or a graph where it is a whole pass).
-    `at` is the anchor of the rewrite that is being tried.
+    `at` is the anchor of the rewrite that is being tried. `on_mark` is told the anchor and the
+    reason of a block that was undone because a node is marked (`tiered.graph.marks`).
     """
 
     __slots__ = (
-        *("accepts", "at", "chosen", "count", "limit", "listeners", "pass_name", "refused"),
+        *("accepts", "at", "chosen", "count", "limit", "listeners", "on_mark", "pass_name"),
+        "refused",
     )
 
     def __init__(self) -> None:
@@ -50,6 +53,7 @@ class Gate:
         self.accepts: Filter | None = None
         self.chosen: Callable[[tuple[str, str]], bool] | None = None
         self.at = ""
+        self.on_mark: Callable[[Node | Value, str], None] | None = None
         self.refused = 0
         self.pass_name = ""
         self.listeners: list[Callable[[RewriteRecord], None]] = []
@@ -114,7 +118,12 @@ class RewriteBlock:
         edits = model.journal.since(mark)
         if not edits:
             return
-        if gate.accepts is not None and not gate.accepts(self._anchor, edits):
+        marked = mark_against_edits(edits)
+        if marked:
+            model.undo_to(mark)
+            if gate.on_mark is not None:
+                gate.on_mark(self._anchor, marked)
+        elif gate.accepts is not None and not gate.accepts(self._anchor, edits):
             model.undo_to(mark)
         elif gate.lets(self._label):
             gate.passed(self._graph, self._law, self._label, edits)

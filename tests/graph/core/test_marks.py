@@ -1,0 +1,96 @@
+"""Marks of nodes and functions hold against every kind of pass."""
+
+import onnx
+import pytest
+
+from tiered import Graph, Model, PassContext, get_pass, optimize
+from tiered.testing import assert_unchanged, parse
+
+SKIP, COMPILER = "tiered.skip_optimization", "tiered.compiler"
+
+SHIFTED = """(float[1,2,4,4] x) => (float[1,2,4,4] y)
+<float[2,2,1,1] w = {1,2,3,4}, float[1,2,1,1] b = {1,2}> { h = Conv(x, w) y = Add(h, b) }"""
+
+
+def marked(text: str, **marks: dict[str, str]) -> onnx.ModelProto:
+    """Return a model whose nodes with these operators have metadata."""
+    proto = parse(text)
+    for node in proto.graph.node:
+        for key, value in marks.get(node.op_type, {}).items():
+            node.metadata_props.add(key=key, value=value)
+    return proto
+
+
+def test_a_rule_leaves_a_marked_node_alone() -> None:
+    for op_type in ("Conv", "Add"):
+        proto = marked(SHIFTED, **{op_type: {SKIP: "1"}})
+        assert_unchanged("fuse_bias_add", proto, because="marked tiered.skip_optimization")
+
+
+def test_nodes_of_two_compilers_stay_apart() -> None:
+    proto = marked(SHIFTED, Conv={COMPILER: "npu"}, Add={COMPILER: "dsp"})
+    assert_unchanged("fuse_bias_add", proto, because="marked for different compilers")
+
+
+def test_nodes_of_one_compiler_become_one_of_it() -> None:
+    conv = {"Conv": {COMPILER: "npu"}}
+    for marks in (conv | {"Add": {COMPILER: "npu"}}, conv):
+        with PassContext(3):
+            made = get_pass("fuse_bias_add")(marked(SHIFTED, **marks))
+        (node,) = made.graph.node
+        assert [(entry.key, entry.value) for entry in node.metadata_props] == [(COMPILER, "npu")]
+
+
+@pytest.mark.parametrize(
+    ("pass_", "text", "op_type"),
+    [
+        ("fold_constant", "(float[2] x) => (float[2] y) <float[2] w = {1,2}> { h = Exp(w) y = Add(x, h) }", "Exp"),
+        ("eliminate_common_subexpr", "(float[2] x) => (float[2] y) { a = Exp(x) b = Exp(x) y = Add(a, b) }", "Exp"),
+        ("eliminate_deadend", "(float[2] x) => (float[2] y) { a = Exp(x) y = Neg(x) }", "Exp"),
+    ],
+)  # fmt: skip
+def test_a_function_of_graphs_leaves_a_marked_node_alone(
+    pass_: str, text: str, op_type: str
+) -> None:
+    with PassContext(3):
+        assert get_pass(pass_)(parse(text)) != parse(text)
+    assert_unchanged(pass_, marked(text, **{op_type: {SKIP: "1"}}), because="marked tiered.skip")
+
+
+@pytest.mark.parametrize("key", [SKIP, COMPILER])
+def test_no_pass_looks_into_a_marked_function(key: str) -> None:
+    proto = parse(
+        '<ir_version: 10, opset_import: ["" : 21, "l" : 1]> g (float[2] x) => (float[2] y) '
+        '{ h = Identity(x) y = l.f(h) } <domain: "l", opset_import: ["" : 21]> '
+        "f (a) => (b) { c = Relu(a) d = Relu(c) e = Identity(d) k = Exp(e) b = Identity(e) }"
+    )
+    proto.functions[0].metadata_props.add(key=key, value="npu")
+    for level in range(5):
+        made = optimize(proto, opt_level=level)
+        assert made.functions == proto.functions
+        assert made.graph.node[-1].op_type == "f"
+    del proto.functions[0].metadata_props[:]
+    assert not optimize(proto, opt_level=2).functions
+
+
+def test_a_body_that_goes_with_its_node_is_no_reason() -> None:
+    text = """(float[2] x, bool c) => (float[2] y) {
+      y = If(c) <then_branch = t () => (float[2] p) { p = Neg(x) },
+                 else_branch = e () => (float[2] q) { q = Neg(x) }> }"""
+    model = Model.from_proto(parse(text))
+    graph = model.main
+    (node,) = graph.nodes
+    with graph.rewrite("law", node):
+        inner = node.bodies[0].nodes[0]
+        node.bodies[0].set_attribute(inner, "odd", 1)
+        made = graph.op.Neg(graph.inputs[0])
+        graph.replace(node, (made,))
+    assert [each.op_type for each in graph.nodes] == ["Neg"]
+
+
+def test_a_block_of_a_pass_is_undone_where_a_node_is_marked() -> None:
+    model = Model.from_proto(marked(SHIFTED, Conv={SKIP: "1"}))
+    graph: Graph = model.main
+    with PassContext(3), graph.rewrite("law", graph.nodes[0]):
+        graph.set_attribute(graph.nodes[0], "group", 1)
+    assert model.to_proto() == marked(SHIFTED, Conv={SKIP: "1"})
