@@ -63,7 +63,7 @@ def test_json_describes_all_passes_alike(cli: Cli) -> None:
     described = json.loads(cli("passes", "--json").out)
     assert [entry["name"] for entry in described] == list(pass_names())
     fields = "name kind opt_level numerics changes_interface analysis law doc options required"
-    fields += " followed_by conflicts needs offers quantization aliases source"
+    fields += " followed_by conflicts needs offers acts_on quantization aliases source"
     expected = {*fields.split()}
     assert all(entry.keys() == expected for entry in described)
     one = next(entry for entry in described if entry["name"] == "fold_constant")
@@ -72,3 +72,70 @@ def test_json_describes_all_passes_alike(cli: Cli) -> None:
     assert option.keys() == {"name", "takes", "default", "doc"}
     opt_in = next(e for e in described if e["name"] == "remove_initializer_from_input")
     assert opt_in["opt_level"] is None
+
+
+def names(cli: Cli, *options: str) -> set[str]:
+    ended = cli("passes", "--json", *options)
+    assert ended.code == 0, ended.err
+    return {entry["name"] for entry in json.loads(ended.out)}
+
+
+def test_a_glob_lists_the_passes_that_fit(cli: Cli) -> None:
+    found = names(cli, "fuse_*")
+    assert found == {name for name in pass_names() if name.startswith("fuse_")}
+    shown = cli("passes", "fuse_*").out
+    assert f"{len(found)} passes\n" in shown
+    ended = cli("passes", "wurst_*")
+    assert (ended.code, "no pass fits 'wurst_*'" in ended.err) == (2, True)
+
+
+def test_the_passes_of_an_operator_are_found_wherever_they_are(cli: Cli) -> None:
+    found = names(cli, "--op", "Conv")
+    assert found >= {
+        *("backward_fold_scale_axis", "forward_fold_scale_axis", "convert_layout"),
+        *("alter_op_layout", "fuse_qdq_into_conv", "fuse_bn_into_conv", "fuse_pad_into_conv"),
+        *("fuse_bias_add", "combine_parallel_conv2d", "conv_to_matmul", "fuse_conv_activation"),
+        *("eliminate_common_subexpr", "fold_constant", "inline", "eliminate_deadend"),
+    }
+    assert found.isdisjoint({"fuse_gelu", "fuse_layernorm", "replace_bn_with_conv", "infer_shapes"})
+    assert found == names(cli, "--op", "ai.onnx::Conv")
+    shown = cli("passes", "--op", "Conv").out
+    assert "passes that act on Conv" in shown
+    assert "passes that act on any operator" in shown
+
+
+def test_a_choice_of_a_pattern_and_an_elementwise_operator_are_found(cli: Cli) -> None:
+    assert "fuse_qdq_into_move" in names(cli, "--op", "Transpose")
+    assert "eliminate_transpose_around_elementwise" in names(cli, "--op", "Relu")
+    assert "eliminate_transpose_around_elementwise" not in names(cli, "--op", "Conv")
+    assert "fuse_matmul_scale" in names(cli, "--op", "com.microsoft::FusedMatMul")
+
+
+def test_an_operator_that_does_not_exist_is_a_usage_error(cli: Cli) -> None:
+    ended = cli("passes", "--op", "Convv")
+    assert (ended.code, "did you mean 'Conv'?" in ended.err) == (2, True)
+
+
+def test_text_is_searched_in_all_that_is_said_of_passes(cli: Cli) -> None:
+    assert "fuse_gelu" in names(cli, "--search", "gaussian ERROR")
+    assert "fold_constant" in names(cli, "--search", "max_growth")
+    assert "fold_constant" in names(cli, "--search", "constant_folding")
+    assert names(cli, "fuse_*", "--op", "Conv", "--search", "pad") == {"fuse_pad_into_conv"}
+    ended = cli("passes", "--search", "wurst")
+    assert (ended.code, "no pass fits --search 'wurst'" in ended.err) == (2, True)
+
+
+INITIALIZERS_AND_INTERFACE = {
+    *("const_batch_size", "const_input_shape", "const_output_shape", "final_check"),
+    *("eliminate_duplicate_initializer", "eliminate_unused_initializer", "format_parameter"),
+    *("infer_shapes", "move_subgraph_initializer", "remove_initializer_from_input"),
+    *("remove_unused_opsets", "topological_sort", "unique_name_for_nodes"),
+}
+"""Passes that look at any model, and rewrite no node of an operator that somebody may ask for."""
+
+
+def test_each_pass_says_what_it_acts_on(cli: Cli) -> None:
+    silent = {
+        entry["name"] for entry in json.loads(cli("passes", "--json").out) if not entry["acts_on"]
+    }
+    assert silent == INITIALIZERS_AND_INTERFACE

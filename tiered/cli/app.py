@@ -153,16 +153,25 @@ def reduce(
 
 
 @app.command
-def passes(name: str | None = None, /, *, as_json: AsJson = False) -> None:
+def passes(
+    name: str | None = None,
+    /,
+    *,
+    op: Annotated[str | None, Parameter(show_default=False)] = None,
+    search: Annotated[str | None, Parameter(show_default=False)] = None,
+    as_json: AsJson = False,
+) -> None:
     """List all passes, or say everything about one.
 
     Args:
-        name: A pass, by any of its names.
+        name: A pass, by any of its names, or a glob: 'fuse_*'.
+        op: Only passes that rewrite or move nodes of this operator: Conv, com.microsoft::Gelu.
+        search: Only passes with this text in their name, law, description, options or aliases.
         as_json: Print JSON instead of text.
     """
     from tiered.cli.passes import run_passes
 
-    run_passes(name, as_json=as_json)
+    run_passes(name, op=op, search=search, as_json=as_json)
 
 
 @app.command

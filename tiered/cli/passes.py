@@ -1,14 +1,16 @@
-"""`tiered passes [NAME]`: all passes, or all about one.
+"""`tiered passes [NAME]`: all passes, those of a glob or an operator, or all about one.
 
-`--json` prints an array of objects, for NAME one object (an array where NAME stands for several):
-name, kind, opt_level (null is opt-in), numerics, changes_interface, analysis, law, doc, options
-[{name, takes, default, doc}], required, followed_by, conflicts, needs, offers, quantization,
-aliases, source.
+`--json` prints an array of objects, for NAME one object (an array where NAME stands for several or
+is a glob, and with --op and --search): name, kind, opt_level (null is opt-in), numerics,
+changes_interface, analysis, law, doc, options [{name, takes, default, doc}], required, followed_by,
+conflicts, needs, offers, acts_on, quantization, aliases, source.
 """
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -16,6 +18,7 @@ from rich.text import Text
 
 from tiered.cli.tables import print_table
 from tiered.cli.terminal import print_json, printable, results
+from tiered.errors import UsageError, did_you_mean
 from tiered.passes.registry import PassInfo, registry
 from tiered.support.aliases import ALIASES
 from tiered.support.option_text import format_value
@@ -24,22 +27,102 @@ if TYPE_CHECKING:
     from tiered.support.options import Option
 
 
-def run_passes(name: str | None, *, as_json: bool) -> None:
-    """Print the table of all passes, or everything about those that a name stands for."""
-    names = registry.names() if name is None else registry.resolve(name)
+ANY, ELEMENTWISE = "*", "elementwise"
+"""What `acts_on` says of passes for any operator, and for all that compute element by element."""
+
+
+def run_passes(name: str | None, *, op: str | None, search: str | None, as_json: bool) -> None:
+    """Print a table of passes, or everything about those that a name stands for.
+
+    Raises:
+        PassNotFoundError: no pass has this name, or the glob fits none.
+        UsageError: there is no such operator, or no pass is found.
+    """
+    is_list = name is None or not {"*", "?", "["}.isdisjoint(name)
+    if name is None:
+        names = registry.names()
+    else:
+        names = registry.expand(name) if is_list else registry.resolve(name)
     infos = [registry.named(canonical).info for canonical in names]
+    if op is not None:
+        infos = _acting_on(infos, op)
+    if search is not None:
+        infos = [info for info in infos if search.casefold() in _text(info).casefold()]
+    if not infos:
+        asked = [f"--op {op}"] if op is not None else []
+        asked += [f"--search {search!r}"] if search is not None else []
+        within = f" among those of {name!r}" if name is not None else ""
+        raise UsageError(f"no pass fits {' and '.join(asked)}{within}")
+    is_list |= op is not None or search is not None
     if as_json:
         described = [describe(info) for info in infos]
-        print_json(described if name is None or len(described) > 1 else described[0])
-        return
-    console = results()
-    if name is None:
-        rows = [(info.name, _level(info), info.kind, _promise(info), info.law) for info in infos]
-        headers = ("pass", "level", "kind", "numerics", "law")
-        print_table(console, f"{len(rows)} passes", headers, rows)
-    else:
+        print_json(described if is_list or len(described) > 1 else described[0])
+    elif not is_list:
         for info in infos:
-            _print_one(console, info)
+            _print_one(results(), info)
+    else:
+        general = [info for info in infos if op is not None and ANY in info.acts_on]
+        _print_list([info for info in infos if info not in general], f"act on {op}" if op else "")
+        _print_list(general, "act on any operator")
+
+
+def _print_list(infos: Sequence[PassInfo], what: str) -> None:
+    if not infos:
+        return
+    rows = [(info.name, _level(info), info.kind, _promise(info), info.law) for info in infos]
+    headers = ("pass", "level", "kind", "numerics", "law")
+    count = "1 pass" if len(rows) == 1 else f"{len(rows)} passes"
+    verb = what.replace("act on", "acts on") if len(rows) == 1 else what
+    print_table(results(), f"{count} {f'that {verb}' if what else ''}".strip(), headers, rows)
+
+
+def _acting_on(infos: Sequence[PassInfo], op: str) -> list[PassInfo]:
+    """Return the passes that rewrite or move nodes of an operator.
+
+    Raises:
+        UsageError: there is no such operator.
+    """
+    from tiered.graph import ELEMENTWISE as SUCH
+
+    name = op.removeprefix("ai.onnx::")
+    wanted = {name, ANY, *([ELEMENTWISE] if name in SUCH else [])}
+    call = re.compile(rf"(?<![\w:]){re.escape(name.rpartition('::')[2])}(?!\w)")
+    found = [
+        info
+        for info in infos
+        if wanted.intersection(info.acts_on) or call.search(_read(info))
+    ]
+    if all(ANY in info.acts_on for info in found):
+        _check_operator(name)
+    return found
+
+
+def _read(info: PassInfo) -> str:
+    """Return what a law finds: all before its last arrow."""
+    return info.law.rpartition("=>")[0]
+
+
+def _check_operator(name: str) -> None:
+    """Raise if neither onnx nor a pass nor a backend knows an operator.
+
+    Raises:
+        UsageError: none does.
+    """
+    import onnx
+
+    from tiered.backends.known import built_in_backends
+
+    keys = {(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas()}
+    keys.update(key for backend in built_in_backends() for key in backend.operators)
+    known = {f"{domain}::{op_type}" if domain else op_type for domain, op_type in keys}
+    if name not in known and ("::" not in name or name.rpartition("::")[0] in dict(keys)):
+        raise UsageError(f"--op: there is no operator {name!r}{did_you_mean(name, sorted(known))}")
+
+
+def _text(info: PassInfo) -> str:
+    """Return all that is said of a pass, for --search."""
+    options = (f"{option.name} {option.doc}" for option in info.options)
+    return " ".join((info.name, info.law, info.doc, *_aliases(info), *options))
 
 
 def describe(info: PassInfo) -> dict[str, Any]:
@@ -59,6 +142,7 @@ def describe(info: PassInfo) -> dict[str, Any]:
         "conflicts": list(info.conflicts),
         "needs": list(info.needs),
         "offers": list(info.offers),
+        "acts_on": list(info.acts_on),
         "quantization": info.quantization,
         "aliases": _aliases(info),
         "source": info.source,
@@ -113,6 +197,7 @@ def _print_one(console: Console, info: PassInfo) -> None:
         "conflicts": ", ".join(info.conflicts),
         "needs": " or ".join(info.needs),
         "offers": " or ".join(info.offers),
+        "acts on": ", ".join("any operator" if n == ANY else n for n in info.acts_on),
         "quantization": info.quantization,
         "aliases": ", ".join(_aliases(info)),
         "file": _file(info.source),

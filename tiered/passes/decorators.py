@@ -16,6 +16,7 @@ from tiered.passes.conditions import Conditions, condition_of
 from tiered.passes.kinds import FunctionPass, ModulePass, RewritePass
 from tiered.passes.registry import PassInfo
 from tiered.rewriter import Pattern, Rule
+from tiered.rewriter.pattern import mentioned
 from tiered.support.loading import is_plain
 from tiered.support.numerics import Numerics, Promise
 from tiered.support.options import Option, checked_options, options_of
@@ -56,6 +57,9 @@ class Declared(TypedDict, total=False):
     looks_for: Iterable[str]
     """Operators, "Conv" or "com.microsoft::BiasGelu", without any of which a model has nothing for
     the function, or the class: it is not called then. Of a rule the pattern says so."""
+    acts_on: Iterable[str]
+    """More operators that it rewrites or moves than it looks for: names, "elementwise" for all that
+    compute element by element, "*" for any. `tiered passes --op` goes by it."""
     analysis: bool
     """Whether it only looks: the journal must stay empty."""
     requires: Callable[..., object] | None
@@ -83,7 +87,7 @@ def rewrite(
     """
 
     def decorate(function: Callable[..., Any]) -> RewritePass:
-        info = info_of(function, "rewrite", opt_level, declared)
+        info = info_of(function, "rewrite", opt_level, declared, mentioned(pattern))
         rule = Rule(info.name, pattern, function, info.law or str(pattern))
         if "looks_for" in declared:
             raise UsageError(f"{info.name}: the pattern of a rule says what it looks for")
@@ -179,9 +183,20 @@ def defaults_of(info: PassInfo) -> dict[str, Any]:
 
 
 def info_of(
-    function: Callable[..., Any], kind: str, opt_level: int | None, declared: Declared
+    function: Callable[..., Any],
+    kind: str,
+    opt_level: int | None,
+    declared: Declared,
+    operators: Iterable[tuple[str, str]] = (),
 ) -> PassInfo:
     """Return what is known of a pass that is made of a function.
+
+    Args:
+        function: what the pass calls.
+        kind: rewrite, function, module or proto.
+        opt_level: the level from which on it runs; None is opt-in.
+        declared: see `Declared`.
+        operators: those of its pattern, as (domain, op type).
 
     Raises:
         UsageError: it does not fit together.
@@ -198,6 +213,7 @@ def info_of(
         conflicts=_names(declared, "conflicts", name),
         needs=_names(declared, "needs", name),
         offers=_names(declared, "offers", name),
+        acts_on=_acts_on(declared, name, operators),
         quantization=declared.get("quantization", ""),
         numerics=limits.numerics if limits else _numerics(promised, name),
         changes_interface=declared.get("changes_interface", False),
@@ -252,6 +268,15 @@ def _names(declared: Declared, key: str, name: str) -> tuple[str, ...]:
     if isinstance(given, str) or not all(isinstance(item, str) for item in given):
         raise UsageError(f"{name}: {key} takes a list of names, not {given!r}")
     return tuple(given)
+
+
+def _acts_on(
+    declared: Declared, name: str, operators: Iterable[tuple[str, str]]
+) -> tuple[str, ...]:
+    """Return the operators that a pass rewrites or moves."""
+    found = {f"{domain}::{op_type}" if domain else op_type for domain, op_type in operators}
+    found.update(_names(declared, "acts_on", name), _names(declared, "looks_for", name))
+    return ("*",) if "*" in found else tuple(sorted(found))
 
 
 def _numerics(numerics: Promise | Numerics | str, name: str) -> Numerics:

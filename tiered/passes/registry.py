@@ -46,6 +46,7 @@ class _PassInfo(NamedTuple):
     conflicts: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     offers: tuple[str, ...] = ()
+    acts_on: tuple[str, ...] = ()
     quantization: str = ""
     numerics: Numerics = Numerics.EXACT
     changes_interface: bool = False
@@ -64,7 +65,8 @@ class PassInfo(_PassInfo):
     `opt_level` None is opt-in; `kind` is one of rewrite, function, module, proto and pipeline;
     `law` is the first line of the pass's file, `source` where the pass is written; `needs` are the
     operators beyond the standard that it makes, as "com.microsoft::BiasGelu", `offers`
-    those that it makes where the opset lacks a standard one; `interface_options` are options that
+    those that it makes where the opset lacks a standard one; `acts_on` are the operators that it
+    rewrites or moves, "elementwise" for all such, "*" for any; `interface_options` are options that
     have it change the interface if they have these values; `quantization` is the form of
     quantised models that it makes, if only backends that want it are to have it; `limits` are those
     that it sets beside its numeric class, if any.

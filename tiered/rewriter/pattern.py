@@ -387,6 +387,14 @@ def operators(pattern: Pattern) -> frozenset[tuple[str, str]]:
     return found | {pattern.key} if isinstance(pattern, Op) else found
 
 
+def mentioned(pattern: Pattern) -> frozenset[tuple[str, str]]:
+    """Return every operator that may stand in a match, in whichever of the choices."""
+    found = frozenset[tuple[str, str]]().union(*map(mentioned, pattern.children()))
+    if isinstance(pattern, Chain):
+        return found | {*pattern.kinds}
+    return found | {pattern.key} if isinstance(pattern, Op) else found
+
+
 def roots(pattern: Pattern) -> tuple[Op | Together, ...]:
     """Return the choices that a match may be anchored at.
 

@@ -26,7 +26,9 @@ _ORDERED_FLOATS: Final = frozenset({"Max", "Min"})
 _CHEAP: Final = frozenset({"Constant", "Identity"})
 
 
-@function_pass(opt_level=3, required=("infer_shapes",), conflicts=("canonicalize_cast",))
+@function_pass(
+    opt_level=3, required=("infer_shapes",), conflicts=("canonicalize_cast",), acts_on=("*",)
+)
 def eliminate_common_subexpr(graph: Graph, ctx: PassContext) -> None:
     """Compute each expression once; a body may use what the graphs above it have computed."""
     if graph.owner is None:

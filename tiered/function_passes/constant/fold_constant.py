@@ -50,7 +50,10 @@ Sizes = dict[Value, int]
 
 
 @function_pass(
-    opt_level=2, required=("infer_shapes",), followed_by=("eliminate_unused_initializer",)
+    opt_level=2,
+    required=("infer_shapes",),
+    followed_by=("eliminate_unused_initializer",),
+    acts_on=("*",),
 )
 def fold_constant(graph: Graph, ctx: PassContext, *, max_growth: Size = Size("1%")) -> None:
     """Compute at once what does not depend on the inputs.

@@ -11,7 +11,7 @@ from tiered import Graph, Node, PassContext, Skip, function_pass
 _ALL_OR_NONE: Final = frozenset({"Attention", "BatchNormalization", "MaxPool"})
 
 
-@function_pass(opt_level=0)
+@function_pass(opt_level=0, acts_on=("*",))
 def eliminate_deadend(graph: Graph, ctx: PassContext) -> None:
     """Remove what reaches no output, and the optional outputs that nobody reads.
 

@@ -25,7 +25,9 @@ _ANYWHERE: Final = frozenset(
 _OLDEST: Final = 7
 
 
-@function_pass(opt_level=2, required=("infer_shapes",), looks_for=("Transpose",))
+@function_pass(
+    opt_level=2, required=("infer_shapes",), looks_for=("Transpose",), acts_on=("elementwise",)
+)
 def eliminate_transpose_around_elementwise(graph: Graph, ctx: PassContext) -> None:
     """Compute with the axes as they were, where that takes fewer Transposes.
 

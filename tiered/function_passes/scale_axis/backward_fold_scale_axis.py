@@ -17,6 +17,7 @@ from tiered import (
     followed_by=("eliminate_unused_initializer",),
     numerics="reassociating",
     looks_for=("Div", "Mul"),
+    acts_on=("Conv", "ConvTranspose", "Gemm", "MatMul"),
 )
 def backward_fold_scale_axis(graph: Graph, ctx: PassContext) -> None:
     """Push factors back into the weights that made a tensor, through what commutes with them."""

@@ -14,7 +14,9 @@ _OLDEST: Final = 7
 """Before this opset, operands broadcast only where an attribute said so."""
 
 
-@function_pass(opt_level=2, required=("infer_shapes",), looks_for=("Reshape",))
+@function_pass(
+    opt_level=2, required=("infer_shapes",), looks_for=("Reshape",), acts_on=("elementwise",)
+)
 def eliminate_reshape_around_elementwise(graph: Graph, ctx: PassContext) -> None:
     """Compute in the shape that there was, not in one that is left again right behind it.
 

@@ -12,7 +12,7 @@ _BROADCASTS: Final = frozenset(
 )  # fmt: skip
 
 
-@function_pass(opt_level=2, looks_for=("Expand",))
+@function_pass(opt_level=2, looks_for=("Expand",), acts_on=("elementwise",))
 def fuse_expand_into_binary(graph: Graph, ctx: PassContext) -> None:
     """Let the operator broadcast by itself, where the result surely has the same shape."""
     law = "Op(Expand(x, shape), y) => Op(x, y)"

@@ -30,7 +30,10 @@ _TRACED: Final = frozenset({DataType.INT64, DataType.INT32, DataType.BOOL})
 
 
 @function_pass(
-    opt_level=2, required=("infer_shapes",), followed_by=("eliminate_unused_initializer",)
+    opt_level=2,
+    required=("infer_shapes",),
+    followed_by=("eliminate_unused_initializer",),
+    acts_on=("*",),
 )
 def trace_folding(graph: Graph, ctx: PassContext) -> None:
     """Fold what exporters trace of shapes, as far as the declared input shapes determine it.

@@ -22,7 +22,7 @@ _WAYS: Final = (
 )  # fmt: skip
 
 
-@module_pass(opt_level=2, looks_for=_UNROLLED)
+@module_pass(opt_level=2, looks_for=_UNROLLED, acts_on=("*",))
 def partial_evaluate(
     model: Model, ctx: PassContext, *, max_iterations: int = 0, max_nodes: int = 10_000
 ) -> None:

@@ -11,7 +11,9 @@ KEEP: Final = frozenset({"tiered.compiler", "tiered.keep", "tiered.skip_optimiza
 Id = tuple[str, str, str]
 
 
-@module_pass(opt_level=1, followed_by=("remove_unused_functions", "remove_unused_opsets"))
+@module_pass(
+    opt_level=1, followed_by=("remove_unused_functions", "remove_unused_opsets"), acts_on=("*",)
+)
 def inline(
     model: Model,
     ctx: PassContext,

@@ -3,7 +3,7 @@
 from tiered import Model, PassContext, Skip, module_pass
 
 
-@module_pass(opt_level=3, numerics="reassociating")
+@module_pass(opt_level=3, numerics="reassociating", acts_on=("*",))
 def alter_op_layout(model: Model, ctx: PassContext, *, default_dim: int = 16) -> None:
     """Give operators of images the layout of the backend's table, as `convert_layout` would.
 

@@ -6,7 +6,10 @@ from tiered import Model, PassContext, module_pass
 
 
 @module_pass(
-    opt_level=3, numerics="reassociating", interface_options={"io_layout": "convert"}
+    opt_level=3,
+    numerics="reassociating",
+    interface_options={"io_layout": "convert"},
+    acts_on=("*",),
 )
 def convert_layout(
     model: Model,
