@@ -181,3 +181,20 @@ def test_two_processes_that_write_one_file_leave_the_work_of_one(tmp_path: Path)
     assert [process.wait() for process in running] == [0, 0]
     assert onnx.load(out).graph.initializer[0].raw_data in whole
     shutil.rmtree(tmp_path)
+
+
+def test_sharing_weights_says_when_it_copies(cli: Cli, tmp_path: Path) -> None:
+    source, external = weighty(tmp_path), tmp_path / "external.onnx"
+    ended = cli("optimize", source, tmp_path / "o.onnx", "--share-weights")
+    assert "note: --share-weights: the model has no external weights" in ended.err
+    assert cli("optimize", source, external, "--external-data", "-q").code == 0
+    shared = cli("optimize", external, tmp_path / "shared.onnx", "--share-weights")
+    assert (shared.code, shared.err) == (0, "")
+    (tmp_path / "other").mkdir()
+    out = tmp_path / "other" / "out.onnx"
+    copied = cli("optimize", external, out, "--share-weights")
+    assert "note: --share-weights: 1 tensor (" in copied.err
+    assert "copied to out.onnx.data" in copied.err
+    assert (tmp_path / "other" / "out.onnx.data").exists()
+    assert cli("optimize", external, out, "--share-weights", "-q", "--force").err == ""
+    assert cli("optimize", external, out, "--force").err == ""

@@ -4,12 +4,14 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
 from tests.cli.conftest import Cli
 from tests.cli.test_optimize import break_promise, ops, registered
 from tiered.cli.watch import complete
+from tiered.testing import parse
 
 OPTIMIZE = ("optimize", "--dry-run")
 
@@ -107,11 +109,35 @@ def test_a_trace_that_cannot_be_saved_is_told_before_any_work(cli: Cli, small: P
 
 def test_the_models_between_are_dumped(cli: Cli, small: Path) -> None:
     folder = small.with_name("dump")
-    cli(*OPTIMIZE, small, "--dump", folder)
+    ended = cli(*OPTIMIZE, small, "--dump", folder)
     names = sorted(os.listdir(folder))
     assert names[0] == "000-input.onnx"
     assert any(name.endswith("-eliminate_identity.onnx") for name in names)
     onnx.checker.check_model(onnx.load(folder / names[-1]))
+    said = f"dumped {len(names)} models into {folder} (weights of more than 1,024 elements left out"
+    assert said in ended.out
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_a_dump_has_large_weights_only_where_they_are_asked_for(
+    cli: Cli, tmp_path: Path, weights: bool
+) -> None:
+    text = "(float[2000] x) => (float[2000] y) <float w = {0}> { a = Identity(x)  y = Add(a, w) }"
+    model, array = parse(text), np.ones(2000, np.float32)
+    model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(array, "w"))
+    source, folder = tmp_path / "m.onnx", tmp_path / "dump"
+    onnx.save(model, source)
+    ended = cli(*OPTIMIZE, source, "--dump", folder, *(["--dump-weights"] if weights else []))
+    assert ("with all weights" in ended.out) == weights
+    for path in folder.iterdir():
+        dumped = onnx.load(path)
+        assert [tensor.name for tensor in dumped.graph.initializer] == (["w"] if weights else [])
+        assert (path.stat().st_size > array.nbytes) == weights
+        onnx.checker.check_model(dumped, full_check=True)
+
+
+def test_weights_of_no_dump_are_a_usage_error(cli: Cli, small: Path) -> None:
+    assert cli(*OPTIMIZE, small, "--dump-weights").code == 2
 
 
 def test_diffs_and_models_go_to_stderr(cli: Cli, small: Path) -> None:

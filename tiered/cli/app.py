@@ -11,7 +11,15 @@ from typing import Annotated, Literal
 from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
 from tiered.cli.bisect import BisectOptions
+from tiered.cli.completion import (
+    Shell,
+    complete_backend,
+    complete_operator,
+    complete_pass,
+    run_completion,
+)
 from tiered.cli.config_file import apply_config_file
+from tiered.cli.examples import EXAMPLES, FIRST, with_examples
 from tiered.cli.failures import (
     BUG,
     Failure,
@@ -43,7 +51,7 @@ def _version() -> str:
 app = App(
     name="tiered",
     help="Optimise ONNX models with passes that can be trusted.",
-    help_epilogue=EPILOGUE,
+    help_epilogue=with_examples(EPILOGUE, FIRST),
     help_format="plaintext",
     version=_version,
     suppress_keyboard_interrupt=False,
@@ -51,7 +59,7 @@ app = App(
 )
 COMMANDS = (
     *("optimize", "verify", "bisect", "replay", "reduce", "check", "backends"),
-    *("passes", "inspect", "explain", "layout", "options", "new"),
+    *("passes", "inspect", "explain", "layout", "options", "new", "completion"),
 )
 
 
@@ -154,10 +162,10 @@ def reduce(
 
 @app.command
 def passes(
-    name: str | None = None,
+    name: Annotated[str | None, Parameter(completer=complete_pass)] = None,
     /,
     *,
-    op: Annotated[str | None, Parameter(show_default=False)] = None,
+    op: Annotated[str | None, Parameter(show_default=False, completer=complete_operator)] = None,
     search: Annotated[str | None, Parameter(show_default=False)] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -210,7 +218,7 @@ def inspect(
 @app.command
 def explain(
     model: str,
-    pass_: Annotated[str, Parameter(name="PASS")],
+    pass_: Annotated[str, Parameter(name="PASS", completer=complete_pass)],
     /,
     *,
     node: str | None = None,
@@ -257,7 +265,7 @@ def check(
     model: str,
     /,
     *,
-    backend: str,
+    backend: Annotated[str, Parameter(completer=complete_backend)],
     opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2,
     edit: Names = (),
     input_shape: InputShapes = (),
@@ -293,7 +301,11 @@ def check(
 
 @app.command
 def backends(
-    name: str | None = None, /, *, as_json: AsJson = False, verbose: Verbose = False
+    name: Annotated[str | None, Parameter(completer=complete_backend)] = None,
+    /,
+    *,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
 ) -> None:
     """List the targets that --backend takes, or say everything about one.
 
@@ -373,6 +385,20 @@ def new(
     from tiered.cli.new import run_new
 
     run_new(path, kind=kind, root=root)
+
+
+@app.command
+def completion(shell: Shell, /) -> None:
+    """Print the script that lets a shell complete commands, options, passes and backends.
+
+    Args:
+        shell: The shell.
+    """
+    run_completion(app, shell)
+
+
+for _name in COMMANDS:
+    app[_name].help_epilogue = with_examples(EPILOGUE, EXAMPLES[_name])
 
 
 def run(tokens: Sequence[str]) -> int:

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from tiered.cli.files import check_input, load_model
-from tiered.cli.options import LEVELS, Flag, InputShapes, Names, split_names
+from tiered.cli.options import (
+    LEVELS,
+    BackendName,
+    Flag,
+    InputShapes,
+    Names,
+    PassNames,
+    Pipeline,
+    split_names,
+)
 from tiered.cli.shapes import parse_dims, parse_shapes, shapes_of_inputs
 from tiered.cli.terminal import notes, print_json, printable, results
 from tiered.cli.verify import NumericClass
@@ -31,13 +40,13 @@ class BisectOptions:
 
     opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2
     """As for `tiered optimize`."""
-    disable: Names = ()
+    disable: PassNames = ()
     """As for `tiered optimize`."""
-    require: Names = ()
+    require: PassNames = ()
     """As for `tiered optimize`."""
-    passes: str | None = None
+    passes: Pipeline = None
     """As for `tiered optimize`."""
-    backend: Annotated[str | None, Parameter(show_default=False)] = None
+    backend: BackendName = None
     """As for `tiered optimize`."""
     edit: Names = ()
     """As for `tiered optimize`."""

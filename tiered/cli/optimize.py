@@ -18,6 +18,7 @@ from tiered.cli.files import (
 )
 from tiered.cli.options import LEVELS, OptimizeOptions, split_names
 from tiered.cli.shapes import parse_dims, parse_shapes, shapes_of_inputs
+from tiered.cli.sharing import sharing_notes
 from tiered.cli.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.watch import (
     Watchers,
@@ -39,7 +40,7 @@ from tiered.support.loading import paused_collector
 
 if TYPE_CHECKING:
     from tiered.graph import Model
-    from tiered.graph.io.save import Storage
+    from tiered.graph.io.save import Placed, Storage
     from tiered.passes.registry import PassInfo
     from tiered.passes.report import PassResult
     from tiered.pipeline.result import OptimizeResult
@@ -104,7 +105,7 @@ def optimize_file(
         target = None
     from tiered.pipeline.expectations import check_expectations, parse_expectations
 
-    result, passes = None, _Passes()
+    result, passes, placed = None, _Passes(), None
     expectations = parse_expectations(options.expect)
     try:
         with (
@@ -121,8 +122,7 @@ def optimize_file(
             )
             if target is not None:
                 progress.say(f"writing {printable(target)}")
-                storage = storage_of(options)
-                result.model.save(target, annotate=options.annotate, storage=storage)
+                placed = _save(result.model, target, options)
     except (VerificationError, TargetError) as error:
         if options.json:
             from tiered.cli.record import record_of
@@ -131,6 +131,15 @@ def optimize_file(
             show(record_of(Outcome(source, None, options, result, failed)))
         raise
     _tell(Outcome(source, target, options, result), result, watchers, show)
+    if placed is not None and options.share_weights and not options.quiet:
+        for text in sharing_notes(placed, target or ""):
+            notes().print(f"tiered: note: {printable(text)}", soft_wrap=True)
+
+
+def _save(model: Model, target: str, options: OptimizeOptions) -> Placed:
+    from tiered.graph.io.save import save_model
+
+    return save_model(model, target, annotate=options.annotate, storage=storage_of(options))
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from tiered.cli.completion import complete_backend, complete_passes
 from tiered.errors import UsageError
 
 Flag = Parameter(negative=(), show_default=False)
@@ -26,7 +27,14 @@ InputShapes = Annotated[
         show_default=False,
     ),
 ]
-BackendName = Annotated[str | None, Parameter(show_default=False)]
+PassNames = Annotated[
+    tuple[str, ...],
+    Parameter(negative=(), show_default=False, completer=complete_passes),
+]
+Pipeline = Annotated[str | None, Parameter(show_default=False, completer=complete_passes)]
+BackendName = Annotated[
+    str | None, Parameter(show_default=False, completer=complete_backend)
+]
 
 LEVELS = range(5)
 OPENING, CLOSING, QUOTES = "({[", ")}]", "'\""
@@ -45,15 +53,15 @@ class OptimizeOptions:
     """Replace OUT even if it is an ONNX model and not an earlier result of MODEL."""
     opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2
     """0 what inference needs, 1 structure, 2 exact algebra, 3 fusions, 4 approximations."""
-    disable: Names = ()
+    disable: PassNames = ()
     """Passes that must not run: names, globs, a,b. Repeatable."""
-    require: Names = ()
+    require: PassNames = ()
     """Passes that must run, whatever their level. Repeatable."""
     input_shape: InputShapes = ()
     """Give an input a shape: x:1,3,224,224, names of dims allowed, ? keeps a dim. Repeatable."""
     dim: Names = ()
     """Fix a dim by its name in all inputs that have it: batch=1. Repeatable."""
-    passes: str | None = None
+    passes: Pipeline = None
     """A pipeline of your own: 'a,b{x=1},fix(c,d)'."""
     backend: BackendName = None
     """The target: a name that `tiered backends` lists, or a TOML file; portable by default."""

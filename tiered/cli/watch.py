@@ -16,7 +16,7 @@ from tiered.cli.terminal import printable
 from tiered.errors import ModelError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from tiered.instruments import Statistics, Timing, Trace
+    from tiered.instruments import Dump, Statistics, Timing, Trace
     from tiered.passes.report import Remark
 
 KINDS = ("applied", "missed", "failed", "analysis", "skipped", "unmet", "hook", "check", "verify")
@@ -49,7 +49,9 @@ class WatchOptions:
     trace: str | None = None
     """Save all that passes did: .jsonl (JSON lines) or .json (Perfetto, chrome://tracing)."""
     dump: str | None = None
-    """A folder for the model after each pass that changed it."""
+    """A folder for the model after each pass that changed it, without its large weights."""
+    dump_weights: Annotated[bool, Flag] = False
+    """Let --dump write the weights too, each time."""
     print_before: Annotated[str | None, Parameter(show_default=False)] = None
     """The model as text before each pass, or before =a,b."""
     print_after: Annotated[str | None, Parameter(show_default=False)] = None
@@ -87,6 +89,7 @@ class Watchers:
     timing: Timing | None = None
     statistics: Statistics | None = None
     trace: Trace | None = None
+    dump: Dump | None = None
     instruments: list[object] = field(default_factory=list)
 
 
@@ -98,6 +101,8 @@ def check_watch(options: WatchOptions) -> None:
         ModelError: the trace cannot be written.
     """
     remark_kinds(options)
+    if options.dump_weights and options.dump is None:
+        raise UsageError("--dump-weights says what --dump DIR writes; give that too")
     if options.limit is not None and options.limit < 0:
         raise UsageError(f"--limit takes a number from 0, not {options.limit}")
     if options.trace is not None:
@@ -146,7 +151,11 @@ def watching(options: WatchOptions) -> Iterator[Watchers]:
         from tiered.instruments import Trace
 
         watchers.trace = Trace()
-    found = (watchers.timing, watchers.statistics, watchers.trace)
+    if options.dump is not None:
+        from tiered.instruments import Dump
+
+        watchers.dump = Dump(options.dump, weights=options.dump_weights)
+    found = (watchers.timing, watchers.statistics, watchers.trace, watchers.dump)
     watchers.instruments += [instrument for instrument in found if instrument is not None]
     watchers.instruments += _printers(options)
     try:
@@ -161,10 +170,6 @@ def watching(options: WatchOptions) -> Iterator[Watchers]:
 
 
 def _printers(options: WatchOptions) -> Iterator[object]:
-    if options.dump is not None:
-        from tiered.instruments import Dump
-
-        yield Dump(options.dump)
     if options.print_before is not None or options.print_after is not None:
         from tiered.instruments import PrintIR
 
@@ -212,6 +217,8 @@ def print_watched(console: Console, watchers: Watchers, remarks: Sequence[Remark
         _print(console, "Time", watchers.timing.render())
     if watchers.statistics is not None:
         _print(console, "Statistics", watchers.statistics.render())
+    if watchers.dump is not None:
+        console.print(printable(watchers.dump), soft_wrap=True)
     kinds = remark_kinds(watchers.options)
     for kind in kinds:
         said = [str(remark) for remark in remarks if remark.kind == kind]

@@ -7,6 +7,8 @@ import threading
 from typing import TYPE_CHECKING
 
 from tiered.errors import ModelError
+from tiered.graph.io.export import export_model
+from tiered.graph.shape_inference.infer import DATA_ELEMENTS
 from tiered.instruments.stacks import Stacks
 from tiered.instruments.text import model_text
 
@@ -18,22 +20,32 @@ if TYPE_CHECKING:
 class Dump:
     """Writes `000-input.onnx`, then `001-fold_constant.onnx` and so on after each pass.
 
+    Weights of more than 1,024 elements are left out, unless they are asked for: they are inputs of
+    the graph, which viewers and shape inference take.
+
     Args:
         folder: made if it is not there; files of the same names are overwritten.
         every: after every pass, also if it changed nothing.
         text: write the text of `onnx.printer` too, without large weights.
+        weights: write all weights, each time.
 
     Raises:
         ModelError: the folder cannot be made, or (when a pass ran) a file cannot be written.
     """
 
     def __init__(
-        self, folder: str | os.PathLike[str], *, every: bool = False, text: bool = False
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        every: bool = False,
+        text: bool = False,
+        weights: bool = False,
     ) -> None:
         self.folder = os.fspath(folder)
         self.files: list[str] = []
         self._every = every
         self._text = text
+        self._weights = weights
         self._begun: Stacks[Stamp] = Stacks()
         self._lock = threading.Lock()
 
@@ -60,7 +72,31 @@ class Dump:
         with self._lock:
             path = os.path.join(self.folder, f"{len(self.files):03d}-{name}.onnx")
             self.files.append(path)
-        model.save(path)
+        if self._weights:
+            model.save(path)
+        else:
+            self._write_bare(model, path)
         if self._text:
             with open(f"{path}.txt", "w", encoding="utf-8") as file:
                 file.write(model_text(model))
+
+    @staticmethod
+    def _write_bare(model: Model, path: str) -> None:
+        """Write a model without its large weights."""
+        proto = export_model(model, max_elements=DATA_ELEMENTS)
+        try:
+            with open(path, "wb") as file:
+                file.write(proto.SerializeToString(deterministic=True))
+        except OSError as error:
+            raise ModelError(f"cannot write {path}: {error.strerror or error}") from error
+
+    def __str__(self) -> str:
+        """Say what was written."""
+        count = len(self.files)
+        models = "1 model" if count == 1 else f"{count:,} models"
+        left_out = (
+            "with all weights"
+            if self._weights
+            else f"weights of more than {DATA_ELEMENTS:,} elements left out, as graph inputs"
+        )
+        return f"dumped {models} into {self.folder} ({left_out})"

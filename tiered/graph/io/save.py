@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
@@ -46,6 +46,20 @@ class Storage(NamedTuple):
     share: bool = False
 
 
+class Placed(NamedTuple):
+    """Where the external weights of a saved model are: (tensors, bytes) of each.
+
+    Attributes:
+        shared: those that stay where they were.
+        copied: those that were external, and are in the file of weights of the saved model now.
+        made: those that were not external before.
+    """
+
+    shared: tuple[int, int]
+    copied: tuple[int, int]
+    made: tuple[int, int]
+
+
 def check_storage(model: Model, storage: Storage) -> None:
     """Raise if the model cannot be saved so, whatever passes make of it.
 
@@ -67,8 +81,8 @@ def check_storage(model: Model, storage: Storage) -> None:
 
 def save_model(
     model: Model, path: str, *, annotate: bool = False, storage: Storage | None = None
-) -> None:
-    """Write a model to `path`; weights that are external go to `<path>.data`.
+) -> Placed:
+    """Write a model to `path` and return where its external weights are: in `<path>.data`.
 
     Where that name is in use by the model that is replaced, `<path>.1.data` takes its place, so
     that at every moment the model and its weights belong together.
@@ -88,13 +102,14 @@ def save_model(
         if _goes_out(Tensor(tensor, folder=model.folder), storage, has_external=has_external)
         and not (storage.share and _stays(tensor, model.folder, folder))
     ]
+    placed = _placed(model, outside, [] if storage.single else on_disk)
     if storage.single:
         _take_in(on_disk, model.folder)
     try:
         _check_apart(on_disk, model.folder, path, has_data=bool(outside))
         if not outside:
             _write_whole(path, proto)
-            return
+            return placed
         with _replacing(path, ".data") as (data, temporary):
             _write_data(outside, model.folder, data)
             with _alone_in(folder):
@@ -108,6 +123,25 @@ def save_model(
                         os.unlink(stale)
     except OSError as error:
         raise ModelError(f"cannot write {path}: {error.strerror or error}") from error
+    return placed
+
+
+def _placed(
+    model: Model, outside: list[onnx.TensorProto], on_disk: list[onnx.TensorProto]
+) -> Placed:
+    """Return where external weights will be, of those that go to a new file and all on disk."""
+    going = {id(tensor) for tensor in outside}
+
+    def count(tensors: Iterable[onnx.TensorProto]) -> tuple[int, int]:
+        sizes = [Tensor(tensor, folder=model.folder).nbytes for tensor in tensors]
+        return len(sizes), sum(sizes)
+
+    external = [tensor for tensor in on_disk if _is_external(tensor)]
+    return Placed(
+        count(tensor for tensor in external if id(tensor) not in going),
+        count(tensor for tensor in outside if _is_external(tensor)),
+        count(tensor for tensor in outside if not _is_external(tensor)),
+    )
 
 
 def _goes_out(tensor: Tensor, storage: Storage, *, has_external: bool) -> bool:

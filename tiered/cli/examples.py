@@ -1,0 +1,47 @@
+"""Examples for the end of each `--help`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
+    "optimize": (
+        "tiered optimize in.onnx out.onnx -O3 --verify",
+        "tiered optimize in.onnx out.onnx --disable 'fuse_*' --dim batch=1",
+        "tiered optimize a.onnx b.onnx --out-dir optimised -O3",
+        "tiered optimize in.onnx --dry-run --expect 'nodes<=500'",
+    ),
+    "verify": (
+        "tiered verify before.onnx after.onnx --layers",
+        "tiered verify before.onnx after.onnx --numerics exact",
+    ),
+    "bisect": ("tiered bisect in.onnx -O3 --reproducer bug",),
+    "replay": ("tiered replay bug",),
+    "reduce": ("tiered reduce in.onnx small.onnx --check 'python fails.py {}'",),
+    "check": ("tiered check in.onnx --backend npu.toml -O3 --dim batch=1",),
+    "backends": ("tiered backends", "tiered backends onnxruntime_cpu -v"),
+    "passes": (
+        "tiered passes fold_constant",
+        "tiered passes 'fuse_*' --search attention",
+        "tiered passes --op Conv",
+    ),
+    "inspect": ("tiered inspect in.onnx -v", "tiered inspect in.onnx --backend npu.toml"),
+    "explain": (
+        "tiered explain in.onnx fuse_gelu",
+        "tiered explain in.onnx fuse_gelu --after default --node /mlp/Mul",
+    ),
+    "layout": ("tiered layout in.onnx --after default --dim batch=8",),
+    "options": ("tiered options",),
+    "new": ("tiered new shape/fuse_x --kind function",),
+    "completion": (
+        "tiered completion bash > ~/.local/share/bash-completion/completions/tiered",
+        "tiered completion zsh > ~/.zfunc/_tiered",
+    ),
+}
+FIRST: Final = ("tiered in.onnx out.onnx", "tiered optimize in.onnx out.onnx -O3 --verify")
+"""Those of `tiered --help`."""
+
+
+def with_examples(epilogue: str, lines: tuple[str, ...]) -> str:
+    """Return the end of a help text: examples, then what all of them have."""
+    return "\n\n".join(("Examples:", *(f"  {line}" for line in lines), epilogue))
