@@ -112,7 +112,7 @@ def _operating_system(error: OSError) -> str:
 def _lines(error: TieredError) -> str:
     """Return the message and the notes on it: one line, more where a pass is to blame."""
     notes = getattr(error, "__notes__", [])
-    if error.exit_code == MODEL and notes:
+    if error.exit_code in (MODEL, USAGE) and notes:
         text = f"{error} ({'; '.join(note.partition(chr(10))[0] for note in notes)})"
     else:
         text = "\n".join((str(error), *notes))
