@@ -115,6 +115,7 @@ DEFAULT: tuple[str, ...] = (
     # Heads of targets that have an operator for them: with what is past, with what projects them,
     # or else with what splits them; before their projections become one.
     "fuse_group_query_attention,"
+    "fuse_past_into_attention,"
     "fuse_qkv_into_attention,"
     "fuse_multi_head_attention,"
     # Branches that do the same side by side, when scales, biases and norms are in their weights;

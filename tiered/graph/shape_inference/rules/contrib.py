@@ -249,17 +249,20 @@ def _heads_with_past(node: Node) -> Sequence[ValueType | None]:
     return (q.type, cache, cache)
 
 
-def _packed_heads(node: Node) -> ValueType | None:
-    """Attention: of x and the matrices of queries, keys and values side by side."""
-    x, weight = node.input(0), node.input(1)
+def _packed_heads(node: Node) -> Sequence[ValueType | None]:
+    """Attention: of x and the matrices of queries, keys and values side by side, and its cache."""
+    x, weight, past = node.input(0), node.input(1), node.input(4)
     if x is None or weight is None or x.dtype is None or x.rank != 3:
-        return None
+        return ()
     width, sizes = weight.dim(-1), node.attributes.get("qkv_hidden_sizes")
     if sizes or not isinstance(width, int):
         width = sizes[2] if sizes else None
     else:
         width //= 3
-    return tensor_type(x.dtype, (x.dim(0), x.dim(1), width))
+    made = tensor_type(x.dtype, (x.dim(0), x.dim(1), width))
+    if past is None or past.shape is None or len(past.shape) != 5:
+        return (made,)
+    return (made, tensor_type(x.dtype, (*past.shape[:3], None, past.shape[4])))
 
 
 def _product_of_blocks(node: Node) -> ValueType | None:

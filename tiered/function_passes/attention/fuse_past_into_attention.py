@@ -1,0 +1,232 @@
+"""Heads of Split(x * w + b) that attend to Concat(past, k)  =>  Attention(x, w, b, past)"""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tiered import DataType, Graph, Node, Skip, Value, attention_scale, const, op, rewrite, var
+
+_HEADS_FIRST: Final = (0, 2, 1, 3)
+_NARROW: Final = 256
+_HIDDEN: Final = -1e4
+"""What hides a score is at most this: its exponential is 0 beside that of any other score."""
+
+_queries = op.Transpose(op.Reshape(var.q, ...).shared(), perm=_HEADS_FIRST).shared().bind("queries")
+_scores = op.MatMul(_queries, op.Transpose(var.k, perm=(0, 1, 3, 2)))
+_scaled = op.Mul(_scores, const(name="factor")) | op.Div(_scores, const(name="divisor"))
+_hidden = op.Where(var.seen, _scaled, const(name="hidden"))
+_attended = op.MatMul(op.Softmax(_hidden, attrs=...).bind("softmax"), var.v)
+
+
+@rewrite(
+    op.Reshape(op.Transpose(_attended, perm=_HEADS_FIRST), var.shape),
+    opt_level=3,
+    required=("infer_shapes",),
+    needs=["com.microsoft::Attention"],
+    numerics="reassociating",
+)
+def fuse_past_into_attention(
+    graph: Graph,
+    softmax: Node,
+    queries: Node,
+    q: Value,
+    k: Value,
+    v: Value,
+    seen: Value,
+    hidden: Value,
+    factor: Value | None,
+    divisor: Value | None,
+    shape: Value,
+    *,
+    wide: bool = False,
+) -> Value | Skip:
+    """Project, add keys and values to those of the past, and attend to what is not later, at once.
+
+    The kernel projects for each head and entry of the batch on its own, as for
+    `fuse_qkv_into_attention`.
+
+    Args:
+        wide: also where x is wider than 256, and the batch is not known to be 1.
+    """
+    if q.dtype != DataType.FLOAT or softmax.has_references or softmax.attr("axis") not in (-1, 3):
+        return Skip("it is no Softmax of the last axis, of floats of 32 bits")
+    projected = _projected(q)
+    if projected is None:
+        return Skip("queries, keys and values are no thirds of a product")
+    caches = _cache(k), _cache(v)
+    if caches[0] is None or caches[1] is None or caches[0].past is not caches[1].past:
+        return Skip("keys and values are not added to one past")
+    past, x = caches[0].past, projected.x
+    if [cache.half for cache in caches if cache is not None] != [0, 1]:
+        return Skip("keys are not the first half of the past")
+    heads = queries.output.shape
+    if heads is None or None in heads or not all(isinstance(dim, int) for dim in heads[1::2]):
+        return Skip("the number and the size of heads are not known")
+    if past.shape != (2, *heads[:2], past.dim(3), heads[3]) or past.dim(3) is None:
+        return Skip("the past is not of the same heads")
+    sources = [_before_split(cache.new, heads) for cache in caches if cache is not None]
+    if any(one is not part for one, part in zip(sources, projected.parts[1:], strict=True)):
+        return Skip("keys or values are split in another way than queries")
+    places = (0, heads[0]), (0, heads[2]), (-1, q.dim(2))
+    target = [] if shape.const is None else shape.const.tolist()
+    if len(target) != len(places) or any(map(_is_other, target, places)):
+        return Skip("the heads are not put side by side alone")
+    present = _present(k, v)
+    if present is None:
+        return Skip("keys and values are not stored as one tensor")
+    if not _hides_later(seen, past, k) or not _is_low(hidden):
+        return Skip("the mask does not hide what comes later alone")
+    width = x.dim(2)
+    if not (wide or heads[0] == 1 or (isinstance(width, int) and width <= _NARROW)):
+        return Skip("wide batches are projected faster by one product")
+    scale = attention_scale(factor, divisor)
+    if isinstance(scale, Skip):
+        return scale
+    made, stored = graph.op("com.microsoft").Attention(
+        *(x, projected.weight, projected.bias, None, past),
+        outputs=2,
+        num_heads=heads[1],
+        unidirectional=1,
+        scale=scale,
+    )
+    graph.replace(present, [stored])
+    return made
+
+
+def _is_other(size: int, places: tuple[int | str | None, ...]) -> bool:
+    return size not in places
+
+
+class _Projected(NamedTuple):
+    """What a product with a matrix and its bias makes: queries, keys and values side by side."""
+
+    x: Value
+    weight: Value
+    bias: Value
+    parts: tuple[Value | None, ...]
+
+
+class _Cache(NamedTuple):
+    """A half of a past, and what is added to it."""
+
+    past: Value
+    half: int
+    new: Value
+
+
+def _made_by(value: Value | None, op_type: str) -> Node | None:
+    node = None if value is None else value.producer
+    return node if node is not None and node.is_op(op_type) else None
+
+
+def _projected(q: Value) -> _Projected | None:
+    """Return what queries are the first third of."""
+    split = _made_by(q, "Split")
+    added = None if split is None else _made_by(split.inputs[0], "Add")
+    if split is None or added is None or split.has_references or len(split.outputs) != 3:
+        return None
+    product, bias = added.inputs
+    node = _made_by(product, "MatMul")
+    if node is None:
+        product, bias = bias, product
+        node = _made_by(product, "MatMul")
+    if node is None or bias is None or not added.output.has_one_user or split.outputs[0] is not q:
+        return None
+    x, weight = node.inputs
+    if x is None or weight is None or x.rank != 3 or weight.rank != 2 or bias.rank != 1:
+        return None
+    width = q.dim(2)
+    is_even = isinstance(width, int) and weight.dim(1) == bias.dim(0) == 3 * width
+    is_last = split.attr("axis") in (2, -1)
+    parts = tuple(split.outputs)
+    same = all(part is not None and part.dim(2) == width for part in parts)
+    return _Projected(x, weight, bias, parts) if is_even and is_last and same else None
+
+
+def _cache(value: Value) -> _Cache | None:
+    """Return the half of a past that a Concat begins with."""
+    node = _made_by(value, "Concat")
+    if node is None or node.has_references or len(node.inputs) != 2:
+        return None
+    half, new = _made_by(node.inputs[0], "Gather"), node.inputs[1]
+    if node.attr("axis") not in (2, -2) or half is None or half.has_references or new is None:
+        return None
+    past, index = half.inputs
+    if half.attr("axis") != 0 or past is None or past.rank != 5 or past.dim(0) != 2:
+        return None
+    at = None if index is None or index.rank != 0 else index.number
+    return _Cache(past, int(at) % 2, new) if at in (-2, -1, 0, 1) else None
+
+
+def _before_split(heads: Value, wanted: tuple[int | str | None, ...]) -> Value | None:
+    """Return what a Reshape and a Transpose make heads of."""
+    turned = _made_by(heads, "Transpose")
+    if turned is None or turned.perm != _HEADS_FIRST or heads.shape != wanted:
+        return None
+    split = _made_by(turned.inputs[0], "Reshape")
+    return None if split is None else split.inputs[0]
+
+
+def _present(k: Value, v: Value) -> Node | None:
+    """Return the Concat of the two as the halves of one tensor."""
+    for outer in k.readers:
+        for node in outer.output.readers if outer.is_op("Unsqueeze") else ():
+            if node.is_op("Concat") and not node.has_references and node.attr("axis") in (0, -5):
+                stored = [_unstacked(value) for value in node.inputs]
+                if len(stored) == 2 and stored[0] is k and stored[1] is v:
+                    return node
+    return None
+
+
+def _unstacked(value: Value | None) -> Value | None:
+    """Return what gets a first dim of 1."""
+    node = _made_by(value, "Unsqueeze")
+    axes = None if node is None or node.has_references else node.operand("axes")
+    is_first = axes is not None and axes.const is not None and axes.const.tolist() in ([0], [-5])
+    return node.inputs[0] if node is not None and is_first else None
+
+
+def _hides_later(seen: Value, past: Value, k: Value) -> bool:
+    """Return whether a query sees what is at its own place and before, the past included.
+
+    That is so of the rows after the past, and of as many columns as there are keys, of a constant
+    that is true on the diagonal and below.
+    """
+    cast = _made_by(seen, "Cast")
+    value = seen if cast is None else cast.inputs[0]
+    ranges: dict[int, tuple[object, object]] = {}
+    while value is not None and (node := _made_by(value, "Slice")) is not None:
+        found = [node.operand(name) for name in ("starts", "ends", "axes", "steps")]
+        starts, ends, axes = (None if one is None else one.elements for one in found[:3])
+        steps = found[3]
+        if starts is None or ends is None or axes is None or node.has_references:
+            return False
+        if steps is not None and (steps.const is None or (steps.const != 1).any()):
+            return False
+        for axis, start, end in zip(axes.tolist(), starts.tolist(), ends.tolist(), strict=True):
+            if axis not in (-2, -1, 2, 3) or axis % 4 in ranges:
+                return False
+            ranges[axis % 4] = start, end
+        value = node.inputs[0]
+    table = None if value is None else value.const
+    if table is None or table.ndim != 4 or table.shape[:2] != (1, 1):
+        return False
+    places = past.dim(3)
+    if not ranges and isinstance(places, int):
+        # The sizes are known, so it is sliced already.
+        return _is_triangle(table[0, 0], places)
+    dims = past.owner.model.dims
+    before, whole = dims.size(past.dim(3)), dims.size(k.dim(2))
+    if before is None or whole is None or ranges != {2: (before, whole), 3: (0, whole)}:
+        return False
+    return _is_triangle(table[0, 0], 0)
+
+
+def _is_triangle(table: np.ndarray[Any, np.dtype[Any]], above: int) -> bool:
+    """Return whether a table is true up to so many places above the diagonal, and nowhere else."""
+    rows, columns = table.shape
+    return bool(np.array_equal(table != 0, np.tri(rows, columns, above, dtype=bool)))
+
+
+def _is_low(hidden: Value) -> bool:
+    return hidden.number is not None and hidden.number <= _HIDDEN
