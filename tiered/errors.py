@@ -27,6 +27,10 @@ class RuntimeFailure(TieredError):
     """ONNX Runtime (or the reference evaluator) refused a model or failed while running it."""
 
 
+class MissingOperator(RuntimeFailure):
+    """A model has an operator that no runtime knows and nothing defines: it says nothing else."""
+
+
 class Crashed(RuntimeFailure):
     """The process that ran a model ended instead of answering."""
 

@@ -12,6 +12,7 @@ from tiered.backends.backend import (
 )
 from tiered.backends.coverage import Coverage as Coverage
 from tiered.backends.coverage import Gap as Gap
+from tiered.backends.custom import CustomOperator as CustomOperator
 from tiered.backends.default import DEFAULT as DEFAULT
 from tiered.backends.default import Refusal as Refusal
 from tiered.backends.known import (

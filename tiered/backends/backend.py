@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
+from tiered.backends.custom import CustomOperator
 from tiered.backends.default import NO_OPERATOR, Refusal, is_no_operator, is_standard
 from tiered.backends.pipeline_edits import PipelineEdit
 from tiered.backends.rules import (
@@ -84,6 +85,7 @@ class Backend:
         operators: the rules by (domain, operator); any one that holds is enough.
         quantization: how it wants quantised models.
         verification: when its result is right.
+        custom_operators: what operators compute that no runtime knows, to verify models with them.
         edits: what it makes of the default pipeline.
         api_version: of the profile.
     """
@@ -105,6 +107,7 @@ class Backend:
     operators: Mapping[tuple[str, str], tuple[OperatorRule, ...]] = field(default_factory=dict)
     quantization: Quantization = Quantization()
     verification: Verification = Verification()
+    custom_operators: tuple[CustomOperator, ...] = ()
     edits: tuple[PipelineEdit, ...] = ()
     api_version: int = API_VERSION
 

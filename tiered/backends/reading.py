@@ -16,12 +16,15 @@ from tiered.backends.backend import (
     Unlisted,
     Verification,
 )
+from tiered.backends.custom import CustomOperator
 from tiered.backends.pipeline_edits import PipelineEdit
 from tiered.backends.rules import ANY, AttributeRule, Bounds, OperatorRule
 from tiered.errors import BackendError, TieredError, did_you_mean
 from tiered.graph.core.types import DataType
 from tiered.support.toml_files import read_toml
 
+_OWN_DOMAINS: Final = ("ai.onnx", "com.microsoft")
+"""Domains whose operators onnxruntime has itself."""
 _DTYPES: Final = {dtype.name.lower(): int(dtype) for dtype in DataType}
 _OTHER_NAMES: Final = {"float32": "float", "fp32": "float", "float64": "double", "fp16": "float16"}
 _OTHER_NAMES.update({"bf16": "bfloat16", "half": "float16", "int": "int32", "fp64": "double"})
@@ -106,6 +109,7 @@ def backend_of(table: Mapping[str, Any], where: str, parent: Parent) -> Backend:
             for key, entry in whole.take("operators", _mapping, {}).items()
             for name in key.split(",")
         },
+        custom_operators=_custom_operators(whole, where),
         edits=tuple(
             _edit(entry, f"{where}: pipeline[{at}]", name)
             for at, entry in enumerate(whole.take("pipeline", _list, ()))
@@ -145,6 +149,27 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # --- parts ----------------------------------------------------------------------------------------
+
+
+def _custom_operators(whole: _Table, where: str) -> tuple[CustomOperator, ...]:
+    """Return what defines custom operators: each by itself, or a library all that are listed."""
+    folder = os.path.dirname(os.path.abspath(where))
+    found: dict[tuple[str, str], CustomOperator] = {}
+    for name, entry in whole.take("custom_operators", _mapping, {}).items():
+        place = f"{where}: custom_operators.{name}"
+        table = _Table(_checked(_mapping, entry, place), place)
+        body, reference = table.take("body", _text, ""), table.take("reference", _text, None)
+        library = table.take("library", _text, "")
+        table.end()
+        library = os.path.join(folder, library) if library else ""
+        operator = CustomOperator.of(name, body=body, reference=reference, library=library)
+        found[operator.key] = operator
+    library = whole.take("custom_ops", _text, "")
+    listed = whole.take("operators", _mapping, {}) if library else {}
+    for key in (_operator(name) for names in listed for name in names.split(",")):
+        if key not in found and key[0] and not key[0].startswith(_OWN_DOMAINS):
+            found[key] = CustomOperator(*key, library=os.path.join(folder, library))
+    return tuple(found.values())
 
 
 def _operator(key: str) -> tuple[str, str]:

@@ -96,17 +96,19 @@ def run_bisect(source: str, options: BisectOptions) -> None:
     from tiered.debug import Bisection, Subject
     from tiered.debug.resume_file import Memory
     from tiered.debug.runs import shaped
+    from tiered.verify.custom_ops import using
 
     given = options.input_shape, options.dim
     shapes = shapes_of_inputs(load_model(source), *given) if any(given) else {}
     model, home = shaped(source, shapes)
     subject = Subject(model, options.passes, settings, home, options.edit)
-    judge = _judge(subject, options)
-    memory = Memory.of(options.resume, subject, judge)
-    blame = Bisection(subject, judge, memory, _say).blame(interactions=options.interactions)
     folder = None
-    if blame is not None and options.reproducer is not None:
-        folder = _write(subject, options, blame, judge)
+    with using(subject.context().backend):
+        judge = _judge(subject, options)
+        memory = Memory.of(options.resume, subject, judge)
+        blame = Bisection(subject, judge, memory, _say).blame(interactions=options.interactions)
+        if blame is not None and options.reproducer is not None:
+            folder = _write(subject, options, blame, judge)
     if options.json:
         print_json(_record(blame, folder))
     elif blame is None:
@@ -116,6 +118,10 @@ def run_bisect(source: str, options: BisectOptions) -> None:
             results().print(printable(line), soft_wrap=True)
         if folder is not None:
             results().print(f"  reproduce  tiered replay {printable(folder)}", soft_wrap=True)
+    if blame is not None and blame.kind == "cannot run":
+        raise VerificationError(
+            f"{source}: what {blame.pass_name} makes cannot run, so whether it is right is unknown"
+        )
     if blame is not None:
         raise VerificationError(f"{source}: {blame.pass_name} is wrong")
 

@@ -26,9 +26,10 @@ from tiered.graph import Model, RewriteRecord
 from tiered.passes.registry import PassInfo
 from tiered.passes.report import PassResult
 from tiered.support.numerics import Numerics
+from tiered.verify.custom_ops import using
 from tiered.verify.samples import Source
 
-Kind = Literal["outputs", "view", "error"]
+Kind = Literal["outputs", "view", "error", "cannot run"]
 Say = Callable[[str], object]
 
 
@@ -38,7 +39,8 @@ class Blame:
 
     Attributes:
         kind: "outputs" (they differ, or the result does not run), "view" (the result contradicts
-            itself: a type, a link, a name), "error" (the pass raised).
+            itself: a type, a link, a name), "error" (the pass raised), "cannot run" (an operator
+            that no runtime knows: whether the pass is right is not known).
         symptom: what is wrong after it.
         number: of the rewrite, of `rewrites` in all; before that one nothing was wrong.
         pass_text: the pass, with options and scope; `info` is what is known of it.
@@ -72,7 +74,8 @@ class Blame:
         where = f", at node {self.anchor!r}" if self.anchor else ""
         yield f"{self.pass_text}, rewrite #{self.number} of {self.rewrites}{where}"
         yield f"  law    {self.law}"
-        yield f"  wrong  {self.symptom.replace(chr(10), chr(10) + ' ' * 9)}"
+        said = self.symptom.replace(chr(10), chr(10) + " " * 9)
+        yield f"  {said}" if self.kind == "cannot run" else f"  wrong  {said}"
         yield from (f"  - {line}" for line in self.before)
         yield from (f"  + {line}" for line in self.after)
         if self.needs:
@@ -120,10 +123,12 @@ def bisect(
     """
     source, folder = shaped(source, input_shapes)
     subject = Subject(source, passes, settings, folder, edits)
-    limits = subject.context().backend.verification
-    judge = judge or OutputJudge(source, inputs, seed, numerics, folder, limits)
-    search = Bisection(subject, judge, Memory.of(resume, subject, judge), say or _nobody)
-    return search.blame(interactions=interactions)
+    backend = subject.context().backend
+    with using(backend):
+        limits = backend.verification
+        judge = judge or OutputJudge(source, inputs, seed, numerics, folder, limits)
+        search = Bisection(subject, judge, Memory.of(resume, subject, judge), say or _nobody)
+        return search.blame(interactions=interactions)
 
 
 class Bisection:
@@ -188,7 +193,8 @@ class Bisection:
         if number:
             symptom = self._verdict(number)
             needs = self._needs(number) if interactions else ()
-            return self._found(number, "outputs", symptom, needs)
+            kind: Kind = "cannot run" if symptom.startswith("cannot run: ") else "outputs"
+            return self._found(number, kind, symptom, needs)
         return self._raised(total + 1, failure) if failure.result else None
 
     def _first(self, wrong: int, symptom: Callable[[int], str], good: int = 0) -> int:

@@ -39,6 +39,7 @@ from tiered.passes.registry import ENTRY_POINTS
 from tiered.pipeline.optimize import pipeline_of
 from tiered.runtime.compare.outputs import compare
 from tiered.support.numerics import Numerics
+from tiered.verify.custom_ops import using
 
 FORMAT = 1
 PACKAGES = ("onnx", "onnxruntime", "numpy", "networkx")
@@ -49,7 +50,7 @@ class Failure:
     """What a bundle shows.
 
     Attributes:
-        kind: "outputs", "view" or "error", as in `Blame`.
+        kind: "outputs", "view", "error" or "cannot run", as in `Blame`.
         pass_text: the pass; `pass_source` is where it is written.
         symptom: what was wrong with the whole model.
         shown: what is wrong with the part, in the words in which replaying says it.
@@ -204,8 +205,9 @@ def symptom_of(
         PassError: the pass raised, which is not what it did on the whole model.
     """
     view = Model.from_proto(before)
+    context = PassContext.isolated(**_seen(failure.settings))
     try:
-        pass_.apply(view, PassContext.isolated(**_seen(failure.settings)))
+        pass_.apply(view, context)
     except TieredError as error:
         if failure.kind != "error":
             raise
@@ -216,9 +218,10 @@ def symptom_of(
             view.check_view(types=True)
     except (TieredError, AssertionError) as error:
         return str(error), None
-    if failure.kind != "outputs" or feeds is None:
+    if failure.kind not in ("outputs", "cannot run") or feeds is None:
         return "", made
-    return difference(before, made, feeds, Numerics(failure.numerics)), made
+    with using(context.backend):
+        return difference(before, made, feeds, Numerics(failure.numerics)), made
 
 
 def _seen(settings: Mapping[str, Any]) -> dict[str, Any]:

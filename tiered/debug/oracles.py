@@ -25,6 +25,7 @@ from tiered.runtime.worker.client import shared_worker
 from tiered.support.numerics import Numerics, Promise, loosest
 from tiered.verify.baseline import Runnable
 from tiered.verify.model_check import UNLIMITED
+from tiered.verify.opening import open_model
 from tiered.verify.promises import held_to
 from tiered.verify.reference_check import second_opinion
 from tiered.verify.samples import Source
@@ -110,7 +111,7 @@ class OutputJudge:
         promised = held_to(promised, self.limits)
         changes_interface = any(info.changes_interface for info in changed_by)
         try:
-            with shared_worker().open(made.proto, folder=made.folder) as session:
+            with open_model(shared_worker(), made.proto, folder=made.folder) as session:
                 for at, sample in enumerate(self.samples):
                     self.runs += 1
                     actual = session.run(sample.feeds)
@@ -159,7 +160,7 @@ class OutputJudge:
 
     @staticmethod
     def _outputs(made: Runnable, samples: Sequence[Inputs]) -> list[dict[str, Any]]:
-        with shared_worker().open(made.proto, folder=made.folder) as session:
+        with open_model(shared_worker(), made.proto, folder=made.folder) as session:
             return [session.run(sample.feeds) for sample in samples]
 
     def _keep(self, at: int) -> None:

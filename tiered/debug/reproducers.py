@@ -27,6 +27,7 @@ from tiered.graph.io.export import export_model
 from tiered.passes import Pass
 from tiered.pipeline.optimize import pipeline_of
 from tiered.runtime.external_data import take_in
+from tiered.verify.custom_ops import using
 from tiered.verify.extract import Part, cut
 from tiered.verify.samples import Source
 from tiered.verify.sliced_session import bare_types
@@ -255,10 +256,11 @@ def write_reproducer(
     """
     source, home = shaped(source, input_shapes)
     subject = Subject(source, passes, settings, home, edits)
-    judge = _judge(subject, inputs, seed, within)
-    blame = Bisection(subject, judge, Memory(), lambda _: None, within).blame()
-    if blame is not None:
-        reproduce(subject, blame, judge.sample.feeds).save(folder)
+    with using(subject.context().backend):
+        judge = _judge(subject, inputs, seed, within)
+        blame = Bisection(subject, judge, Memory(), lambda _: None, within).blame()
+        if blame is not None:
+            reproduce(subject, blame, judge.sample.feeds).save(folder)
     return blame
 
 

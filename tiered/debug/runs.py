@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -27,8 +28,9 @@ from tiered.policy.decide import Place
 from tiered.runtime.external_data import with_files
 from tiered.runtime.inputs.make import Inputs
 from tiered.runtime.session import Runner
-from tiered.runtime.worker.client import WorkerSession, shared_worker
+from tiered.runtime.worker.client import shared_worker
 from tiered.support.loading import paused_collector
+from tiered.verify.opening import open_model
 from tiered.verify.samples import Source, Wanted, read_samples, samples_for
 
 ModelLike = onnx.ModelProto | str | os.PathLike[str]
@@ -151,7 +153,7 @@ def load(source: ModelLike, folder: str = "") -> Model:
     return Model.load(source)
 
 
-def opened(source: ModelLike, folder: str = "") -> WorkerSession:
+def opened(source: ModelLike, folder: str = "") -> AbstractContextManager[Runner]:
     """Open a model in the worker, where it can do no harm.
 
     Args:
@@ -165,8 +167,8 @@ def opened(source: ModelLike, folder: str = "") -> WorkerSession:
     if isinstance(source, onnx.ModelProto) and _is_on_disk(source):
         own = onnx.ModelProto()
         own.CopyFrom(source)
-        return shared_worker().open(own, folder=with_files(own, folder))
-    return shared_worker().open(source)
+        return open_model(shared_worker(), own, folder=with_files(own, folder))
+    return open_model(shared_worker(), source)
 
 
 def folder_of(source: ModelLike) -> str:

@@ -25,6 +25,7 @@ from tiered.runtime.external_data import take_in
 from tiered.runtime.session import Runner
 from tiered.runtime.worker.client import shared_worker
 from tiered.verify.extract import Part, cut
+from tiered.verify.opening import open_model
 from tiered.verify.sliced_session import SlicedSession
 
 R = TypeVar("R")
@@ -64,7 +65,8 @@ class Referee:
         """
         match self.runtime:
             case "onnx.reference":
-                with shared_worker().open(_inlined(source, folder), reference=True) as session:
+                whole = _inlined(source, folder)
+                with open_model(shared_worker(), whole, reference=True) as session:
                     yield session
             case "onnxruntime node by node":
                 where = folder or folder_of(source)

@@ -80,6 +80,7 @@ class Session:
         threads: onnxruntime's intra-op threads; more than one may change the order of sums.
         label: what messages call the model.
         folder: where the external data is of a model that is no file.
+        libraries: of custom operators, which onnxruntime registers.
         setting: another one than "reproducible"; `threads` is then that of onnxruntime.
 
     Raises:
@@ -94,6 +95,7 @@ class Session:
         label: str = "",
         folder: str = "",
         setting: Setting = "reproducible",
+        libraries: Sequence[str] = (),
     ) -> None:
         ort = _onnxruntime()
         self._label = label or label_of(model)
@@ -111,6 +113,8 @@ class Session:
             options.add_session_config_entry(_FOLDER, folder)
         source = loadable(model, self._label)
         try:
+            for library in libraries:
+                options.register_custom_ops_library(library)
             self._session: Any = ort.InferenceSession(
                 source, options, providers=["CPUExecutionProvider"]
             )

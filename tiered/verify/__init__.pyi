@@ -1,3 +1,4 @@
+from tiered.verify.custom_ops import register_operator as register_operator
 from tiered.verify.instrument import Verify as Verify
 from tiered.verify.promises import (
     METRICS as METRICS,

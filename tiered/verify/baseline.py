@@ -15,11 +15,16 @@ from tiered.graph.io.protos import nodes_of
 from tiered.runtime.compare.outputs import compare
 from tiered.runtime.external_data import with_files
 from tiered.runtime.session import label_of
+from tiered.verify.opening import open_model
 from tiered.verify.samples import Sample, Wanted, samples_for
 
 if TYPE_CHECKING:
-    from tiered.runtime import Worker, WorkerSession
+    from contextlib import AbstractContextManager
+
+    from tiered.runtime import Worker
     from tiered.runtime.session import Runner, Setting
+
+    Opened = AbstractContextManager[Runner]
 
 Outputs = dict[str, Any]
 
@@ -116,7 +121,7 @@ class State:
                 again = [session.run(sample.inputs.feeds) for sample in self.samples]
                 self.unstable = unstable_names(self.outputs, again)
 
-    def opened(self, worker: Worker, setting: Setting = "reproducible") -> WorkerSession:
+    def opened(self, worker: Worker, setting: Setting = "reproducible") -> Opened:
         """Return the model as it is open in a worker.
 
         Raises:
@@ -124,7 +129,9 @@ class State:
         """
         label = label_of(self.runnable.proto)
         folder = self.runnable.folder
-        return worker.open(self.content, folder=folder, label=label, setting=setting)
+        return open_model(
+            worker, self.content, folder=folder, label=label, setting=setting
+        )
 
 
 def is_random(proto: onnx.ModelProto) -> bool:

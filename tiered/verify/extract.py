@@ -168,10 +168,11 @@ class Part:
         """Tell whether there is a value of a name."""
         return name in self.maker or name in self.inputs or name in self.weights
 
-    def array(self, name: str) -> Any:
-        """Return the numbers of a weight."""
+    def array(self, name: str, folder: str = "") -> Any:
+        """Return the numbers of a weight; `folder` is where the external data of a proto is."""
         weight = self.weights[name]
-        return (weight if isinstance(weight, Tensor) else Tensor(weight)).numpy()
+        held = weight if isinstance(weight, Tensor) else Tensor(weight, folder=folder)
+        return held.numpy()
 
     def in_order(self, nodes: Collection[int]) -> list[int]:
         """Return nodes so that each stands after those that it reads; else by their numbers."""

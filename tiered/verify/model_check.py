@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tiered.backends import Verification
-from tiered.errors import RuntimeFailure, VerificationError
+from tiered.errors import MissingOperator, RuntimeFailure, VerificationError
 from tiered.graph import Model
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.support.numerics import Promise, loosest
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
     from tiered.graph import RewriteRecord
     from tiered.passes.registry import PassInfo
-    from tiered.runtime import Worker, WorkerSession
+    from tiered.runtime import Worker
+    from tiered.runtime.session import Runner
 
 _FEW = 3
 _MANY = 6
@@ -90,16 +92,18 @@ class Trial:
             return before
         self.has_run = True
         before.run(self._worker, self._wanted)
-        try:
-            session = after.opened(self._worker)
-        except RuntimeFailure as error:
-            said = f"onnxruntime opens the model before, but not the result: {error}"
-            raise self._failure(said) from error
-        with session:
+        with ExitStack() as stack:
+            try:
+                session = stack.enter_context(after.opened(self._worker))
+            except MissingOperator as error:
+                raise self._failure(f"the result cannot be verified: it {error}") from error
+            except RuntimeFailure as error:
+                said = f"onnxruntime opens the model before, but not the result: {error}"
+                raise self._failure(said) from error
             self._compare_all(after, session)
         return after
 
-    def _compare_all(self, after: State, session: WorkerSession) -> None:
+    def _compare_all(self, after: State, session: Runner) -> None:
         """Run the model on all samples."""
         before = self._before
         after.samples, after.unstable, expected = before.samples, before.unstable, before.outputs
@@ -115,7 +119,7 @@ class Trial:
             self._compare(known, actual, sample, after.runnable)
 
     def _refitted(
-        self, proto: onnx.ModelProto, session: WorkerSession
+        self, proto: onnx.ModelProto, session: Runner
     ) -> tuple[list[Sample], list[Outputs]]:
         """Return samples for the new interface, and what the model before gives for them."""
         samples, expected = samples_for(proto, session, self._wanted), list[Outputs]()

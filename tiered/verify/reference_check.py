@@ -15,6 +15,7 @@ from tiered.runtime.deviations import explaining
 from tiered.runtime.external_data import take_in
 from tiered.support.numerics import Numerics, Promise
 from tiered.verify.baseline import Runnable
+from tiered.verify.opening import open_model
 from tiered.verify.region import PREFIX, changed_region, with_outputs, with_types
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def borders_of(
     inner = [name for name in reads if name not in feeds]
     if not inner:
         return {name: feeds[name] for name in reads}
-    with worker.open(with_outputs(before.proto, inner), folder=before.folder) as session:
+    with open_model(worker, with_outputs(before.proto, inner), folder=before.folder) as session:
         found = session.run(feeds, inner)
     return {name: feeds[name] if name in feeds else found[name] for name in reads}
 
@@ -148,14 +149,14 @@ def run_cut(worker: Worker, cut: Runnable, borders: Outputs) -> Outputs:
     Raises:
         RuntimeFailure: it does not run by itself.
     """
-    with worker.open(cut.proto, folder=cut.folder) as session:
+    with open_model(worker, cut.proto, folder=cut.folder) as session:
         return unprefixed(session.run({name: borders[name] for name in session.inputs}))
 
 
 def _run_reference(worker: Worker, cut: Runnable, borders: Outputs) -> Outputs:
     whole = onnx.ModelProto()
     whole.CopyFrom(cut.proto)
-    with worker.open(take_in(whole, cut.folder), reference=True) as session:
+    with open_model(worker, take_in(whole, cut.folder), reference=True) as session:
         return unprefixed(session.run({name: borders[name] for name in session.inputs}))
 
 

@@ -27,6 +27,7 @@ from tiered.runtime.inputs.make import Inputs
 from tiered.verify.baseline import Outputs, Runnable, is_random, unstable_names, without
 from tiered.verify.live_extract import moved, types_of
 from tiered.verify.model_check import Subject, failure_of
+from tiered.verify.opening import open_model
 from tiered.verify.recorded_values import LocalState
 from tiered.verify.reference_check import Opinion, judged
 from tiered.verify.region import (
@@ -44,7 +45,10 @@ from tiered.verify.samples import Sample, Wanted, samples_for
 from tiered.verify.sliced_session import SlicedSession, bare_types
 
 if TYPE_CHECKING:
-    from tiered.runtime import Worker, WorkerSession
+    from contextlib import AbstractContextManager
+
+    from tiered.runtime import Worker
+    from tiered.runtime.session import Runner
 
 STEPS: Final = (0, 1, 2, 4, 8, 16, 64, 256, 1024)
 """How far around the changed nodes, in nodes, the regions that are tried reach."""
@@ -338,8 +342,8 @@ class LocalTrial:
         return failure_of(subject, label, "", sample, _named(found), opinion.text)
 
 
-def _opened(worker: Worker, cut: Runnable) -> WorkerSession:
-    return worker.open(cut.proto, folder=cut.folder)
+def _opened(worker: Worker, cut: Runnable) -> AbstractContextManager[Runner]:
+    return open_model(worker, cut.proto, folder=cut.folder)
 
 
 def _named(found: Comparison) -> Comparison:

@@ -21,6 +21,7 @@ from tiered.graph.core.tensor import Tensor
 from tiered.runtime.compare.outputs import Comparison, OutputDifference, compare
 from tiered.support.numerics import Numerics, Promise
 from tiered.verify.baseline import Runnable
+from tiered.verify.opening import open_model
 from tiered.verify.reference_check import borders_of, run_cut, unprefixed
 from tiered.verify.region import changed_region, with_types
 
@@ -138,7 +139,7 @@ def _is_like(
 
 def _probed(worker: Worker, model: Runnable, feeds: Outputs, promise: Promise) -> Iterator[_Probe]:
     """Yield runs of a model in which inputs or constants are moved, as far as they differ."""
-    with worker.open(model.proto, folder=model.folder) as session:
+    with open_model(worker, model.proto, folder=model.folder) as session:
         fed = {name: feeds[name] for name in session.inputs if name in feeds}
         expected = unprefixed(session.run(fed))
         by_steps = ((_STEPPED, _stepped),) if promise.steps else ()
@@ -150,7 +151,7 @@ def _probed(worker: Worker, model: Runnable, feeds: Outputs, promise: Promise) -
                     yield _Probe(what, found)
     for seed in range(_PROBES):
         proto = _with_moved_constants(model.proto, seed)
-        with worker.open(proto, folder=model.folder) as session:
+        with open_model(worker, proto, folder=model.folder) as session:
             found = compare(expected, unprefixed(session.run(fed)), promise)
         if not found.ok:
             yield _Probe("a constant moved by one ulp", found)

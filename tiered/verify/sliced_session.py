@@ -5,14 +5,17 @@ A slice is a run of nodes that follow on each other. What later slices read is k
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import onnx
 
+from tiered.backends.custom import Key
 from tiered.errors import OutOfMemory, RuntimeFailure
 from tiered.runtime.dtypes import type_proto_of
 from tiered.runtime.external_data import with_files
+from tiered.verify.custom_ops import open_defined, references
 from tiered.verify.extract import Part, Types, cut
 from tiered.verify.region import bytes_read
 
@@ -27,19 +30,24 @@ class SlicedSession:
         part: the model.
         folder: where its external data is.
         worker: where it runs.
+        how: as for `Worker.open`.
         most: the bytes of weights that a slice may have; with None each node is a slice.
 
     Raises:
         OutOfMemory: one node alone reads more than that.
     """
 
-    def __init__(self, part: Part, folder: str, worker: Worker, most: int | None) -> None:
+    def __init__(
+        self, part: Part, folder: str, worker: Worker, most: int | None, **how: Any
+    ) -> None:
         self.inputs = tuple(name for name in part.inputs if name not in part.weights)
         self.outputs = tuple(part.outputs)
         self._part = part
         self._folder = folder
         self._worker = worker
-        self._slices = list(_slices(part, most))
+        self._how = how
+        self._own = references(_operators(part))
+        self._slices = list(_slices(part, most, self._own))
         self._last = _last_reads(part, self._slices)
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
@@ -69,20 +77,64 @@ class SlicedSession:
         if missing:
             raise RuntimeFailure(f"cannot run the model: it has no input for {missing[0]!r}")
         feeds = {name: values[name] for name in reads}
+        own = self._own_results(nodes, feeds)
+        if own is not None:
+            return own
         model = cut(self._part, nodes, bare_types(feeds), results, reads)
         for info in model.graph.output:
             info.ClearField("type")
         folder = with_files(model, self._folder)
-        with self._worker.open(model, folder=folder) as session:
+        with open_defined(self._worker, model, folder=folder, **self._how) as session:
             return session.run(feeds)
+
+    def _own_results(
+        self, nodes: Collection[int], feeds: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        """Return what a Python reference computes, None where the slice is none.
+
+        Raises:
+            RuntimeFailure: it raises, or returns another number of arrays.
+        """
+        node = self._part.nodes[next(iter(nodes))]
+        function = self._own.get((node.domain, node.op_type))
+        if function is None:
+            return None
+        operands = [self._operand(name, feeds) for name in node.input]
+        attributes = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+        name = f"the reference of {node.domain}::{node.op_type}"
+        try:
+            made = function(*operands, **attributes)
+        except Exception as error:  # it is the user's
+            raise RuntimeFailure(f"{name} failed: {type(error).__name__}: {error}") from error
+        results = made if isinstance(made, tuple | list) else (made,)
+        if len(results) != len(node.output):
+            raise RuntimeFailure(
+                f"{name} returned {len(results)} arrays; the node has {len(node.output)} outputs"
+            )
+        return {to: np.asarray(each) for to, each in zip(node.output, results, strict=True) if to}
+
+    def _operand(self, name: str, feeds: Mapping[str, Any]) -> Any:
+        """Return an operand, None where it is absent."""
+        if not name:
+            return None
+        return feeds[name] if name in feeds else self._part.array(name, self._folder)
 
     def _defaults(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """Return the defaults of the inputs that nobody fed."""
         names = (name for name in self._part.inputs if name not in feeds)
-        return {name: self._part.array(name) for name in names if name in self._part.weights}
+        part, folder = self._part, self._folder
+        return {name: part.array(name, folder) for name in names if name in part.weights}
 
     def _value(self, name: str, values: Mapping[str, Any]) -> Any:
-        return values[name] if name in values else self._part.array(name)
+        return values[name] if name in values else self._part.array(name, self._folder)
+
+
+def _operators(part: Part) -> onnx.ModelProto:
+    """Return a model of the nodes alone, to look for operators."""
+    bare = onnx.ModelProto()
+    bare.functions.extend(part.frame.functions)
+    bare.graph.node.extend(part.nodes.values())
+    return bare
 
 
 def bare_types(values: Mapping[str, Any]) -> Types:
@@ -98,8 +150,11 @@ def bare_types(values: Mapping[str, Any]) -> Types:
     return types
 
 
-def _slices(part: Part, most: int | None) -> Iterator[list[int]]:
-    """Yield the nodes in order, in groups that read so many bytes of weights at most."""
+def _slices(part: Part, most: int | None, alone: Container[Key] = ()) -> Iterator[list[int]]:
+    """Yield the nodes in order, in groups that read so many bytes of weights at most.
+
+    Nodes of some operators are each a group of their own.
+    """
     if most is None:
         yield from ([at] for at in part.in_order(part.nodes))
         return
@@ -109,11 +164,16 @@ def _slices(part: Part, most: int | None) -> Iterator[list[int]]:
         size = bytes_read(part, [at])
         if size > most:
             raise OutOfMemory(f"a single node reads {size / 2**20:,.0f} MiB of weights")
-        if waiting and nbytes + size > most:
+        node = part.nodes[at]
+        is_alone = (node.domain, node.op_type) in alone
+        if waiting and (is_alone or nbytes + size > most):
             yield waiting
             waiting, nbytes = [], 0
         waiting.append(at)
         nbytes += size
+        if is_alone:
+            yield waiting
+            waiting, nbytes = [], 0
     if waiting:
         yield waiting
 

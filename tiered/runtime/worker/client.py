@@ -108,6 +108,7 @@ class Worker:
         reference: bool = False,
         setting: Setting = "reproducible",
         folder: str = "",
+        libraries: Sequence[str] = (),
         label: str = "",
     ) -> WorkerSession:
         """Open a model; the result is used like a `Session`.
@@ -118,6 +119,7 @@ class Worker:
             reference: open it in onnx.reference instead of onnxruntime.
             setting: how onnxruntime opens it.
             folder: where onnxruntime finds the external data of a model that is no file.
+            libraries: of custom operators, which onnxruntime registers.
             label: what messages call the model.
 
         Raises:
@@ -127,7 +129,13 @@ class Worker:
         """
         label = label or label_of(model)
         return WorkerSession(
-            self, model, label, reference=reference, setting=setting, folder=folder
+            self,
+            model,
+            label,
+            reference=reference,
+            setting=setting,
+            folder=folder,
+            libraries=libraries,
         )
 
     def run(
@@ -193,7 +201,9 @@ class WorkerSession:
         reference: bool,
         setting: Setting,
         folder: str,
+        libraries: Sequence[str],
     ) -> None:
+        self._libraries = [os.path.abspath(each) for each in libraries]
         self._worker = worker
         self._reference = reference
         self._setting = setting
@@ -249,6 +259,7 @@ class WorkerSession:
             "reference": self._reference,
             "setting": self._setting,
             "folder": self._folder,
+            "libraries": self._libraries,
         }
         blobs = [] if isinstance(source, str) else [source]
         answer = self._worker.ask(request, blobs, f"opening {self._label}")

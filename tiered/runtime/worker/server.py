@@ -6,7 +6,8 @@ It reads requests from its standard input and answers each on its standard outpu
 `frames.py`. It ends when its input does. What native code prints goes to standard error.
 
     {"do": "open", "id": 1, "model": path, or null for blob 0, "label": text, "reference": bool,
-     "setting": one of `Setting`, "folder": that of the external data of blob 0, or ""}
+     "setting": one of `Setting`, "folder": that of the external data of blob 0, or "",
+     "libraries": [path, ...]}
     {"do": "run", "id": 1, "feeds": {name: value}, "outputs": [name, ...] or null}
     {"do": "close", "id": 1}
 
@@ -63,6 +64,7 @@ class Server:
                         label=request["label"],
                         folder=request["folder"],
                         setting=request["setting"],
+                        libraries=request["libraries"],
                     )
                 self._open[number] = session
                 return {"inputs": session.inputs, "outputs": session.outputs}

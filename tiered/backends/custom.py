@@ -1,0 +1,113 @@
+"""What a custom operator computes, for whoever runs a model to verify it: no runtime knows it.
+
+A definition is a body in ONNX's own operators, a Python function, or a library for onnxruntime. It
+is no part of the models that are written: the target has the operator itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tiered.errors import BackendError
+
+if TYPE_CHECKING:
+    import onnx
+
+Key = tuple[str, str]
+"""The domain and the name of an operator."""
+DEFINITIONS = "a body (ONNX text), a Python reference, or a library for onnxruntime (custom_ops)"
+
+
+@dataclass(frozen=True)
+class CustomOperator:
+    """One operator of a domain that is not ONNX's.
+
+    Attributes:
+        domain, op_type: the operator.
+        body: a function in ONNX's text form, as `GateLinear (x, w) => (y) { ... }`; its header,
+            `<domain: "zeta", opset_import: ["": 21]>`, may be left out.
+        reference: a function of arrays that returns an array, or a tuple of them; attributes are
+            keywords. As text, "module:function".
+        library: the path of a library that registers the operator with onnxruntime.
+    """
+
+    domain: str
+    op_type: str
+    body: str = ""
+    reference: str | Callable[..., Any] | None = None
+    library: str = ""
+
+    def __post_init__(self) -> None:
+        given = [bool(self.body), self.reference is not None, bool(self.library)]
+        if sum(given) != 1:
+            raise BackendError(f"{self}: expected one of {DEFINITIONS}, found {sum(given)} of them")
+        if not self.domain or not self.op_type:
+            raise BackendError(f"{self}: expected a domain and a name, as in 'zeta::GateLinear'")
+
+    @classmethod
+    def of(cls, name: str, **definition: Any) -> CustomOperator:
+        """Return the definition of "domain::Name".
+
+        Raises:
+            BackendError: the name has no domain, or there is not exactly one definition.
+        """
+        domain, _, op_type = name.strip().rpartition("::")
+        return cls(domain, op_type, **definition)
+
+    @property
+    def key(self) -> Key:
+        return self.domain, self.op_type
+
+    def __str__(self) -> str:
+        return f"{self.domain}::{self.op_type}"
+
+    def function(self, imports: Iterable[onnx.OperatorSetIdProto]) -> onnx.FunctionProto:
+        """Return the body.
+
+        Args:
+            imports: the opsets of the model, for a body without a header.
+
+        Raises:
+            BackendError: the text is no function of this operator.
+        """
+        from onnx import parser
+
+        text = self.body.strip()
+        if not text.startswith("<"):
+            opsets = ", ".join(f'"{each.domain}": {each.version}' for each in imports)
+            text = f'<domain: "{self.domain}", opset_import: [{opsets}]> {text}'
+        try:
+            function = parser.parse_function(text)
+        except parser.ParseError as error:
+            raise BackendError(f"the body of {self}: {_words(error)}") from error
+        if (function.domain, function.name) != self.key:
+            found = f"{function.domain}::{function.name}"
+            raise BackendError(f"the body of {self}: expected a function of that name, not {found}")
+        return function
+
+    def callable(self) -> Callable[..., Any]:
+        """Return the Python reference.
+
+        Raises:
+            BackendError: there is no such function.
+        """
+        if not isinstance(self.reference, str):
+            assert self.reference is not None, "there is one definition, and it is this"
+            return self.reference
+        module, _, name = self.reference.partition(":")
+        try:
+            found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise BackendError(
+                f"the reference of {self}: cannot import {self.reference!r} "
+                f"(expected 'module:function'): {error}"
+            ) from error
+        return found
+
+
+def _words(error: BaseException) -> str:
+    found = error.args[0] if error.args else ""
+    return found.decode(errors="replace") if isinstance(found, bytes) else str(error)
