@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tiered.errors import PassError
 from tiered.graph.core.journal import NODE_EDITS, Edit, Entry, Stamp, dirty_nodes
 from tiered.graph.core.marks import mark_against
+from tiered.graph.core.names import is_hidden
 from tiered.graph.core.types import DataType
 from tiered.graph.opset.convert import NoEquivalentForm
 from tiered.rewriter.compile import Program
@@ -242,7 +243,8 @@ def cannot_stand_in(node: Node, values: Values) -> Skip | None:
     for before, after in zip(node._outputs, values, strict=False):
         if before is None or after is None or not before.is_graph_output:
             continue
-        if after.graph is before.graph and after.can_be_renamed:
+        can_stand = after.graph is before.graph and after.can_become_output
+        if can_stand and not is_hidden(after, before.name):
             continue
         # An Identity would bear the output's name: it is there already, or no runtime has one.
         if node.op_type == "Identity" or before.dtype in _WITHOUT_IDENTITY:

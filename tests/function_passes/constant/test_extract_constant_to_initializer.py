@@ -80,11 +80,25 @@ def test_a_sparse_constant_stays() -> None:
     assert_unchanged(PASS, model, because="it is sparse")
 
 
-def test_a_graph_output_needs_a_node() -> None:
-    assert_unchanged(
+def test_issue_19_a_graph_output_may_be_an_initializer() -> None:
+    assert_rewrites(
         PASS,
         "(float[2] x) => (float[2] y, float[2] c) { c = Constant<value_floats=[1.0,2.0]>() y = Add(x, c) }",
-        because="a graph output needs a node of its own",
+        "(float[2] x) => (float[2] y, float[2] c) <float[2] c = {1,2}> { y = Add(x, c) }",
+    )
+    assert_rewrites(
+        PASS,
+        "(float[2] x, bool b) => (float[2] y) { y = If(b) <then_branch = t () => (float[2] p) { p = Constant<value = float[2] {1,2}>() }, else_branch = e () => (float[2] q) { q = Neg(x) }> }",
+        "(float[2] x, bool b) => (float[2] y) { y = If(b) <then_branch = t () => (float[2] p) <float[2] p = {1,2}> { }, else_branch = e () => (float[2] q) { q = Neg(x) }> }",
+    )
+
+
+def test_issue_19_before_ir_4_an_output_needs_a_node() -> None:
+    assert_unchanged(
+        PASS,
+        '<ir_version: 3, opset_import: ["" : 8]> g (float[2] x) => (float[2] y, float[2] c) '
+        "{ c = Constant<value = float[2] {1,2}>() y = Add(x, c) }",
+        because="before IR 4 each initializer would be an input",
     )
 
 

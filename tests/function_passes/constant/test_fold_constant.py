@@ -109,7 +109,7 @@ def test_an_output_that_is_constant_keeps_its_name() -> None:
         "(float[2] x) => (float[2] y, float[2] z) <float[2] a = {1,2}>"
         " { b = Neg(a) z = Exp(b) y = Mul(x, z) }",
         "(float[2] x) => (float[2] y, float[2] z)"
-        " <float[2] c = {0.36787945, 0.13533528}> { z = Identity(c) y = Mul(x, c) }",
+        " <float[2] z = {0.36787945, 0.13533528}> { y = Mul(x, z) }",
     )
 
 

@@ -1,3 +1,4 @@
+import pytest
 from onnx import TensorAnnotation
 
 from tiered import Model, get_pass
@@ -78,12 +79,23 @@ def test_an_output_that_is_an_input_needs_the_identity() -> None:
     )
 
 
-def test_an_output_that_is_an_initializer_needs_the_identity() -> None:
-    assert_unchanged(
+def test_issue_19_an_output_may_be_an_initializer() -> None:
+    assert_rewrites(
         PASS,
-        "(float[2] x) => (float[2] y, float[2] z) <float[2] w = {1,2}> { y = Identity(w) z = Neg(x) }",
-        because="a graph output needs a node of its own",
+        "(float[2] x) => (float[2] y, float[2] z) <float[2] w = {1,2}> { y = Identity(w) z = Add(x, w) }",
+        "(float[2] x) => (float[2] y, float[2] z) <float[2] y = {1,2}> { z = Add(x, y) }",
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float[2] x, float[2] w = {1,2}) => (float[2] y, float[2] z) { y = Identity(w) z = Neg(x) }",
+        "(float[2] x) => (float[2] w, float[2] y) <float[2] w = {1,2}> { y = Identity(w) }",
+    ],
+)
+def test_an_output_that_is_a_default_or_another_output_needs_the_identity(text: str) -> None:
+    assert_unchanged(PASS, text, because="a graph output needs a node of its own")
 
 
 def test_the_output_of_a_body_that_is_captured_needs_the_identity() -> None:

@@ -25,8 +25,6 @@ def _contents(graph: Graph, node: Node) -> Tensor | Skip:
         return Skip("it has no single value that is known")
     if tensor.is_sparse:
         return Skip("it is sparse")
-    if any(value is not None and value.is_graph_output for value in node.outputs):
-        return Skip("a graph output needs a node of its own")
     if node.is_pinned:
         return Skip("training info or an annotation names it")
     return tensor

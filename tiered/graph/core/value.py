@@ -148,6 +148,20 @@ class Value:
         """Tell whether nothing outside knows the value by its name."""
         return self.producer is not None and not self.output_of and not self.pins
 
+    @property
+    def can_become_output(self) -> bool:
+        """Return whether the value may take the name of an output of its graph.
+
+        An initializer may, but before IR 4, where it is an input too, which callers may feed.
+        """
+        if self.can_be_renamed:
+            return True
+        tensor = self._tensor
+        if tensor is None or self.producer is not None or tensor.is_sparse:
+            return False
+        is_known = bool(self.output_of or self.pins) or self.is_graph_input
+        return not is_known and self.owner.model.ir_version >= 4
+
     # --- what it is -------------------------------------------------------------------------------
 
     @property

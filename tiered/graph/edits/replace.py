@@ -23,8 +23,9 @@ def replace_uses(graph: Graph, old: Value, new: Value, *, since: int | None = No
     """Make everything that reads `old` read `new`: captures and graph outputs too.
 
     A graph output keeps its name: the new value takes it, or an Identity bears it where the new
-    value has a name of its own to keep (a graph input, an initializer, another output). Nodes
-    with a serial number from `since` on keep reading `old`: they are part of what replaces it.
+    value has a name of its own to keep (a graph input, a value of a graph above, another output).
+    Nodes with a serial number from `since` on keep reading `old`: they are part of what replaces
+    it.
     """
     for value in (old, new):
         check_model(graph, value)
@@ -122,7 +123,7 @@ def _replace_output(graph: Graph, old: Value, new: Value) -> None:
     name = old.name
     if old.graph is graph:
         graph.rename_value(old, graph.model.names.fresh(name))
-        if new.graph is not graph or not new.can_be_renamed or is_hidden(new, name):
+        if new.graph is not graph or not new.can_become_output or is_hidden(new, name):
             node = graph.add_node("Identity", (new,), [name], name=f"{name}_identity")
             new = node.output
         else:

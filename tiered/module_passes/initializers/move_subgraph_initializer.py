@@ -12,8 +12,7 @@ CAPTURING: Final = frozenset({"If", "Loop", "Scan"})
 def move_subgraph_initializer(model: Model, ctx: PassContext) -> None:
     """Keep all constants in one place, where each of them is seen by every body.
 
-    Two branches may each have a `w`: names that are not free everywhere are made fresh. Where a
-    body gives its initializer back, an Identity does so.
+    Two branches may each have a `w`: names that are not free everywhere are made fresh.
     """
     for graph in model.graphs():
         if graph.is_main or graph.is_function:
@@ -39,6 +38,8 @@ def _refusal(graph: Graph, value: Value) -> Skip | None:
         return Skip("before IR 4 each initializer would be an input")
     if value.is_graph_input:
         return Skip("it is the default of an input of the body")
+    if value.is_graph_output:
+        return Skip("it is an output of the body")
     if value.pins:
         return Skip("a quantization annotation of the body speaks of it")
     return None
@@ -46,12 +47,6 @@ def _refusal(graph: Graph, value: Value) -> Skip | None:
 
 def _move(value: Value, body: Graph, main: Graph) -> None:
     names = main.model.names
-    if not value.is_graph_output:
-        if not names.is_unique(value.name):
-            body.rename_value(value, names.fresh(value.name))
-        body.move_constant(value, main)
-        return
-    assert value.default is not None
-    constant = main.add_constant(value.default, names.fresh(value.name))
-    body.replace_uses(value, constant)
-    body.remove_constant(value)
+    if not names.is_unique(value.name):
+        body.rename_value(value, names.fresh(value.name))
+    body.move_constant(value, main)
