@@ -5,6 +5,7 @@ from tiered.testing import assert_rewrites, assert_unchanged
 PASS = "fuse_narrow_gemm"
 CONSTANTS = "float[3,2] w = {1,2,3,4,5,6}, float[2] c = {7,8}"
 NODES = "m = MatMul(x, w) y = Add(m, c)"
+SUM = "m = MatMul(x, w) s = Add(m, c)"
 
 
 @pytest.mark.parametrize(
@@ -12,22 +13,24 @@ NODES = "m = MatMul(x, w) y = Add(m, c)"
     [("N,5", "3] t = {-1,5,2}"), ("5,N", "3] t = {5,-1,2}"), ("2,4,5", "4] t = {2,4,5,2}")],
 )
 def test_rows_of_all_batches_are_one_matrix(dims: str, target: str) -> None:
-    head = f"(float[{dims},3] x) => (float[{dims},2] y)"
+    head = f"(float[{dims},3] x) => (float[M] y)"
     assert_rewrites(
         PASS,
-        f"{head} <{CONSTANTS}> {{ {NODES} }}",
-        f"{head} <{CONSTANTS}, int64[2] r = {{-1,3}}, int64[{target}>"
-        " { a = Reshape(x, r) g = Gemm(a, w, c) y = Reshape(g, t) }",
+        f"{head} <{CONSTANTS}, int64[1] u = {{-1}}> {{ {SUM} y = Reshape(s, u) }}",
+        f"{head} <{CONSTANTS}, int64[1] u = {{-1}}, int64[2] r = {{-1,3}}, int64[{target}>"
+        " { a = Reshape(x, r) g = Gemm(a, w, c) s = Reshape(g, t) y = Reshape(s, u) }",
     )
 
 
-def test_the_bias_may_come_first_and_the_matrix_be_computed() -> None:
-    head = "(float[2,5,3] x, float[3,2] w) => (float[2,5,2] y)"
+def test_the_reshape_may_stand_before_it() -> None:
+    head = "(float[30] x, float[3,2] w) => (float[2,5,2] y)"
     assert_rewrites(
         PASS,
-        f"{head} <float[2] c = {{7,8}}> {{ m = MatMul(x, w) y = Add(c, m) }}",
-        f"{head} <float[2] c = {{7,8}}, int64[2] r = {{-1,3}}, int64[3] t = {{2,5,2}}>"
-        " { a = Reshape(x, r) g = Gemm(a, w, c) y = Reshape(g, t) }",
+        f"{head} <float[2] c = {{7,8}}, int64[3] u = {{2,5,3}}>"
+        " { h = Reshape(x, u) m = MatMul(h, w) y = Add(c, m) }",
+        f"{head} <float[2] c = {{7,8}}, int64[3] u = {{2,5,3}}, int64[2] r = {{-1,3}},"
+        " int64[3] t = {2,5,2}>"
+        " { h = Reshape(x, u) a = Reshape(h, r) g = Gemm(a, w, c) y = Reshape(g, t) }",
     )
 
 
@@ -85,6 +88,25 @@ def test_a_reshape_that_follows_is_the_only_one() -> None:
         (
             f"(float[2,5,3] x) => (float[2,5,2] y, float[2,5,2] m) <{CONSTANTS}> {{ {NODES} }}",
             "an inner value is a graph output",
+        ),
+        (
+            f"(float[2,5,3] x) => (float[2,5,2] y) <{CONSTANTS}> {{ {NODES} }}",
+            "no Reshape stands before or behind it",
+        ),
+        (
+            f"(float[2,5,3] x) => (float[20] y) <{CONSTANTS}, int64[1] u = {{-1}}>"
+            f" {{ {SUM} t = Relu(s) y = Reshape(t, u) }}",
+            "no Reshape stands before or behind it",
+        ),
+        (
+            f"(float[2,5,3] x) => (float[2,10] y) <{CONSTANTS}, int64[2] u = {{0,-1}}>"
+            f" {{ {SUM} y = Reshape(s, u) }}",
+            "no Reshape stands before or behind it",
+        ),
+        (
+            f"(float[30] x) => (float[2,5,3] h, float[2,5,2] y) <{CONSTANTS},"
+            f" int64[3] u = {{2,5,3}}> {{ h = Reshape(x, u) m = MatMul(h, w) y = Add(m, c) }}",
+            "no Reshape stands before or behind it",
         ),
     ],
 )

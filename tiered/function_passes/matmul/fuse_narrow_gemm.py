@@ -16,10 +16,11 @@ _MOST_COLUMNS: Final = 32
     numerics="reassociating",
 )
 def fuse_narrow_gemm(graph: Graph, node: Node, x: Value, weight: Value, c: Value) -> Value | Skip:
-    """Multiply all rows as one matrix, and add to them at once.
+    """Multiply all rows as one matrix, and add to them at once, beside a Reshape.
 
     A vector is added row by row, and a row of few numbers takes as long as one of more: the sum of
-    a narrow product takes a good part of its time, that of a wide one does not.
+    a narrow product takes a good part of its time, that of a wide one does not. Two new Reshapes
+    take what the sum did, so one of them must become one with a Reshape that is there.
     """
     if x.rank is None or x.shape is None:
         return Skip("the rank of x is not known")
@@ -38,7 +39,28 @@ def fuse_narrow_gemm(graph: Graph, node: Node, x: Value, weight: Value, c: Value
     outer = [dim if isinstance(dim, int) else -1 for dim in x.shape[:-1]]
     if 0 in (*outer, depth, columns) or outer.count(-1) > 1:
         return Skip("the shape of the result is not one with a single unknown dim")
+    if not (_is_reshaped(x) or _is_read_by_reshapes(node.output)):
+        return Skip("no Reshape stands before or behind it")
     flat, whole = np.array([-1, depth], np.int64), np.array([*outer, columns], np.int64)
     rows = graph.op.Reshape(x, flat)
     result: Value = graph.op.Reshape(graph.op.Gemm(rows, weight, c), whole)
     return result
+
+
+def _is_reshaped(x: Value) -> bool:
+    """Return whether a Reshape that nothing else needs makes a value."""
+    return x.has_one_user and x.producer is not None and x.producer.is_op("Reshape")
+
+
+def _is_read_by_reshapes(value: Value) -> bool:
+    """Return whether all that read a value are Reshapes to shapes that do not depend on its own."""
+    if value.is_graph_output or not value.users:
+        return False
+    return all(
+        user.node.is_op("Reshape")
+        and user.node.graph is value.graph
+        and (shape := user.node.input(1)) is not None
+        and shape.const is not None
+        and 0 not in shape.const
+        for user in value.users
+    )
