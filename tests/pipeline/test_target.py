@@ -3,7 +3,7 @@
 import pytest
 
 from tests.backends.test_backend import backend
-from tiered import Model, get_backend, pipeline_for
+from tiered import Backend, Model, get_backend, pipeline_for
 from tiered.errors import BackendNotFoundError
 from tiered.pipeline.target import Mended, check_target
 from tiered.testing import parse
@@ -47,3 +47,19 @@ def test_a_pipeline_for_the_name_of_a_backend() -> None:
     assert str(pipeline_for("tensorrt")) == str(pipeline_for(get_backend("tensorrt")))
     with pytest.raises(BackendNotFoundError, match="did you mean 'tensorrt'"):
         pipeline_for("tensort")
+
+
+def test_a_node_that_is_exchanged_for_one_that_is_refused_too_is_not_mended() -> None:
+    model = Model.from_proto(
+        parse(
+            """(float[N,1,4,4] x) => (float[N,1,4,4] y)
+            <float[1,1,1,1] w = {2}, float[1] k = {1}, float[1] v = {3}>
+            { c = Conv(x, w)  b = BatchNormalization(c, k, k, k, v)  y = Relu(b) }"""
+        )
+    )
+    check = check_target(model, opt_level=3, backend=Backend(name="npu"))
+    # fuse_bn_into_conv makes another Conv, which the target refuses as the first one.
+    assert [gap.operator for gap in check.after.gaps] == ["Conv", "Relu"]
+    assert [(each.by, each.operator) for each in check.mended] == [
+        ("fuse_bn_into_conv", "BatchNormalization")
+    ]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tiered.backends import Coverage
+from tiered.backends.coverage import operator_name
 from tiered.context import PassContext
 from tiered.graph import Model, Node
-from tiered.graph.core.journal import dirty_nodes
+from tiered.graph.core.journal import Edit, Entry, dirty_nodes
 from tiered.passes.execution import execute
 from tiered.passes.registry import PassInfo
 from tiered.pipeline.base import Pipeline
@@ -74,14 +75,23 @@ def check_target(
     with context:
         execute(pipeline, model, context, Place(asked=passes is not None))
         after = backend.coverage(model)
-    return TargetCheck(before, after, watch.found(), context)
+    return TargetCheck(before, after, watch.found(after), context)
+
+
+class _Refused(NamedTuple):
+    """A node that a target does not take, as it was; `by` is the pass that made its successor."""
+
+    operator: str
+    reasons: tuple[str, ...]
+    label: str
+    by: str = ""
 
 
 @dataclass
 class _Mending:
     """An instrument that notes which pass made the target take what it did not take."""
 
-    _pending: dict[Node, tuple[str, tuple[str, ...], str]] = field(default_factory=dict)
+    _pending: dict[Node, _Refused] = field(default_factory=dict)
     _mended: dict[tuple[str, tuple[str, ...], str], list[str]] = field(default_factory=dict)
     _coverage: Coverage | None = None
     _mark: int = 0
@@ -91,24 +101,52 @@ class _Mending:
         self._coverage, self._mark = coverage, model.mark()
         for gap in coverage.gaps:
             for node in gap.nodes:
-                self._pending[node] = gap.operator, gap.reasons, node.label
+                self._pending[node] = _Refused(gap.operator, gap.reasons, node.label)
 
     def run_after_pass(self, model: Model, info: PassInfo) -> None:
-        """See what of it is gone, or is taken now."""
-        since = min(self._mark, model.mark())
-        touched = set(dirty_nodes(model.journal.since(since)))
+        """Note which of them are removed, or taken now.
+
+        A removed node is not mended where the pass made another one of the same operator that
+        the target refuses too: that one takes its place.
+        """
+        edits = model.journal.since(min(self._mark, model.mark()))
+        touched = set(dirty_nodes(edits))
         self._mark = model.mark()
         gone = [node for node in self._pending if not node.is_live]
-        self._note(gone, info.name)
+        made = self._made(edits) if gone else {}
+        for node in gone:
+            if successors := made.get(self._pending[node].operator):
+                heir = self._pending.pop(node)._replace(by=info.name)
+                self._pending[successors.pop(0)] = heir
+        self._note([node for node in gone if node in self._pending], info.name)
         # A new interface gives types to nodes that no edit touches.
         asked = [n for n in self._pending if info.changes_interface or n in touched]
         mended = [node for node in asked if self._takes(node)]
         self._note(mended, info.name)
 
-    def found(self) -> tuple[Mended, ...]:
-        """Return what was mended, the most first; nodes that no pass touched too."""
+    def _made(self, edits: Iterable[Entry]) -> dict[str, list[Node]]:
+        """Return by operator the nodes that edits added and the target refuses."""
+        made: dict[str, list[Node]] = {}
+        for edit, node, *_ in edits:
+            if edit is not Edit.ADD_NODE or not node.is_live or node in self._pending:
+                continue
+            if not node.is_op("Constant") and not self._takes(node):
+                made.setdefault(operator_name(node), []).append(node)
+        return made
+
+    def found(self, after: Coverage) -> tuple[Mended, ...]:
+        """Return what was mended, the most first; nodes that no pass touched too.
+
+        Args:
+            after: what the target takes of the result; a later pass may have made it refuse a node
+                that it took in between.
+        """
         self._note([node for node in self._pending if self._takes(node)], BETTER_TYPES)
-        made = [Mended(*key, tuple(labels)) for key, labels in self._mended.items()]
+        refused = {(gap.operator, node.label) for gap in after.gaps for node in gap.nodes}
+        made = []
+        for (operator, reasons, by), labels in self._mended.items():
+            mended = tuple(label for label in labels if (operator, label) not in refused)
+            made += [Mended(operator, reasons, by, mended)] if mended else []
         return tuple(sorted(made, key=lambda mended: (-len(mended.labels), mended.operator)))
 
     def _takes(self, node: Node) -> bool:
@@ -117,5 +155,6 @@ class _Mending:
 
     def _note(self, nodes: Iterable[Node], by: str) -> None:
         for node in nodes:
-            operator, reasons, label = self._pending.pop(node)
-            self._mended.setdefault((operator, reasons, by), []).append(label)
+            refused = self._pending.pop(node)
+            key = refused.operator, refused.reasons, refused.by or by
+            self._mended.setdefault(key, []).append(refused.label)
