@@ -14,8 +14,8 @@ from tiered.backends import (
     unregister_backend,
 )
 from tiered.backends.default import AnyRuntime
-from tiered.backends.known import table_of
-from tiered.backends.reading import backend_of
+from tiered.backends.known import built_in_backends, table_of
+from tiered.backends.reading import backend_of, with_known_types
 from tiered.errors import BackendError, BackendNotFoundError
 from tiered.testing import parse
 
@@ -299,3 +299,60 @@ def test_a_wrong_profile_says_where_it_is_wrong(tmp_path: Path, text: str, messa
 def test_a_profile_that_is_not_there_is_an_error() -> None:
     with pytest.raises(BackendError, match=r"cannot read nowhere.toml: No such file"):
         get_backend("nowhere.toml")
+
+
+# --- constants that are quantised, and names of type parameters -----------------------------------
+
+QUANTISED = """(float[2,4] x) => (float[2,3] y)
+    <int8[4,3] q = {1,1,1,1,1,1,1,1,1,1,1,1}, float s = {0.5}> {
+    w = DequantizeLinear(q, s)  y = MatMul(x, w) }"""
+
+
+def test_a_dequantised_constant_is_a_constant() -> None:
+    rules = "[operators]\nDequantizeLinear = true\nMatMul = { constant = ['B'] }"
+    assert said(backend(rules), QUANTISED) == []
+    computed = QUANTISED.replace("float s = {0.5}", "float k = {0.5}").replace(
+        "w = Deq", "s = ReduceMax(x)  s0 = Reshape(s, e)  w = Deq"
+    )
+    computed = computed.replace("float k = {0.5}", "float k = {0.5}, int64[0] e = {}")
+    computed = computed.replace("DequantizeLinear(q, s)", "DequantizeLinear(q, s0)")
+    found = said(backend(rules + "\nReshape = true\nReduceMax = true"), computed)
+    assert found == ["B is not a constant"]
+
+
+@pytest.mark.parametrize(
+    ("weights", "found"), [("int8", []), ("int16", ["B is int8; it takes int16"])]
+)
+def test_weights_are_those_behind_a_dequantize_linear(weights: str, found: list[str]) -> None:
+    settings = {
+        "dtypes": {"activations": ["float"], "weights": [weights]},
+        "quantization": {"form": "qdq"},
+    }
+    target = backend("[operators]\nDequantizeLinear = true\nMatMul = true", **settings)
+    model = Model.from_proto(parse(QUANTISED))
+    product = model.main.nodes_of("MatMul")[0]
+    assert list(map(str, target.refusals(product))) == found
+
+
+@pytest.mark.parametrize("opset", [7, 12, 21])
+def test_a_type_parameter_counts_whatever_a_version_calls_it(opset: int) -> None:
+    text = "(float[2] x, float[2] e) => (float[2] y) { y = Pow(x, e) }"
+    target = backend("[operators]\nPow = { types = { T1 = ['int32'] } }")
+    assert said(target, text, opset) == ["Y is float; it takes int32"]
+
+
+def test_a_type_key_that_no_version_has_is_an_error(tmp_path: Path) -> None:
+    profile = tmp_path / "npu.toml"
+    profile.write_text(
+        "api_version = 1\nname = 'npu'\n[operators]\nPow = { types = { T9 = ['int32'] } }"
+    )
+    message = r"operators\.Pow\.types: no version of Pow has .* 'T9'.*\(there are T, T1, X"
+    with pytest.raises(BackendError, match=message):
+        get_backend(profile)
+    with pytest.raises(BackendError, match="'T9'"):
+        register_backend(profile)
+
+
+def test_the_types_of_all_profiles_name_something() -> None:
+    for known in built_in_backends():
+        assert with_known_types(known, known.name) is known

@@ -37,7 +37,8 @@ def test_json_has_everything(cli: Cli, rich: Path) -> None:
     assert facts["ir_version"] == 8
     assert facts["producer"] == "maker"
     assert facts["opsets"] == {"ai.onnx": 17, "local": 1}
-    assert facts["inputs"][0] == {"name": "x", "type": "float[batch,4]", "overridable": False}
+    x = {"name": "x", "type": "float[batch,4]", "inferred": "", "overridable": False}
+    assert facts["inputs"][0] == x
     assert facts["outputs"][0]["type"] == "float[batch,4]"
     assert facts["nodes"] == 7
     assert facts["operators"] == {
@@ -60,6 +61,30 @@ def test_json_has_everything(cli: Cli, rich: Path) -> None:
     assert facts["dynamic_dims"] == {"batch": ["x[0]"]}
     assert 0 < facts["typed"] <= facts["values"]
     assert facts["metadata"] == {"author": "somebody"}
+
+
+def test_declared_and_inferred_types_are_apart(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "declared.onnx"
+    onnx.save(
+        parse(
+            """(float[batch,4] x, int64[n] i) => (y, float[rows,5] z, float[a,b] g)
+            <float[4,5] w = {1,1,1,1,1, 1,1,1,1,1, 1,1,1,1,1, 1,1,1,1,1}> {
+                y = Relu(x)  z = MatMul(x, w)  c = Compress<axis=0>(x, k)  g = Identity(c)
+                k = Cast<to=9>(i) }"""
+        ),
+        path,
+    )
+    facts = json.loads(cli("inspect", path, "--json").out)
+    said = {port["name"]: (port["type"], port["inferred"]) for port in facts["outputs"]}
+    assert said == {
+        "y": ("", "float[batch,4]"),
+        "z": ("float[rows,5]", "float[batch,5]"),
+        "g": ("float[a,b]", "float[a,4]"),
+    }
+    shown = cli("inspect", path).out
+    assert "unk__" not in shown
+    assert ["name", "declared", "inferred"] in [line.split() for line in shown.splitlines()]
+    assert "no type" in shown
 
 
 def test_the_text_says_the_same(cli: Cli, rich: Path) -> None:

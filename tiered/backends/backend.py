@@ -244,9 +244,13 @@ class Backend:
         return found
 
     def _allowed(
-        self, rule: OperatorRule, operand: Operand, parameter: str
+        self, rule: OperatorRule, operand: Operand, parameter: str, own: frozenset[str]
     ) -> frozenset[int] | None:
         for key in (operand.name, operand.parameter):
+            if key in rule.types:
+                return rule.types[key]
+        # Its type parameter may have another name in another version of the operator.
+        for key in sorted(operand.other_parameters - own):
             if key in rule.types:
                 return rule.types[key]
         if operand.parameter != parameter:
@@ -256,9 +260,10 @@ class Backend:
     def _against_dtypes(self, rule: OperatorRule, operands: list[Operand]) -> Iterator[Refusal]:
         """Yield one refusal for all operands of a dtype that may not be there."""
         parameter = data_parameter(operands)
+        own = frozenset(operand.parameter for operand in operands)
         wrong: dict[tuple[int | None, frozenset[int]], list[str]] = {}
         for operand in operands:
-            allowed = self._allowed(rule, operand, parameter)
+            allowed = self._allowed(rule, operand, parameter, own)
             if allowed is None or not isinstance(operand.value.type, TensorType | None):
                 continue
             dtype = self._dtype_of(operand)

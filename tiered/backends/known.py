@@ -10,7 +10,13 @@ from typing import Any, Final
 
 from tiered.backends.backend import Backend
 from tiered.backends.default import REGISTERED
-from tiered.backends.reading import backend_of, extended, read_backend, read_table
+from tiered.backends.reading import (
+    backend_of,
+    extended,
+    read_backend,
+    read_table,
+    with_known_types,
+)
 from tiered.errors import BackendError, BackendNotFoundError, did_you_mean
 
 ENTRY_POINTS: Final = "tiered.backends"
@@ -42,7 +48,7 @@ def get_backend(name: str | os.PathLike[str]) -> Backend:
     if text in _built_in():
         return _read_built_in(text)
     if text.endswith(SUFFIX):
-        return read_backend(text, table_of)
+        return with_known_types(read_backend(text, table_of), text)
     if text in _plugged():
         return _load_plugin(text)
     names = backend_names()
@@ -61,9 +67,9 @@ def register_backend(
         BackendError: the name is taken (`replace=True` takes it over), or the profile is wrong.
     """
     if isinstance(backend, str | os.PathLike):
-        backend = read_backend(backend, table_of)
+        backend = with_known_types(read_backend(backend, table_of), os.fspath(backend))
     elif isinstance(backend, Mapping):
-        backend = backend_of(backend, "the profile", table_of)
+        backend = with_known_types(backend_of(backend, "the profile", table_of), "the profile")
     if backend.name in backend_names() and not replace:
         raise BackendError(f"there is a backend {backend.name!r} already")
     REGISTERED[backend.name] = backend
@@ -119,7 +125,7 @@ def _load_plugin(name: str) -> Backend:
             f"backend {name!r} cannot be loaded from {where}: {type(error).__name__}: {error}"
         ) from error
     if isinstance(found, str | os.PathLike):
-        found = read_backend(found, table_of)
+        found = with_known_types(read_backend(found, table_of), os.fspath(found))
     if not isinstance(found, Backend) or found.name != name:
         raise BackendError(f"{where} does not give a backend {name!r}, as its name says")
     return found

@@ -18,7 +18,7 @@ from tiered.backends.backend import (
 )
 from tiered.backends.custom import CustomOperator
 from tiered.backends.pipeline_edits import PipelineEdit
-from tiered.backends.rules import ANY, AttributeRule, Bounds, OperatorRule
+from tiered.backends.rules import ANY, AttributeRule, Bounds, OperatorRule, type_keys
 from tiered.errors import BackendError, TieredError, did_you_mean
 from tiered.graph.core.types import DataType
 from tiered.support.toml_files import read_toml
@@ -43,6 +43,25 @@ def read_backend(path: str | os.PathLike[str], parent: Parent) -> Backend:
         BackendError: the file cannot be read, or says something that a profile cannot.
     """
     return backend_of(read_table(path), os.fspath(path), parent)
+
+
+def with_known_types(backend: Backend, where: str) -> Backend:
+    """Return a backend once the keys of `types` are operands or type parameters of the operators.
+
+    Raises:
+        BackendError: no version of an operator has one of this name, so the rule would be void.
+    """
+    for (domain, op_type), rules in backend.operators.items():
+        known = type_keys(op_type, domain)
+        for key in (key for rule in rules for key in rule.types):
+            if known and key not in known and not any(rule.signature != ((), ()) for rule in rules):
+                named = f"{domain}::{op_type}" if domain else op_type
+                raise BackendError(
+                    f"{where}: operators.{named}.types: no version of {named} has an operand or "
+                    f"type parameter {key!r}{did_you_mean(key, known)} "
+                    f"(there are {', '.join(sorted(known))})"
+                )
+    return backend
 
 
 def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:

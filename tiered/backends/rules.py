@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tiered.backends.default import Refusal
-from tiered.graph.core.schema import Schema
+from tiered.graph.core.schema import NEWEST, Schema, schema_of
 from tiered.graph.core.types import DataType
 
 if TYPE_CHECKING:
     from tiered.graph import Node, Value
 
+NONE: Final[frozenset[str]] = frozenset()
 NO_DTYPES: Final[frozenset[int]] = frozenset()
 _BYTES: Final = (DataType.INT8, DataType.UINT8)
 
@@ -71,7 +73,9 @@ class OperatorRule:
     Args:
         versions: of the operator: the opset versions that last changed it (`Node.version`).
         opset: that the model imports for the operator's domain.
-        types: the dtypes of a type parameter of the schema ("T") or of one operand ("X").
+        types: the dtypes of a type parameter of the schema ("T") or of one operand ("X"). A
+            parameter that another version of the operator has under this name counts, too, for the
+            same operands.
         dtypes: the dtypes of the operator's data, where `types` does not speak of it.
         rank: of its data operands.
         constant: operands, by their name in the operator's newest form, that must be constants.
@@ -141,15 +145,57 @@ class Operand(NamedTuple):
     name: str
     parameter: str
     is_input: bool
+    other_parameters: frozenset[str] = NONE
+    """What the operator's versions call its type parameter, this version's name included."""
 
     @property
     def is_constant(self) -> bool:
-        return self.is_input and self.value.is_constant
+        """Whether it is an input that holds a constant, quantised or not."""
+        return self.is_input and holds_constant(self.value)
+
+
+def holds_constant(value: Value) -> bool:
+    """Return whether a value is a constant, or what DequantizeLinear makes of constants alone."""
+    producer = value.producer
+    if value.is_constant or producer is None or not producer.is_op("DequantizeLinear"):
+        return value.is_constant
+    return all(operand is None or operand.is_constant for operand in producer.inputs)
+
+
+@lru_cache(maxsize=1024)
+def parameter_names(op_type: str, domain: str) -> Mapping[tuple[bool, int], frozenset[str]]:
+    """Return the type parameters that the versions of an operator give to each operand.
+
+    The key is whether the operand is an input, and its place. Empty for an operator that onnx does
+    not know.
+    """
+    names: dict[tuple[bool, int], set[str]] = {}
+    for is_input, at, formal in _formals(op_type, domain):
+        names.setdefault((is_input, at), set()).add(formal.type_str)
+    return {place: frozenset(found) for place, found in names.items()}
+
+
+def type_keys(op_type: str, domain: str) -> frozenset[str]:
+    """Return the names of all operands and type parameters of all versions of an operator."""
+    formals = [formal for _, _, formal in _formals(op_type, domain)]
+    names = {name for formal in formals for name in (formal.name, formal.type_str)}
+    return frozenset(name for name in names if "(" not in name)
+
+
+def _formals(op_type: str, domain: str) -> Iterator[tuple[bool, int, Any]]:
+    """Yield whether it is an input, its place and itself, for each operand of each version."""
+    version = NEWEST
+    while version > 0 and (schema := schema_of(op_type, domain, version)) is not None:
+        for is_input, formals in ((True, schema.inputs), (False, schema.outputs)):
+            for at, formal in enumerate(formals):
+                yield is_input, at, formal
+        version = schema.since_version - 1
 
 
 def operands_of(node: Node, signature: tuple[tuple[str, ...], tuple[str, ...]]) -> list[Operand]:
     """Return the operands that are there, as the schema or else the signature names them."""
     schema = node.schema
+    others = {} if schema is None else parameter_names(node.op_type, node.domain)
     made: list[Operand] = []
     for values, names, is_input in (
         (node.inputs, _names(schema, signature[0], is_input=True), True),
@@ -159,7 +205,8 @@ def operands_of(node: Node, signature: tuple[tuple[str, ...], tuple[str, ...]]) 
             if value is not None:
                 # The last formal of a variadic operator stands for all the rest.
                 name, parameter = names[min(at, len(names) - 1)] if names else (f"#{at}", "")
-                made.append(Operand(value, name, parameter, is_input))
+                place = is_input, min(at, len(names) - 1)
+                made.append(Operand(value, name, parameter, is_input, others.get(place, NONE)))
     return made
 
 
@@ -194,7 +241,7 @@ def refusals(rule: OperatorRule, node: Node) -> Iterator[Refusal]:
             yield Refusal(f"{name} is {_shown(value)}", attribute.takes)
     for name in rule.constant:
         value = node.operand(name)
-        if value is not None and not value.is_constant:
+        if value is not None and not holds_constant(value):
             yield Refusal(f"{name} is not a constant")
     for name, bounds in rule.elements.items():
         yield from _out_of_bounds(node.operand(name), name, bounds)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import onnx
 
 from tiered.graph.core.tensor import Tensor
-from tiered.graph.core.types import TensorType
+from tiered.graph.core.types import TensorType, read_type
 from tiered.graph.shape_inference.symbolic_dims import is_invented
 from tiered.pipeline.leftovers import fixing_options
 from tiered.pipeline.result import operator_name
@@ -22,10 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output of the model, with its type as text; "" where it declares none."""
+    """An input or output of the model.
+
+    Attributes:
+        type: what the file declares, as text; "" where it declares none.
+        inferred: what inference adds to that, "" where it adds nothing; a dim of unknown size and
+            name is "?".
+        overridable: whether it is an input with a default.
+    """
 
     name: str
     type: str
+    inferred: str = ""
     overridable: bool = False
 
 
@@ -103,8 +111,8 @@ def gather_facts(model: Model, file: str, backend: Backend | None = None) -> Mod
         producer=_producer(model),
         ir_version=model.ir_version,
         opsets={domain or "ai.onnx": version for domain, version in model.opset_imports.items()},
-        inputs=[_port(value) for value in inputs],
-        outputs=[_port(value) for value in model.main.outputs],
+        inputs=list(map(_port, inputs, model.main.input_infos)),
+        outputs=list(map(_port, model.main.outputs, model.main.output_infos)),
         nodes=sum(map(len, graphs)),
         operators=_operators(graphs),
         functions=[_function_name(function.id) for function in model.functions],
@@ -130,8 +138,17 @@ def _producer(model: Model) -> str:
     return f"{model.skeleton.producer_name} {model.skeleton.producer_version}".strip()
 
 
-def _port(value: Value) -> Port:
-    return Port(value.name, str(value.type or ""), value.is_overridable)
+def _port(value: Value, info: onnx.ValueInfoProto) -> Port:
+    declared, known = read_type(info.type), value.type
+    if isinstance(known, TensorType) and known.shape is not None:
+        dims = [None if is_invented(dim) else dim for dim in known.shape]
+        if isinstance(declared, TensorType) and len(declared.shape or ()) == len(dims):
+            # Where inference knows no size, what is declared holds.
+            pairs = zip(dims, declared.shape or (), strict=True)
+            dims = [stated if dim is None else dim for dim, stated in pairs]
+        known = TensorType(known.dtype, tuple(dims))
+    inferred = "" if known == declared or known is None else str(known)
+    return Port(value.name, str(declared or ""), inferred, value.is_overridable)
 
 
 def _operators(graphs: Iterable[Graph]) -> dict[str, dict[str, int]]:

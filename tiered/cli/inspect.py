@@ -75,9 +75,16 @@ def _print_head(console: Console, facts: ModelFacts) -> None:
 
 
 def _print_interface(console: Console, facts: ModelFacts) -> None:
-    rows = [("input", port.name, port.type) for port in facts.inputs if not port.overridable]
-    rows += [("output", port.name, port.type) for port in facts.outputs]
-    print_table(console, "Interface", ("", "name", "type"), rows)
+    ports = [("input", port) for port in facts.inputs if not port.overridable]
+    ports += [("output", port) for port in facts.outputs]
+    if any(port.inferred for _, port in ports):
+        headers: tuple[str, ...] = ("", "name", "declared", "inferred")
+        rows: list[tuple[str, ...]] = [
+            (kind, port.name, port.type or "no type", port.inferred) for kind, port in ports
+        ]
+    else:
+        headers, rows = ("", "name", "type"), [(kind, p.name, p.type) for kind, p in ports]
+    print_table(console, "Interface", headers, rows)
     for symbol, places in facts.dynamic_dims.items():
         console.print(printable(f"dynamic dim {symbol}: {', '.join(places)}"))
     if facts.fixing:
