@@ -168,6 +168,7 @@ from tiered.pipeline import (
 from tiered.pipeline.optimize import optimize as optimize
 from tiered.pipeline.optimize import optimize_model as optimize_model
 from tiered.pipeline.result import OptimizeResult as OptimizeResult
+from tiered.pipeline.result import OptimizeSummary as OptimizeSummary
 from tiered.policy.decide import Decision as Decision
 from tiered.rewriter import (
     COMMUTATIVE as COMMUTATIVE,

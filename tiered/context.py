@@ -39,6 +39,8 @@ T = TypeVar("T")
 OnError = Literal["raise", "skip"]
 SaidKind = Literal["missed", "found"]
 DEFAULT_LEVEL = 2
+MOST_LEVEL = 4
+LEVELS_TEXT = f"an integer from 0 to {MOST_LEVEL}"
 
 
 class _Entered(NamedTuple):
@@ -61,7 +63,7 @@ class PassContext:
     (`fuse_gelu@'/encoder/**'`); the innermost context that mentions a pass decides about it.
 
     Args:
-        opt_level: passes up to this level run.
+        opt_level: passes up to this level run; 0 to 4.
         required: passes that run whatever their level.
         disabled: passes that do not run.
         trace: called as `trace(model, info, is_before)` before and after each pass.
@@ -103,9 +105,9 @@ class PassContext:
         self.report = Report()
         self._is_isolated = False
         self._known_chain: tuple[object, tuple[PassContext, ...]] | None = None
-        self._opt_level = _checked("opt_level", opt_level, _is_level, "an integer from 0")
+        self._opt_level = _checked("opt_level", opt_level, _is_level, LEVELS_TEXT)
         self._rewrite_limit = _checked(
-            "rewrite_limit", rewrite_limit, _is_level, "an integer from 0"
+            "rewrite_limit", rewrite_limit, _is_count, "an integer from 0"
         )
         self._on_error = _checked(
             "on_error", on_error, ("raise", "skip").__contains__, "'raise' or 'skip'"
@@ -367,6 +369,10 @@ def _checked(name: str, value: Any, fits: Callable[[Any], bool], takes: str) -> 
 
 
 def _is_level(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_LEVEL
+
+
+def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 

@@ -426,3 +426,11 @@ def test_names_from_the_model_cannot_reach_the_terminal(cli: Cli, tmp_path: Path
     for tokens in (["optimize", source, "--dry-run", "-v"], ["inspect", source]):
         ended = cli(*tokens)
         assert "\x1b" not in ended.out + ended.err
+
+
+def test_the_names_of_python_are_taken_too(cli: Cli, small: Path) -> None:
+    ended = cli("optimize", small, "--dry-run", "--json", "--disabled", "eliminate_identity")
+    assert ended.code == 0, ended.err
+    assert json.loads(ended.out)["after"]["operators"] == {"Add": 1, "Identity": 2}
+    required = ("--required", "convert_layout", "--input-shapes", "x:1,2")
+    assert cli("optimize", small, "--dry-run", "--json", *required).code == 0

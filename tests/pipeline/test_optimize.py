@@ -4,6 +4,7 @@ import gc
 import hashlib
 import inspect
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ import tiered
 from tests.small import drop_neg, failing, fuse_relu, look, model, ops, proto, registered
 from tiered import Graph, PassContext, Sequential, Skip, Value, op, optimize_model, rewrite, var
 from tiered.errors import ModelError, PassError, UsageError, VerificationError
+from tiered.pipeline.optimize import Settings
 
 IDENTITIES = "g (float[N,3] x) => (float[N,3] y) { a = Identity(x)  b = Relu(a)  y = Identity(b) }"
 
@@ -47,8 +49,9 @@ def test_a_file_gives_a_proto_or_is_written(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.onnx"
     assert ops(tiered.optimize(file)) == ["Relu"]
     assert ops(tiered.optimize(str(file))) == ["Relu"]
-    tiered.optimize(file, out)
+    summary = tiered.optimize(file, out)
     assert ops(onnx.load(out)) == ["Relu"]
+    assert summary.after.nodes == 1
     assert sorted(os.listdir(tmp_path)) == ["in.onnx", "out.onnx"]
 
 
@@ -82,7 +85,7 @@ def test_the_settings_are_those_of_the_context() -> None:
     seen: list[str] = []
     tiered.optimize(proto(), trace=lambda model, info, before: seen.append(info.name))
     assert "eliminate_identity" in seen
-    with pytest.raises(TypeError, match="optlevel"):
+    with pytest.raises(UsageError, match="'optlevel'; did you mean 'opt_level'"):
         tiered.optimize(proto(), optlevel=3)  # type: ignore[call-overload]  # the point
 
 
@@ -243,3 +246,63 @@ def test_the_same_input_gives_the_same_bytes_in_every_process(seed: str) -> None
     digest = subprocess.check_output(command, env=environment, text=True)
     here = tiered.optimize(proto(IDENTITIES)).SerializeToString(deterministic=True)
     assert digest.strip() == hashlib.sha256(here).hexdigest()
+
+
+# --- what it says of itself -----------------------------------------------------------------------
+
+
+def test_a_written_file_gives_the_summary(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.onnx"
+    summary = tiered.optimize(file, out, opt_level=1)
+    assert (summary.before.operators, summary.after.operators) == (
+        {"Identity": 2, "Relu": 1},
+        {"Relu": 1},
+    )
+    assert (summary.before.nbytes, summary.after.nbytes) == (
+        file.stat().st_size,
+        out.stat().st_size,
+    )
+    lines = str(summary).splitlines()
+    assert lines[0].startswith(f"-O1 for portable: {summary.rewrites} rewrites in ")
+    assert lines[0].endswith(" s, not verified")
+    assert [line.split() for line in lines[1:4]] == [
+        ["before", "after", "change"],
+        ["Identity", "2", "0", "-2", "(-100%)"],
+        ["nodes", "3", "1", "-2", "(-67%)"],
+    ]
+    assert "Relu" not in str(summary)  # it stays
+    assert lines[-1] == f"written to {out}"
+
+
+def test_a_result_as_text_is_the_table_of_its_summary() -> None:
+    result = optimize_model(proto(IDENTITIES), verify="final")
+    assert str(result) == str(result.summary)
+    head = str(result).splitlines()[0]
+    assert head.startswith("-O2 for portable: ")
+    assert head.endswith(" s, verified")
+    assert result.summary.after == result.after
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"disable": ["fuse_*"]}, "no setting 'disable'; here it is called 'disabled'"),
+        ({"require": ["fuse_*"]}, "here it is called 'required'"),
+        ({"input_shape": {}}, "here it is called 'input_shapes'"),
+        ({"dim": {}}, "here it is called 'dims'"),
+        ({"opt_levl": 3}, "no setting 'opt_levl'; did you mean 'opt_level'?"),
+        ({"opt_level": 7}, "opt_level takes an integer from 0 to 4, not 7"),
+        ({"opt_level": -1}, "opt_level takes an integer from 0 to 4, not -1"),
+    ],
+)
+def test_a_wrong_setting_is_an_error_that_names_the_right_one(
+    settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        tiered.optimize(proto(IDENTITIES), **settings)
+
+
+def test_help_names_each_setting_with_its_meaning() -> None:
+    documented = inspect.getdoc(tiered.optimize) or ""
+    for name in Settings.__annotations__:
+        assert re.search(rf"^    {name}: [\w\"]", documented, re.MULTILINE), name

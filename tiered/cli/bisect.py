@@ -16,11 +16,12 @@ from tiered.cli.files import check_input, load_model
 from tiered.cli.options import (
     LEVELS,
     BackendName,
+    Disable,
     Flag,
     InputShapes,
     Names,
-    PassNames,
     Pipeline,
+    Require,
     split_names,
 )
 from tiered.cli.shapes import parse_dims, parse_shapes, shapes_of_inputs
@@ -40,9 +41,9 @@ class BisectOptions:
 
     opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2
     """As for `tiered optimize`."""
-    disable: PassNames = ()
+    disable: Disable = ()
     """As for `tiered optimize`."""
-    require: PassNames = ()
+    require: Require = ()
     """As for `tiered optimize`."""
     passes: Pipeline = None
     """As for `tiered optimize`."""

@@ -31,6 +31,9 @@ PassNames = Annotated[
     tuple[str, ...],
     Parameter(negative=(), show_default=False, completer=complete_passes),
 ]
+# As the settings are called in Python, too.
+Disable = Annotated[PassNames, Parameter(name=["--disable", "--disabled"])]
+Require = Annotated[PassNames, Parameter(name=["--require", "--required"])]
 Pipeline = Annotated[str | None, Parameter(show_default=False, completer=complete_passes)]
 BackendName = Annotated[
     str | None, Parameter(show_default=False, completer=complete_backend)
@@ -53,9 +56,9 @@ class OptimizeOptions:
     """Replace OUT even if it is an ONNX model and not an earlier result of MODEL."""
     opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2
     """0 what inference needs, 1 structure, 2 exact algebra, 3 fusions, 4 approximations."""
-    disable: PassNames = ()
+    disable: Disable = ()
     """Passes that must not run: names, globs, a,b. Repeatable."""
-    require: PassNames = ()
+    require: Require = ()
     """Passes that must run, whatever their level. Repeatable."""
     input_shape: InputShapes = ()
     """Give an input a shape: x:1,3,224,224, names of dims allowed, ? keeps a dim. Repeatable."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, Unpack, cast, overload
 
 import onnx
 
 from tiered.context import OnError, PassContext
-from tiered.errors import UsageError
+from tiered.errors import UsageError, did_you_mean
 from tiered.graph import Model
 from tiered.graph.shape_inference.set_input_shapes import with_dims
 from tiered.instruments.hooks import TraceHook
@@ -20,7 +20,7 @@ from tiered.passes.validity import check_result
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.edits import edited, pipeline_for
 from tiered.pipeline.expectations import check_expectations, check_names, parse_expectations
-from tiered.pipeline.result import OptimizeResult, Statistics
+from tiered.pipeline.result import OptimizeResult, OptimizeSummary, Statistics, summary_of
 from tiered.pipeline.sequential import Sequential
 from tiered.pipeline.text import parse_pipeline
 from tiered.policy.decide import Place
@@ -73,16 +73,39 @@ def optimize(
     model: Path | onnx.ModelProto, out: None = None, **settings: Unpack[Settings]
 ) -> onnx.ModelProto: ...
 @overload
-def optimize(model: Path | onnx.ModelProto, out: Path, **settings: Unpack[Settings]) -> None: ...
+def optimize(
+    model: Path | onnx.ModelProto, out: Path, **settings: Unpack[Settings]
+) -> OptimizeSummary: ...
 def optimize(
     model: Path | onnx.ModelProto, out: Path | None = None, **settings: Unpack[Settings]
-) -> onnx.ModelProto | None:
-    """Return the optimised model, or write it to `out`.
+) -> onnx.ModelProto | OptimizeSummary:
+    """Return the optimised model; or write it to `out`, and return what changed.
 
     Args:
         model: a file, or a ModelProto, which is not changed.
         out: the file to write: whole, or not at all.
-        settings: see `Settings`.
+
+    Keyword Args:
+        opt_level: passes up to this level run: 0 what inference needs, 1 structure, 2 exact algebra
+            (the default), 3 fusions, 4 approximations.
+        required: passes that run whatever their level: names, globs, passes.
+        disabled: passes that do not run.
+        passes: a pipeline instead of the backend's, as text or a list; all that it lists runs.
+        edits: changes of the pipeline: "drop fuse_gelu", "after fold_constant: my_pass".
+        backend: the target: a `Backend`, a name that `tiered backends` lists, or a TOML file.
+        input_shapes: dims by name of the input: {"x": [1, 3, "h", -1]}; -1 keeps one. This changes
+            the interface.
+        dims: sizes or new names by name of the dim, wherever it occurs: {"batch": 1}.
+        verify: run the model after each pass (True), or "region", "final", "structure"; an error
+            is raised before anything is written.
+        inputs: what to verify on: files, folders, dicts of arrays; what is missing is made.
+        expect: what the result must have: "Gelu>=12", "nodes<=500", "bytes<=90MB".
+        trace: called as `trace(model, info, is_before)` around each pass.
+        instruments: objects with hooks, see `tiered.instruments`.
+        config: config options by name; `tiered options` lists them.
+        on_error: "raise" if a pass fails (the default), or "skip" that pass.
+        strict: make errors of entries that meet no pass, and of what the backend does not take.
+        rewrite_limit: the number of the last rewrite that is made, for bisection.
 
     Raises:
         ModelError: the model is malformed, or a file cannot be read or written.
@@ -95,11 +118,16 @@ def optimize(
         _check_output(model, out)
     with paused_collector():
         view = _view(model)
-        run, made = _run(view, settings), None
-        if out is None:
+        before = None if out is None else Statistics.of(view, skeleton=_size(model))
+        run = _run(view, settings)
+        made: onnx.ModelProto | OptimizeSummary
+        if out is None or before is None:
             made = view.to_proto()
         else:
             view.save(out)
+            after = Statistics.of(view, skeleton=_size(out))
+            path = os.fspath(out)
+            made = summary_of(run.context, before, after, run.seconds, run.verify, path)
         if not run.context.watchers:
             # Left to the collector, it would stay for long. A pass that kept it gets an error.
             view.close()
@@ -128,6 +156,11 @@ def optimize_model(
         )
 
 
+def _size(model: Path | onnx.ModelProto) -> int:
+    """Return the bytes of a model without external data."""
+    return model.ByteSize() if isinstance(model, onnx.ModelProto) else os.path.getsize(model)
+
+
 class _Run(NamedTuple):
     pipeline: Pipeline
     context: PassContext
@@ -137,6 +170,7 @@ class _Run(NamedTuple):
 
 def _run(model: Model, settings: Settings) -> _Run:
     """Run the pipeline on the view, and verify it if that is asked for."""
+    _check_settings(settings)
     context_settings = cast(dict[str, Any], dict(settings))
     passes = context_settings.pop("passes", None)
     edits = context_settings.pop("edits", ())
@@ -166,6 +200,34 @@ def _run(model: Model, settings: Settings) -> _Run:
         after = Statistics.of(model)
         check_expectations(expectations, after, pipeline, context.remarks, unjudged)
     return _Run(pipeline, context, taken, verify)
+
+
+_OTHER_NAMES: Final = {
+    "disable": "disabled",
+    "require": "required",
+    "input_shape": "input_shapes",
+    "dim": "dims",
+    "edit": "edits",
+    "optimization_level": "opt_level",
+    "level": "opt_level",
+    "target": "backend",
+    "limit": "rewrite_limit",
+}
+"""Settings by what the command line and other tools call them."""
+
+
+def _check_settings(settings: Settings) -> None:
+    """Check the names of the settings; the error has the name that is meant.
+
+    Raises:
+        UsageError: there is no such setting.
+    """
+    known = Settings.__annotations__
+    for name in settings:
+        if name not in known:
+            other = _OTHER_NAMES.get(name)
+            meant = f"; here it is called {other!r}" if other else did_you_mean(name, known)
+            raise UsageError(f"optimize has no setting {name!r}{meant} (it has {', '.join(known)})")
 
 
 def _check_result(model: Model, context: PassContext, pipeline: Pipeline) -> None:

@@ -39,8 +39,14 @@ class Statistics:
     nbytes: int
 
     @classmethod
-    def of(cls, model: Model) -> Statistics:
-        """Count what is in a model; no tensor's bytes are read."""
+    def of(cls, model: Model, *, skeleton: int | None = None) -> Statistics:
+        """Count what is in a model; no tensor's bytes are read.
+
+        Args:
+            model: the model.
+            skeleton: the bytes of the model without the weights that are on disk, where they are
+                known already.
+        """
         operators: Counter[str] = Counter()
         tensors: list[Tensor] = []
         for graph in model.graphs():
@@ -54,13 +60,63 @@ class Statistics:
             nodes=operators.total(),
             operators=dict(sorted(operators.items(), key=lambda item: (-item[1], item[0]))),
             parameters=sum(tensor.size for tensor in tensors),
-            nbytes=model.skeleton_size() + stored,
+            nbytes=(model.skeleton_size() if skeleton is None else skeleton) + stored,
         )
 
 
 @dataclass(frozen=True, slots=True)
+class OptimizeSummary:
+    """What optimising a model changed; as text it is a table.
+
+    Attributes:
+        before, after: what the model held.
+        seconds: the time that the passes took, without loading, with verification.
+        rewrites: how many rewrites the passes made.
+        opt_level: the level.
+        backend: the name of the target.
+        verified: whether outputs were compared, and all passes kept their promises.
+        out: the file that was written; "" for none.
+    """
+
+    before: Statistics
+    after: Statistics
+    seconds: float
+    rewrites: int
+    opt_level: int
+    backend: str
+    verified: bool
+    out: str = ""
+
+    def __str__(self) -> str:
+        head = f"-O{self.opt_level} for {self.backend}: {self.rewrites:,} rewrites"
+        head += f" in {self.seconds:.2f} s, {'' if self.verified else 'not '}verified"
+        rows = [("", "before", "after", "change")]
+        counts = self.before.operators, self.after.operators
+        for name in dict.fromkeys(name for each in counts for name in each):
+            rows.append(_row(name, counts[0].get(name, 0), counts[1].get(name, 0)))
+        rows = [row for row in rows if row[3]]  # What stayed as it was is left out.
+        rows += [
+            _row("nodes", self.before.nodes, self.after.nodes),
+            _row("parameters", self.before.parameters, self.after.parameters),
+            _row("bytes", self.before.nbytes, self.after.nbytes),
+        ]
+        widths = [max(len(row[at]) for row in rows) for at in range(4)]
+        lines = [head]
+        for name, *cells in rows:
+            padded = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
+            lines.append("  ".join([name.ljust(widths[0]), *padded]).rstrip())
+        return "\n".join([*lines, *([f"written to {self.out}"] if self.out else [])])
+
+
+def _row(name: str, before: int, after: int) -> tuple[str, str, str, str]:
+    share = f" ({(after - before) / before:+.0%})" if before else ""
+    change = "" if before == after else f"{after - before:+,}{share}"
+    return name, f"{before:,}", f"{after:,}", change
+
+
+@dataclass(frozen=True, slots=True)
 class OptimizeResult:
-    """An optimised model and how it came about.
+    """An optimised model and how it came about; as text it is the table of its summary.
 
     Attributes:
         model: the optimised model; `to_proto()`, `save(path)`.
@@ -95,3 +151,32 @@ class OptimizeResult:
     def remarks(self) -> list[Remark]:
         """What was applied, missed, skipped, found."""
         return self.context.remarks
+
+    @property
+    def summary(self) -> OptimizeSummary:
+        """The figures, without the model."""
+        return summary_of(self.context, self.before, self.after, self.seconds, self.verify)
+
+    def __str__(self) -> str:
+        return str(self.summary)
+
+
+def summary_of(
+    context: PassContext,
+    before: Statistics,
+    after: Statistics,
+    seconds: float,
+    verify: Verify | None,
+    out: str = "",
+) -> OptimizeSummary:
+    """Return the summary of a run that has ended; arguments as the attributes of the results."""
+    return OptimizeSummary(
+        before=before,
+        after=after,
+        seconds=seconds,
+        rewrites=sum(result.rewrites for result in context.report.ran()),
+        opt_level=context.opt_level,
+        backend=str(context.target),
+        verified=verify is not None and verify.how != "structure",
+        out=out,
+    )

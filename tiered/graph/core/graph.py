@@ -38,7 +38,20 @@ _BY_PLACE: Final = ("If", "Loop", "Scan")
 
 
 class Graph:
-    """One graph of a model. A function pass sees each of them."""
+    """One graph of a model: the main one, a body, or a local function.
+
+    A function pass sees each of them.
+
+    Attributes:
+        model: the model that it is part of.
+        owner: the node whose body it is; None for the main graph and for functions.
+        attribute: the attribute of the owner that holds it: "then_branch".
+        skeleton: what the proto holds beyond nodes, values and types.
+        declarations: the value_info of the file, in its order.
+        annotations: the quantization annotations, each with the values that it names.
+        file_names: names of inputs and outputs in the file, where they differ, by the name here.
+        is_function: whether it is a local function.
+    """
 
     is_function = False
 
@@ -75,6 +88,7 @@ class Graph:
 
     @property
     def name(self) -> str:
+        """Return the name in the file, which may be ""."""
         return self.skeleton.name
 
     @property
@@ -92,10 +106,12 @@ class Graph:
 
     @property
     def is_main(self) -> bool:
+        """Return whether it is the main graph: no body, no local function."""
         return self.owner is None and not self.is_function
 
     @property
     def depth(self) -> int:
+        """Return how many nodes it is nested in; 0 for the main graph and for functions."""
         return 0 if self.parent is None else self.parent.depth + 1
 
     def opset(self, domain: str = "") -> int:
@@ -105,6 +121,7 @@ class Graph:
 
     @property
     def opset_imports(self) -> dict[str, int]:
+        """Return the versions of the imported domains; of a body those of its root."""
         return self.model.opset_imports
 
     def sees(self, value: Value) -> bool:
@@ -161,10 +178,12 @@ class Graph:
 
     @property
     def inputs(self) -> tuple[Value, ...]:
+        """Return the inputs in order, overridable initializers included."""
         return tuple(self._inputs)
 
     @property
     def outputs(self) -> tuple[Value, ...]:
+        """Return the outputs in order; a body may return a value of a graph around it."""
         return tuple(self._outputs)
 
     @property
@@ -174,6 +193,7 @@ class Graph:
 
     @property
     def output_infos(self) -> tuple[onnx.ValueInfoProto, ...]:
+        """Return the declarations of the outputs, as the interface has them."""
         return tuple(self._output_infos)
 
     @property

@@ -41,6 +41,16 @@ class Model:
     """The main graph, its nested bodies, the local functions, and everything else of a ModelProto.
 
     A model belongs to one thread.
+
+    Attributes:
+        folder: where external data is looked for.
+        source: the file that was read, for messages; None for a proto.
+        skeleton: what the ModelProto holds beyond graphs, functions and opsets.
+        functions: the local functions.
+        opset_imports: the version of each imported domain; "" is ONNX's own.
+        journal: every edit since the model was read, in order.
+        gate: what counts rewrites, and stops after a number of them.
+        notes: remarks of the model's own, which the command line prints.
     """
 
     def __init__(self, folder: str = "", source: str | None = None) -> None:
@@ -208,6 +218,7 @@ class Model:
 
     @property
     def ir_version(self) -> int:
+        """Return the version of the file format; `set_ir_version` changes it."""
         return self.skeleton.ir_version
 
     def opset(self, domain: str = "") -> int:
@@ -384,6 +395,7 @@ class Model:
         return len(self.journal.entries)
 
     def changed_since(self, mark: Mark) -> bool:
+        """Return whether an edit was made after a mark that is not undone."""
         return len(self.journal.entries) != mark
 
     def undo_to(self, mark: Mark) -> None:

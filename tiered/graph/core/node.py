@@ -34,22 +34,22 @@ class Node:
     Read `inputs`, `outputs` and attributes here; all edits go through the primitives of `Graph`.
     """
 
-    __slots__ = (
-        "_attributes",
-        "_captured",
-        "_constant",
-        "_inputs",
-        "_outputs",
-        "_references",
-        "_scratch",
-        "bodies",
-        "domain",
-        "graph",
-        "id",
-        "op_type",
-        "proto",
-        "sources",
-    )
+    __slots__ = {
+        "_attributes": None,
+        "_captured": None,
+        "_constant": None,
+        "_inputs": None,
+        "_outputs": None,
+        "_references": None,
+        "_scratch": None,
+        "bodies": "The graphs that the node holds: branches of an If, the body of a Loop or Scan.",
+        "domain": 'The operator\'s domain; "" is ONNX\'s own, also where the file says "ai.onnx".',
+        "graph": "The graph that the node is in, None once it was removed; `owner` raises instead.",
+        "id": "The serial number within the model; new nodes have larger ones.",
+        "op_type": "The operator's name without its domain: Conv.",
+        "proto": "The NodeProto behind it, to read; all edits go through `Graph`.",
+        "sources": "The nodes that a rewrite made it from; () for a node of the file.",
+    }
 
     def __init__(self, serial: int, graph: Graph, proto: onnx.NodeProto) -> None:
         self.id = serial
@@ -94,6 +94,7 @@ class Node:
 
     @property
     def name(self) -> str:
+        """Return the name in the file, "" for a nameless node; `label` is never empty."""
         return self.proto.name
 
     @property
@@ -117,11 +118,16 @@ class Node:
 
     @property
     def outputs(self) -> tuple[Value | None, ...]:
+        """Return the outputs as the model has them; None is an absent optional one."""
         return tuple(self._outputs)
 
     @property
     def output(self) -> Value:
-        """Return the first output."""
+        """Return the first output.
+
+        Raises:
+            ModelError: the node has none.
+        """
         value = self._outputs[0] if self._outputs else None
         if value is None:
             raise ModelError(f"node {self.label!r} ({self.op_type}) has no first output")
@@ -138,6 +144,7 @@ class Node:
 
     @property
     def is_used(self) -> bool:
+        """Return whether an output is read by a node or is an output of a graph."""
         for value in self._outputs:
             if value is None:
                 continue
@@ -185,6 +192,9 @@ class Node:
         """Return an operand by its name or place in the operator's newest form, None if absent.
 
         Where the model's opset has it as an attribute, the result is a detached constant value.
+
+        Raises:
+            NoEquivalentForm: the newest form cannot express the node.
         """
         from tiered.graph.opset.convert import operand_index, operands_of
 
@@ -194,7 +204,11 @@ class Node:
 
     @property
     def operands(self) -> tuple[Value | None, ...]:
-        """Return all operands in the order of the operator's newest form."""
+        """Return all operands in the order of the operator's newest form.
+
+        Raises:
+            NoEquivalentForm: the newest form cannot express the node.
+        """
         from tiered.graph.opset.convert import operands_of
 
         return tuple(operands_of(self))
@@ -235,16 +249,22 @@ class Node:
     # --- attributes -------------------------------------------------------------------------------
 
     def attribute_protos(self) -> Mapping[str, onnx.AttributeProto]:
+        """Return the attributes that are written down, as protos by name, bodies too."""
         if self._attributes is None:
             protos = self.proto.attribute
             self._attributes = {proto.name: proto for proto in protos} if protos else _NONE
         return self._attributes
 
     def has_attr(self, name: str) -> bool:
+        """Return whether an attribute is written down; one with only a default is not."""
         return name in self.attribute_protos()
 
     def attr(self, name: str, default: Any = _MISSING) -> Any:
-        """Return an attribute; if it is absent the given default, else that of the schema."""
+        """Return an attribute; if it is absent the given default, else that of the schema.
+
+        Numbers, texts, and tuples of them; None if there is no default either; an
+        `AttributeReference` where the call of a local function gives the value.
+        """
         proto = self.attribute_protos().get(name)
         if proto is not None:
             return decode_attribute(proto)
@@ -297,6 +317,7 @@ class Node:
 
     @property
     def metadata(self) -> dict[str, str]:
+        """Return a copy of the metadata that the file has of the node, by key."""
         return {entry.key: entry.value for entry in self.proto.metadata_props}
 
     @property

@@ -43,22 +43,22 @@ class Value:
     a serial number of the model: hashes by address make sets iterate differently in each run.
     """
 
-    __slots__ = (
-        "_captures",
-        "_elements",
-        "_tensor",
-        "_type",
-        "_users",
-        "declared",
-        "graph",
-        "id",
-        "index",
-        "input_of",
-        "name",
-        "output_of",
-        "pins",
-        "producer",
-    )
+    __slots__ = {
+        "_captures": None,
+        "_elements": None,
+        "_tensor": None,
+        "_type": None,
+        "_users": None,
+        "declared": "The value_info of the file, None if it has none.",
+        "graph": "The graph that it lives in, None once removed; `owner` raises instead.",
+        "id": "The serial number within the model.",
+        "index": "Which output of `producer` it is, from 0.",
+        "input_of": "The graph of which it is an input, None for all other values.",
+        "name": "Its name, unique in its graph and those around; `Graph.rename` changes it.",
+        "output_of": "The graphs of which it is an output: its own, or bodies below it.",
+        "pins": "How often training info and quantization annotations name it.",
+        "producer": "The node that computes it; None for inputs and initializers.",
+    }
 
     def __init__(self, serial: int, graph: Graph | None, name: str) -> None:
         self.id = serial
@@ -98,6 +98,7 @@ class Value:
 
     @property
     def label(self) -> str:
+        """Return what messages call the value: its name."""
         return self.name
 
     # --- uses -------------------------------------------------------------------------------------
@@ -122,6 +123,7 @@ class Value:
 
     @property
     def is_used(self) -> bool:
+        """Return whether a node reads it, a graph has it as an output, or metadata name it."""
         return True if self._users or self.output_of else self.pins > 0
 
     @property
@@ -166,6 +168,7 @@ class Value:
 
     @property
     def is_graph_input(self) -> bool:
+        """Return whether it is an input of its graph, overridable initializers included."""
         return self.input_of is not None
 
     @property
@@ -175,6 +178,7 @@ class Value:
 
     @property
     def is_initializer(self) -> bool:
+        """Return whether the graph stores its contents, overridable or not."""
         return self._tensor is not None and self.producer is None and self.graph is not None
 
     @property
@@ -184,6 +188,7 @@ class Value:
 
     @property
     def is_constant(self) -> bool:
+        """Return whether its contents are known and stored: no caller can override them."""
         return self.tensor is not None
 
     # --- contents ---------------------------------------------------------------------------------
@@ -205,13 +210,24 @@ class Value:
 
     @property
     def const(self) -> np.ndarray[Any, Any] | None:
-        """Return the numbers of a constant, None for anything else and for sparse tensors."""
+        """Return the numbers of a constant, None for anything else and for sparse tensors.
+
+        They have the shape and dtype of the tensor and cannot be written to. The first look reads
+        external data.
+
+        Raises:
+            ModelError: external data is not there, or too short.
+        """
         tensor = self.tensor
         return None if tensor is None or tensor.is_sparse else tensor.numpy()
 
     @property
     def number(self) -> float | None:
-        """Return the one number that a constant holds, None for anything else."""
+        """Return the one number that a constant holds, None for anything else.
+
+        Raises:
+            ModelError: external data is not there, or too short.
+        """
         array = self.const
         return array.item() if array is not None and array.size == 1 else None
 
@@ -261,11 +277,15 @@ class Value:
 
     @property
     def rank(self) -> int | None:
+        """Return the number of axes, 0 for a scalar, None while unknown."""
         shape = self.shape
         return None if shape is None else len(shape)
 
     def dim(self, axis: int) -> Dim:
-        """Return the size of one axis: a number, a symbol, or None where nothing is known."""
+        """Return the size of one axis: a number, a symbol, or None where nothing is known.
+
+        A negative axis counts from the last one; an axis that is not there is None.
+        """
         shape = self.shape
         return shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
 

@@ -139,7 +139,11 @@ def write_outputs(
 
 
 def exchange_outputs(graph: Graph, one: Node, index: int, other: Node, place: int) -> None:
-    """Let two nodes of the graph swap an output: users, names and types stay with the values."""
+    """Let two nodes of the graph swap an output: users, names and types stay with the values.
+
+    Raises:
+        ModelError: a node is not in the graph, or has no such output.
+    """
     for node, at in ((one, index), (other, place)):
         if node.graph is not graph or node._outputs[at] is None:
             raise ModelError(f"node {node.label!r} has no output {at} to exchange")
