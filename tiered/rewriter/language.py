@@ -27,6 +27,7 @@ from tiered.rewriter.pattern import (
     PatternError,
     Rest,
     Var,
+    operator_text,
 )
 
 
@@ -66,7 +67,7 @@ class Operator:
         return made[0] if len(made) == 1 else Alternatives(tuple(made))
 
     def __repr__(self) -> str:
-        return " | ".join(f"op({d!r}).{name}" if d else f"op.{name}" for d, name in self.keys)
+        return " | ".join(map(operator_text, self.keys))
 
 
 class Operators:
@@ -180,11 +181,6 @@ def check_op(pattern: Op) -> Op:
                 f"{Operator(pattern.key)} has no attribute {name!r}; it has {known}{close}"
             )
         _check_attribute(pattern, name, value, schema)
-    if pattern.output >= schema.max_output:
-        raise PatternError(
-            f"{Operator(pattern.key)} has {schema.max_output} outputs, "
-            f"so no output {pattern.output}"
-        )
     return pattern
 
 
