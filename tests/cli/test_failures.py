@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from tiered import errors
+from tiered import errors, parse_pipeline
 from tiered.cli.failures import failure, short_traceback
 
 
@@ -111,3 +111,13 @@ def test_the_traceback_is_short() -> None:
     text = short_traceback(caught.value)
     assert text.count("\n") < 40
     assert text.endswith("ValueError: here\n")
+
+
+def test_the_caret_of_a_pipeline_points_at_the_column() -> None:
+    with pytest.raises(errors.PipelineSyntaxError) as caught:
+        parse_pipeline("fold_constant,fix(inline,")
+    caught.value.add_note("in the edit")
+    first, line, caret = failure(caught.value).text.split("\n")
+    assert first.endswith("at column 26 (in the edit)")
+    assert line == "  fold_constant,fix(inline,"
+    assert caret.index("^") - line.index("fold") == 25

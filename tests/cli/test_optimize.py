@@ -434,3 +434,45 @@ def test_the_names_of_python_are_taken_too(cli: Cli, small: Path) -> None:
     assert json.loads(ended.out)["after"]["operators"] == {"Add": 1, "Identity": 2}
     required = ("--required", "convert_layout", "--input-shapes", "x:1,2")
     assert cli("optimize", small, "--dry-run", "--json", *required).code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            ["--edit", "set truncate_on_var{var=a}"],
+            "the edit 'set truncate_on_var{var=a}' has no effect, as truncate_on_var did not run: "
+            "opt-in: runs only when required; require truncate_on_var",
+        ),
+        (["--require", "truncate_on_var"], "required truncate_on_var did nothing: no var is given"),
+        (["--require", "const_input_shape"], "const_input_shape did nothing: no shape is given"),
+        (
+            ["--disable", "fold_constant", "--edit", "set fold_constant{max_growth=0}"],
+            "has no effect, as fold_constant did not run: disabled by 'fold_constant'",
+        ),
+    ],
+)
+def test_options_that_do_nothing_are_told(
+    cli: Cli, small: Path, options: list[str], words: str
+) -> None:
+    ended = cli("optimize", small, "--dry-run", *options)
+    assert (ended.code, words in ended.err) == (0, True), ended.err
+    assert ended.err.startswith("tiered: note: ")
+    assert ended.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--edit", "set truncate_on_var{var=a}", "--require", "truncate_on_var"],
+        ["--require", "fold_constant"],
+        ["--require", "fuse_*"],
+        ["--input-shape", "x:4,2"],
+        ["--edit", "set fold_constant{max_growth=0}"],
+    ],
+)
+def test_options_that_do_something_are_not_told(
+    cli: Cli, small: Path, options: list[str]
+) -> None:
+    ended = cli("optimize", small, "--dry-run", *options)
+    assert (ended.code, ended.err) == (0, "")

@@ -8,6 +8,7 @@ import re
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from textwrap import dedent
 
 from tiered.cli.terminal import notes, printable
 from tiered.errors import PassError, TieredError
@@ -112,11 +113,17 @@ def _operating_system(error: OSError) -> str:
 def _lines(error: TieredError) -> str:
     """Return the message and the notes on it: one line, more where a pass is to blame."""
     notes = getattr(error, "__notes__", [])
-    if error.exit_code in (MODEL, USAGE) and notes:
-        text = f"{error} ({'; '.join(note.partition(chr(10))[0] for note in notes)})"
+    first, _, below = str(error).strip("\n").partition("\n")
+    rest = below.split("\n") if below else []
+    if any(line.strip() == "^" for line in rest):
+        rest = dedent(below).split("\n")  # it points at a column of the line above it
     else:
-        text = "\n".join((str(error), *notes))
-    return "\n  ".join(printable(line.strip()) for line in text.strip().split("\n"))
+        rest = [line.strip() for line in rest]
+    if error.exit_code in (MODEL, USAGE) and notes:
+        first += f" ({'; '.join(note.partition(chr(10))[0] for note in notes)})"
+    else:
+        rest += [line.strip() for note in notes for line in note.strip("\n").split("\n")]
+    return "\n  ".join(printable(line.rstrip()) for line in (first.strip(), *rest))
 
 
 def _about(subject: str | None, text: str) -> str:

@@ -20,6 +20,7 @@ from tiered.passes.validity import check_result
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.edits import edited, pipeline_for
 from tiered.pipeline.expectations import check_expectations, check_names, parse_expectations
+from tiered.pipeline.idle import note_idle
 from tiered.pipeline.result import OptimizeResult, OptimizeSummary, Statistics, summary_of
 from tiered.pipeline.sequential import Sequential
 from tiered.pipeline.text import parse_pipeline
@@ -196,6 +197,7 @@ def _run(model: Model, settings: Settings) -> _Run:
         if model.journal.moved_since(before):
             _check_result(model, context, pipeline)
     taken = time.perf_counter() - started
+    note_idle(context, edits, settings.get("required") or ())
     if expectations:
         after = Statistics.of(model)
         check_expectations(expectations, after, pipeline, context.remarks, unjudged)

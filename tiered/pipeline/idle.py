@@ -1,0 +1,76 @@
+"""Notes on what was asked for and had no effect, as options of a pass that did not run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from tiered.errors import PassNotFoundError
+from tiered.passes.registry import is_glob, registry
+from tiered.pipeline.edits import USER
+
+if TYPE_CHECKING:
+    from tiered.backends.pipeline_edits import PipelineEdit
+    from tiered.context import PassContext
+    from tiered.passes import Pass
+
+
+def note_idle(
+    context: PassContext, edits: Iterable[PipelineEdit | str], required: Iterable[Pass | str]
+) -> None:
+    """Add a remark for each edit that sets options of a pass that never ran, and for each required
+    pass that had nothing to do for a reason that concerns no node.
+
+    Args:
+        context: the context of the run, left by now.
+        edits: those of the user.
+        required: the entries of the user.
+    """
+    for text in _sets_options(edits):
+        _note_edit(context, text)
+    for entry in required:
+        _note_required(context, entry)
+
+
+def _sets_options(edits: Iterable[PipelineEdit | str]) -> list[PipelineEdit]:
+    if not edits:
+        return []
+    from tiered.backends.pipeline_edits import edits_of
+
+    return [edit for edit in edits_of(edits, USER) if edit.kind == "set"]
+
+
+def _note_edit(context: PassContext, edit: PipelineEdit) -> None:
+    for name in _names(edit.target.partition(":")[0]):
+        results = context.report.of(name)
+        if results and not any(result.ran for result in results):
+            said = f"the edit '{edit}' has no effect, as {name} did not run: {results[0].reason}"
+            if registry.named(name).info.opt_level is None:
+                said += f"; require {name}"
+            context.report.note("unmet", said)
+
+
+def _note_required(context: PassContext, entry: Pass | str) -> None:
+    for name in _names(_name_of(entry)):
+        results = context.report.of(name)
+        ran = [result for result in results if result.ran]
+        if not ran or any(result.changed or result.found for result in ran):
+            continue
+        reasons = {note.reason for result in ran for note in result.missed}
+        if reasons and not any(note.label for result in ran for note in result.missed):
+            said = "; ".join(sorted(reasons))
+            context.report.note("unmet", f"required {name} did nothing: {said}")
+
+
+def _name_of(entry: Any) -> str:
+    """Return the name in an entry of `required`; "" for a glob, a group or a scope."""
+    text = entry if isinstance(entry, str) else entry.name
+    return "" if is_glob(text) or "@" in text or "/" in text else text.partition("{")[0]
+
+
+def _names(name: str) -> tuple[str, ...]:
+    """Return the canonical names of a pass; none for a group."""
+    try:
+        return registry.resolve(name.partition(":")[0]) if name else ()
+    except PassNotFoundError:
+        return ()
