@@ -20,9 +20,13 @@ PASS = "replace_einsum_with_matmul"
         (
             "ij,kj->ki",
             *("2,3", "4,3", "4,2"),
-            "t = Transpose<perm=[1,0]>(b) m = MatMul(a, t) y = Transpose<perm=[1,0]>(m)",
+            "y = Gemm<transB=1>(b, a)",
         ),
-        ("ji,jk->ik", "3,2", "3,4", "2,4", "t = Transpose<perm=[1,0]>(a) y = MatMul(t, b)"),
+        ("ji,jk->ik", "3,2", "3,4", "2,4", "y = Gemm<transA=1>(a, b)"),
+        ("ij,jk->ki", "2,3", "3,4", "4,2", "y = Gemm<transA=1, transB=1>(b, a)"),
+        ("ij,kj->ik", "2,3", "4,3", "2,4", "y = Gemm<transB=1>(a, b)"),
+        ("ji,kj->ik", "3,2", "4,3", "2,4", "y = Gemm<transA=1, transB=1>(a, b)"),
+        ("ji,kj->ki", "3,2", "4,3", "4,2", "y = Gemm(b, a)"),
     ],
 )
 def test_one_summed_label_is_a_product_of_matrices(
@@ -63,4 +67,13 @@ def test_small_integers_stay() -> None:
         PASS,
         '(int8[2,3] a, int8[3,4] b) => (int8[2,4] y) { y = Einsum<equation="ij,jk->ik">(a, b) }',
         because="MatMul has no kernel for the dtype",
+    )
+
+
+def test_integers_in_another_order_are_transposed() -> None:
+    head = "(int32[2,3] a, int32[4,3] b) => (int32[4,2] y)"
+    assert_rewrites(
+        PASS,
+        f'{head} {{ y = Einsum<equation="ij,kj->ki">(a, b) }}',
+        f"{head} {{ t = Transpose<perm=[1,0]>(b) m = MatMul(a, t) y = Transpose<perm=[1,0]>(m) }}",
     )

@@ -1,4 +1,4 @@
-"""Einsum("bij,bjk->bik", a, b)  =>  MatMul(a, b), with Transpose where an order asks for it"""
+"""Einsum("bij,bjk->bik", a, b)  =>  MatMul(a, b), or Gemm or Transpose for other orders"""
 
 import re
 from collections.abc import Sequence
@@ -10,6 +10,8 @@ _DTYPES: Final = (
     DataType.FLOAT, DataType.DOUBLE, DataType.FLOAT16, DataType.INT32, DataType.INT64
 )  # fmt: skip
 
+_GEMM: Final = (DataType.FLOAT, DataType.DOUBLE, DataType.FLOAT16)
+
 
 @rewrite(
     op.Einsum(var.a, var.b, equation=var.equation),
@@ -20,7 +22,10 @@ _DTYPES: Final = (
 def replace_einsum_with_matmul(
     graph: Graph, a: Value, b: Value, equation: str
 ) -> Value | Skip:
-    """Multiply matrices: one label is summed over, each side has labels of its own."""
+    """Multiply matrices: one label is summed over, each side has labels of its own.
+
+    Two matrices of floats in another order are one Gemm, whose flags say the order.
+    """
     found = re.fullmatch(r"([A-Za-z]+),([A-Za-z]+)->([A-Za-z]+)", equation.replace(" ", ""))
     if found is None:
         return Skip("the equation does not name all labels, in and out")
@@ -41,11 +46,24 @@ def replace_einsum_with_matmul(
         size = a.dim(left.index(label))
         if size is None or size != b.dim(right.index(label)):
             return Skip("the size of label {!r} may differ, and MatMul broadcasts", label)
+    plain = [*rows, *summed], [*summed, *columns], [*rows, *columns]
+    if len(left) == len(right) == 2 and a.dtype in _GEMM and plain != (*map(list, found.groups()),):
+        return _gemm(graph, a, b, found.groups(), summed[0])
     product = graph.op.MatMul(
         _ordered(graph, a, left, [*shared, *rows, *summed]),
         _ordered(graph, b, right, [*shared, *summed, *columns]),
     )
     return _ordered(graph, product, [*shared, *rows, *columns], out)
+
+
+def _gemm(graph: Graph, a: Value, b: Value, labels: Sequence[str], summed: str) -> Value:
+    """Return the product of two matrices, whatever the order of their axes and of its own."""
+    left, right, out = labels
+    if out[0] in right:
+        a, b, left, right = b, a, right, left
+    return graph.op.Gemm(
+        a, b, transA=int(left[0] == summed), transB=int(right[1] == summed)
+    )
 
 
 def _ordered(graph: Graph, value: Value, has: Sequence[str], wanted: Sequence[str]) -> Value:
