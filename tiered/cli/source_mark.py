@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 KEY: Final = "tiered.source"
 
-_WHOLE: Final = 1 << 24
+_WHOLE: Final = 1 << 22
 """Files up to this many bytes are hashed whole."""
-_SAMPLES: Final = 4096
+_SAMPLES: Final = 1024
 """Larger files are hashed at so many evenly spaced places, ..."""
 _SAMPLE: Final = 4096
 """... so many bytes at each."""
@@ -116,7 +116,7 @@ def _hash_file(digest: hashlib._Hash, path: str) -> None:
     """Add the content of a file to a digest, a sample of it if it is large."""
     size = os.path.getsize(path)
     digest.update(f"{size}:".encode())
-    with open(path, "rb") as file:
+    with open(path, "rb", buffering=0) as file:
         if size <= _WHOLE:
             digest.update(file.read())
             return
