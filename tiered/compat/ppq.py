@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tiered.graph import Graph, Node, Value
+from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.edits import surgery
 from tiered.rewriter.subgraphs import search
 
@@ -281,7 +281,9 @@ class BaseGraph:
         self.graph.add_output(var._value)
 
     def copy(self, copy_value: bool = False) -> BaseGraph:
-        return BaseGraph(self.graph.model.copy(deep=copy_value).main)
+        model = self.graph.model
+        assert isinstance(model, Model)
+        return BaseGraph(model.copy(deep=copy_value).main)
 
 
 def _variable(value: Value | None) -> Variable | None:

@@ -1,3 +1,4 @@
+from tiered.graph.api import Model as Model
 from tiered.graph.core.gate import Gate as Gate
 from tiered.graph.core.gate import RewriteRecord as RewriteRecord
 from tiered.graph.core.graph import Function as Function
@@ -17,7 +18,6 @@ from tiered.graph.core.journal import (
 from tiered.graph.core.journal import (
     Stamp as Stamp,
 )
-from tiered.graph.core.model import Model as Model
 from tiered.graph.core.node import Node as Node
 from tiered.graph.core.tensor import Tensor as Tensor
 from tiered.graph.core.types import (
@@ -42,9 +42,9 @@ from tiered.graph.core.types import (
     same_axes as same_axes,
 )
 from tiered.graph.core.use_lists import Slot as Slot
+from tiered.graph.core.value import Elements as Elements
 from tiered.graph.core.value import Use as Use
 from tiered.graph.core.value import Value as Value
-from tiered.graph.edits.invalidate import Elements as Elements
 from tiered.graph.queries.elementwise import ELEMENTWISE as ELEMENTWISE
 from tiered.graph.queries.op_traits import is_deterministic as is_deterministic
 from tiered.graph.queries.padding import spatial_pads as spatial_pads

@@ -214,6 +214,7 @@ def declare(graph: Graph, node: Node, rank: int) -> str:
         function = _function(node, name, rank)
         if model.ir_version >= 10:
             function.metadata_props.add(key=KEEP, value="a target may have a kernel for it")
+        assert isinstance(model, Model)
         model.add(function)
     if not root.opset(DOMAIN):
         model.set_opset(DOMAIN, 1, root)

@@ -15,7 +15,6 @@ from tiered.context import LISTENER, PassContext
 from tiered.errors import PassError, PostconditionError, PreconditionError, TieredError
 from tiered.graph import Model, RewriteRecord, Stamp
 from tiered.graph.core.provenance import write_origins
-from tiered.graph.queries.onnx_checker import complaint_about
 from tiered.instruments.hooks import Watch
 from tiered.passes.history import memory_of
 from tiered.passes.interrupts import interrupted_between_edits
@@ -308,7 +307,7 @@ class Execution:
         """Return the error that names the pass, the rewrite, and what ran before."""
         gate = self.model.gate
         if not isinstance(error, MemoryError | RecursionError):
-            complaint = complaint_about(self.model)
+            complaint = self.model.complaint_as_loaded()
             if complaint is not None:
                 return PreconditionError(
                     f"{self.model.label} is not a valid model, and {pass_} cannot work on it: "

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 from tiered.context import PassContext
 from tiered.errors import ModelError, TieredError
 from tiered.graph.queries.onnx_checker import (
-    complaint_about,
     current_complaint,
     is_only_declared,
-    wrong_before,
     wrong_declarations,
 )
 
@@ -30,7 +28,7 @@ def check_result(model: Model, ctx: PassContext) -> None:
     wrong = wrong_declarations(model)
     if complaint is None and not wrong:
         return
-    before = complaint_about(model) if complaint is not None else None
+    before = model.complaint_as_loaded() if complaint is not None else None
     if complaint is None:
         said = "the model declares types that contradict what follows from its inputs"
     elif before is not None:
@@ -39,7 +37,7 @@ def check_result(model: Model, ctx: PassContext) -> None:
         said = f"the model declares types that contradict what follows from its inputs: {complaint}"
     elif (exposed := _complaint_about_folded(model)) is not None:
         said = f"the model contradicts itself once its constants are folded: {exposed}"
-    elif (stated := wrong_before(model)) and is_only_declared(model, stated):
+    elif (stated := _wrong_before(model)) and is_only_declared(model, stated):
         wrong = stated
         said = f"the model declares types that contradict what follows from its inputs: {complaint}"
     else:
@@ -67,3 +65,14 @@ def _complaint_about_folded(model: Model) -> str | None:
         # It cannot be folded, so folding exposes nothing.
         return None
     return current_complaint(loaded)
+
+
+def _wrong_before(model: Model) -> dict[str, str]:
+    """Return what `wrong_declarations` says of a model as it was loaded."""
+    if model.origin is None:
+        return {}
+    loaded = type(model).from_proto(model.origin, folder=model.folder)
+    try:
+        return wrong_declarations(loaded)
+    finally:
+        loaded.close()

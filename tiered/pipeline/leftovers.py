@@ -11,6 +11,7 @@ from tiered.graph.shape_inference.set_input_shapes import declared_dims, named_d
 
 if TYPE_CHECKING:
     from tiered.graph import Model
+    from tiered.graph.core.model import ModelState
 
 _ASKING: Final = frozenset({"Shape", "Size"})
 
@@ -72,7 +73,7 @@ def _leftover(
     return Leftover("", places, count, f"--input-shape {quote(f'{name}:' + ','.join(shape))}")
 
 
-def fixing_options(model: Model) -> str:
+def fixing_options(model: ModelState) -> str:
     """Return the options that fix all dynamic dims of the inputs at once; "" if there are none.
 
     Each size is 1, for the user to change.

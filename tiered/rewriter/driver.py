@@ -20,7 +20,7 @@ from tiered.rewriter.worklist import Anchors
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
 
@@ -47,7 +47,7 @@ _NOT_CHOSEN: Final = Skip("not among the rewrites that are tried")
 
 def apply_rule(
     rule: Rule,
-    model: Model,
+    model: ModelState,
     options: Mapping[str, Any],
     *,
     graphs: Sequence[Graph] | None = None,
@@ -119,7 +119,7 @@ class _Run:
     def __init__(
         self,
         rule: Rule,
-        model: Model,
+        model: ModelState,
         options: Mapping[str, Any],
         on_skip: OnSkip | None,
         accept: Filter | None,

@@ -32,7 +32,7 @@ from tiered.rewriter.rule import Rule
 from tiered.rewriter.skip import Skip
 
 if TYPE_CHECKING:
-    from tiered.graph.core.model import Model
+    from tiered.graph.api import Model
     from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
 

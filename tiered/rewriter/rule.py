@@ -22,7 +22,7 @@ from tiered.rewriter.pattern import (
 from tiered.support.loading import is_plain
 
 if TYPE_CHECKING:
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
 
 Key = tuple[str, str]
 """The domain and the type of an operator."""
@@ -77,7 +77,7 @@ class Rule:
         """Return, for each choice of the root, the operators without which it matches nothing."""
         return tuple(map(operators, roots(self.pattern)))
 
-    def lacking_in(self, model: Model) -> list[frozenset[Key]]:
+    def lacking_in(self, model: ModelState) -> list[frozenset[Key]]:
         """Return, for each choice of the root, which of its operators a model has not."""
         indices = [graph._by_op for graph in model.graphs()]
         wanted = frozenset[Key]().union(*self.operators)

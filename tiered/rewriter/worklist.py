@@ -10,7 +10,7 @@ from tiered.rewriter.rule import Key, Rule
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
 
 
@@ -27,7 +27,9 @@ class Anchors:
         graphs: where in it; everywhere by default.
     """
 
-    def __init__(self, rule: Rule, model: Model, graphs: Sequence[Graph] | None = None) -> None:
+    def __init__(
+        self, rule: Rule, model: ModelState, graphs: Sequence[Graph] | None = None
+    ) -> None:
         self.rule = rule
         self.model = model
         self.graphs = None if graphs is None else set(graphs)

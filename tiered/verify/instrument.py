@@ -12,7 +12,7 @@ import onnx
 from tiered.context import PassContext
 from tiered.errors import VerificationError
 from tiered.graph import Model, Stamp
-from tiered.graph.queries.onnx_checker import complaint_about, current_complaint, is_only_declared
+from tiered.graph.queries.onnx_checker import current_complaint, is_only_declared
 from tiered.runtime.compare.outputs import Comparison
 from tiered.runtime.worker.client import Worker, shared_worker
 from tiered.runtime.worker.limits import physical_memory
@@ -343,7 +343,8 @@ def _check_structure(model: Model, info: PassInfo) -> None:
         raise VerificationError(f"{info.name} left {model.label} inconsistent: {error}") from error
     acyclic(model)
     complaint = current_complaint(model)
-    if complaint is not None and complaint_about(model) is None and not is_only_declared(model):
+    was_valid = complaint is not None and model.complaint_as_loaded() is None
+    if was_valid and not is_only_declared(model):
         raise VerificationError(f"{info.name} made {model.label} invalid: {complaint}")
 
 

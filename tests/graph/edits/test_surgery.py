@@ -162,7 +162,9 @@ def test_inputs_and_outputs_come_go_and_change_places(graph: Graph) -> None:
     graph.remove_output(graph.values["y"])
     assert [value.name for value in graph.inputs] == ["x"]
     assert [value.name for value in graph.outputs] == ["z", "a"]
-    proto = graph.model.to_proto()
+    model = graph.model
+    assert isinstance(model, Model)
+    proto = model.to_proto()
     assert [dim.dim_value for dim in proto.graph.output[1].type.tensor_type.shape.dim] == [2, 3]
 
 

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from tiered import (
     Graph,
-    Model,
     Node,
     PassContext,
     Size,
@@ -72,14 +71,14 @@ def fold_constant(graph: Graph, ctx: PassContext, *, max_growth: Size = Size("1%
     failed: dict[Node, Skip] = {}
     while True:
         mark, failures, look = model.mark(), len(failed), _Look(ctx, failed)
-        for each in _graphs(model):
+        for each in _graphs(graph):
             look.fold_what_is_small(each)
         if look.growing:
-            look.fold_what_grows(model, max_growth)
+            look.fold_what_grows(graph, max_growth)
         # A decision that holds of the result is the one that a second run comes to.
         if not model.changed_since(mark) and len(failed) == failures:
             break
-    for each in _graphs(model):
+    for each in _graphs(graph):
         look.refused.update(_kept(each))
     for node, reason in look.refused.items():
         if node.is_live:
@@ -105,9 +104,9 @@ def _kept(graph: Graph) -> Iterator[tuple[Node, Skip]]:
             yield node, Skip("an operand is sparse")
 
 
-def _graphs(model: Model) -> Iterator[Graph]:
-    """Yield the graphs that are there when their turn comes."""
-    for graph in tuple(model.graphs()):
+def _graphs(main: Graph) -> Iterator[Graph]:
+    """Yield the graphs of the model that are still there when they are reached."""
+    for graph in tuple(main.model.graphs()):
         if graph.owner is None or graph.owner.is_live:
             yield graph
 
@@ -145,15 +144,15 @@ class _Look:
                     pending.extend(_leading_to([value], nodes))
             pending.extend(self._fold(graph, wanted, nodes, sizes))
 
-    def fold_what_grows(self, model: Model, max_growth: Size) -> None:
+    def fold_what_grows(self, main: Graph, max_growth: Size) -> None:
         """Fold all constants that make the model grow, if it may grow by as much.
 
         None is folded that makes room for another one, or brings up more: then the second run
         would have to go on.
         """
         self.growing.clear()
-        growths, limit = dict[Value, int](), _limit(model, max_growth)
-        for graph in _graphs(model):
+        growths, limit = dict[Value, int](), _limit(main, max_growth)
+        for graph in _graphs(main):
             sizes: Sizes = {}
             nodes = self._take(graph, deque(_known(graph)), sizes, ahead=True)
             growths |= self._growths(nodes, sizes, limit)
@@ -161,7 +160,7 @@ class _Look:
             reason = Skip("the constants would make the model too large together")
             self.refused |= {value.producer: reason for value in growths if value.producer}
             return
-        for graph in _graphs(model):
+        for graph in _graphs(main):
             sizes = {}
             nodes = self._take(graph, deque(_known(graph)), sizes)
             wanted = [value for value in _read_elsewhere(nodes) if value in growths]
@@ -389,9 +388,9 @@ def _made_by(nodes: Iterable[Node]) -> Iterator[Value]:
         yield from (value for value in node.outputs if value is not None)
 
 
-def _limit(model: Model, max_growth: Size) -> int:
-    """Return by how many bytes the model may grow, as it is now."""
-    return max(size_in_bytes(max_growth, model.nbytes), 4096)
+def _limit(main: Graph, max_growth: Size) -> int:
+    """Return by how many bytes the present model may grow."""
+    return max(size_in_bytes(max_growth, main.model.nbytes), 4096)
 
 
 def _is_as_declared(value: Value, array: NDArray[np.generic]) -> bool:

@@ -31,7 +31,7 @@ from tiered.graph.queries import networkx_view
 if TYPE_CHECKING:
     import networkx as nx
 
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
     from tiered.graph.edits.builder import OpBuilder
 
 _BY_PLACE: Final = ("If", "Loop", "Scan")
@@ -55,7 +55,7 @@ class Graph:
 
     is_function = False
 
-    def __init__(self, model: Model, owner: Node | None = None, attribute: str = "") -> None:
+    def __init__(self, model: ModelState, owner: Node | None = None, attribute: str = "") -> None:
         self.model = model
         self.owner = owner
         # Which attribute of the owner holds this body.
@@ -377,7 +377,7 @@ class Function(Graph):
 
     is_function = True
 
-    def __init__(self, model: Model, proto: onnx.FunctionProto) -> None:
+    def __init__(self, model: ModelState, proto: onnx.FunctionProto) -> None:
         super().__init__(model)
         self._opset_imports: dict[str, int] = {}
         # How the file spells each domain ("", "ai.onnx", or not at all).

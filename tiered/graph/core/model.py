@@ -1,66 +1,79 @@
-"""Model: a whole ModelProto as a view that is edited in place, journalled, and rolled back."""
+"""ModelState: what a model holds and remembers; graph.api adds loading, saving and checking."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import onnx
-from google.protobuf.message import DecodeError
 
 from tiered.errors import ModelError
 from tiered.graph.core.gate import Gate
 from tiered.graph.core.graph import Function, Graph
 from tiered.graph.core.journal import Edit, Journal, Mark, Snapshot, Stamp
-from tiered.graph.core.lazy_bytes import is_stored, note_size
 from tiered.graph.core.names import Names
 from tiered.graph.core.use_lists import leave_function
 from tiered.graph.core.value import Value
-from tiered.graph.edits.closing import CLOSED, close_model
-from tiered.graph.edits.content import exchange_content
-from tiered.graph.edits.knowledge import Knowledge
-from tiered.graph.edits.undo import undo_table
-from tiered.graph.io.export import export_model
-from tiered.graph.io.load import check_calls, load_function, load_model
-from tiered.graph.io.protobuf_scan import read_skeleton
-from tiered.graph.queries import call_graph as calls
-from tiered.graph.queries.schema_check import check_operators
-from tiered.graph.shape_inference.symbolic_dims import Dims
-from tiered.support.loading import paused_collector
+from tiered.graph.opset.same_meaning import check_import
+from tiered.graph.queries.call_graph import call_graph, expanded_size, recursive_functions
 
 if TYPE_CHECKING:
-    from tiered.graph.io.save import Storage
-    from tiered.graph.shape_inference.coverage import TypeCoverage
+    from tiered.graph.core.node import Node
+    from tiered.graph.core.types import ValueType
+    from tiered.graph.core.value import Elements
+    from tiered.graph.shape_inference.symbolic_dims import Dims
 
 T = TypeVar("T")
 
+CLOSED: Final = "was closed and holds nothing any more: load it again, or keep a `.copy()` of it"
 
-class Model:
-    """The main graph, its nested bodies, the local functions, and everything else of a ModelProto.
 
-    A model belongs to one thread.
+class TypeEngine(Protocol):
+    """The inference of types that a model owns; graph.shape_inference provides it.
 
-    Attributes:
-        folder: where external data is looked for.
-        source: the file that was read, for messages; None for a proto.
-        skeleton: what the ModelProto holds beyond graphs, functions and opsets.
-        functions: the local functions.
-        opset_imports: the version of each imported domain; "" is ONNX's own.
-        journal: every edit since the model was read, in order.
-        gate: what counts rewrites, and stops after a number of them.
-        notes: remarks of the model's own, which the command line prints.
+    It holds no reference to the model, which would keep a closed one alive.
     """
+
+    def infer(self, value: Value) -> None:
+        """Infer the type of a value that a node of the model computes."""
+
+    def elements_of(self, value: Value) -> Elements | None:
+        """Return the known elements of a small integer or boolean value."""
+
+    def outputs_of(self, node: Node) -> Sequence[ValueType | None]:
+        """Return the types of a node's outputs as its operands are now; nothing is kept."""
+
+    def refresh(self, model: ModelState) -> None:
+        """Infer missing types, and refine those below values that are better known since."""
+
+    def known(self, model: ModelState) -> Any:
+        """Return everything that was inferred, for `restore`."""
+
+    def forget(self, model: ModelState) -> None:
+        """Forget everything that was inferred."""
+
+    def restore(self, model: ModelState, known: Any) -> None:
+        """Set everything inferred to an earlier state."""
+
+
+class ModelState(ABC):
+    """The graphs of a model, its journal, names and types; `Model` is its only subclass.
+
+    The nodes, values and edits of a model know it as this class, which does not read files, infer
+    or check: so they need not know what does.
+    """
+
+    types: TypeEngine
+    dims: Dims
 
     def __init__(self, folder: str = "", source: str | None = None) -> None:
         self.folder = folder
         self.source = source
         self.skeleton = onnx.ModelProto()
-        # What was loaded; the view shares its tensors anyway.
+        # The proto that was loaded; the view shares its tensors anyway.
         self.origin: onnx.ModelProto | None = None
-        # What onnx has against that, once somebody asked.
-        self.complaint: tuple[str | None] | None = None
         # Whether Constant nodes hold weights that are on disk.
         self.has_stored_constants = False
         self._main: Graph | None = None
@@ -69,12 +82,10 @@ class Model:
         # How the file spells each domain ("", "ai.onnx", or not at all).
         self.spellings: dict[str, str | None] = {}
         self.journal = Journal()
-        self.journal.undo_table = undo_table(self)
         self.gate = Gate()
         self.names = Names()
         self.node_names = Names()
         self.is_inferred = False
-        self.dims = Dims()
         self.types_stamp: Stamp | None = None
         # What new nodes are named after: the node that a rewrite replaces.
         self.hint: str | None = None
@@ -82,97 +93,12 @@ class Model:
         # Multiplications that constant folding had taken, each with the moment of that count.
         self._folded: list[tuple[Stamp, int]] = []
         self._serial = 0
-        self._analyses: dict[Callable[[Model], Any], tuple[Stamp, Any]] = {}
+        self._analyses: dict[Callable[[Any], Any], tuple[Stamp, Any]] = {}
 
     def __repr__(self) -> str:
         if self._main is None:
             return f"<Model {self.label}, closed>"
         return f"<Model {self.label}, {sum(len(graph) for graph in self.graphs())} nodes>"
-
-    # --- in and out -------------------------------------------------------------------------------
-
-    @classmethod
-    def from_proto(
-        cls, proto: onnx.ModelProto, *, folder: str = "", source: str | None = None
-    ) -> Model:
-        """Return the view of a ModelProto, which is not changed.
-
-        Args:
-            proto: the model; its tensors are shared with the view.
-            folder: where its external data is.
-            source: the name for messages.
-
-        Raises:
-            ModelError: names are undefined or defined twice, the graph has a cycle, or a node is
-                not what its operator takes.
-        """
-        model = cls(folder, source)
-        try:
-            with paused_collector():
-                load_model(model, proto)
-                check_operators(model)
-        except UnicodeDecodeError as error:
-            raise ModelError(f"{model.label} has a text that is not UTF-8") from error
-        model.origin = proto
-        return model
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Model:
-        """Return the view of a model file; external data is not read.
-
-        Raises:
-            ModelError: the file cannot be read or is not an ONNX model.
-        """
-        path = os.fspath(path)
-        try:
-            content = read_skeleton(path)
-            if content is None:
-                with open(path, "rb") as file:
-                    content = file.read()
-            proto = onnx.ModelProto.FromString(content)
-            del content
-        except OSError as error:
-            raise ModelError(f"cannot read {path}: {error.strerror or error}") from error
-        except DecodeError as error:
-            raise ModelError(f"{path} is not an ONNX model: it does not parse") from error
-        if not proto.ListFields():
-            raise ModelError(f"{path} is empty; expected an ONNX model")
-        try:
-            model = cls.from_proto(proto, folder=os.path.dirname(path), source=path)
-        except ModelError as error:
-            text = str(error)
-            raise ModelError(text if text.startswith(path) else f"{path}: {text}") from error
-        return model
-
-    def to_proto(self, *, annotate: bool = False) -> onnx.ModelProto:
-        """Return the model as a new ModelProto; `annotate` adds the inferred types."""
-        return export_model(self, annotate=annotate)
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        annotate: bool = False,
-        storage: Storage | None = None,
-    ) -> None:
-        """Write the model to a file: whole, or not at all.
-
-        Args:
-            path: the file; external weights go to `<path>.data` beside it.
-            annotate: add the inferred types.
-            storage: which weights are external; by default those that are so now.
-
-        Raises:
-            ModelError: the file cannot be written.
-        """
-        from tiered.graph.io.save import save_model
-
-        save_model(self, os.fspath(path), annotate=annotate, storage=storage)
-
-    def close(self) -> None:
-        """Free what the view holds at once; whoever asks it for something later gets an error."""
-        if self._main is not None:
-            close_model(self)
 
     # --- contents ---------------------------------------------------------------------------------
 
@@ -207,15 +133,6 @@ class Model:
                 total += node.proto.ByteSize() if stored is None else stored.nbytes
         return total
 
-    def skeleton_size(self) -> int:
-        """Return the bytes of the model as a file, without the weights that are on disk now."""
-        from tiered.graph.io.save import tensors_of
-
-        proto = export_model(self, is_bare=True)
-        tensors = tensors_of(proto) if self.has_stored_constants else proto.graph.initializer
-        notes = sum(note_size(tensor) for tensor in tensors if is_stored(tensor))
-        return proto.ByteSize() - notes
-
     @property
     def ir_version(self) -> int:
         """Return the version of the file format; `set_ir_version` changes it."""
@@ -240,9 +157,9 @@ class Model:
         wanted = (domain, name, overload)
         return next((entry for entry in self.functions if entry.id == wanted), None)
 
-    call_graph = calls.call_graph
-    recursive_functions = calls.recursive_functions
-    expanded_size = calls.expanded_size
+    call_graph = call_graph
+    recursive_functions = recursive_functions
+    expanded_size = expanded_size
 
     def training_nodes(self) -> Iterator[onnx.NodeProto]:
         """Yield the nodes, at any depth, of the training graphs, which the view leaves alone."""
@@ -266,24 +183,6 @@ class Model:
         del self.functions[position]
         leave_function(function)
 
-    def add(self, source: onnx.FunctionProto) -> Function:
-        """Add a local function, the last of them, and return it.
-
-        Raises:
-            ModelError: there is one of this id already, its nodes make no graph, or it would call
-                itself.
-        """
-        with self.names.kept_on_error(), self.node_names.kept_on_error():
-            function = load_function(self, source)
-            self.functions.append(function)
-            try:
-                check_calls(self)
-            finally:
-                self.functions.pop()
-            self.main._log(Edit.ADD_FUNCTION, function)
-        self.functions.append(function)
-        return function
-
     def set_opset(self, domain: str, version: int | None, root: Graph | None = None) -> None:
         """Import a domain at a version, for the model or one function; None drops the import.
 
@@ -292,11 +191,9 @@ class Model:
         Raises:
             ModelError: nodes would be invalid at that version, or would mean something else.
         """
-        holder: Model | Graph = self if root is None or not root.is_function else root
+        holder: ModelState | Graph = self if root is None or not root.is_function else root
         if holder.opset_imports.get(domain) == version:
             return
-        from tiered.graph.opset.same_meaning import check_import
-
         check_import(root if root is not None and root.is_function else self.main, domain, version)
         self.main._log(Edit.SET_OPSET, holder, dict(holder.opset_imports))
         if version is None:
@@ -309,84 +206,20 @@ class Model:
         self.main._log(Edit.SET_IR_VERSION, self, self.skeleton.ir_version)
         self.skeleton.ir_version = version
 
-    def exchange(self, proto: onnx.ModelProto) -> None:
-        """Hold what a ModelProto says from now on; an edit like any other, which can be undone.
-
-        Raises:
-            ModelError: the ModelProto makes no graph.
-        """
-        exchange_content(self, proto)
-
-    # --- types and validity -----------------------------------------------------------------------
+    # --- types ------------------------------------------------------------------------------------
 
     def refresh_types(self) -> None:
-        """Infer what has no type yet, and again what reads a value that is known better now."""
-        from tiered.graph.shape_inference.infer import refresh_types
-
-        refresh_types(self)
-
-    def type_coverage(self) -> TypeCoverage:
-        """Return how many values have a type, and which have none: `str()` of it is a sentence."""
-        from tiered.graph.shape_inference.coverage import type_coverage
-
-        return type_coverage(self)
+        """Infer missing types, and refine those below values that are better known since."""
+        self.types.refresh(self)
 
     def forget_types(self) -> None:
-        """Forget what was inferred, as the interface changed; asked for, it is inferred anew."""
-        before = Knowledge.of(self)
-        self.main._log(Edit.FORGET_TYPES, self, before)
-        before.forget(self)
+        """Forget the inferred types, as the interface changed; they are inferred anew on demand."""
+        self.main._log(Edit.FORGET_TYPES, self, self.types.known(self))
+        self.types.forget(self)
 
-    def set_input_shapes(
-        self,
-        shapes: Mapping[str, Sequence[int | str]],
-        dims: Mapping[str, int | str] | None = None,
-    ) -> None:
-        """Give inputs other shapes: sizes or names, by input; the rest of the model follows.
-
-        Args:
-            shapes: by name of the input; -1 keeps a dim.
-            dims: by name of the dim, for all inputs that have it.
-
-        Raises:
-            UsageError: there is no such input or dim, or a size or a name is none.
-            ShapeError: it has another rank or size, or the model only works with other sizes.
-        """
-        from tiered.graph.shape_inference.set_input_shapes import set_input_shapes
-
-        set_input_shapes(self, shapes, dims)
-
-    def declare_known_sizes(self) -> None:
-        """Write inferred sizes into what is declared of outputs and other values, save inputs."""
-        from tiered.graph.shape_inference.set_input_shapes import declare_known_sizes
-
-        declare_known_sizes(self)
-
-    def check(self) -> None:
-        """Hold the model against onnx.checker, without its weights.
-
-        Raises:
-            ModelError: the checker rejects it, and did not reject what was loaded.
-        """
-        from tiered.graph.queries.onnx_checker import check_model
-
-        check_model(self)
-
-    def check_view(self, *, types: bool = False) -> None:
-        """Prove the invariants of the view: links, indices, names, networkx agree with the protos.
-
-        Args:
-            types: prove too that no type contradicts the operands it comes from.
-
-        Raises:
-            AssertionError: one does not hold, which is a bug in tiered.
-        """
-        from tiered.graph.queries.invariants import type_violations, violations
-
-        broken = list(violations(self))
-        if types and not broken:
-            broken = list(type_violations(self))
-        assert not broken, "; ".join(broken)
+    @abstractmethod
+    def complaint_as_loaded(self) -> str | None:
+        """Return why onnx.checker rejects the model as it was loaded; None if it accepts it."""
 
     # --- history ----------------------------------------------------------------------------------
 
@@ -406,19 +239,6 @@ class Model:
         """Return the present state, to which `.restore()` brings the model back."""
         return Snapshot(self.journal)
 
-    def copy(self, *, deep: bool = False) -> Model:
-        """Return another view of the model as it is now: with new objects, and without history.
-
-        Args:
-            deep: copy the weights too, which the views share otherwise: nobody writes to them.
-        """
-        proto = export_model(self, is_bare=not deep)
-        if deep:
-            whole = onnx.ModelProto()
-            whole.CopyFrom(proto)
-            proto = whole
-        return type(self).from_proto(proto, folder=self.folder, source=self.source)
-
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Undo what the block did if it raises; the exception goes on."""
@@ -429,7 +249,7 @@ class Model:
             self.undo_to(mark)
             raise
 
-    def analysis(self, compute: Callable[[Model], T]) -> T:
+    def analysis(self, compute: Callable[[Any], T]) -> T:
         """Return `compute(model)`, kept until the next edit."""
         known = self._analyses.get(compute)
         if known is not None and not self.journal.moved_since(known[0]):

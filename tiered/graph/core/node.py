@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import onnx
 from onnx.defs import OpSchema
 
 from tiered.errors import ModelError
+from tiered.graph.core.provenance import origins_of
 from tiered.graph.core.schema import Schema, decode_attribute, default_of, schema_of
 from tiered.graph.core.tensor import Tensor
-from tiered.graph.edits import surgery
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
@@ -33,6 +33,10 @@ class Node:
 
     Read `inputs`, `outputs` and attributes here; all edits go through the primitives of `Graph`.
     """
+
+    # Bound by graph.api: how the opset of the model writes each operator is known above this file.
+    _newest_operands: ClassVar[Callable[[Node], Sequence[Value | None]]]
+    _operand_index: ClassVar[Callable[[Node, str], int]]
 
     __slots__ = {
         "_attributes": None,
@@ -105,8 +109,6 @@ class Node:
     @property
     def origins(self) -> tuple[Node, ...]:
         """Return the nodes of the file that the node was made from; itself if it is one of them."""
-        from tiered.graph.core.provenance import origins_of
-
         return origins_of(self)
 
     # --- operands ---------------------------------------------------------------------------------
@@ -173,12 +175,17 @@ class Node:
     @property
     def predecessors(self) -> list[Node]:
         """Return the nodes that this one or its bodies read, in the order of the operands."""
-        return surgery.predecessors(self)
+        graph = self.owner
+        values = (*self._inputs, *self.captured)
+        found = [value.producer for value in values if value is not None and value.graph is graph]
+        return [producer for producer in dict.fromkeys(found) if producer is not None]
 
     @property
     def successors(self) -> list[Node]:
         """Return the nodes of the graph that read this one, or whose bodies do, by output."""
-        return surgery.successors(self)
+        graph = self.owner
+        written = [value for value in self._outputs if value is not None and value.graph is graph]
+        return list(dict.fromkeys(reader for value in written for reader in value.readers))
 
     def is_optional(self, index: int) -> bool:
         """Tell whether the operator can do without input `index`; not known operators cannot."""
@@ -194,24 +201,16 @@ class Node:
         Where the model's opset has it as an attribute, the result is a detached constant value.
 
         Raises:
-            NoEquivalentForm: the newest form cannot express the node.
+            ModelError: the operator has no operand of this name.
         """
-        from tiered.graph.opset.convert import operand_index, operands_of
-
-        index = operand_index(self, name) if isinstance(name, str) else name
-        operands = operands_of(self)
+        index = self._operand_index(name) if isinstance(name, str) else name
+        operands = self._newest_operands()
         return operands[index] if index < len(operands) else None
 
     @property
     def operands(self) -> tuple[Value | None, ...]:
-        """Return all operands in the order of the operator's newest form.
-
-        Raises:
-            NoEquivalentForm: the newest form cannot express the node.
-        """
-        from tiered.graph.opset.convert import operands_of
-
-        return tuple(operands_of(self))
+        """Return all operands in the order of the operator's newest form."""
+        return tuple(self._newest_operands())
 
     # --- operator ---------------------------------------------------------------------------------
 

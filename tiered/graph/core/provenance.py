@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from tiered.graph.core.journal import Edit, Entry
 
 if TYPE_CHECKING:
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
 
 ORIGINS: Final = "tiered.origins"
@@ -121,7 +121,7 @@ def origins_of(node: Node) -> tuple[Node, ...]:
     return tuple(sorted(found, key=lambda origin: origin.id))
 
 
-def write_origins(model: Model) -> None:
+def write_origins(model: ModelState) -> None:
     """Write the names of its origins into the metadata of each node that a rewrite made."""
     for graph in model.graphs():
         for node in graph.nodes:

@@ -8,7 +8,15 @@ import numpy as np
 
 from tiered.errors import ModelError
 from tiered.graph.core.tensor import Tensor
-from tiered.graph.core.types import Dim, Shape, TensorType, ValueType
+from tiered.graph.core.types import (
+    DataType,
+    Dim,
+    Shape,
+    TensorType,
+    ValueType,
+    read_type,
+    tensor_type,
+)
 
 if TYPE_CHECKING:
     import onnx
@@ -27,6 +35,15 @@ class NotInferred:
 
 
 NOT_INFERRED: Final = NotInferred()
+
+Elements = np.ndarray[Any, np.dtype[Any]]
+"""An object array of known elements (int, a polynomial in dims, or None), in the tensor's shape."""
+
+LARGEST: Final = 256
+"""Tensors with more elements are not shapes: their elements are not propagated."""
+
+ELEMENT_DTYPES: Final = frozenset({DataType.BOOL, DataType.INT32, DataType.INT64})
+"""The dtypes whose elements are propagated."""
 
 
 class Use(NamedTuple):
@@ -77,7 +94,7 @@ class Value:
         self._captures: dict[Node, int] | None = None
         self._type: ValueType | NotInferred | None = None
         self._tensor: Tensor | None = None
-        self._elements: np.ndarray[Any, Any] | NotInferred | None = NOT_INFERRED
+        self._elements: Elements | NotInferred | None = NOT_INFERRED
 
     def __hash__(self) -> int:
         return self.id
@@ -238,9 +255,12 @@ class Value:
         """Return what is known of the type; asked for the first time, it is inferred."""
         value_type = self._type
         if isinstance(value_type, NotInferred):
-            from tiered.graph.shape_inference.infer import infer_value
-
-            infer_value(self)
+            if self._tensor is not None:
+                self._type = tensor_type(self._tensor.dtype, self._tensor.shape)
+            elif self.graph is None or self.producer is None:
+                self._type = None if self.declared is None else read_type(self.declared.type)
+            else:
+                self.graph.model.types.infer(self)
             value_type = self._type
             assert not isinstance(value_type, NotInferred)
         return value_type
@@ -262,18 +282,28 @@ class Value:
         return value_type.shape if isinstance(value_type, TensorType) else None
 
     @property
-    def elements(self) -> np.ndarray[Any, Any] | None:
+    def elements(self) -> Elements | None:
         """Return what is known of the elements of a small integer or boolean tensor.
 
-        An object array of int, `symbols.Poly` (a size that depends on dynamic dims) or None; None
-        for a tensor of which nothing is known.
+        An object array of int, `Poly` (a size that depends on dynamic dims) or None; None for a
+        tensor without a known element.
         """
         elements = self._elements
         if isinstance(elements, NotInferred):
-            from tiered.graph.shape_inference.data_propagation import elements_of
-
-            return elements_of(self)
+            if self.graph is None:
+                return self.constant_elements()
+            if self.producer is None:
+                elements = self._elements = self.constant_elements()
+            else:
+                elements = self.graph.model.types.elements_of(self)
         return elements
+
+    def constant_elements(self) -> Elements | None:
+        """Return the elements of a small integer or boolean constant, None for anything else."""
+        tensor = self.tensor
+        if tensor is None or tensor.is_sparse or tensor.size > LARGEST:
+            return None
+        return tensor.numpy().astype(object) if tensor.dtype in ELEMENT_DTYPES else None
 
     @property
     def rank(self) -> int | None:

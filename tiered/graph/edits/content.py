@@ -1,17 +1,19 @@
-"""Exchanging all that a model holds for another ModelProto, as one edit that can be undone."""
+"""The content of a model as a whole: exchanged for another one, or freed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from tiered.graph.core.journal import Edit
+from tiered.graph.core.model import CLOSED
+from tiered.graph.core.names import Names
 
 if TYPE_CHECKING:
-    import onnx
-
     from tiered.graph.core.graph import Graph
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
+    from tiered.graph.core.node import Node
+    from tiered.graph.core.value import Value
 
 _CONTENT: Final = (
     "skeleton",
@@ -28,21 +30,12 @@ _CONTENT: Final = (
 """The attributes of a Model that are its content; the others are its identity and its history."""
 
 
-def exchange_content(model: Model, proto: onnx.ModelProto) -> None:
-    """Make the model hold what a ModelProto says; it stays the same `Model`, with its journal.
+def exchange_content(model: ModelState, fresh: ModelState) -> None:
+    """Move the content of a fresh model into another one, which keeps its identity and journal.
 
-    The nodes and values of before are removed ones then. A node which is called like one of before
-    is taken to have been made from it.
-
-    Raises:
-        ModelError: the ModelProto makes no graph.
+    The former nodes and values count as removed. A new node with the label of a former one has it
+    as its source.
     """
-    from tiered.graph.io.load import load_model
-
-    fresh = type(model)(model.folder, model.source)
-    # Serial numbers go on: what is younger has the larger one.
-    fresh._serial = model._serial
-    load_model(fresh, proto)
     earlier = {node.label: node for graph in model.graphs() for node in graph.nodes}
     for graph in _graphs(fresh.main, fresh.functions):
         graph.model = model
@@ -53,12 +46,12 @@ def exchange_content(model: Model, proto: onnx.ModelProto) -> None:
     model.main._log(Edit.EXCHANGE_CONTENT, model, before)
     model._serial = fresh._serial
     write_content(model, {name: getattr(fresh, name) for name in _CONTENT})
-    # It has no history, but its journal knows it.
+    # Its journal, which is empty, refers to it.
     fresh.journal.clear()
 
 
-def write_content(model: Model, content: dict[str, Any]) -> None:
-    """Let the model hold this content; what it held is removed."""
+def write_content(model: ModelState, content: dict[str, Any]) -> None:
+    """Set the content of a model; the nodes and values of the present one become removed ones."""
     for graph in model.graphs():
         _set_graph(graph, None)
     for name, held in content.items():
@@ -68,7 +61,7 @@ def write_content(model: Model, content: dict[str, Any]) -> None:
 
 
 def _set_graph(contents: Graph, graph: Graph | None) -> None:
-    """Say of all that a graph contains where it is; None for removed."""
+    """Set the graph of all nodes and values that a graph contains; None marks them as removed."""
     for node in contents._nodes.values():
         node.graph = graph
     for value in contents._values.values():
@@ -76,9 +69,67 @@ def _set_graph(contents: Graph, graph: Graph | None) -> None:
 
 
 def _graphs(main: Graph, functions: list[Any]) -> Iterator[Graph]:
-    """Yield every graph below these, without asking nodes where they are."""
+    """Yield every graph at or below these, without the `graph` of their nodes."""
     pending = [main, *functions]
     while pending:
         graph = pending.pop()
         yield graph
         pending += (body for _, node in sorted(graph._owners.items()) for body in node.bodies)
+
+
+def close_model(model: ModelState) -> None:
+    """Take a model apart: each node and value becomes a removed one.
+
+    Nodes and values refer to each other, so that an unused view is a set of reference cycles: its
+    memory would stay taken until the garbage collector has looked at each piece. A node still has
+    its operator, operands and outputs; a graph still has its model, so that an edit raises.
+    """
+    graphs = list(model.graphs())
+    for edit, subject, *before in model.journal.entries:
+        if edit in (Edit.REMOVE_NODE, Edit.SETTLE):
+            _close_nodes((subject,), graphs)
+        elif edit is Edit.REMOVE_CONSTANT:
+            _close_value(subject)
+        elif edit is Edit.REMOVE_FUNCTION:
+            graphs.append(subject)
+        elif edit is Edit.EXCHANGE_CONTENT:
+            graphs += (before[0]["main"], *before[0]["functions"])
+    for graph in graphs:
+        _close_graph(graph, graphs)
+    model.journal.clear()
+    model.journal.frozen = f"it {CLOSED}"
+    model.functions.clear()
+    model._analyses.clear()
+    model.names, model.node_names = Names(), Names()
+    model.origin = model._main = None
+
+
+def _close_graph(graph: Graph, graphs: list[Graph]) -> None:
+    _close_nodes(graph._nodes.values(), graphs)
+    for value in graph._values.values():
+        _close_value(value)
+    for named in (graph._nodes, graph._values, graph._by_op, graph._owners, graph._constants):
+        named.clear()
+    for listed in (graph._inputs, graph._outputs, graph._input_infos, graph._output_infos):
+        listed.clear()
+    graph.declarations.clear()
+    graph.annotations.clear()
+    graph.owner = graph._order = graph._dag = None
+
+
+def _close_nodes(nodes: Iterable[Node], graphs: list[Graph]) -> None:
+    """Cut the references from nodes to their graph, and from their outputs to them."""
+    for node in nodes:
+        if node.graph is None:
+            # Its bodies went with it, and the model does not list them.
+            graphs += node.bodies
+            for value in node._outputs:
+                if value is not None:
+                    _close_value(value)
+        node.graph = None
+
+
+def _close_value(value: Value) -> None:
+    value.graph = value.producer = value.input_of = value._captures = None
+    value.output_of = ()
+    value._users.clear()

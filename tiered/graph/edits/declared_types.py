@@ -66,12 +66,10 @@ def _check_contents(value: Value, value_type: ValueType) -> None:
 
 def _check_computed(value: Value, value_type: ValueType) -> None:
     """Raise if what computes an output for sure gives another type."""
-    from tiered.graph.shape_inference.infer import infer_outputs
-
     node = value.producer
     if node is None:
         return
-    found = infer_outputs(node)
+    found = node.owner.model.types.outputs_of(node)
     kind = found[value.index] if value.index < len(found) else None
     if not is_compatible(kind, value_type):
         raise ModelError(

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from tiered.graph.core.types import DataType, TensorType
-from tiered.graph.core.value import NOT_INFERRED, NotInferred
+from tiered.graph.core.types import TensorType
+from tiered.graph.core.value import ELEMENT_DTYPES, NOT_INFERRED, Elements, NotInferred
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
-
-Elements = np.ndarray[Any, np.dtype[Any]]
-"""An object array of `Element`s, in the shape of the tensor."""
-
-LARGEST: Final = 256
-"""Tensors with more elements are not shapes, and are not looked into."""
-
-ELEMENT_DTYPES: Final = frozenset({DataType.BOOL, DataType.INT32, DataType.INT64})
-"""The dtypes whose elements are looked into."""
 
 
 def forget_elements(value: Value) -> None:

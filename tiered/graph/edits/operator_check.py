@@ -13,7 +13,6 @@ from tiered.errors import OperatorError, did_you_mean
 from tiered.graph.core.schema import Schema, attributes_of, input_names, operators_of, schema_of
 from tiered.graph.opset.adapter import NoEquivalentForm
 from tiered.graph.queries.formals import dtype_name, dtype_names, formal_of, known_dtype
-from tiered.graph.queries.onnx_checker import complaint_about
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
@@ -62,7 +61,7 @@ def check_call(
             raise call_error(graph, op_type, domain, f"operand {place} ({name}) is missing")
     found = _dtype_mismatch(newest, operands)
     if found is not None:
-        before = complaint_about(graph.model)
+        before = graph.model.complaint_as_loaded()
         if before is not None:
             raise NoEquivalentForm(f"{op_type}: {found}; the model was invalid: {before}")
         raise call_error(graph, op_type, domain, found)

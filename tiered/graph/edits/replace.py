@@ -75,11 +75,9 @@ def check_successor(old: Value, new: Value) -> None:
 
 
 def _inferred_type(value: Value) -> ValueType | None:
-    from tiered.graph.shape_inference.infer import infer_outputs
-
     if value.producer is None:
         return value.type
-    types = infer_outputs(value.producer)
+    types = value.owner.model.types.outputs_of(value.producer)
     return types[value.index] if value.index < len(types) else None
 
 

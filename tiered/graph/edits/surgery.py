@@ -288,18 +288,3 @@ def delete_value(graph: Graph, value: Value) -> None:
         home.remove_input(value)
     if value.is_initializer:
         home.remove_constant(value)
-
-
-def predecessors(node: Node) -> list[Node]:
-    """Return the nodes that a node or one of its bodies reads, in the order of its operands."""
-    graph = node.owner
-    values = (*node._inputs, *node.captured)
-    found = [value.producer for value in values if value is not None and value.graph is graph]
-    return [producer for producer in dict.fromkeys(found) if producer is not None]
-
-
-def successors(node: Node) -> list[Node]:
-    """Return the nodes that read a node, or whose bodies do, output by output."""
-    graph = node.owner
-    written = [value for value in node._outputs if value is not None and value.graph is graph]
-    return list(dict.fromkeys(reader for value in written for reader in value.readers))

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     import onnx
 
     from tiered.graph.core.graph import Function, Graph
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
     from tiered.graph.core.tensor import Tensor
     from tiered.graph.core.types import ValueType
     from tiered.graph.core.value import Value
-    from tiered.graph.edits.knowledge import Knowledge
 
 
-def undo_table(model: Model) -> dict[Edit, Callable[..., None]]:
+def undo_table(model: ModelState) -> dict[Edit, Callable[..., None]]:
     """Return what undoes each kind of edit of a model."""
+
     def add_node(node: Node) -> None:
         node.owner._detach(node)
 
@@ -85,15 +85,13 @@ def undo_table(model: Model) -> dict[Edit, Callable[..., None]]:
     def set_graph_outputs(graph: Graph, before: list[Value], infos: list[Any]) -> None:
         graph._write_graph_outputs(before, infos)
 
-    def set_declarations(
-        graph: Graph, keep: int, before: list[Any], spoken: list[Any]
-    ) -> None:
+    def set_declarations(graph: Graph, keep: int, before: list[Any], spoken: list[Any]) -> None:
         graph._write_declarations(keep, before)
         for value, info in spoken:
             value.declared = info
 
-    def forget_types(subject: Model, before: Knowledge) -> None:
-        before.restore(subject)
+    def forget_types(subject: ModelState, known: Any) -> None:
+        subject.types.restore(subject, known)
 
     def add_function(function: Function) -> None:
         model.functions.remove(function)
@@ -103,12 +101,12 @@ def undo_table(model: Model) -> dict[Edit, Callable[..., None]]:
         model.functions.insert(position, function)
         enter_function(function)
 
-    def set_opset(root: Model | Function, before: dict[str, int]) -> None:
+    def set_opset(root: ModelState | Function, before: dict[str, int]) -> None:
         # All of them, because their order is part of the file.
         root.opset_imports.clear()
         root.opset_imports.update(before)
 
-    def set_ir_version(subject: Model, before: int) -> None:
+    def set_ir_version(subject: ModelState, before: int) -> None:
         subject.skeleton.ir_version = before
 
     return {

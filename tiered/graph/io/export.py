@@ -15,12 +15,12 @@ from tiered.graph.queries.long_lists import has_long_lists, shortened
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Function, Graph
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
 
 
 def export_model(
-    model: Model,
+    model: ModelState,
     *,
     max_elements: int | None = None,
     annotate: bool = False,
@@ -55,7 +55,9 @@ def export_node(node: Node, *, max_elements: int | None = None) -> onnx.NodeProt
     return proto
 
 
-def _write_opsets(owner: Model | Function, proto: onnx.ModelProto | onnx.FunctionProto) -> None:
+def _write_opsets(
+    owner: ModelState | Function, proto: onnx.ModelProto | onnx.FunctionProto
+) -> None:
     del proto.opset_import[:]
     for domain, version in owner.opset_imports.items():
         entry = proto.opset_import.add(version=version)

@@ -23,7 +23,7 @@ from tiered.graph.io.copies import own_copies, without
 from tiered.graph.queries.call_graph import call_graph, recursive_functions
 
 if TYPE_CHECKING:
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
 
 _GRAPH_FIELDS = frozenset(
     {
@@ -43,7 +43,7 @@ _OF_TENSORS = ("Constant", "ConstantOfShape")
 Scope = dict[str, Value]
 
 
-def load_model(model: Model, proto: onnx.ModelProto) -> None:
+def load_model(model: ModelState, proto: onnx.ModelProto) -> None:
     """Fill an empty view from a ModelProto, which is only read.
 
     Raises:
@@ -73,7 +73,7 @@ def load_model(model: Model, proto: onnx.ModelProto) -> None:
     check_calls(model)
 
 
-def check_calls(model: Model) -> None:
+def check_calls(model: ModelState) -> None:
     """Raise if the main graph reaches a local function that calls itself: there would be no end.
 
     Raises:
@@ -91,7 +91,7 @@ def check_calls(model: Model) -> None:
         raise ModelError(f"{model.label}: the local function {name!r} calls itself (recursion)")
 
 
-def load_function(model: Model, source: onnx.FunctionProto) -> Function:
+def load_function(model: ModelState, source: onnx.FunctionProto) -> Function:
     """Return the view of a local function, which is not yet one of the model's.
 
     Raises:
@@ -107,7 +107,7 @@ def load_function(model: Model, source: onnx.FunctionProto) -> Function:
 class _Loader:
     """Fills one root graph and everything nested in it."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: ModelState) -> None:
         self.model = model
 
     def fill_main(self, graph: Graph, proto: onnx.GraphProto) -> None:
@@ -339,7 +339,7 @@ def _is_after_captured(node: Node) -> bool:
     )
 
 
-def _pin_training_names(model: Model) -> None:
+def _pin_training_names(model: ModelState) -> None:
     """Keep what the training graphs speak of: they name values of the main graph."""
     names: set[str] = set()
     for training in model.skeleton.training_info:

@@ -21,7 +21,7 @@ from tiered.graph.io.export import export_model
 from tiered.graph.io.protobuf_scan import Span, size_of, splice
 
 if TYPE_CHECKING:
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
 
 _ALIGNMENT: Final = 4096
 _PROTO_LIMIT: Final = (1 << 31) - (1 << 20)
@@ -51,7 +51,7 @@ class Placed(NamedTuple):
 
     Attributes:
         shared: those that stay where they were.
-        copied: those that were external, and are in the file of weights of the saved model now.
+        copied: those that were external, and are now in the weight file of the saved model.
         made: those that were not external before.
     """
 
@@ -60,7 +60,7 @@ class Placed(NamedTuple):
     made: tuple[int, int]
 
 
-def check_storage(model: Model, storage: Storage) -> None:
+def check_storage(model: ModelState, storage: Storage) -> None:
     """Raise if the model cannot be saved so, whatever passes make of it.
 
     Raises:
@@ -80,7 +80,7 @@ def check_storage(model: Model, storage: Storage) -> None:
 
 
 def save_model(
-    model: Model, path: str, *, annotate: bool = False, storage: Storage | None = None
+    model: ModelState, path: str, *, annotate: bool = False, storage: Storage | None = None
 ) -> Placed:
     """Write a model to `path` and return where its external weights are: in `<path>.data`.
 
@@ -127,7 +127,7 @@ def save_model(
 
 
 def _placed(
-    model: Model, outside: list[onnx.TensorProto], on_disk: list[onnx.TensorProto]
+    model: ModelState, outside: list[onnx.TensorProto], on_disk: list[onnx.TensorProto]
 ) -> Placed:
     """Return where external weights will be, of those that go to a new file and all on disk."""
     going = {id(tensor) for tensor in outside}

@@ -84,9 +84,7 @@ def form_at(node: Node, version: int) -> Form:
     Raises:
         NoEquivalentForm: the newest form cannot say what the node says.
     """
-    attributes = {
-        name: decode_attribute(proto) for name, proto in node.attribute_protos().items()
-    }
+    attributes = {name: decode_attribute(proto) for name, proto in node.attribute_protos().items()}
     outputs = len(node._outputs) - sum(value is None for value in node._outputs)
     form = Form(node.op_type, version, list(node._inputs), attributes, outputs)
     for change in _readings(node.op_type, version):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from tiered.graph.core.graph import Function, Graph
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
 
 Id = tuple[str, str, str]
 """(domain, name, overload) of a local function."""
@@ -22,7 +22,7 @@ MANY: Final = 10**18
 """Where sizes stop: functions that call each other twice in a row double with each of them."""
 
 
-def call_graph(model: Model) -> nx.DiGraph[Any]:
+def call_graph(model: ModelState) -> nx.DiGraph[Any]:
     """Return who calls whom: `model.main` and function ids, with an edge to each callee."""
     import networkx as nx
 
@@ -59,7 +59,7 @@ def check_callee(graph: Graph, callee: Id) -> None:
         raise ModelError(f"a call of {name!r} would make the function {root!r} call itself")
 
 
-def recursive_functions(model: Model) -> set[Id]:
+def recursive_functions(model: ModelState) -> set[Id]:
     """Return the ids of the functions that call themselves, on whatever way."""
     import networkx as nx
 
@@ -72,7 +72,7 @@ def recursive_functions(model: Model) -> set[Id]:
     }
 
 
-def expanded_size(model: Model, kept: Collection[Id]) -> int:
+def expanded_size(model: ModelState, kept: Collection[Id]) -> int:
     """Return how many nodes there would be if every call were inlined, `MANY` at most.
 
     Args:

@@ -21,11 +21,11 @@ from tiered.graph.shape_inference.infer import onnx_types
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
 
 
-def violations(model: Model) -> Iterator[str]:
+def violations(model: ModelState) -> Iterator[str]:
     """Yield a sentence for each invariant of the view that does not hold."""
     graphs = list(model.graphs())
     users, outputs, captures = _count_uses(graphs)
@@ -59,7 +59,7 @@ def violations(model: Model) -> Iterator[str]:
         yield "the node names that are taken differ from those of the nodes"
 
 
-def type_violations(model: Model) -> Iterator[str]:
+def type_violations(model: ModelState) -> Iterator[str]:
     """Yield a sentence for each type that contradicts what the operands say now.
 
     Edits that keep the meaning of a model keep its types. Where the file declares a type it may
@@ -113,9 +113,7 @@ def _values(graph: Graph) -> Iterator[Value]:
 
 def _count_uses(
     graphs: list[Graph],
-) -> tuple[
-    dict[Value, dict[int, Node]], dict[Value, Counter[Graph]], dict[Value, dict[Node, int]]
-]:
+) -> tuple[dict[Value, dict[int, Node]], dict[Value, Counter[Graph]], dict[Value, dict[Node, int]]]:
     users: dict[Value, dict[int, Node]] = {}
     outputs: dict[Value, Counter[Graph]] = {}
     captures: dict[Value, dict[Node, int]] = {}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from tiered.graph.core.graph import Graph
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
 
@@ -89,7 +89,7 @@ def structural_hash(graph: Graph) -> str:
 class _Digests:
     """A digest for each value, from what computes it down to inputs and constants."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: ModelState) -> None:
         self.functions = {function.id: function for function in model.functions}
         self.callees: dict[tuple[str, str, str], bytes] = {}
         self.values: dict[Value, bytes] = {}

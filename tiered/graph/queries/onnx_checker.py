@@ -18,13 +18,13 @@ from tiered.graph.shape_inference.distrusted_onnx import is_misjudged
 from tiered.graph.shape_inference.infer import can_be_followed, hide_outputs
 
 if TYPE_CHECKING:
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
 
 _SMALL: Final = 1024
 """Initializers up to this many elements are checked too; the others are as they were loaded."""
 
 
-def check_model(model: Model) -> None:
+def check_model(model: ModelState) -> None:
     """Hold a model against the full check of onnx.checker, dtypes and dims included.
 
     Raises:
@@ -33,26 +33,13 @@ def check_model(model: Model) -> None:
     complaint = current_complaint(model)
     if complaint is None:
         return
-    before = complaint_about(model)
+    before = model.complaint_as_loaded()
     if before is None:
         raise ModelError(f"onnx.checker rejects the result: {complaint}")
     model.note(f"onnx.checker rejects the model as it was loaded: {before}")
 
 
-def complaint_about(model: Model) -> str | None:
-    """Return what onnx has against a model as it was loaded; None if it has nothing."""
-    if model.origin is None:
-        return None
-    if model.complaint is None:
-        loaded = type(model).from_proto(model.origin, folder=model.folder)
-        try:
-            model.complaint = (current_complaint(loaded),)
-        finally:
-            loaded.close()
-    return model.complaint[0]
-
-
-def current_complaint(model: Model) -> str | None:
+def current_complaint(model: ModelState) -> str | None:
     """Return what onnx has against a model as it is; None if it has nothing.
 
     What onnx infers of nodes that it misjudges is not held against the model.
@@ -69,7 +56,7 @@ def current_complaint(model: Model) -> str | None:
     return complaint if _type_complaint(proto) is not None else None
 
 
-def is_only_declared(model: Model, outputs: Collection[str] = ()) -> bool:
+def is_only_declared(model: ModelState, outputs: Collection[str] = ()) -> bool:
     """Return whether onnx has nothing against a model but the declared types of inner values.
 
     No runtime fails over them. They are wrong where a model was made dynamic without them.
@@ -93,7 +80,7 @@ def is_only_declared(model: Model, outputs: Collection[str] = ()) -> bool:
     return _type_complaint(proto) is None
 
 
-def wrong_declarations(model: Model) -> dict[str, str]:
+def wrong_declarations(model: ModelState) -> dict[str, str]:
     """Return a text for each value of the main graph that the file declares wrongly, by its name.
 
     What follows from the inputs is of another dtype or rank, or has another size in a dim.
@@ -109,18 +96,7 @@ def wrong_declarations(model: Model) -> dict[str, str]:
     return wrong
 
 
-def wrong_before(model: Model) -> dict[str, str]:
-    """Return what `wrong_declarations` says of a model as it was loaded."""
-    if model.origin is None:
-        return {}
-    loaded = type(model).from_proto(model.origin, folder=model.folder)
-    try:
-        return wrong_declarations(loaded)
-    finally:
-        loaded.close()
-
-
-def _checkable(model: Model) -> onnx.ModelProto:
+def _checkable(model: ModelState) -> onnx.ModelProto:
     """Return a model without its weights."""
     proto = export_model(model, max_elements=_SMALL)
     if not model.has_stored_constants:

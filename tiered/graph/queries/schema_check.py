@@ -13,11 +13,11 @@ from tiered.errors import ModelError
 from tiered.graph.core.schema import schema_of
 
 if TYPE_CHECKING:
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
 
 
-def check_operators(model: Model) -> None:
+def check_operators(model: ModelState) -> None:
     """Raise if a node of a file is not what its operator takes, so that passes need not ask.
 
     Raises:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
 
 _Numbers = dict["Value", str]
 
 
-def fingerprint(model: Model) -> bytes:
+def fingerprint(model: ModelState) -> bytes:
     """Return a digest of what a model computes and how; names and the order of nodes do not count.
 
     Constants count by their place, dtype, shape and, where they are small, numbers.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tiered.graph.core.types import TensorType
 
 if TYPE_CHECKING:
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
     from tiered.graph.core.value import Value
 
 
@@ -44,7 +44,7 @@ class TypeCoverage(NamedTuple):
         return text
 
 
-def type_coverage(model: Model) -> TypeCoverage:
+def type_coverage(model: ModelState) -> TypeCoverage:
     """Return how many values have a type, and which have none."""
     values = [
         value
@@ -63,9 +63,7 @@ def type_coverage(model: Model) -> TypeCoverage:
         typed=sum(kind is not None for kind in types),
         ranked=len(ranked),
         static=sum(all(isinstance(dim, int) for dim in shape) for shape in ranked),
-        untyped=tuple(
-            value for value, kind in zip(values, types, strict=True) if kind is None
-        ),
+        untyped=tuple(value for value, kind in zip(values, types, strict=True) if kind is None),
     )
 
 

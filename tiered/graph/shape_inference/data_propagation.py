@@ -11,8 +11,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from tiered.graph.core.types import DataType
-from tiered.graph.core.value import NotInferred
-from tiered.graph.edits.invalidate import LARGEST, Elements
+from tiered.graph.core.value import LARGEST, Elements, NotInferred
 from tiered.graph.shape_inference.rules.data import OF_TYPES, RULES, each
 from tiered.graph.shape_inference.symbolic_dims import Element, Poly
 
@@ -47,7 +46,7 @@ def _evaluate(value: Value) -> None:
             continue
         node = top.producer
         if node is None or top._tensor is not None or node.op_type not in RULES or node.domain:
-            top._elements = _constant(top)
+            top._elements = top.constant_elements()
             continue
         unknown = [
             read
@@ -58,14 +57,6 @@ def _evaluate(value: Value) -> None:
             pending += unknown
             continue
         _apply(node)
-
-
-def _constant(value: Value) -> Elements | None:
-    tensor = value.tensor
-    if tensor is None or tensor.dtype not in _RANGES or tensor.is_sparse or tensor.size > LARGEST:
-        return None
-    array = tensor.numpy()
-    return array.astype(object)
 
 
 def _apply(node: Node) -> None:

@@ -39,7 +39,7 @@ from tiered.graph.shape_inference.told import told_types
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
 
 DATA_ELEMENTS: Final = 1024
@@ -197,7 +197,7 @@ def onnx_types(node: Node) -> Mapping[str, ValueType | None]:
     return {**inferred, **types_by_signature(node, schema), **known}
 
 
-def infer_model(model: Model) -> None:
+def infer_model(model: ModelState) -> None:
     """Infer every value that has no type yet.
 
     Node by node in topological order, so that each is looked at once, with all that is known of
@@ -223,7 +223,7 @@ def infer_model(model: Model) -> None:
     Refiner(model, infer_outputs, _write_type).run(order, inferred=not misjudged)
 
 
-def _infer_whole(model: Model, misjudged: Sequence[Node]) -> None:
+def _infer_whole(model: ModelState, misjudged: Sequence[Node]) -> None:
     """Infer all that has no type yet by one run of onnx, but what follows from misjudged nodes."""
     for graph in model.graphs():
         for value in graph._values.values():
@@ -266,13 +266,13 @@ def hide_outputs(proto: onnx.ModelProto, names: Container[str]) -> None:
         node.output[:] = [f"{name} hidden" if name in names else name for name in node.output]
 
 
-def _parts_are_open(model: Model) -> bool:
+def _parts_are_open(model: ModelState) -> bool:
     """Tell whether a call decides num_outputs: too few of them, and onnx ends the whole process."""
     inner = (node for function in model.functions for node in function.walk())
     return any(node.is_op("Split") and node.has_references for node in inner)
 
 
-def can_be_followed(model: Model) -> bool:
+def can_be_followed(model: ModelState) -> bool:
     """Return whether onnx's inference comes to an end on the calls of local functions."""
     return calls_are_bounded(model) and not _parts_are_open(model)
 
@@ -282,7 +282,7 @@ def _is_being_built(node: Node | None) -> bool:
     return node is not None and any(not body._outputs for body in node.bodies)
 
 
-def calls_are_bounded(model: Model) -> bool:
+def calls_are_bounded(model: ModelState) -> bool:
     """Tell whether onnx's inference, which follows every call, comes to an end soon.
 
     Thirty functions that each call the next one twice are a thousand million calls.
@@ -292,7 +292,7 @@ def calls_are_bounded(model: Model) -> bool:
     return not recursive_functions(model) and expanded_size(model, ()) <= MOST_EXPANDED
 
 
-def propagation_is_bounded(model: Model) -> bool:
+def propagation_is_bounded(model: ModelState) -> bool:
     """Tell whether the values that onnx propagates stay small.
 
     It computes small integer tensors as it goes; forty Concats of a value with itself make it one
@@ -362,7 +362,7 @@ def _take_types(graph: Graph, proto: onnx.GraphProto) -> list[Value]:
     return open_shapes
 
 
-def refresh_types(model: Model) -> None:
+def refresh_types(model: ModelState) -> None:
     """Infer what has no type yet, and again whatever reads a value that is known better now.
 
     Only nodes that edits since the last call concern are looked at. A type is only ever made more

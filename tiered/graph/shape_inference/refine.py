@@ -17,7 +17,7 @@ from tiered.graph.shape_inference.rules.control_flow import scan_inputs
 from tiered.graph.shape_inference.symbolic_dims import is_invented
 
 if TYPE_CHECKING:
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
 
 Found = Sequence["ValueType | None"]
@@ -35,7 +35,7 @@ class Refiner:
 
     def __init__(
         self,
-        model: Model,
+        model: ModelState,
         infer: Callable[[Node, bool], Found],
         state: Callable[[Value, ValueType | None], None],
     ) -> None:

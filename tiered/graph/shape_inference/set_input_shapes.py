@@ -23,14 +23,14 @@ from tiered.graph.shape_inference.infer import (
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
-    from tiered.graph.core.model import Model
+    from tiered.graph.core.model import ModelState
 
 Names = dict[str, Dim]
 """What becomes of the names of dims."""
 
 
 def set_input_shapes(
-    model: Model,
+    model: ModelState,
     shapes: Mapping[str, Sequence[int | str]],
     dims: Mapping[str, int | str] | None = None,
 ) -> None:
@@ -58,7 +58,10 @@ def set_input_shapes(
 
 
 def _write_shapes(
-    model: Model, shapes: Mapping[str, Sequence[int | str]], own: dict[Value, Shape], names: Names
+    model: ModelState,
+    shapes: Mapping[str, Sequence[int | str]],
+    own: dict[Value, Shape],
+    names: Names,
 ) -> None:
     was_whole = _complaint(model) is None
     graphs = [graph for graph in model.graphs() if graph.root is model.main]
@@ -79,7 +82,7 @@ def _write_shapes(
 
 
 def with_dims(
-    model: Model, shapes: Mapping[str, Sequence[int | str]], dims: Mapping[str, int | str]
+    model: ModelState, shapes: Mapping[str, Sequence[int | str]], dims: Mapping[str, int | str]
 ) -> dict[str, Sequence[int | str]]:
     """Return the shapes by name of the input, those that the names of dims ask for among them.
 
@@ -107,7 +110,7 @@ def with_dims(
     return found
 
 
-def named_dims(model: Model) -> dict[str, list[tuple[str, int]]]:
+def named_dims(model: ModelState) -> dict[str, list[tuple[str, int]]]:
     """Return where inputs have each dim that the file names: (input, axis)."""
     places: dict[str, list[tuple[str, int]]] = {}
     for name, dims in declared_dims(model).items():
@@ -117,7 +120,7 @@ def named_dims(model: Model) -> dict[str, list[tuple[str, int]]]:
     return places
 
 
-def declared_dims(model: Model) -> dict[str, Shape]:
+def declared_dims(model: ModelState) -> dict[str, Shape]:
     """Return the dims of each input as the file declares them, None for those without a name."""
     declared = {info.name: read_type(info.type) for info in model.main.input_infos}
     return {
@@ -131,9 +134,7 @@ def _is_kept(new: int | str, old: str) -> bool:
     return new == old or (isinstance(new, int) and new < 0)
 
 
-def _check_dims(
-    shapes: Mapping[str, Sequence[int | str]], dims: Mapping[str, int | str]
-) -> None:
+def _check_dims(shapes: Mapping[str, Sequence[int | str]], dims: Mapping[str, int | str]) -> None:
     """Raise if what is given is neither a size nor a name.
 
     Raises:
@@ -154,7 +155,7 @@ def _check_dims(
 
 
 def _wanted(
-    model: Model, shapes: Mapping[str, Sequence[int | str]]
+    model: ModelState, shapes: Mapping[str, Sequence[int | str]]
 ) -> tuple[dict[Value, Shape], Names]:
     """Return the new dims of the inputs that change, and what becomes of the names of dims."""
     inputs = {value.name: value for value in model.main.inputs}
@@ -190,6 +191,7 @@ def _changed(name: str, before: TensorType, dims: Sequence[int | str]) -> Shape:
 
 
 # --- what follows ---------------------------------------------------------------------------------
+
 
 def _follow(graph: Graph, own: Mapping[Value, Shape], names: Names) -> None:
     """Rewrite what a graph declares of its inputs, its outputs and other values."""
@@ -244,7 +246,7 @@ def _write(dim: onnx.TensorShapeProto.Dimension, size: Dim) -> None:
         dim.dim_param = size
 
 
-def declare_known_sizes(model: Model) -> None:
+def declare_known_sizes(model: ModelState) -> None:
     """Write the sizes that inference knows into what is declared of outputs and other values.
 
     Inputs stay as they are, and so do declarations that have a size already.
@@ -286,7 +288,7 @@ def _sized(info: onnx.ValueInfoProto, value: Value | None) -> onnx.ValueInfoProt
 # --- whether it can be ----------------------------------------------------------------------------
 
 
-def _complaint(model: Model) -> str | None:
+def _complaint(model: ModelState) -> str | None:
     """Return what strict inference finds wrong with the model, if it does."""
     proto = export_model(model, max_elements=DATA_ELEMENTS)
     if not calls_are_bounded(model):
@@ -299,7 +301,7 @@ def _complaint(model: Model) -> str | None:
     return None
 
 
-def _reshapes(model: Model) -> Iterator[tuple[str, Sequence[int], Sequence[int], bool]]:
+def _reshapes(model: ModelState) -> Iterator[tuple[str, Sequence[int], Sequence[int], bool]]:
     """Yield (words, input shape, target, whether 0 copies) of each Reshape of known shapes."""
     for node in model.main.walk():
         data, target = (node.input(0), node.input(1)) if node.op_type == "Reshape" else (None, None)
@@ -312,7 +314,7 @@ def _reshapes(model: Model) -> Iterator[tuple[str, Sequence[int], Sequence[int],
             yield words, data.static_shape, sizes, not node.attr("allowzero", 0)
 
 
-def _impossible_reshapes(model: Model) -> Iterator[str]:
+def _impossible_reshapes(model: ModelState) -> Iterator[str]:
     """Yield each Reshape whose constant target has room for another number of elements."""
     for words, data, target, copies in _reshapes(model):
         sizes = [
@@ -325,7 +327,7 @@ def _impossible_reshapes(model: Model) -> Iterator[str]:
             yield words
 
 
-def _suspects(model: Model) -> Iterator[str]:
+def _suspects(model: ModelState) -> Iterator[str]:
     """Yield each Reshape that puts another size in the place of the first dim."""
     for words, data, target, _ in _reshapes(model):
         if data and target and target[0] > 1 and target[0] != data[0]:

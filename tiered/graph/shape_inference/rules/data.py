@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tiered.graph.core.types import DataType
-from tiered.graph.edits.invalidate import ELEMENT_DTYPES, LARGEST, Elements
+from tiered.graph.core.value import ELEMENT_DTYPES, LARGEST, Elements
 from tiered.graph.opset.convert import operands_of
 from tiered.graph.shape_inference import symbolic_dims
 from tiered.graph.shape_inference.symbolic_dims import Element, Poly, Size

@@ -1,0 +1,69 @@
+"""No module imports itself through others; for annotations, only the core nouns of graph/ do."""
+
+from tests.house.import_graph import Import, cycles
+
+RUN_TIME: tuple[str, ...] = (
+    """
+    pipeline.base pipeline.constraints pipeline.default pipeline.fixpoint pipeline.sequential
+    pipeline.text
+    """,
+    """
+    rewriter.language rewriter.pattern rewriter.printer
+    """,
+)
+"""Cycles that exist at run time, through imports in functions. A list may shrink, never grow."""
+
+CORE_NOUNS = """
+    graph.core.gate graph.core.graph graph.core.journal graph.core.marks graph.core.model
+    graph.core.names graph.core.node graph.core.provenance graph.core.schema
+    graph.core.topological_sort graph.core.use_lists graph.core.value graph.edits.builder
+    graph.edits.declared_types graph.edits.inline graph.edits.interface graph.edits.invalidate
+    graph.edits.literals graph.edits.nodes graph.edits.operands graph.edits.operator_check
+    graph.edits.replace graph.edits.surgery graph.edits.transactions graph.edits.unroll
+    graph.edits.values graph.opset.adapter graph.opset.adapters graph.opset.convert
+    graph.opset.same_meaning graph.queries.call_graph graph.queries.formals
+    graph.queries.networkx_view graph.queries.schema_check
+"""
+"""Graph, Node, Value, the state of a model, and the edits that are methods of Graph.
+
+They are one concept, the mutable IR. `Graph` names its edits, so that they are methods with types;
+the edits, and what they use, name the nouns.
+"""
+
+FOR_ANNOTATIONS: tuple[str, ...] = (
+    CORE_NOUNS,
+    """
+    backends.backend backends.coverage backends.default backends.rules
+    """,
+    """
+    cli.optimize cli.record cli.summary
+    """,
+    """
+    context instruments.hooks passes.base passes.body passes.class_passes passes.conditions
+    passes.decorators passes.execution passes.kinds passes.planned passes.registry passes.report
+    passes.run passes.scope_guard pipeline.base pipeline.constraints pipeline.default
+    pipeline.fixpoint pipeline.sequential pipeline.text policy.checks policy.decide
+    policy.selectors
+    """,
+    """
+    rewriter.language rewriter.pattern rewriter.printer
+    """,
+)
+"""Cycles that exist for type checkers alone. A list may shrink, never grow."""
+
+
+def _not_allowed(allowed: tuple[str, ...], *kinds: Import) -> list[list[str]]:
+    sets = [{f"tiered.{name}" for name in names.split()} for names in allowed]
+    return [found for found in cycles(*kinds) if not any(names.issuperset(found) for names in sets)]
+
+
+def test_no_module_imports_itself_on_load() -> None:
+    assert cycles(Import.ON_LOAD) == []
+
+
+def test_no_module_imports_itself_at_run_time() -> None:
+    assert _not_allowed(RUN_TIME, Import.ON_LOAD, Import.LAZY) == []
+
+
+def test_only_core_nouns_name_each_other() -> None:
+    assert _not_allowed(FOR_ANNOTATIONS, *Import) == []

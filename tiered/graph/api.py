@@ -1,0 +1,260 @@
+"""Model: a whole ModelProto as a view that is edited in place, journalled, and rolled back.
+
+`ModelState` holds the graphs and the journal. Here are loading, saving, shape inference and checks,
+which work on it from above. Edits are methods of `Graph`, listed there by the file that has them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from tiered.errors import ModelError
+from tiered.graph.core.journal import Edit
+from tiered.graph.core.lazy_bytes import is_stored, note_size
+from tiered.graph.core.model import ModelState
+from tiered.graph.core.node import Node
+from tiered.graph.edits.content import close_model, exchange_content
+from tiered.graph.edits.undo import undo_table
+from tiered.graph.io.export import export_model
+from tiered.graph.io.load import check_calls, load_function, load_model
+from tiered.graph.io.protobuf_scan import read_skeleton
+from tiered.graph.io.save import save_model, tensors_of
+from tiered.graph.opset.convert import operand_index, operands_of
+from tiered.graph.queries import invariants, onnx_checker
+from tiered.graph.queries.schema_check import check_operators
+from tiered.graph.shape_inference import coverage
+from tiered.graph.shape_inference import set_input_shapes as shapes_of_inputs
+from tiered.graph.shape_inference.engine import ShapeInference
+from tiered.graph.shape_inference.symbolic_dims import Dims
+from tiered.support.loading import paused_collector
+
+if TYPE_CHECKING:
+    from tiered.graph.core.graph import Function
+    from tiered.graph.io.save import Storage
+    from tiered.graph.shape_inference.coverage import TypeCoverage
+
+Node._newest_operands = operands_of
+Node._operand_index = operand_index
+
+
+class Model(ModelState):
+    """The main graph, its nested bodies, the local functions, and everything else of a ModelProto.
+
+    A model belongs to one thread.
+
+    Attributes:
+        folder: where external data is looked for.
+        source: the file that was read, for messages; None for a proto.
+        skeleton: the part of the ModelProto beyond graphs, functions and opsets.
+        functions: the local functions.
+        opset_imports: the version of each imported domain; "" is ONNX's own.
+        journal: every edit since the model was read, in order.
+        gate: the counter of rewrites, which can stop after a number of them.
+        notes: remarks about the model, which the command line prints.
+    """
+
+    def __init__(self, folder: str = "", source: str | None = None) -> None:
+        super().__init__(folder, source)
+        self.types = ShapeInference()
+        self.dims = Dims()
+        self.journal.undo_table = undo_table(self)
+        # The answer of onnx.checker about `origin`, once it was asked.
+        self._complaint: tuple[str | None] | None = None
+
+    # --- files ------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_proto(
+        cls, proto: onnx.ModelProto, *, folder: str = "", source: str | None = None
+    ) -> Model:
+        """Return the view of a ModelProto, which is not changed.
+
+        Args:
+            proto: the model; its tensors are shared with the view.
+            folder: where its external data is.
+            source: the name for messages.
+
+        Raises:
+            ModelError: names are undefined or defined twice, the graph has a cycle, or a node is
+                not what its operator takes.
+        """
+        model = cls(folder, source)
+        try:
+            with paused_collector():
+                load_model(model, proto)
+                check_operators(model)
+        except UnicodeDecodeError as error:
+            raise ModelError(f"{model.label} has a string that is not UTF-8") from error
+        model.origin = proto
+        return model
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """Return the view of a model file; external data is not read.
+
+        Raises:
+            ModelError: the file cannot be read or is not an ONNX model.
+        """
+        path = os.fspath(path)
+        try:
+            content = read_skeleton(path)
+            if content is None:
+                with open(path, "rb") as file:
+                    content = file.read()
+            proto = onnx.ModelProto.FromString(content)
+            del content
+        except OSError as error:
+            raise ModelError(f"cannot read {path}: {error.strerror or error}") from error
+        except DecodeError as error:
+            raise ModelError(f"{path} is not an ONNX model: it does not parse") from error
+        if not proto.ListFields():
+            raise ModelError(f"{path} is empty; expected an ONNX model")
+        try:
+            model = cls.from_proto(proto, folder=os.path.dirname(path), source=path)
+        except ModelError as error:
+            text = str(error)
+            raise ModelError(text if text.startswith(path) else f"{path}: {text}") from error
+        return model
+
+    def to_proto(self, *, annotate: bool = False) -> onnx.ModelProto:
+        """Return the model as a new ModelProto; `annotate` adds the inferred types."""
+        return export_model(self, annotate=annotate)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        annotate: bool = False,
+        storage: Storage | None = None,
+    ) -> None:
+        """Write the model to a file: whole, or not at all.
+
+        Args:
+            path: the file; external weights go to `<path>.data` beside it.
+            annotate: add the inferred types.
+            storage: which weights are external; by default those that are so now.
+
+        Raises:
+            ModelError: the file cannot be written.
+        """
+        save_model(self, os.fspath(path), annotate=annotate, storage=storage)
+
+    def close(self) -> None:
+        """Free what the view holds at once; later uses raise ModelError."""
+        if self._main is not None:
+            close_model(self)
+
+    def skeleton_size(self) -> int:
+        """Return the bytes of the model as a file, without the weights that are on disk now."""
+        proto = export_model(self, is_bare=True)
+        tensors = tensors_of(proto) if self.has_stored_constants else proto.graph.initializer
+        notes = sum(note_size(tensor) for tensor in tensors if is_stored(tensor))
+        return proto.ByteSize() - notes
+
+    # --- content ----------------------------------------------------------------------------------
+
+    def add(self, source: onnx.FunctionProto) -> Function:
+        """Append a local function, and return it.
+
+        Raises:
+            ModelError: the id is taken, its nodes are no valid graph, or it would call itself.
+        """
+        with self.names.kept_on_error(), self.node_names.kept_on_error():
+            function = load_function(self, source)
+            self.functions.append(function)
+            try:
+                check_calls(self)
+            finally:
+                self.functions.pop()
+            self.main._log(Edit.ADD_FUNCTION, function)
+        self.functions.append(function)
+        return function
+
+    def exchange(self, proto: onnx.ModelProto) -> None:
+        """Take the content of a ModelProto in place of the present one, as one edit.
+
+        Raises:
+            ModelError: the ModelProto is not a valid graph.
+        """
+        fresh = type(self)(self.folder, self.source)
+        # Serial numbers continue: younger nodes and values have larger ones.
+        fresh._serial = self._serial
+        load_model(fresh, proto)
+        exchange_content(self, fresh)
+
+    # --- types and validity -----------------------------------------------------------------------
+
+    def type_coverage(self) -> TypeCoverage:
+        """Return how many values have a type, and which have none; its `str()` is a sentence."""
+        return coverage.type_coverage(self)
+
+    def set_input_shapes(
+        self,
+        shapes: Mapping[str, Sequence[int | str]],
+        dims: Mapping[str, int | str] | None = None,
+    ) -> None:
+        """Set the shapes of inputs, as sizes or names of dims; all other shapes are inferred anew.
+
+        Args:
+            shapes: by name of the input; -1 keeps a dim.
+            dims: by name of the dim, for all inputs that have it.
+
+        Raises:
+            UsageError: there is no such input or dim, or a size or name is invalid.
+            ShapeError: an input has another rank or size, or the model needs other sizes.
+        """
+        shapes_of_inputs.set_input_shapes(self, shapes, dims)
+
+    def declare_known_sizes(self) -> None:
+        """Write inferred sizes into the declared types of outputs and inner values."""
+        shapes_of_inputs.declare_known_sizes(self)
+
+    def check(self) -> None:
+        """Check the model, without its weights, by onnx.checker.
+
+        Raises:
+            ModelError: the checker rejects it, and accepted the model as it was loaded.
+        """
+        onnx_checker.check_model(self)
+
+    def complaint_as_loaded(self) -> str | None:
+        """Return why onnx.checker rejects the model as it was loaded; None if it accepts it."""
+        if self._complaint is None and self.origin is not None:
+            loaded = type(self).from_proto(self.origin, folder=self.folder)
+            try:
+                self._complaint = (onnx_checker.current_complaint(loaded),)
+            finally:
+                loaded.close()
+        return None if self._complaint is None else self._complaint[0]
+
+    def check_view(self, *, types: bool = False) -> None:
+        """Check the invariants of the view: use lists, indices, names and dag match the protos.
+
+        Args:
+            types: also check that no type contradicts the operands that it was inferred from.
+
+        Raises:
+            AssertionError: an invariant does not hold, which is a bug in tiered.
+        """
+        broken = list(invariants.violations(self))
+        if types and not broken:
+            broken = list(invariants.type_violations(self))
+        assert not broken, "; ".join(broken)
+
+    def copy(self, *, deep: bool = False) -> Model:
+        """Return a view of the present model with new objects and an empty history.
+
+        Args:
+            deep: copy the weights too; otherwise both views share them, and neither writes them.
+        """
+        proto = export_model(self, is_bare=not deep)
+        if deep:
+            whole = onnx.ModelProto()
+            whole.CopyFrom(proto)
+            proto = whole
+        return type(self).from_proto(proto, folder=self.folder, source=self.source)

@@ -1,0 +1,69 @@
+"""The engine of types that a model owns: it fills `model.types`, which values and edits ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tiered.graph.core.value import NOT_INFERRED
+from tiered.graph.shape_inference import data_propagation, infer
+from tiered.graph.shape_inference.symbolic_dims import Dims
+
+if TYPE_CHECKING:
+    from tiered.graph.core.journal import Stamp
+    from tiered.graph.core.model import ModelState
+    from tiered.graph.core.node import Node
+    from tiered.graph.core.types import ValueType
+    from tiered.graph.core.value import Elements, Value
+
+
+class Known(NamedTuple):
+    """All that was inferred of a model: types and elements of values, and names of dims."""
+
+    values: tuple[tuple[Value, Any, Any], ...]
+    dims: Dims
+    is_inferred: bool
+    types_stamp: Stamp | None
+
+
+class ShapeInference:
+    """Infers types and elements of the values of one model, each when it is first asked for."""
+
+    def infer(self, value: Value) -> None:
+        """Infer the type of a value that a node of the model computes."""
+        infer.infer_value(value)
+
+    def elements_of(self, value: Value) -> Elements | None:
+        """Return the known elements of a small integer or boolean value."""
+        return data_propagation.elements_of(value)
+
+    def outputs_of(self, node: Node) -> Sequence[ValueType | None]:
+        """Return the types of a node's outputs as its operands are now; nothing is kept."""
+        return infer.infer_outputs(node)
+
+    def refresh(self, model: ModelState) -> None:
+        """Infer missing types, and refine those below values that are better known since."""
+        infer.refresh_types(model)
+
+    def known(self, model: ModelState) -> Known:
+        """Return everything that was inferred, for `restore`."""
+        values = tuple((value, value._type, value._elements) for value in _computed(model))
+        return Known(values, model.dims, model.is_inferred, model.types_stamp)
+
+    def forget(self, model: ModelState) -> None:
+        """Forget everything that was inferred; it is inferred anew on demand."""
+        for value in _computed(model):
+            value._type = value._elements = NOT_INFERRED
+        model.dims, model.is_inferred, model.types_stamp = Dims(), False, None
+
+    def restore(self, model: ModelState, known: Known) -> None:
+        """Set everything inferred to an earlier state."""
+        for value, value_type, elements in known.values:
+            value._type, value._elements = value_type, elements
+        model.dims, model.is_inferred = known.dims, known.is_inferred
+        model.types_stamp = known.types_stamp
+
+
+def _computed(model: ModelState) -> Iterator[Value]:
+    for graph in model.graphs():
+        yield from (value for value in graph._values.values() if value.producer is not None)
