@@ -33,7 +33,7 @@ from tiered.errors import (
     UsageError,
     VerificationError,
 )
-from tiered.policy.decide import Decision, Place
+from tiered.passes.pass_info import Decision, Place
 
 PASSES = (fuse_relu, drop_neg, keep_abs, rename_graph, look)
 

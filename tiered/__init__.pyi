@@ -147,7 +147,8 @@ from tiered.passes import (
 from tiered.passes import (
     rewrite as rewrite,
 )
-from tiered.passes.report import PassResult as PassResult
+from tiered.passes.pass_info import Decision as Decision
+from tiered.passes.pass_info import PassResult as PassResult
 from tiered.passes.report import Remark as Remark
 from tiered.passes.validity import check_result as check_result
 from tiered.pipeline import (
@@ -169,7 +170,6 @@ from tiered.pipeline.optimize import optimize as optimize
 from tiered.pipeline.optimize import optimize_model as optimize_model
 from tiered.pipeline.result import OptimizeResult as OptimizeResult
 from tiered.pipeline.result import OptimizeSummary as OptimizeSummary
-from tiered.policy.decide import Decision as Decision
 from tiered.rewriter import (
     COMMUTATIVE as COMMUTATIVE,
 )

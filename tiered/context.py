@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, Protocol,
 from tiered.backends.default import ANY_RUNTIME, DEFAULT, REGISTERED, AnyRuntime
 from tiered.errors import TieredError, UsageError
 from tiered.instruments.hooks import TraceHook, Watcher, enter_all, exit_all
+from tiered.passes.pass_info import Decision, Place
 from tiered.passes.registry import registry
 from tiered.passes.report import Report
-from tiered.policy.decide import Decision, Place, decide
+from tiered.policy.decide import decide
 from tiered.policy.selectors import Entry, caller, check_disjoint, entries_of
 from tiered.runtime.worker.limits import physical_memory
 from tiered.support.config_options import checked_config, config_options
@@ -23,7 +24,7 @@ from tiered.support.options import size_in_bytes
 if TYPE_CHECKING:
     from tiered.backends import Backend
     from tiered.graph import Node
-    from tiered.passes import Pass
+    from tiered.passes.pass_info import Runnable
     from tiered.passes.report import Remark
     from tiered.rewriter import Skip
 
@@ -88,8 +89,8 @@ class PassContext:
         self,
         opt_level: int | None = None,
         *,
-        required: Iterable[Pass | str] = (),
-        disabled: Iterable[Pass | str] = (),
+        required: Iterable[Runnable | str] = (),
+        disabled: Iterable[Runnable | str] = (),
         trace: TraceHook | None = None,
         instruments: Iterable[object] = (),
         config: Mapping[str, Any] | None = None,
@@ -116,7 +117,7 @@ class PassContext:
         self._backend = None if backend is None else _backend(backend)
         self._config = checked_config(config or {})
         self._watchers = _watchers(trace, instruments, self.report)
-        self._met: set[Entry] = set()
+        self._used: set[Entry] = set()
 
     @classmethod
     def current(cls) -> PassContext:
@@ -243,7 +244,7 @@ class PassContext:
 
     # --- decisions --------------------------------------------------------------------------------
 
-    def decide(self, pass_: Pass | str, place: Place | None = None) -> Decision:
+    def decide(self, pass_: Runnable | str, place: Place | None = None) -> Decision:
         """Say whether a pass runs here, and why.
 
         Args:
@@ -256,9 +257,9 @@ class PassContext:
         asked = registry.named(pass_) if isinstance(pass_, str) else pass_
         return decide(self.chain, asked, place or Place())
 
-    def meet(self, entry: Entry) -> None:
-        """Note that an entry met a pass."""
-        self._met.add(entry)
+    def mark_used(self, entry: Entry) -> None:
+        """Note that an entry selected a pass."""
+        self._used.add(entry)
 
     # --- what happened ----------------------------------------------------------------------------
 
@@ -314,8 +315,8 @@ class PassContext:
         unmet = []
         for entries, said in ((self.required, "required"), (self.disabled, "disabled")):
             for entry in entries:
-                if entry not in self._met:
-                    self._met.add(entry)
+                if entry not in self._used:
+                    self._used.add(entry)
                     unmet.append(f"{said} {entry} met no pass")
         for text in unmet:
             self.report.note("unmet", text)

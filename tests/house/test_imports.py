@@ -21,6 +21,7 @@ ORDER = (
     "backends",
     "runtime",
     "layout",
+    "passes.pass_info",
     "passes.registry",
     "passes.report",
     "instruments.hooks",

@@ -6,7 +6,7 @@ import tiered
 from tests.small import drop_neg, fuse_relu, look, model, ops
 from tiered import Fixpoint, Graph, Model, Pass, PassContext, Sequential, Value, op, var
 from tiered.errors import UsageError
-from tiered.policy.decide import Decision, Place
+from tiered.passes.pass_info import Decision, Place
 
 MANY = """g (float[2] x) => (float[2] y) {
     a = Relu(x)  b = Neg(a)  c = Relu(b)  d = Neg(c)  y = Relu(d)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tiered.context import PassContext
     from tiered.graph import Model
     from tiered.passes import Pass, RewritePass
-    from tiered.policy.decide import Decision
+    from tiered.passes.pass_info import Decision
     from tiered.rewriter.explain import Explanation
     from tiered.rewriter.match import Match
     from tiered.rewriter.skip import Skip
@@ -94,8 +94,8 @@ def _one_pass(name: str) -> Pass:
 
 def _decision(pass_: Pass, context: PassContext) -> Decision:
     """Return whether `tiered optimize` runs a pass at this level for this target."""
+    from tiered.passes.pass_info import Decision
     from tiered.pipeline import pipeline_for
-    from tiered.policy.decide import Decision
 
     steps = pipeline_for(context.backend).plan(context)
     decisions = [step.decision for step in steps if step.pass_.name == pass_.name]

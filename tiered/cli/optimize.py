@@ -41,8 +41,7 @@ from tiered.support.loading import paused_collector
 if TYPE_CHECKING:
     from tiered.graph import Model
     from tiered.graph.io.save import Placed, Storage
-    from tiered.passes.registry import PassInfo
-    from tiered.passes.report import PassResult
+    from tiered.passes.pass_info import PassInfo, PassResult
     from tiered.pipeline.result import OptimizeResult
     from tiered.verify.methods import How
 

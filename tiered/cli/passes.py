@@ -19,7 +19,8 @@ from rich.text import Text
 from tiered.cli.tables import print_table
 from tiered.cli.terminal import print_json, printable, results
 from tiered.errors import UsageError, did_you_mean
-from tiered.passes.registry import PassInfo, registry
+from tiered.passes.pass_info import PassInfo
+from tiered.passes.registry import registry
 from tiered.support.aliases import ALIASES
 from tiered.support.option_text import format_value
 

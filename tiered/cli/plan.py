@@ -37,10 +37,10 @@ def print_plan(
         dims: those of --dim.
     """
     from tiered.backends.pipeline_edits import edits_of
+    from tiered.passes.pass_info import Place
     from tiered.pipeline import default_pipeline, edited, parse_pipeline, pipeline_diff
     from tiered.pipeline.edits import USER
     from tiered.pipeline.optimize import shaped
-    from tiered.policy.decide import Place
 
     base: Pipeline = default_pipeline() if passes is None else parse_pipeline(passes)
     made = (*(ctx.backend.edits if passes is None else ()), *edits_of(edits, USER))

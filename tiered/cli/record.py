@@ -41,7 +41,8 @@ from tiered.cli.expect import fused_operators
 
 if TYPE_CHECKING:
     from tiered.cli.optimize import Outcome
-    from tiered.passes.report import PassResult, Remark
+    from tiered.passes.pass_info import PassResult
+    from tiered.passes.report import Remark
     from tiered.pipeline.result import OptimizeResult, Statistics
     from tiered.runtime import Comparison
     from tiered.verify.samples import Sample

@@ -18,7 +18,8 @@ from tiered.support.numerics import loosest
 
 if TYPE_CHECKING:
     from tiered.cli.optimize import Outcome
-    from tiered.passes.report import PassResult, Remark
+    from tiered.passes.pass_info import PassResult
+    from tiered.passes.report import Remark
     from tiered.pipeline.result import OptimizeResult, Statistics
 
 FEW_PASSES = 5

@@ -342,7 +342,7 @@ def _constructor(name: str) -> Callable[..., Pass]:
     canonical = registry.resolve(name)
 
     def construct(*values: Any, **options: Any) -> Pass:
-        passes = [registry.load(found) for found in canonical]
+        passes = [tiered.get_pass(found) for found in canonical]
         if len(passes) > 1:
             if values or options:
                 given = ", ".join([*map(repr, values), *options])

@@ -23,8 +23,7 @@ from tiered.debug.runs import Key, ModelLike, Subject, shaped
 from tiered.debug.search import fewest, first_wrong
 from tiered.errors import ModelError, TieredError
 from tiered.graph import Model, RewriteRecord
-from tiered.passes.registry import PassInfo
-from tiered.passes.report import PassResult
+from tiered.passes.pass_info import PassInfo, PassResult
 from tiered.support.numerics import Numerics
 from tiered.verify.custom_ops import using
 from tiered.verify.samples import Source

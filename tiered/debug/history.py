@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tiered.graph import Model, RewriteRecord, Stamp
-from tiered.passes.registry import PassInfo
+from tiered.passes.pass_info import PassInfo
 from tiered.runtime.external_data import with_files
 from tiered.verify.baseline import Runnable
 from tiered.verify.extract import Part, cut

@@ -16,7 +16,7 @@ from tiered.backends import Verification
 from tiered.debug.runs import ModelLike, opened, samples_of
 from tiered.errors import TieredError, UsageError
 from tiered.graph import Model
-from tiered.passes.registry import PassInfo
+from tiered.passes.pass_info import PassInfo
 from tiered.runtime.compare.outputs import compare
 from tiered.runtime.deviations import explaining
 from tiered.runtime.inputs.make import Inputs

@@ -10,8 +10,7 @@ from tiered.instruments.changes import Rewind
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Model, Node, RewriteRecord
-    from tiered.passes.registry import PassInfo
-    from tiered.passes.report import PassResult
+    from tiered.passes.pass_info import PassInfo, PassResult
 
 
 class Witness:

@@ -21,10 +21,9 @@ from tiered.graph.io.export import export_model
 from tiered.graph.io.save import tensors_of
 from tiered.passes import Pass, get_pass
 from tiered.passes.execution import execute
-from tiered.passes.registry import PassInfo
+from tiered.passes.pass_info import PassInfo, Place
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.optimize import pipeline_of
-from tiered.policy.decide import Place
 from tiered.runtime.external_data import with_files
 from tiered.runtime.inputs.make import Inputs
 from tiered.runtime.session import Runner

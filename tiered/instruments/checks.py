@@ -12,7 +12,7 @@ from tiered.policy.checks import checks_of
 if TYPE_CHECKING:
     from tiered.graph import Model, Stamp
     from tiered.passes import Pass
-    from tiered.passes.registry import PassInfo
+    from tiered.passes.pass_info import PassInfo
 
 
 class Checks:

@@ -13,7 +13,7 @@ from tiered.instruments.stacks import Stacks
 
 if TYPE_CHECKING:
     from tiered.graph import Model, Node
-    from tiered.passes.registry import PassInfo
+    from tiered.passes.pass_info import PassInfo
 
 _SAID = {
     Edit.SET_CONSTANT: "the numbers of a weight",

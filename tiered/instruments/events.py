@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tiered.instruments.changes import Change, NodeState
-from tiered.passes.registry import PassInfo
-from tiered.passes.report import NodeNote, PassResult
+from tiered.passes.pass_info import NodeNote, PassInfo, PassResult
 
 Outcome = Literal["running", "ran", "skipped", "failed"]
 

@@ -13,12 +13,12 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tiered.errors import TieredError, UsageError
-from tiered.passes.registry import PassInfo
-from tiered.passes.report import PassResult, Report
+from tiered.passes.pass_info import PassInfo, PassResult
+from tiered.passes.report import Report
 
 if TYPE_CHECKING:
     from tiered.graph import Model, RewriteRecord
-    from tiered.policy.decide import Decision
+    from tiered.passes.pass_info import Decision
 
 HOOKS = (
     "enter_pass_ctx",

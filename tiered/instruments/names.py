@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 
 from tiered.errors import UsageError
-from tiered.passes.registry import PassInfo, is_glob, registry
+from tiered.passes.pass_info import PassInfo
+from tiered.passes.registry import is_glob, registry
 
 Which = bool | Iterable[str]
 

@@ -12,7 +12,7 @@ from tiered.instruments.text import model_text
 
 if TYPE_CHECKING:
     from tiered.graph import Model, Stamp
-    from tiered.passes.registry import PassInfo
+    from tiered.passes.pass_info import PassInfo
 
 
 class PrintIR:

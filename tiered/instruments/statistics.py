@@ -10,8 +10,7 @@ from tiered.instruments.stacks import Stacks
 
 if TYPE_CHECKING:
     from tiered.graph import Model
-    from tiered.passes.registry import PassInfo
-    from tiered.passes.report import PassResult
+    from tiered.passes.pass_info import PassInfo, PassResult
 
 
 @dataclass(slots=True)

@@ -20,9 +20,7 @@ from tiered.passes.history import memory_of
 
 if TYPE_CHECKING:
     from tiered.graph import Model, Node, RewriteRecord
-    from tiered.passes.registry import PassInfo
-    from tiered.passes.report import PassResult
-    from tiered.policy.decide import Decision
+    from tiered.passes.pass_info import Decision, PassInfo, PassResult
 
 
 class Trace:

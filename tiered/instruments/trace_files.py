@@ -18,7 +18,7 @@ from typing import Any
 
 from tiered.errors import ModelError
 from tiered.instruments.events import Rewrite, Span, as_data
-from tiered.passes.report import NodeNote
+from tiered.passes.pass_info import NodeNote
 
 
 def write(path: str, chunks: Iterable[str]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tiered.instruments.events import Span
-from tiered.passes.report import NodeNote
+from tiered.passes.pass_info import NodeNote
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,22 +29,14 @@ from tiered.passes.kinds import (
 from tiered.passes.kinds import (
     RewritePass as RewritePass,
 )
+from tiered.passes.lookup import get_pass as get_pass
+from tiered.passes.lookup import get_registered_passes as get_registered_passes
+from tiered.passes.lookup import pass_names as pass_names
+from tiered.passes.lookup import register as register
+from tiered.passes.pass_info import PassInfo as PassInfo
+from tiered.passes.pass_info import PassResult as PassResult
 from tiered.passes.proto_passes import ProtoPass as ProtoPass
 from tiered.passes.proto_passes import proto_pass as proto_pass
-from tiered.passes.registry import PassInfo as PassInfo
-from tiered.passes.registry import (
-    get_pass as get_pass,
-)
-from tiered.passes.registry import (
-    get_registered_passes as get_registered_passes,
-)
-from tiered.passes.registry import (
-    pass_names as pass_names,
-)
-from tiered.passes.registry import (
-    register as register,
-)
-from tiered.passes.report import PassResult as PassResult
 from tiered.rewriter import Skip as Skip
 
 __all__: list[str]

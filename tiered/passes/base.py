@@ -15,8 +15,7 @@ import onnx
 from tiered.context import PassContext
 from tiered.errors import UsageError
 from tiered.graph import Model
-from tiered.passes.registry import PassInfo
-from tiered.policy.decide import Place
+from tiered.passes.pass_info import PassInfo, Place
 from tiered.support.numerics import Numerics, Promise
 from tiered.support.option_text import format_value
 from tiered.support.options import checked_options

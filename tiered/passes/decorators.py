@@ -14,7 +14,7 @@ from tiered.errors import UsageError
 from tiered.passes.body import Body
 from tiered.passes.conditions import Conditions, condition_of
 from tiered.passes.kinds import FunctionPass, ModulePass, RewritePass
-from tiered.passes.registry import PassInfo
+from tiered.passes.pass_info import PassInfo
 from tiered.rewriter import Pattern, Rule
 from tiered.rewriter.pattern import mentioned
 from tiered.support.loading import is_plain

@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tiered.context import LISTENER, PassContext
 from tiered.errors import PassError, PostconditionError, PreconditionError, TieredError
@@ -18,21 +18,26 @@ from tiered.graph.core.provenance import write_origins
 from tiered.instruments.hooks import Watch
 from tiered.passes.history import memory_of
 from tiered.passes.interrupts import interrupted_between_edits
+from tiered.passes.pass_info import Decision, HeldCheck, PassResult, Place
 from tiered.passes.planned import Case, Settings
-from tiered.passes.report import PassResult
 from tiered.passes.run import PassRun
-from tiered.policy.checks import Check
-from tiered.policy.decide import Decision, Place
 
 if TYPE_CHECKING:
-    from tiered.passes.base import Pass
-    from tiered.pipeline.base import Pipeline
+    from tiered.passes.pass_info import Runnable
 
 NOTHING: tuple[str, ...] = ()
+
+
+class Places(Protocol):
+    """A pipeline, as the execution uses it."""
+
+    def places(self, place: Place, /) -> Iterator[tuple[Runnable, Place]]: ...
+
+
 _LOG = logging.getLogger("tiered")
 
 
-def execute(pass_: Pass, model: Model, ctx: PassContext, place: Place) -> None:
+def execute(pass_: Runnable, model: Model, ctx: PassContext, place: Place) -> None:
     """Run a pass on a model; if that raises, the model is as it was, whatever had been done.
 
     Raises:
@@ -89,7 +94,7 @@ class Execution:
         self._following: list[str] = []
         # By the identities of a pass and its place, both of which a case keeps alive.
         self._cases: dict[tuple[int, int], Case] = {}
-        self._places: dict[tuple[int, int], tuple[Place, Sequence[tuple[Pass, Place]]]] = {}
+        self._places: dict[tuple[int, int], tuple[Place, Sequence[tuple[Runnable, Place]]]] = {}
         # The moment at which a pipeline at its place had nothing left to do; its places, which are
         # kept under the same key, keep the identities alive.
         self._settled: dict[tuple[int, int], Stamp] = {}
@@ -99,7 +104,7 @@ class Execution:
         backend = ctx.backend.digest if ctx.names_backend else ""
         self._settings = Settings(ctx.opt_level, backend, config)
 
-    def execute(self, pass_: Pass, place: Place) -> tuple[str, ...]:
+    def execute(self, pass_: Runnable, place: Place) -> tuple[str, ...]:
         """Run a pass if the context says so; return the names of the passes that changed something.
 
         Whether the context says so is asked once for a pass at a place.
@@ -123,7 +128,7 @@ class Execution:
         followers = self._run_followers(case) if own else NOTHING
         return (*changed, *own, *followers)
 
-    def places(self, pipeline: Pipeline, place: Place) -> Sequence[tuple[Pass, Place]]:
+    def places(self, pipeline: Places, place: Place) -> Sequence[tuple[Runnable, Place]]:
         """Return each pass of a pipeline with where it stands: the same places at every turn."""
         key = id(pipeline), id(place)
         known = self._places.get(key)
@@ -132,11 +137,11 @@ class Execution:
             known = self._places[key] = place, tuple(pipeline.places(place))
         return known[1]
 
-    def settle(self, pipeline: Pipeline, place: Place) -> None:
+    def settle(self, pipeline: Places, place: Place) -> None:
         """Note that a pipeline leaves the model as it is now unchanged."""
         self._settled[id(pipeline), id(place)] = self.model.journal.stamp()
 
-    def is_settled(self, pipeline: Pipeline, place: Place) -> bool:
+    def is_settled(self, pipeline: Places, place: Place) -> bool:
         """Return whether nothing moved since a pipeline had nothing left to do."""
         stamp = self._settled.get((id(pipeline), id(place)))
         return stamp is not None and not self.model.journal.moved_since(stamp)
@@ -303,7 +308,7 @@ class Execution:
 
         return listen
 
-    def _blamed(self, pass_: Pass, error: Exception) -> PassError:
+    def _blamed(self, pass_: Runnable, error: Exception) -> PassError:
         """Return the error that names the pass, the rewrite, and what ran before."""
         gate = self.model.gate
         if not isinstance(error, MemoryError | RecursionError):
@@ -319,7 +324,7 @@ class Execution:
             f"{type(error).__name__}: {error}{self._history()}"
         )
 
-    def check(self, checks: Iterable[Check], kind: type[PassError], when: str) -> None:
+    def check(self, checks: Iterable[HeldCheck], kind: type[PassError], when: str) -> None:
         """Ask checks about the model; those that are suppressed only say so.
 
         Raises:

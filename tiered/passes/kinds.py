@@ -14,9 +14,9 @@ from tiered.graph.core.marks import is_left_alone, mark_against_edits
 from tiered.passes.base import Pass
 from tiered.passes.body import Body
 from tiered.passes.conditions import Conditions
-from tiered.passes.registry import PassInfo
-from tiered.passes.run import PassRun
-from tiered.passes.scope_guard import OUTSIDE, Allows, Inside, scoped
+from tiered.passes.pass_info import PassInfo
+from tiered.passes.run import Allows, PassRun
+from tiered.passes.scope_guard import OUTSIDE, Inside, scoped
 from tiered.rewriter import Match, Rule, Skip, apply_rule
 
 if TYPE_CHECKING:

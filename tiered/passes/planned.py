@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tiered.graph import Node
 from tiered.passes.history import Memory
+from tiered.passes.pass_info import Decision, PassResult, Place, Runnable
 from tiered.passes.registry import registry
-from tiered.passes.report import PassResult
-from tiered.passes.scope_guard import Allows
-from tiered.policy.decide import Decision, Place
-
-if TYPE_CHECKING:
-    from tiered.passes.base import Pass
+from tiered.passes.run import Allows
 
 
 class Settings(NamedTuple):
@@ -43,11 +39,11 @@ class Case(NamedTuple):
         key: what, with the model, decides the outcome of a run; None for passes that always run.
     """
 
-    pass_: Pass
+    pass_: Runnable
     place: Place
     decision: Decision
-    required: tuple[tuple[Pass, Place], ...] = ()
-    followers: tuple[tuple[Pass, Place], ...] = ()
+    required: tuple[tuple[Runnable, Place], ...] = ()
+    followers: tuple[tuple[Runnable, Place], ...] = ()
     allows: Allows | None = None
     key: object = None
 
@@ -60,7 +56,7 @@ class Case(NamedTuple):
         )
 
     @classmethod
-    def of(cls, pass_: Pass, place: Place, decision: Decision, settings: Settings) -> Case:
+    def of(cls, pass_: Runnable, place: Place, decision: Decision, settings: Settings) -> Case:
         """Return the case of a pass in a context."""
         if not decision:
             return cls(pass_, place, decision)
@@ -71,14 +67,14 @@ class Case(NamedTuple):
 
 
 def _beside(
-    pass_: Pass, place: Place, *names: Iterable[str]
-) -> list[tuple[tuple[Pass, Place], ...]]:
+    pass_: Runnable, place: Place, *names: Iterable[str]
+) -> list[tuple[tuple[Runnable, Place], ...]]:
     """Return each list of names as passes at the place beside a pass."""
     beside = place.beside(pass_.name)
     return [tuple((registry.named(name), beside) for name in listed) for listed in names]
 
 
-def _key(pass_: Pass, decision: Decision, settings: Settings) -> object:
+def _key(pass_: Runnable, decision: Decision, settings: Settings) -> object:
     """Return what decides the outcome of a run besides the model; it must hold no node."""
     # Function passes and conditions see the context, so what it says may matter to them. What any
     # rule makes is held against the target.
@@ -87,7 +83,7 @@ def _key(pass_: Pass, decision: Decision, settings: Settings) -> object:
     return pass_.text, hash(pass_.scope), decision.nodes, seen
 
 
-def _allows(pass_: Pass, decision: Decision) -> Allows | None:
+def _allows(pass_: Runnable, decision: Decision) -> Allows | None:
     """Return which nodes a pass may rewrite, by its own scope and by the entries that fit it."""
     scope, rules = pass_.scope, decision.nodes
     if rules is None:

@@ -13,103 +13,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from tiered.errors import PassError, PassNotFoundError, UsageError, did_you_mean
+from tiered.passes.pass_info import PassInfo, Runnable
 from tiered.support.aliases import ALIASES
-from tiered.support.numerics import Numerics, Promise
-from tiered.support.options import Option
-
-if TYPE_CHECKING:
-    from tiered.passes import Pass
-
-    class Expected(Protocol):
-        """What is known of a pass without its file."""
-
-        def made(self) -> Pass:
-            """Return the pass."""
-            ...
 
 PACKAGES = ("tiered.function_passes", "tiered.module_passes")
 ENTRY_POINTS = "tiered.passes"
 INDEX = "tiered.passes.index.table"
 
 
-class _PassInfo(NamedTuple):
-    """The fields of `PassInfo`."""
+class Expected(Protocol):
+    """The entry of a pass in the index."""
 
-    name: str
-    opt_level: int | None = 0
-    kind: str = "module"
-    required: tuple[str, ...] = ()
-    followed_by: tuple[str, ...] = ()
-    conflicts: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-    offers: tuple[str, ...] = ()
-    acts_on: tuple[str, ...] = ()
-    quantization: str = ""
-    numerics: Numerics = Numerics.EXACT
-    changes_interface: bool = False
-    interface_options: tuple[tuple[str, Any], ...] = ()
-    analysis: bool = False
-    law: str = ""
-    doc: str = ""
-    source: str = ""
-    options: tuple[Option, ...] = ()
-    limits: Promise | None = None
-
-
-class PassInfo(_PassInfo):
-    """What is known of a pass without running it; hooks receive it too.
-
-    `opt_level` None is opt-in; `kind` is one of rewrite, function, module, proto and pipeline;
-    `law` is the first line of the pass's file, `source` where the pass is written; `needs` are the
-    operators beyond the standard that it makes, as "com.microsoft::BiasGelu", `offers`
-    those that it makes where the opset lacks a standard one; `acts_on` are the operators that it
-    rewrites or moves, "elementwise" for all such, "*" for any; `interface_options` are options that
-    have it change the interface if they have these values; `quantization` is the form of
-    quantised models that it makes, if only backends that want it are to have it; `limits` are those
-    that it sets beside its numeric class, if any.
-    """
-
-    __slots__ = ()
-
-    if not TYPE_CHECKING:
-
-        def __new__(cls, name: str, *others: Any, **fields: Any) -> PassInfo:
-            """Make one; TVM's order of arguments is another, so all but the name have a name."""
-            if others or not isinstance(name, str):
-                given = ", ".join(map(repr, (name, *others)))
-                raise UsageError(
-                    f"PassInfo takes the name of a pass, and the rest by keyword, not ({given}): "
-                    "PassInfo('fuse_x', opt_level=3)"
-                )
-            return super().__new__(cls, name, **fields)
-
-        def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]:
-            return (), self._asdict()
-
-    @property
-    def promise(self) -> Promise:
-        """What the pass promises about the outputs, with the limits that it sets itself."""
-        return Promise(self.numerics) if self.limits is None else self.limits
-
-    @property
-    def asks_target(self) -> bool:
-        """Whether it depends on the target what the pass may make."""
-        return bool(self.needs or self.offers or self.quantization)
-
-    def with_options(self, options: Mapping[str, Any]) -> PassInfo:
-        """Return what is known of the pass with these values of its options."""
-        changes = any(options.get(name) == value for name, value in self.interface_options)
-        if not self.interface_options or changes == self.changes_interface:
-            return self
-        return self._replace(changes_interface=changes)
-
-    @property
-    def is_node_wise(self) -> bool:
-        """Whether the pass works node by node, so that it can be bound to a part of a model."""
-        return self.kind in ("rewrite", "function")
+    def made(self) -> Runnable:
+        """Return the pass."""
+        ...
 
 
 class _Entry(NamedTuple):
@@ -144,9 +64,9 @@ class Registry:
         self._registered: dict[str, _Entry] = {}
         self._files: dict[str, _Entry] | None = None
         self._plugins: dict[str, _Entry] | None = None
-        self._loaded: dict[str, Pass] = {}
+        self._loaded: dict[str, Runnable] = {}
         self._index = index
-        self._later: dict[str, Pass] = {}
+        self._later: dict[str, Runnable] = {}
         self.groups: set[str] = set()
         """The names of the groups of all pipelines that were made."""
 
@@ -194,7 +114,7 @@ class Registry:
 
     # --- passes -----------------------------------------------------------------------------------
 
-    def load(self, name: str) -> Pass:
+    def load(self, name: str) -> Runnable:
         """Return the pass of a name or of an alias that stands for one pass.
 
         Raises:
@@ -211,7 +131,7 @@ class Registry:
         assert entry is not None, canonical
         return self._load(canonical[0], entry)
 
-    def load_file(self, module: str, path: str) -> Pass:
+    def load_file(self, module: str, path: str) -> Runnable:
         """Return the pass of a file, without a look into folders; raises as `load`.
 
         Args:
@@ -222,7 +142,7 @@ class Registry:
         known = self._loaded.get(name)
         return known or self._load(name, _Entry(path, _attribute_of(module, name)))
 
-    def named(self, name: str) -> Pass:
+    def named(self, name: str) -> Runnable:
         """Return the pass of a name; its file is loaded when it runs, if that can wait until then.
 
         Raises:
@@ -233,11 +153,11 @@ class Registry:
             known = self._later[name] = self._expected[name].made()
         return self.load(name) if known is None else known
 
-    def load_all(self) -> dict[str, Pass]:
+    def load_all(self) -> dict[str, Runnable]:
         """Return every pass by its canonical name."""
         return {name: self.load(name) for name in self.names()}
 
-    def register(self, pass_: Pass, *, replace: bool = False) -> Pass:
+    def register(self, pass_: Runnable, *, replace: bool = False) -> Runnable:
         """Add a pass that no folder and no entry point has, and return it.
 
         Raises:
@@ -257,17 +177,17 @@ class Registry:
         if self._registered.pop(name, None) is not None:
             del self._loaded[name]
 
-    def dependencies(self, info: PassInfo) -> tuple[Pass, ...]:
+    def dependencies(self, info: PassInfo) -> tuple[Runnable, ...]:
         """Return all passes which a pass requires, directly or not, in the order to run them.
 
         Raises:
             UsageError: passes require each other in a circle.
         """
-        ordered: dict[str, Pass] = {}
+        ordered: dict[str, Runnable] = {}
         self._depend(info, (info.name,), ordered)
         return tuple(ordered.values())
 
-    def _depend(self, info: PassInfo, path: tuple[str, ...], ordered: dict[str, Pass]) -> None:
+    def _depend(self, info: PassInfo, path: tuple[str, ...], ordered: dict[str, Runnable]) -> None:
         for name in info.required:
             needed = self.named(name)
             if needed.name in path:
@@ -298,7 +218,7 @@ class Registry:
                 return known[name]
         return self._plugged().get(name)
 
-    def _load(self, name: str, entry: _Entry) -> Pass:
+    def _load(self, name: str, entry: _Entry) -> Runnable:
         try:
             found = entry.load()
         except UsageError:
@@ -312,7 +232,7 @@ class Registry:
         if not isinstance(info, PassInfo) or info.name != name:
             raise UsageError(f"{entry.where} does not define a pass {name!r}, as its name says")
         self._loaded[name] = found
-        loaded: Pass = found
+        loaded: Runnable = found
         return loaded
 
     def _walked(self) -> Mapping[str, _Entry]:
@@ -407,7 +327,7 @@ def _add(known: dict[str, _Entry], name: str, entry: _Entry) -> None:
     known[name] = entry
 
 
-def _where(pass_: Pass) -> str:
+def _where(pass_: Runnable) -> str:
     return pass_.info.source or "a script"
 
 
@@ -425,33 +345,3 @@ def _snake(name: str) -> str:
 
 
 registry = Registry(index=INDEX)
-
-
-def get_pass(name: str, /, **options: Any) -> Pass:
-    """Return a pass by its name or another system's name for it, with options.
-
-    Raises:
-        PassNotFoundError: no pass has this name.
-        OptionError: an unknown option, or a value of the wrong type.
-    """
-    found = registry.load(name)
-    return found.with_options(**options) if options else found
-
-
-def get_registered_passes() -> dict[str, Pass]:
-    """Return every pass by its canonical name; this imports them all."""
-    return registry.load_all()
-
-
-def pass_names() -> tuple[str, ...]:
-    """Return the canonical names of all passes, sorted, without importing any."""
-    return registry.names()
-
-
-def register(pass_: Pass, *, replace: bool = False) -> Pass:
-    """Make a script's own pass known by its name, and return it; good as a decorator.
-
-    Raises:
-        UsageError: the name is taken; `replace=True` takes over what was registered before.
-    """
-    return registry.register(pass_, replace=replace)

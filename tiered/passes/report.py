@@ -5,60 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
-from tiered.passes.registry import PassInfo
+from tiered.passes.pass_info import NodeNote, PassInfo, PassResult
 
 if TYPE_CHECKING:
     from tiered.rewriter import Skip
-
-
-class NodeNote(NamedTuple):
-    """A node that a pass rewrote, declined or spoke of; a value, so that no model is kept alive."""
-
-    op_type: str
-    label: str
-    reason: str
-    template: str
-
-
-class PassResult(NamedTuple):
-    """One decision about one pass on one model, and what came of it.
-
-    Attributes:
-        info: the pass.
-        text: the pass as text, with options and scope.
-        ran: whether it was run; if not, `reason` says why.
-        reason: why it ran or did not.
-        changed: whether the model is different since.
-        rewrites: how many numbered rewrites it made.
-        edits: how many edits the journal has of it.
-        seconds: its time, without its dependencies; of a pipeline, with its passes.
-        error: why it failed and was undone, if so.
-        needed_by: the pass that requires it or that it follows; "" if it stood there itself.
-        model: the number of the model within this process.
-        applied, missed, found: what it did, declined and said, by node.
-    """
-
-    info: PassInfo
-    text: str
-    ran: bool
-    reason: str
-    changed: bool = False
-    rewrites: int = 0
-    edits: int = 0
-    seconds: float = 0.0
-    error: str | None = None
-    needed_by: str = ""
-    model: int = 0
-    applied: tuple[NodeNote, ...] = ()
-    missed: tuple[NodeNote, ...] = ()
-    found: tuple[NodeNote, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The name of the pass."""
-        return self.info.name
 
 
 RemarkKind = Literal[
@@ -143,7 +95,7 @@ def note_of(op_type: str, label: str, reason: Skip | str) -> NodeNote:
     return NodeNote(op_type, label, str(reason), template)
 
 
-_Named = tuple[str, "NodeNote"]
+_Named = tuple[str, NodeNote]
 
 
 def _grouped(kind: RemarkKind, notes: Iterable[_Named], examples: int) -> Iterator[Remark]:

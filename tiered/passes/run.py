@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from tiered.context import SaidKind
 from tiered.errors import UsageError
 from tiered.graph import Node, Stamp, Value
-from tiered.passes.report import NodeNote, note_of
-from tiered.passes.scope_guard import Allows
-from tiered.policy.decide import Place
+from tiered.passes.pass_info import NodeNote, Place, Runnable
+from tiered.passes.report import note_of
 from tiered.rewriter import Skip
 
-if TYPE_CHECKING:
-    from tiered.passes.base import Pass
+Allows = Callable[[Node], bool]
 
 
 def edited_by(outcome: object) -> object:
@@ -33,7 +32,7 @@ class PassRun:
         applied: the node and the law of each rewrite.
     """
 
-    def __init__(self, pass_: Pass, place: Place, allows: Allows | None = None) -> None:
+    def __init__(self, pass_: Runnable, place: Place, allows: Allows | None = None) -> None:
         self.pass_ = pass_
         self.place = place
         self.looked: Stamp | None = None

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from tiered.graph import Edit, Model, Node, Value
 from tiered.graph.core.journal import NODE_EDITS, Entry
+from tiered.passes.run import Allows, PassRun
 from tiered.rewriter import Skip
-
-if TYPE_CHECKING:
-    from tiered.passes.run import PassRun
-
-Allows = Callable[[Node], bool]
 
 OUTSIDE = Skip("not wholly inside the scope")
 

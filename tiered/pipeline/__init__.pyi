@@ -12,6 +12,6 @@ from tiered.pipeline.edits import (
 )
 from tiered.pipeline.fixpoint import Fixpoint as Fixpoint
 from tiered.pipeline.sequential import Sequential as Sequential
-from tiered.pipeline.text import parse_pipeline as parse_pipeline
+from tiered.pipeline.sequential import parse_pipeline as parse_pipeline
 
 __all__: list[str]

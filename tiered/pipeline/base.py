@@ -8,18 +8,17 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from tiered.context import PassContext
 from tiered.errors import PassNotFoundError, UsageError, did_you_mean
-from tiered.passes import Pass, PassBase, PassInfo, PassLike
+from tiered.passes import Pass, PassInfo, PassLike
+from tiered.passes.pass_info import Decision, Place
 from tiered.passes.registry import registry
-from tiered.policy.decide import Decision, Place
 from tiered.support.numerics import Numerics
 from tiered.support.options import Option, checked_options
 
 _NAME = r"[A-Za-z_][\w.-]*"
-_RESERVED = ("fix", "sequential")
 _CLASSES = list(Numerics)
 
 
@@ -44,14 +43,13 @@ class Pipeline(Pass):
 
     def _fill(
         self,
-        passes: Iterable[PassLike],
+        made: tuple[Pass, ...],
         group: str | None,
         unnamed: str,
         options: Sequence[Option],
         given: Mapping[str, Any],
     ) -> None:
         """Set everything; for the constructors, which say what it is called without a name."""
-        made = passes_of(passes)
         name = _checked_name(group)
         if name:
             registry.groups.add(name)
@@ -221,36 +219,15 @@ class _Editor:
 
 PipelineT = TypeVar("PipelineT", bound=Pipeline)
 
+GROUPS: Final[dict[str, Callable[..., Pipeline]]] = {}
+"""The kinds of pipelines by their keyword in pipeline text: "sequential" and "fix"."""
 
-def passes_of(passes: Iterable[PassLike]) -> tuple[Pass, ...]:
-    """Return the passes that passes and text stand for.
-
-    Raises:
-        PassNotFoundError: an unknown name.
-        UsageError: something is neither a pass nor text.
-    """
-    # The grammar makes pipelines, so it imports this module.
-    from tiered.pipeline.text import parse_elements
-
-    if isinstance(passes, str):
-        return parse_elements(passes)
-    if not hasattr(passes, "__iter__"):
-        raise UsageError(f"a pipeline takes a list of passes, not {passes!r}")
-    made: list[Pass] = []
-    for item in passes:
-        if isinstance(item, str):
-            made += parse_elements(item)
-        elif isinstance(item, Pass):
-            made.append(item)
-        elif isinstance(item, PassBase):
-            made.append(item.as_pass())
-        else:
-            raise UsageError(f"a pipeline takes passes and their names, not {item!r}")
-    return tuple(made)
+NAMED: Final[dict[str, Callable[[], Pipeline]]] = {}
+"""The pipelines that pipeline text can name: "default"."""
 
 
 def _checked_name(name: str | None) -> str:
-    if not name or (re.fullmatch(_NAME, name) and name not in _RESERVED):
+    if not name or (re.fullmatch(_NAME, name) and name not in GROUPS):
         return name or ""
     raise UsageError(f"a group cannot be called {name!r}")
 

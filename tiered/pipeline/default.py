@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 
+from tiered.pipeline.base import NAMED
 from tiered.pipeline.sequential import Sequential
 
 DEFAULT: tuple[str, ...] = (
@@ -208,3 +209,6 @@ def default_pipeline() -> Sequential:
         PassNotFoundError: a line names a pass that does not exist.
     """
     return Sequential(DEFAULT, name="default", opt_ins="parked")
+
+
+NAMED["default"] = default_pipeline

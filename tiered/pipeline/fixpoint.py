@@ -10,7 +10,8 @@ from tiered.errors import UsageError
 from tiered.graph import Model
 from tiered.graph.queries.structural_hash import fingerprint
 from tiered.passes import PassLike
-from tiered.pipeline.base import Pipeline
+from tiered.pipeline.base import GROUPS, Pipeline
+from tiered.pipeline.text import passes_of
 from tiered.support.options import Option
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Fixpoint(Pipeline):
         if max_rounds is not None and max_rounds < 1:
             raise UsageError(f"max_rounds takes an integer from 1, not {max_rounds!r}")
         given = {"name": name, "max_rounds": max_rounds, "opt_level": opt_level}
-        self._fill(passes, name, "fix", self.OPTIONS, given)
+        self._fill(passes_of(passes), name, "fix", self.OPTIONS, given)
         _check_conflicts(self)
 
     def _made_of(self, passes: Iterable[PassLike], **options: Any) -> Self:
@@ -95,6 +96,9 @@ class Fixpoint(Pipeline):
     @cached_property
     def text(self) -> str:
         return f"fix{self._options_text()}({self.inner})"
+
+
+GROUPS["fix"] = Fixpoint
 
 
 class _States:

@@ -16,15 +16,14 @@ from tiered.graph.shape_inference.set_input_shapes import with_dims
 from tiered.instruments.hooks import TraceHook
 from tiered.passes import Pass, get_pass
 from tiered.passes.execution import execute
+from tiered.passes.pass_info import Place
 from tiered.passes.validity import check_result
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.edits import edited, pipeline_for
 from tiered.pipeline.expectations import check_expectations, check_names, parse_expectations
 from tiered.pipeline.idle import note_idle
 from tiered.pipeline.result import OptimizeResult, OptimizeSummary, Statistics, summary_of
-from tiered.pipeline.sequential import Sequential
-from tiered.pipeline.text import parse_pipeline
-from tiered.policy.decide import Place
+from tiered.pipeline.sequential import Sequential, parse_pipeline
 from tiered.support.loading import paused_collector
 
 if TYPE_CHECKING:

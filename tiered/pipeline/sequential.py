@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from tiered.errors import PostconditionError, PreconditionError
 from tiered.graph import Model
 from tiered.passes import Pass, PassLike
-from tiered.pipeline.base import Pipeline, passes_of
+from tiered.passes.pass_info import Place
+from tiered.pipeline.base import GROUPS, Pipeline
 from tiered.pipeline.constraints import Constraint, ordered
+from tiered.pipeline.text import parse_elements, passes_of
 from tiered.policy.checks import Check, checks_of
-from tiered.policy.decide import Place
 from tiered.support.options import Option
 
 if TYPE_CHECKING:
@@ -119,3 +120,20 @@ class Sequential(Pipeline):
         holds_one = len(self.passes) == 1 and isinstance(self.passes[0], Sequential)
         bare = not self.group and not self._options_text()
         return self.inner if bare and not holds_one else self.element
+
+
+GROUPS["sequential"] = Sequential
+
+
+def parse_pipeline(text: str) -> Sequential:
+    """Return the pipeline that a text describes.
+
+    Raises:
+        PipelineSyntaxError: the text does not parse.
+        PassNotFoundError: an unknown name, or a glob that fits no pass.
+        OptionError: an option which a pass does not have, or a value which it does not take.
+    """
+    elements = parse_elements(text)
+    if len(elements) == 1 and isinstance(elements[0], Sequential):
+        return elements[0]
+    return Sequential(elements)

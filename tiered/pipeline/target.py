@@ -12,10 +12,9 @@ from tiered.context import PassContext
 from tiered.graph import Model, Node
 from tiered.graph.core.journal import Edit, Entry, dirty_nodes
 from tiered.passes.execution import execute
-from tiered.passes.registry import PassInfo
+from tiered.passes.pass_info import PassInfo, Place
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.edits import edited, pipeline_for
-from tiered.policy.decide import Place
 
 if TYPE_CHECKING:
     from tiered.backends.pipeline_edits import PipelineEdit

@@ -13,34 +13,45 @@ Every pass prints as such text, which parses back to an equal pass.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from tiered.errors import OptionError, PipelineSyntaxError, UsageError
-from tiered.passes import Pass
+from tiered.passes import Pass, PassBase, PassLike
+from tiered.passes.lookup import pass_named
 from tiered.passes.registry import is_glob, registry
-from tiered.pipeline.fixpoint import Fixpoint
-from tiered.pipeline.sequential import Sequential
+from tiered.pipeline.base import GROUPS, NAMED
 from tiered.support.option_text import Scanner
 
 _PASS_NAME = re.compile(r"[\w.*?!\[\]-]+")
 
 
-def parse_pipeline(text: str) -> Sequential:
-    """Return the pipeline that a text describes.
+def passes_of(passes: Iterable[PassLike]) -> tuple[Pass, ...]:
+    """Return the passes given as passes, as text, or mixed.
 
     Raises:
-        PipelineSyntaxError: the text does not parse.
-        PassNotFoundError: an unknown name, or a glob that fits no pass.
-        OptionError: an option which a pass does not have, or a value which it does not take.
+        PassNotFoundError: an unknown name.
+        UsageError: something is neither a pass nor text.
     """
-    elements = parse_elements(text)
-    if len(elements) == 1 and isinstance(elements[0], Sequential):
-        return elements[0]
-    return Sequential(elements)
+    if isinstance(passes, str):
+        return parse_elements(passes)
+    if not hasattr(passes, "__iter__"):
+        raise UsageError(f"a pipeline takes a list of passes, not {passes!r}")
+    made: list[Pass] = []
+    for item in passes:
+        if isinstance(item, str):
+            made += parse_elements(item)
+        elif isinstance(item, Pass):
+            made.append(item)
+        elif isinstance(item, PassBase):
+            made.append(item.as_pass())
+        else:
+            raise UsageError(f"a pipeline takes passes and their names, not {item!r}")
+    return tuple(made)
 
 
 def parse_elements(text: str) -> tuple[Pass, ...]:
-    """Return the passes that a text lists; raises as `parse_pipeline`."""
+    """Return the passes that a text lists; raises as `Sequential`."""
     if not isinstance(text, str):
         raise PipelineSyntaxError(f"a pipeline is a text, not {text!r}")
     scanner = Scanner(text)
@@ -109,23 +120,20 @@ def _group(scanner: Scanner, head: str, options: dict[str, Any]) -> list[Pass]:
     scanner.expect("(")
     inner = _elements(scanner, ")")
     scanner.expect(")")
-    if head == "fix":
-        return [Fixpoint(inner).with_options(**options)]
-    name = None if head in ("", "sequential") else head
-    return [Sequential(inner, name=name).with_options(**options)]
+    kind = GROUPS.get(head or "sequential")
+    group = GROUPS["sequential"](inner, name=head) if kind is None else kind(inner)
+    return [group.with_options(**options)]
 
 
 def _named(head: str, options: dict[str, Any]) -> list[Pass]:
     """Return the passes of a name: one, those of an alias, or those that a glob fits, in order."""
-    from tiered.pipeline.default import default_pipeline
-
-    if head == "default" and head not in registry:
-        return [default_pipeline().with_options(**options)]
+    if head in NAMED and head not in registry:
+        return [NAMED[head]().with_options(**options)]
     if is_glob(head):
-        order = [leaf.name for leaf in default_pipeline().leaves()]
+        order = [leaf.name for leaf in NAMED["default"]().leaves()]
         rank = {name: place for place, name in reversed(list(enumerate(order)))}
         names = sorted(registry.expand(head), key=lambda name: rank.get(name, len(order)))
     else:
         names = [head] if registry.expects(head) else list(registry.resolve(head))
-    found = [registry.named(name) for name in names]
+    found = [pass_named(name) for name in names]
     return [pass_.with_options(**options) if options else pass_ for pass_ in found]

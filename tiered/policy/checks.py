@@ -12,7 +12,7 @@ from tiered.passes.registry import registry
 
 if TYPE_CHECKING:
     from tiered.graph import Model
-    from tiered.passes import Pass
+    from tiered.passes.pass_info import Runnable
 
 
 class Check(str):
@@ -99,5 +99,5 @@ def _check_of(given: object) -> Check:
 def _of_pass(pass_: Any) -> Check:
     if not pass_.info.analysis:
         raise UsageError(f"{pass_.name} is no analysis: a check must not change the model")
-    checked: Pass = pass_
+    checked: Runnable = pass_
     return Check(checked.name, checked.apply)

@@ -7,72 +7,38 @@ next rule for the others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tiered.errors import UsageError
+from tiered.passes.pass_info import Decision, NodeRules, Place, Runnable
 from tiered.passes.registry import registry
-from tiered.policy.checks import Check
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
     from tiered.backends.default import AnyRuntime
-    from tiered.context import PassContext
-    from tiered.graph import Node
-    from tiered.passes import Pass
     from tiered.policy.node_scope import Scope
+    from tiered.policy.selectors import Entry, Site
 
 
-class Place(NamedTuple):
-    """Where a pass stands while it is decided and run.
+class Rules(Protocol):
+    """What one context contributes to a decision; `PassContext` implements it."""
 
-    Attributes:
-        occurrence: which of the places of its name in the printed pipeline, from 1; a direct call
-            is the first of its own, a dependency has none (0).
-        earlier: how often each name stands before here in the outermost pipeline.
-        groups: the named groups around it, outermost first.
-        needed_by: the pass that requires it or that it follows; "" in a pipeline or direct call.
-        parks: whether opt-ins wait here until they are required.
-        asked: whether somebody listed it, so that it runs whatever its level, unless disabled.
-        forced: whether it runs whatever the context says.
-        checks: what the pipelines around it check after each pass.
-    """
-
-    occurrence: int = 1
-    earlier: Mapping[str, int] = MappingProxyType({})
-    groups: tuple[str, ...] = ()
-    needed_by: str = ""
-    parks: bool = False
-    asked: bool = False
-    forced: bool = False
-    checks: tuple[Check, ...] = ()
-
-    def beside(self, name: str) -> Place:
-        """Return the place of a dependency or follow-up of the pass that is here."""
-        return self._replace(occurrence=0, needed_by=name)
-
-
-class NodeRules(NamedTuple):
-    """Which nodes a pass may rewrite: the first scope that holds a node decides about it."""
-
-    scoped: tuple[tuple[Scope, bool], ...]
-    otherwise: bool
-
-    def allow(self, node: Node) -> bool:
-        """Tell whether the pass may rewrite the node."""
-        return next((run for scope, run in self.scoped if scope.holds(node)), self.otherwise)
-
-
-class Decision(NamedTuple):
-    """Whether a pass runs, why, and on which nodes (None: on all)."""
-
-    run: bool
-    reason: str
-    nodes: NodeRules | None = None
-
-    def __bool__(self) -> bool:
-        return self.run
+    @property
+    def required(self) -> Iterable[Entry]: ...
+    @property
+    def disabled(self) -> Iterable[Entry]: ...
+    @property
+    def opt_level(self) -> int: ...
+    @property
+    def sets_level(self) -> bool: ...
+    @property
+    def site(self) -> Site: ...
+    @property
+    def strict(self) -> bool: ...
+    @property
+    def target(self) -> Backend | AnyRuntime: ...
+    def mark_used(self, entry: Entry, /) -> None: ...
 
 
 class _Rule(NamedTuple):
@@ -81,11 +47,11 @@ class _Rule(NamedTuple):
     scope: Scope | None
 
 
-def decide(chain: Sequence[PassContext], pass_: Pass, place: Place) -> Decision:
+def decide(chain: Sequence[Rules], pass_: Runnable, place: Place) -> Decision:
     """Decide about a pass under a chain of contexts, outermost first.
 
     Raises:
-        UsageError: passes require each other in a circle; under `strict`, one needs a disabled one.
+        UsageError: cyclic `required`; under `strict`, one needs a disabled one.
     """
     if place.forced:
         return Decision(True, "applied directly")
@@ -102,14 +68,14 @@ def decide(chain: Sequence[PassContext], pass_: Pass, place: Place) -> Decision:
     return _with_dependencies(chain, pass_, place, decision) if decision.run else decision
 
 
-def _mentions(chain: Sequence[PassContext], pass_: Pass, place: Place) -> list[_Rule]:
+def _mentions(chain: Sequence[Rules], pass_: Runnable, place: Place) -> list[_Rule]:
     """Return what the entries say of a pass, the one that decides first."""
     rules = []
     for context in reversed(chain):
         for entries, run in ((context.disabled, False), (context.required, True)):
             for entry in entries:
                 if entry.means(pass_, place):
-                    context.meet(entry)
+                    context.mark_used(entry)
                     said = "required by" if run else "disabled by"
                     rules.append(_Rule(run, f"{said} {entry}", entry.scope))
     return rules
@@ -119,7 +85,7 @@ def _index(rules: Sequence[_Rule], rule: _Rule) -> int:
     return next((i for i, known in enumerate(rules) if known is rule), len(rules))
 
 
-def _by_level(chain: Sequence[PassContext], pass_: Pass, place: Place) -> _Rule:
+def _by_level(chain: Sequence[Rules], pass_: Runnable, place: Place) -> _Rule:
     wanted = pass_.info.opt_level
     if place.needed_by:
         return _Rule(True, f"needed by {place.needed_by}", None)
@@ -133,7 +99,7 @@ def _by_level(chain: Sequence[PassContext], pass_: Pass, place: Place) -> _Rule:
     return _Rule(False, f"needs opt_level {wanted}; it is {level}, {_level_site(chain)}", None)
 
 
-def _level_site(chain: Sequence[PassContext]) -> str:
+def _level_site(chain: Sequence[Rules]) -> str:
     for context in reversed(chain):
         if context.sets_level:
             return f"set at {context.site}"
@@ -150,7 +116,7 @@ def _combined(scoped: Sequence[_Rule], final: _Rule) -> Decision:
 
 
 def _with_operators(
-    backend: Backend | AnyRuntime, pass_: Pass, decision: Decision
+    backend: Backend | AnyRuntime, pass_: Runnable, decision: Decision
 ) -> Decision:
     """Return the decision, or that the target has none of the operators that the pass makes."""
     for name in pass_.info.needs:
@@ -161,7 +127,7 @@ def _with_operators(
     return Decision(False, f"needs {needed}, which the backend {backend} does not have")
 
 
-def _with_form(backend: Backend | AnyRuntime, pass_: Pass, decision: Decision) -> Decision:
+def _with_form(backend: Backend | AnyRuntime, pass_: Runnable, decision: Decision) -> Decision:
     """Return the decision, or that the target wants quantised models in another form."""
     made, wanted = pass_.info.quantization, backend.quantization_form
     if made == wanted:
@@ -171,7 +137,7 @@ def _with_form(backend: Backend | AnyRuntime, pass_: Pass, decision: Decision) -
 
 
 def _with_dependencies(
-    chain: Sequence[PassContext], pass_: Pass, place: Place, decision: Decision
+    chain: Sequence[Rules], pass_: Runnable, place: Place, decision: Decision
 ) -> Decision:
     """Return the decision, or that a disabled dependency disables the pass too."""
     if not pass_.info.required:

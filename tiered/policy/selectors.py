@@ -10,11 +10,11 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from tiered.errors import PassNotFoundError, UsageError, did_you_mean
-from tiered.passes.registry import PassInfo, is_glob, registry
+from tiered.passes.pass_info import PassInfo, Place, Runnable
+from tiered.passes.registry import is_glob, registry
 
 if TYPE_CHECKING:
-    from tiered.passes import Pass
-    from tiered.policy.decide import Place
+    from tiered.passes.pass_info import Place
     from tiered.policy.node_scope import Scope
 
 _TEXT = r"(?:(?P<group>.+)/)?(?P<name>[^/:]+)(?::(?P<occurrence>\d+))?"
@@ -69,7 +69,7 @@ class Entry(NamedTuple):
     exact: str = ""
     site: Site = Site("", 0)
 
-    def means(self, pass_: Pass, place: Place) -> bool:
+    def means(self, pass_: Runnable, place: Place) -> bool:
         """Tell whether the entry speaks of a pass at a place, or of some of its nodes."""
         info = pass_.info
         if not self._names(info) or (self.exact and self.exact != pass_.text):
@@ -103,7 +103,7 @@ def _is_inside(groups: tuple[str, ...], wanted: str) -> bool:
     return False
 
 
-def entries_of(given: Iterable[Pass | str], argument: str, site: Site) -> tuple[Entry, ...]:
+def entries_of(given: Iterable[Runnable | str], argument: str, site: Site) -> tuple[Entry, ...]:
     """Return the entries of `required` or `disabled`, all names checked.
 
     Raises:
@@ -117,7 +117,7 @@ def entries_of(given: Iterable[Pass | str], argument: str, site: Site) -> tuple[
     return tuple(_entry(item, argument, site) for item in given)
 
 
-def _entry(item: Pass | str, argument: str, site: Site) -> Entry:
+def _entry(item: Runnable | str, argument: str, site: Site) -> Entry:
     if isinstance(item, str):
         return _entry_of_text(item, argument, site)
     info = getattr(item, "info", None)

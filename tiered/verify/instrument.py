@@ -29,7 +29,7 @@ from tiered.verify.structure import acyclic
 
 if TYPE_CHECKING:
     from tiered.graph import RewriteRecord
-    from tiered.passes.registry import PassInfo
+    from tiered.passes.pass_info import PassInfo
 
 LARGE: Final = 1 << 30
 """Bytes of weights above which a model is not run as a whole after each pass."""

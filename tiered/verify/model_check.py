@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import onnx
 
     from tiered.graph import RewriteRecord
-    from tiered.passes.registry import PassInfo
+    from tiered.passes.pass_info import PassInfo
     from tiered.runtime import Worker
     from tiered.runtime.session import Runner
 

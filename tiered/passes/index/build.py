@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from tiered.passes.index.lazy import PACKAGE, operators_as_text
 from tiered.passes.kinds import BodyPass
-from tiered.passes.registry import PACKAGES, PassInfo, Registry
+from tiered.passes.pass_info import PassInfo
+from tiered.passes.registry import PACKAGES, Registry
 from tiered.support.numerics import QUANTISED, Numerics, Promise
 from tiered.support.options import Option
 
@@ -18,7 +19,7 @@ _HEAD: Final = '''"""What is known of each pass without its file. `make index` w
 from typing import Final, Literal
 
 from tiered.passes.index.lazy import Indexed
-from tiered.passes.registry import PassInfo
+from tiered.passes.pass_info import PassInfo
 from tiered.support.numerics import QUANTISED, Numerics
 from tiered.support.options import Option, Size
 

@@ -10,7 +10,8 @@ from tiered.errors import UsageError
 from tiered.passes.body import Body, Operators, key_of
 from tiered.passes.decorators import defaults_of
 from tiered.passes.kinds import BodyPass, FunctionPass, ModulePass, RewritePass
-from tiered.passes.registry import PassInfo, registry
+from tiered.passes.pass_info import PassInfo
+from tiered.passes.registry import registry
 
 PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 """The folder of tiered."""

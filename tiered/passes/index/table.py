@@ -3,7 +3,7 @@
 from typing import Final, Literal
 
 from tiered.passes.index.lazy import Indexed
-from tiered.passes.registry import PassInfo
+from tiered.passes.pass_info import PassInfo
 from tiered.support.numerics import QUANTISED, Numerics
 from tiered.support.options import Option, Size
 

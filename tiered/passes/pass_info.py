@@ -1,0 +1,223 @@
+"""What all the machinery of passes names: a pass and its info, its place, decision and result.
+
+This module imports none of that machinery, so the registry, contexts, policy, instruments and the
+execution can all name these types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+
+from tiered.errors import PassError, UsageError
+from tiered.support.numerics import Numerics, Promise
+from tiered.support.options import Option
+
+if TYPE_CHECKING:
+    from tiered.graph import Model, Node
+    from tiered.policy.node_scope import Scope
+
+
+class _PassInfo(NamedTuple):
+    """The fields of `PassInfo`."""
+
+    name: str
+    opt_level: int | None = 0
+    kind: str = "module"
+    required: tuple[str, ...] = ()
+    followed_by: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    offers: tuple[str, ...] = ()
+    acts_on: tuple[str, ...] = ()
+    quantization: str = ""
+    numerics: Numerics = Numerics.EXACT
+    changes_interface: bool = False
+    interface_options: tuple[tuple[str, Any], ...] = ()
+    analysis: bool = False
+    law: str = ""
+    doc: str = ""
+    source: str = ""
+    options: tuple[Option, ...] = ()
+    limits: Promise | None = None
+
+
+class PassInfo(_PassInfo):
+    """What is known of a pass without running it; hooks receive it too.
+
+    `opt_level` None is opt-in; `kind` is one of rewrite, function, module, proto and pipeline;
+    `law` is the first line of the pass's file, `source` where the pass is written; `needs` are the
+    operators beyond the standard that it makes, as "com.microsoft::BiasGelu", `offers`
+    those that it makes where the opset lacks a standard one; `acts_on` are the operators that it
+    rewrites or moves, "elementwise" for all such, "*" for any; `interface_options` are options that
+    have it change the interface if they have these values; `quantization` is the form of
+    quantised models that it makes, if only backends that want it are to have it; `limits` are those
+    that it sets beside its numeric class, if any.
+    """
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __new__(cls, name: str, *others: Any, **fields: Any) -> PassInfo:
+            """Make one; TVM's order of arguments is another, so all but the name have a name."""
+            if others or not isinstance(name, str):
+                given = ", ".join(map(repr, (name, *others)))
+                raise UsageError(
+                    f"PassInfo takes the name of a pass, and the rest by keyword, not ({given}): "
+                    "PassInfo('fuse_x', opt_level=3)"
+                )
+            return super().__new__(cls, name, **fields)
+
+        def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]:
+            return (), self._asdict()
+
+    @property
+    def promise(self) -> Promise:
+        """What the pass promises about the outputs, with the limits that it sets itself."""
+        return Promise(self.numerics) if self.limits is None else self.limits
+
+    @property
+    def asks_target(self) -> bool:
+        """Whether it depends on the target what the pass may make."""
+        return bool(self.needs or self.offers or self.quantization)
+
+    def with_options(self, options: Mapping[str, Any]) -> PassInfo:
+        """Return what is known of the pass with these values of its options."""
+        changes = any(options.get(name) == value for name, value in self.interface_options)
+        if not self.interface_options or changes == self.changes_interface:
+            return self
+        return self._replace(changes_interface=changes)
+
+    @property
+    def is_node_wise(self) -> bool:
+        """Whether the pass works node by node, so that it can be bound to a part of a model."""
+        return self.kind in ("rewrite", "function")
+
+
+class Runnable(Protocol):
+    """A pass, as the registry, contexts and the execution use it; `Pass` implements it."""
+
+    @property
+    def info(self) -> PassInfo: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def options(self) -> Mapping[str, Any]: ...
+    @property
+    def scope(self) -> Scope | None: ...
+    def with_options(self, **options: Any) -> Self: ...
+    def may_act(self, model: Model, /) -> bool: ...
+    def run(self, model: Model, execution: Any, run: Any, /) -> None: ...
+    def apply(self, model: Any, /) -> Any: ...
+    def __call__(self, model: Any, /) -> Any: ...
+
+
+class HeldCheck(Protocol):
+    """A check of a pipeline, as the execution uses it; `policy.checks.Check` implements it."""
+
+    suppressed: bool
+
+    def hold(self, model: Model, kind: type[PassError], when: str, /) -> None: ...
+
+
+class Place(NamedTuple):
+    """Where a pass stands while it is decided and run.
+
+    Attributes:
+        occurrence: which of the places of its name in the printed pipeline, from 1; a direct call
+            is the first of its own, a dependency has none (0).
+        earlier: how often each name stands before here in the outermost pipeline.
+        groups: the named groups around it, outermost first.
+        needed_by: the pass that requires it or that it follows; "" in a pipeline or direct call.
+        parks: whether opt-ins wait here until they are required.
+        asked: whether somebody listed it, so that it runs whatever its level, unless disabled.
+        forced: whether it runs whatever the context says.
+        checks: what the pipelines around it check after each pass.
+    """
+
+    occurrence: int = 1
+    earlier: Mapping[str, int] = MappingProxyType({})
+    groups: tuple[str, ...] = ()
+    needed_by: str = ""
+    parks: bool = False
+    asked: bool = False
+    forced: bool = False
+    checks: tuple[HeldCheck, ...] = ()
+
+    def beside(self, name: str) -> Place:
+        """Return the place of a dependency or follow-up of the pass that is here."""
+        return self._replace(occurrence=0, needed_by=name)
+
+
+class NodeRules(NamedTuple):
+    """Which nodes a pass may rewrite: the first scope that holds a node decides about it."""
+
+    scoped: tuple[tuple[Scope, bool], ...]
+    otherwise: bool
+
+    def allow(self, node: Node) -> bool:
+        """Tell whether the pass may rewrite the node."""
+        return next((run for scope, run in self.scoped if scope.holds(node)), self.otherwise)
+
+
+class Decision(NamedTuple):
+    """Whether a pass runs, why, and on which nodes (None: on all)."""
+
+    run: bool
+    reason: str
+    nodes: NodeRules | None = None
+
+    def __bool__(self) -> bool:
+        return self.run
+
+
+class NodeNote(NamedTuple):
+    """A node that a pass rewrote, declined or spoke of; a value, so that no model is kept alive."""
+
+    op_type: str
+    label: str
+    reason: str
+    template: str
+
+
+class PassResult(NamedTuple):
+    """One decision about one pass on one model, and what came of it.
+
+    Attributes:
+        info: the pass.
+        text: the pass as text, with options and scope.
+        ran: whether it was run; if not, `reason` says why.
+        reason: why it ran or did not.
+        changed: whether the model is different since.
+        rewrites: how many numbered rewrites it made.
+        edits: how many edits the journal has of it.
+        seconds: its time, without its dependencies; of a pipeline, with its passes.
+        error: why it failed and was undone, if so.
+        needed_by: the pass that requires it or that it follows; "" if it stood there itself.
+        model: the number of the model within this process.
+        applied, missed, found: what it did, declined and said, by node.
+    """
+
+    info: PassInfo
+    text: str
+    ran: bool
+    reason: str
+    changed: bool = False
+    rewrites: int = 0
+    edits: int = 0
+    seconds: float = 0.0
+    error: str | None = None
+    needed_by: str = ""
+    model: int = 0
+    applied: tuple[NodeNote, ...] = ()
+    missed: tuple[NodeNote, ...] = ()
+    found: tuple[NodeNote, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the pass."""
+        return self.info.name
