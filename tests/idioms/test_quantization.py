@@ -89,7 +89,7 @@ def test_an_axis_that_a_call_decides_stays() -> None:
         "fuse_qdq_into_unary",
         text,
         backend=ORT,
-        because="the call of the function decides an attribute",
+        because="attribute 'axis' is a function parameter",
     )
 
 

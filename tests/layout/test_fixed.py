@@ -169,7 +169,7 @@ def test_what_a_call_decides_is_not_known() -> None:
     )
     (function,) = model.functions
     passage = passage_of(next(iter(function.nodes)))
-    assert str(passage) == "the call of the function decides an attribute"
+    assert str(passage) == "attribute 'axis' is a function parameter"
 
 
 def test_what_its_opset_alone_can_say_stays() -> None:

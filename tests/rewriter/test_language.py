@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from tests.small import model, proto
-from tiered import DataType, Graph, Model, Skip
+from tiered import DataType, Function, Graph, Model, Skip
 from tiered.rewriter import (
     Match,
     Pattern,
@@ -226,15 +226,51 @@ def test_an_attribute_can_be_asked_by_a_predicate_or_left_open() -> None:
     assert matches(op.Flatten(var.a, attrs=...), "{ y = Flatten<axis=0>(x) }")
 
 
-def test_an_attribute_that_the_call_of_a_function_gives_never_matches() -> None:
+def is_one(axis: int) -> bool:
+    return axis == 1
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        op.Flatten(var.a),
+        op.Flatten(var.a, axis=0),
+        op.Flatten(var.a, axis=var.axis),
+        op.Flatten(var.a, axis=is_one),
+        op.Flatten(var.a, axis=...),
+        op.Flatten(var.a, attrs=...),
+        op.Flatten(op.Relu(var.b) | var.a, axis=...),
+    ],
+    ids=str,
+)
+def test_a_function_parameter_is_no_value_of_an_attribute(pattern: Pattern) -> None:
+    (node,) = flatten_of_a_parameter().nodes
+    found = match_node(compile_pattern(pattern), node)
+    assert isinstance(found, Skip)
+    assert str(found) == "attribute 'axis' is a function parameter"
+    assert not list(find_matches(node.owner, pattern))
+    assert not list(find_matches(node.owner, pattern, guarded=False))
+
+
+def test_a_function_parameter_does_not_matter_where_attributes_are_ignored() -> None:
+    function = flatten_of_a_parameter()
+    assert list(find_matches(function, op.Flatten(var.a, attrs="ignored")))
+
+
+def test_a_function_parameter_is_no_reason_where_nothing_else_matches() -> None:
+    (node,) = flatten_of_a_parameter().nodes
+    assert match_node(compile_pattern(op.Flatten(op.Relu(var.a), axis=1)), node) is None
+    both = op.Concat(var.a, axis=1) | op.Flatten(op.Relu(var.a))
+    assert match_node(compile_pattern(both), node) is None
+
+
+def flatten_of_a_parameter() -> Function:
+    """Return w = Flatten(v), whose axis the call of the function decides."""
     text = """<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
     g (float[2,3] x) => (float[6] y) { y = d.f <a = 0>(x) }
     <domain: "d", opset_import: ["" : 21]> f <a>(v) => (w) { w = Flatten<axis: int = @a>(v) }"""
-    view = Model.from_proto(onnx.parser.parse_model(text))
-    (function,) = view.functions
-    assert not list(find_matches(function, op.Flatten(var.a, axis=0)))
-    assert not list(find_matches(function, op.Flatten(var.a, axis=var.axis)))
-    assert list(find_matches(function, op.Flatten(var.a, attrs=...)))
+    (function,) = Model.from_proto(onnx.parser.parse_model(text)).functions
+    return function
 
 
 # --- the shape of a pattern -----------------------------------------------------------------------
@@ -479,6 +515,8 @@ WRITTEN: Sequence[Pattern] = (
     op.Concat(rest.inputs, axis=-1),
     op.Transpose(var.x, perm=[1, 0]),
     op.Cast(var.x, to=..., saturate=1),
+    op.Conv(var.x, ..., attrs=...),
+    op.Cast(var.x, attrs="ignored"),
     op("com.microsoft").Gelu(var.x),
     op.Add(shared, op.Neg(shared)),
     op.Add(two_outputs.out(1), two_outputs),
@@ -517,7 +555,7 @@ WRONG = {
     "op.Add(rest.a, var.x)": "rest.a may only be the last operand",
     "op.Concat(var.axis, axis=var.axis)": "'axis' cannot be both attribute and value",
     "op.Add(var.x, 'text')": "'text' is no operand",
-    "op.Relu(var.x, attrs=1)": "attrs takes only ...",
+    "op.Relu(var.x, attrs=1)": "attrs is ...",
     "op.Flatten(var.x, axis=op.Relu(var.x))": "is no attribute",
     "chain(op.Cast(var.x, attrs=...), var.x)": "a chain is of operators",
     "compile_pattern(var.x)": "its root must be an operator",

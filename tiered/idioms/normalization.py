@@ -138,7 +138,7 @@ def norm_over_last_dims(
     """
     if axes is None or axes.const is None:
         return Skip("the axes are not constant")
-    if x.rank is None or x.shape is None or x.rank != node.output.rank:
+    if x.rank is None or x.shape is None or not x.has_rank_of(node.output):
         return Skip("the rank of x is not known, or grows")
     over = non_negative_axes(axes.const.ravel(), x.rank)
     if not over or sorted(over) != list(range(x.rank - len(over), x.rank)):
@@ -179,7 +179,7 @@ def swish_pattern(x: Any) -> Any:
 
 def swish_factor(node: Node, x: Value, alpha: Value | None) -> float | Skip:
     """Return the factor of x in the sigmoid of a swish that ends at a node."""
-    if x.rank is None or x.rank != node.output.rank:
+    if not x.has_rank_of(node.output):
         return Skip("a constant may give x more dims")
     if alpha is None:
         return 1.0

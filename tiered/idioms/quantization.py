@@ -267,7 +267,7 @@ def _same_steps(bias: Value, scales: NDArray[np.float64]) -> Value | None:
 def _unit(node: Node, q: Value) -> Quantized | Skip:
     """Return what a QuantizeLinear or DequantizeLinear says of the integers at its one end."""
     if node.has_references:
-        return Skip("the call of the function decides an attribute")
+        return Skip("{}", node.parameter_reason)
     if q.dtype not in _BYTES:
         return Skip("the integers are not of 8 bits")
     scale, zero = node.inputs[1], node.input(2)

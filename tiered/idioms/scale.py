@@ -165,7 +165,7 @@ def _pass_scale(node: Node, scale: Scale, *, back: bool) -> Scale | Skip:
     """
     kind, axis = node.op_type, scale.axis
     if node.has_references:
-        return Skip("the call of the function decides an attribute of {}", kind)
+        return Skip("{}: {}", kind, node.parameter_reason)
     if node.domain or kind not in _PASS or len([*filter(None, node.outputs)]) != 1:
         return Skip("{} does not pass a scale on", kind)
     if kind in _POSITIVE and not scale.is_positive:

@@ -16,20 +16,31 @@ from tiered.graph.core.schema import (
 )
 from tiered.graph.opset.convert import NoEquivalentForm, newest_form
 from tiered.rewriter.pattern import Op, Var
+from tiered.rewriter.skip import Skip
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
     from tiered.graph.opset.adapter import Form
 
 
-def attributes_fit(pattern: Op, node: Node, bindings: dict[str, Any]) -> bool:
-    """Tell whether the attributes of a node are as a pattern says; bind those that it asks for."""
-    if not pattern.attributes and (pattern.any_attributes or not node.proto.attribute):
+def attributes_fit(pattern: Op, node: Node, bindings: dict[str, Any]) -> bool | Skip:
+    """Return whether the attributes of a node match a pattern; bind those that it binds.
+
+    Returns:
+        A Skip if they match but for one that the call of a local function decides: its value is
+        not known, so it neither equals what the pattern names nor its default.
+    """
+    if not node.proto.attribute and not pattern.attributes:
         return True
+    parameter = None
+    if not pattern.ignores_attributes and node.has_references:
+        parameter = Skip("{}", node.parameter_reason)
+    if pattern.any_attributes and not pattern.attributes:
+        return parameter or True
     try:
         form = newest_form(node)
     except NoEquivalentForm:
-        return False  # the newest form, which the pattern speaks, cannot say what the node says
+        return False  # patterns are written in the newest form, which this node has not
     written = node.attribute_protos() if form is None else form.attributes
     named = 0
     for name, wanted in pattern.attributes:
@@ -37,7 +48,8 @@ def attributes_fit(pattern: Op, node: Node, bindings: dict[str, Any]) -> bool:
             named += 1
             actual = decode_attribute(written[name]) if form is None else written[name]
             if isinstance(actual, AttributeReference):
-                return False
+                parameter = parameter or Skip("{}", node.parameter_reason)
+                continue
         else:
             known = _schema(node, form)
             actual = None if known is None else default_of(known, name)
@@ -47,15 +59,17 @@ def attributes_fit(pattern: Op, node: Node, bindings: dict[str, Any]) -> bool:
         elif not _fits(wanted, actual):
             return False
     if pattern.any_attributes or named == len(written):
-        return True
+        return parameter or True
     known = _schema(node, form)
     if known is None:
         return False
     for name in written.keys() - pattern.names:
         actual = decode_attribute(written[name]) if form is None else written[name]
+        if isinstance(actual, AttributeReference) and name in known.attributes:
+            continue
         if name not in known.attributes or actual != default_of(known, name):
             return False
-    return True
+    return parameter or True
 
 
 def _schema(node: Node, form: Form | None) -> Schema | None:

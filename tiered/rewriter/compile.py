@@ -19,6 +19,7 @@ from tiered.rewriter.pattern import (
     Var,
 )
 from tiered.rewriter.registers import ACCEPT, TAKEN, UNBOUND, Registers
+from tiered.rewriter.skip import Skip
 from tiered.rewriter.steps import Enter, Linker, Step
 
 if TYPE_CHECKING:
@@ -98,12 +99,15 @@ class Program:
         registers[ACCEPT] = accept
         return enter(node, registers)
 
-    def bindings(self, registers: Registers) -> dict[str, Any] | None:
-        """Return what each name of the pattern stands for, None where a choice does not bind it.
+    def bindings(self, registers: Registers) -> dict[str, Any] | Skip | None:
+        """Return the value of each name of the pattern, None where a choice does not bind it.
 
-        None in its place where an attribute or a condition is not as asked for.
+        Returns:
+            None if an attribute or a condition does not hold; a Skip if all attributes match but
+            for one that the call of a local function decides.
         """
         found: dict[str, Any] = {}
+        unknown: Skip | None = None
         for name, register in self.layout.names:
             value = registers[register]
             if value is not UNBOUND:
@@ -112,8 +116,13 @@ class Program:
             node = registers[register]
             if node is UNBOUND or isinstance(pattern, Chain):
                 continue
-            if not attributes_fit(pattern, node, found):
-                return None
+            fits = attributes_fit(pattern, node, found)
+            if fits is not True:
+                if fits is False:
+                    return None
+                unknown = unknown or fits
+        if unknown is not None:
+            return unknown
         if self.layout.conditions and not self._conditions_hold(registers):
             return None
         if len(found) < len(self._all_names):

@@ -341,7 +341,7 @@ class _Search:
 
         def fits(attributes: tuple[tuple[str, Any], ...], rest: bool) -> bool:
             asked = dataclasses.replace(pattern, attributes=attributes, any_attributes=rest)
-            return attributes_fit(asked, node, dict(self._bindings))
+            return attributes_fit(asked, node, dict(self._bindings)) is True
 
         for name, wanted in pattern.attributes:
             if not fits(((name, wanted),), True):

@@ -49,9 +49,19 @@ class Operator:
         return Operator(*self.keys, *other.keys)
 
     def __call__(self, *operands: Any, attrs: Any = None, **attributes: Any) -> Any:
-        """Return the pattern of a call: an `Op`, of several operators the `Alternatives`."""
-        if attrs is not None and attrs is not ...:
-            raise PatternError(f"{self}: attrs takes only ..., for any attributes")
+        """Return the pattern of a call: an `Op`, of several operators the `Alternatives`.
+
+        Args:
+            operands: patterns, numbers, arrays or `...`.
+            attrs: `...` admits any further attributes, unless the call of a local function decides
+                one; "ignored" admits those too, for a rewrite that reads none or copies all.
+            attributes: each a value, a variable, a predicate or `...`.
+
+        Raises:
+            PatternError: the newest schema of the operator does not allow it.
+        """
+        if attrs not in (None, ..., "ignored"):
+            raise PatternError(f'{self}: attrs is ... or "ignored", not {attrs!r}')
         made = [
             check_op(
                 Op(
@@ -59,7 +69,8 @@ class Operator:
                     domain,
                     tuple(map(pattern_of, operands)),
                     tuple((name, _attribute(value)) for name, value in attributes.items()),
-                    any_attributes=attrs is ...,
+                    any_attributes=attrs is not None,
+                    ignores_attributes=attrs == "ignored",
                 )
             )
             for domain, op_type in self.keys

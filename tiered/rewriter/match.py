@@ -87,8 +87,9 @@ def _searched(program: Program, node: Node) -> Match | Skip | None:
         match = _match(program, registers)
         if match is None:
             return False
-        reason = obstacle(match)
+        reason = match if isinstance(match, Skip) else obstacle(match)
         if reason is None:
+            assert isinstance(match, Match)
             found = match
         else:
             blocked = blocked or reason
@@ -105,7 +106,7 @@ def all_matches(programs: Sequence[Program], node: Node) -> list[Match]:
 
     def accept(registers: Registers) -> bool:
         match = _match(program, registers)
-        if match is not None:
+        if isinstance(match, Match):
             key = (
                 tuple((at, id(registers[at])) for at, _ in program.layout.ops),
                 tuple((name, id(value)) for name, value in match.bindings.items()),
@@ -147,11 +148,14 @@ def find_matches(graph: Graph, pattern: Pattern, *, guarded: bool = True) -> Ite
             yield match
 
 
-def _match(program: Program, registers: Registers) -> Match | None:
-    """Return the match that registers hold, if attributes and conditions are as asked for."""
+def _match(program: Program, registers: Registers) -> Match | Skip | None:
+    """Return the match in the registers, None if an attribute or a condition does not hold.
+
+    A Skip says that only an attribute is not known, as the call of a local function decides it.
+    """
     bindings = program.bindings(registers)
-    if bindings is None:
-        return None
+    if bindings is None or isinstance(bindings, Skip):
+        return bindings
     nodes: dict[Node, Op | Chain] = {}
     for register, pattern in program.layout.ops:
         node = registers[register]

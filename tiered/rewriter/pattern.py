@@ -277,7 +277,9 @@ class Op(Pattern):
     domain: str
     operands: tuple[Pattern, ...]
     attributes: tuple[tuple[str, Any], ...] = ()
+    # Attributes beyond those: `attrs=...` takes any that are known, `attrs="ignored"` any at all.
     any_attributes: bool = False
+    ignores_attributes: bool = False
     is_shared: bool = False
     node_name: str = ""
     output: int = 0
@@ -481,7 +483,7 @@ class _Printer:
         parts = [self.text(operand) for operand in pattern.operands]
         parts += [f"{name}={_attribute(value)}" for name, value in pattern.attributes]
         if pattern.any_attributes:
-            parts.append("attrs=...")
+            parts.append('attrs="ignored"' if pattern.ignores_attributes else "attrs=...")
         output = f".out({pattern.output})" if pattern.output else ""
         return f"{operator_text(pattern.key)}({', '.join(parts)}){_suffix(pattern)}{output}"
 

@@ -75,16 +75,6 @@ def test_the_bias_is_a_vector(bias: str) -> None:
     )
 
 
-def test_a_form_that_a_call_decides_stays() -> None:
-    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
-      g (float[2,2] x) => (float[2,2] y) { y = local.act<form="tanh">(x) }
-      <domain: "local", opset_import: ["": 21]>
-      act <form> (x) => (y) {
-        b = Constant<value = float[2] {1,2}>()
-        t = Add(x, b) y = Gelu<approximate: string = @form>(t) }"""
-    assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")
-
-
 def test_other_targets_keep_the_sum() -> None:
     assert_unchanged(PASS, f"{IMAGE} {BIAS} {{ t = Add(x, b) y = Gelu(t) }}")
 

@@ -36,7 +36,7 @@ def test_a_dtype_that_a_call_decides_stays() -> None:
       g (int8[2] x) => (float[2] y) { y = local.f<to=1>(x) }
       <domain: "local", opset_import: ["": 21]>
       f <to> (x) => (y) { c = Cast<to: int = @to>(x) y = Add(c, c) }"""
-    assert_unchanged(PASS, text, because="the call of the function decides")
+    assert_unchanged(PASS, text, because="is a function parameter")
 
 
 @pytest.mark.parametrize(

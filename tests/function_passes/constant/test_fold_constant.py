@@ -658,7 +658,7 @@ def test_an_attribute_that_the_call_of_a_function_decides_is_not_known() -> None
         " g (float[2] x) => (float[2] y) { y = d.f<p=0.5>(x) }"
         ' <domain: "d", opset_import: ["" : 21]> f <p> (a) => (b) { c = Constant<value_float=-1.0>()'
         " e = LeakyRelu<alpha: float = @p>(c) b = Add(a, e) }",
-        because="the call of the function decides an attribute",
+        because="is a function parameter",
     )
 
 
@@ -799,5 +799,5 @@ def test_what_a_call_decides_in_a_body_is_not_known(inner: str) -> None:
           a = If(c) <then_branch = t () => (float[4] o) {{ {inner} }},
                      else_branch = e () => (float[4] o) {{ {inner} }}>
           y = Sub(a, x) }}""",
-        because="the call of the function decides an attribute",
+        because="is a function parameter",
     )

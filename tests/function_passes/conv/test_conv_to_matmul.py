@@ -55,11 +55,3 @@ def test_a_bias_is_added_to_each_channel() -> None:
 )
 def test_what_is_more_than_a_product_stays(text: str, because: str) -> None:
     assert_unchanged(PASS, text, because=because)
-
-
-def test_a_group_that_a_call_decides_stays() -> None:
-    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
-      g (float[1,1,4] x, float[1,1,1] w) => (float[1,1,4] y) { y = local.f<group=1>(x, w) }
-      <domain: "local", opset_import: ["": 21]>
-      f <group> (x, w) => (y) { y = Conv<group: int = @group>(x, w) }"""
-    assert_unchanged(PASS, text, because="the call of the function decides")

@@ -104,18 +104,6 @@ def test_without_a_dtype_nothing_is_known() -> None:
     )
 
 
-def test_what_the_call_of_a_function_decides_is_not_known() -> None:
-    assert_unchanged(
-        PASS,
-        '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
-        " g (float[1,2,3,3] x, float[2,2,1,1] w) => (float[1,2,3,3] y) { y = d.f<s=[1,1]>(x, w) }"
-        ' <domain: "d", opset_import: ["" : 21]> f <s> (a, w) => (y) {'
-        " b = Constant<value = float[2,1,1] {1,2}>()"
-        " t = Conv<strides: ints = @s>(a, w) y = Add(t, b) }",
-        because="the call of the function decides an attribute of the convolution",
-    )
-
-
 def test_a_result_that_others_see_stays() -> None:
     assert_unchanged(
         PASS,

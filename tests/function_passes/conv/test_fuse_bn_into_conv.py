@@ -248,27 +248,6 @@ def test_weights_beyond_their_dtype_are_left_alone() -> None:
     )
 
 
-def test_what_the_call_of_a_function_decides_is_not_known() -> None:
-    constants = " ".join(
-        f"{name} = Constant<value = float[{dims}] {values}>()"
-        for name, dims, values in (
-            ("w", "2,2,1,1", "{1,2,3,4}"),
-            ("s", "2", "{2,0.5}"),
-            ("b", "2", "{1,-1}"),
-            ("m", "2", "{0.5,0.25}"),
-            ("v", "2", "{4,1}"),
-        )
-    )
-    assert_unchanged(
-        PASS,
-        '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
-        " g (float[1,2,3,3] x) => (float[1,2,3,3] y) { y = d.f<g=1>(x) }"
-        f' <domain: "d", opset_import: ["" : 21]> f <g> (a) => (y) {{ {constants}'
-        f" t = Conv<group: int = @g>(a, w) {NORM} }}",
-        because="the call of the function decides an attribute of the convolution",
-    )
-
-
 def test_absorbing_refuses_groups_that_do_not_divide_the_channels() -> None:
     from tiered.function_passes.conv.fuse_bn_into_conv import absorb_batch_norm
 

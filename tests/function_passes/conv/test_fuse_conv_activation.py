@@ -75,15 +75,6 @@ def test_a_picture_of_unknown_rank_stays() -> None:
     )
 
 
-def test_a_slope_that_a_call_decides_stays() -> None:
-    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
-      g (float[1,1,4] x, float[1,1,1] w) => (float[1,1,4] y) { y = local.f<slope=0.1>(x, w) }
-      <domain: "local", opset_import: ["": 21]>
-      f <slope> (x, w) => (y) {
-        c = Conv(x, w) y = LeakyRelu<alpha: float = @slope>(c) }"""
-    assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")
-
-
 def test_what_others_read_stays() -> None:
     text = f"({INPUTS}) => (float[N,3,5,5] y, float[N,3,5,5] c) {{ {CONV} y = Relu(c) }}"
     assert_unchanged(PASS, text, backend=ORT)

@@ -197,18 +197,6 @@ def test_other_values_stay() -> None:
     )
 
 
-def test_what_the_call_of_a_function_decides_is_not_known() -> None:
-    assert_unchanged(
-        PASS,
-        '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
-        " g (float[1,1,4,4] x, float[1,1,2,2] w) => (float[1,1,6,4] y) { y = d.f<s=[1,1]>(x, w) }"
-        ' <domain: "d", opset_import: ["" : 21]> f <s> (a, w) => (y) {'
-        " p = Constant<value = int64[8] {0,0,1,0,0,0,2,1}>()"
-        " t = Pad(a, p) y = Conv<strides: ints = @s>(t, w) }",
-        because="the call of the function decides an attribute",
-    )
-
-
 def test_a_result_that_others_see_stays() -> None:
     assert_unchanged(
         PASS,

@@ -67,13 +67,5 @@ def test_what_the_kernel_does_not_compute_stays(text: str, because: str) -> None
     assert_unchanged(PASS, text, backend=ORT, because=because)
 
 
-def test_a_group_that_a_call_decides_stays() -> None:
-    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
-      g (float[1,1,4] x, float[1,1,1] w) => (float[1,1,4] y) { y = local.f<group=1>(x, w) }
-      <domain: "local", opset_import: ["": 21]>
-      f <group> (x, w) => (y) { c = Conv<group: int = @group>(x, w) y = Add(c, x) }"""
-    assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")
-
-
 def test_other_targets_keep_the_sum() -> None:
     assert_unchanged(PASS, graph(f"{CONV} y = Add(c, z)"))

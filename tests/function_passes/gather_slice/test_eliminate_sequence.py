@@ -252,5 +252,5 @@ def test_what_the_call_of_a_function_decides_is_not_known() -> None:
         " g (float[2,2] x) => (float[4,2] y) { y = d.f<a=0>(x) }"
         ' <domain: "d", opset_import: ["" : 21]> f <a> (x) => (y) {'
         " s = SequenceConstruct(x, x) y = ConcatFromSequence<axis: int = @a>(s) }",
-        because="the call of the function decides an attribute",
+        because="attribute 'axis' is a function parameter",
     )

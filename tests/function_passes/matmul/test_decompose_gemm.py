@@ -39,11 +39,3 @@ def test_factors_are_turned_round() -> None:
 def test_integers_stay() -> None:
     text = graph("y = Gemm(a, b, c)").replace("float", "int32")
     assert_unchanged(PASS, text, because="the factors are no floats")
-
-
-def test_a_side_that_a_call_decides_stays() -> None:
-    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
-      g (float[2,2] x) => (float[2,2] y) { y = local.f<side=1>(x) }
-      <domain: "local", opset_import: ["": 21]>
-      f <side> (x) => (y) { y = Gemm<transB: int = @side>(x, x) }"""
-    assert_unchanged(PASS, text, because="the call of the function decides")

@@ -107,17 +107,6 @@ def test_further_outputs_mean_training() -> None:
     )
 
 
-def test_what_the_call_of_a_function_decides_is_not_known() -> None:
-    assert_unchanged(
-        PASS,
-        '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
-        " g (float[2,2] x, float[2,2] w, float[2] s) => (float[2,2] y) { y = d.f<a=0.1>(x, w, s) }"
-        ' <domain: "d", opset_import: ["" : 21]> f <a> (x, w, s) => (y)'
-        " { t = Gemm<alpha: float = @a>(x, w) y = BatchNormalization(t, s, s, s, s) }",
-        because="the call of the function decides an attribute of the Gemm",
-    )
-
-
 def test_weights_that_become_too_small_for_their_dtype_stay() -> None:
     """1e-20 times 2e-20 is no normal number; a factor of 0 makes zeros that are exact."""
     small = "float[2] s = {1e-20,0}, float[2] b = {1,-1}, float[2] m = {0,0}, float[2] v = {1,1}"

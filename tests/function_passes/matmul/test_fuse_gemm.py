@@ -79,18 +79,6 @@ def test_before_opset_11_a_gemm_must_add() -> None:
     )
 
 
-def test_what_the_call_of_a_function_decides_is_not_known() -> None:
-    assert_unchanged(
-        PASS,
-        '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
-        " g (float[2,3] a, float[3,4] b, float[4] c) => (float[2,4] y) { y = d.f<s=1.0>(a, b, c) }"
-        ' <domain: "d", opset_import: ["" : 21]> f <s> (a, b, c) => (y)'
-        " <float[2,3] a, float[3,4] b, float[4] c, float[2,4] t>"
-        " { t = Gemm<alpha: float = @s>(a, b) y = Add(t, c) }",
-        because="the call of the function decides an attribute of the Gemm",
-    )
-
-
 def test_a_product_that_others_see_stays() -> None:
     assert_unchanged(
         PASS,

@@ -37,14 +37,6 @@ def test_no_bias_is_needed() -> None:
     )
 
 
-def test_a_slope_that_a_call_decides_stays() -> None:
-    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
-      g (float[1,1] x) => (float[1,1] y) { y = local.f<slope=0.1>(x) }
-      <domain: "local", opset_import: ["": 21]>
-      f <slope> (x) => (y) { g = Gemm(x, x) y = LeakyRelu<alpha: float = @slope>(g) }"""
-    assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")
-
-
 def test_what_others_read_stays() -> None:
     text = f"{HEAD} {{ {GEMM} y = Relu(g) }}".replace("(float[N,3] y)", "(float[N,3] y, float[N,3] g)")
     assert_unchanged(PASS, text, backend=ORT)

@@ -196,16 +196,6 @@ def test_an_order_that_a_call_decides_stays() -> None:
     assert_unchanged(PASS, text, backend=ORT, because="the order of axes is not known")
 
 
-def test_a_scale_that_a_call_decides_stays() -> None:
-    text = """<ir_version: 10, opset_import: ["": 21, "local": 1, "com.microsoft": 1]>
-      g (float[2,2] x) => (float[2,2] y) { y = local.f<k=0.1>(x) }
-      <domain: "local", opset_import: ["": 21, "com.microsoft": 1]>
-      f <k> (x) => (y) {
-        s = Constant<value = float {2}>()
-        m = com.microsoft.FusedMatMul<alpha: float = @k>(x, x) y = Mul(m, s) }"""
-    assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")
-
-
 def test_other_targets_keep_the_scale() -> None:
     text = "(float[2,2] a) => (float[2,2] y) <float s = {2}> { m = MatMul(a, a) y = Mul(m, s) }"
     assert_unchanged(PASS, text)

@@ -77,17 +77,6 @@ def test_other_products_keep_their_transpose(text: str, because: str | None) -> 
     assert_unchanged(PASS, text, because=because)
 
 
-def test_a_cast_to_what_the_call_says_stays() -> None:
-    assert_unchanged(
-        PASS,
-        '<ir_version: 10, opset_import: ["" : 21, "f" : 1]> '
-        "g (float16[3,4] x, float[3] v) => (float[4] y) { y = f.p<to = 1>(x, v) } "
-        '<domain: "f", opset_import: ["" : 21]> p <to> (a, v) => (y) '
-        "{ t = Transpose<perm=[1,0]>(a) c = Cast<to: int = @to>(t) y = MatMul(c, v) }",
-        because="the call of the function decides an attribute",
-    )
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -78,5 +78,5 @@ def test_a_mode_that_the_call_gives_is_unknown() -> None:
         g (float[2,2,3] x, float[2] s) => (float[2,2,3] y) { y = local.f<mode=0>(x, s) }
         <domain: "local", opset_import: ["" : 21]>
         f <mode> (v, s) => (u) { u = BatchNormalization<training_mode: int = @mode>(v, s, s, s, s) }""",
-        because="the call of the function decides an attribute",
+        because="attribute 'training_mode' is a function parameter",
     )

@@ -131,15 +131,5 @@ def test_what_the_kernel_does_not_look_up_stays(text: str, because: str) -> None
     assert_unchanged(PASS, text, backend=ORT, because=because)
 
 
-def test_an_axis_that_a_call_decides_stays() -> None:
-    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
-      g (int32[2,2] i, float[2,2] w, float[2] s) => (float[2,2,2] y) {
-        y = local.f<axis=2>(i, w, s) }
-      <opset_import: ["": 21], domain: "local"> f <axis> (i, w, s) => (y)
-      { a = Gather(w, i) b = Gather(w, i) c = Add(a, b)
-        y = LayerNormalization<axis: int = @axis>(c, s) }"""
-    assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")
-
-
 def test_other_targets_keep_the_parts() -> None:
     assert_unchanged(PASS, graph(PLAIN, TWO))

@@ -115,21 +115,6 @@ def test_what_differs_within_a_channel_stays() -> None:
     )
 
 
-def test_what_the_call_of_a_function_decides_is_not_known() -> None:
-    constants = " ".join(
-        f"{name} = Constant<value = float[{dims}] {{1,1}}>()"
-        for name, dims in (("s", "2"), ("b", "2"), ("f", "2,1,1"))
-    )
-    assert_unchanged(
-        PASS,
-        '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
-        " g (float[2,2,3,3] x) => (float[2,2,3,3] y) { y = d.f<e=0.1>(x) }"
-        f' <domain: "d", opset_import: ["" : 21]> f <e> (x) => (y) {{ {constants}'
-        " n = InstanceNormalization<epsilon: float = @e>(x, s, b) y = Mul(n, f) }",
-        because="the call of the function decides an attribute",
-    )
-
-
 @pytest.mark.parametrize("then", ["y = Mul(n, f)", "y = Add(n, f)"])
 def test_a_scale_that_overflows_stays_apart(then: str) -> None:
     assert_unchanged(

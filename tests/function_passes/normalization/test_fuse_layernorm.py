@@ -198,18 +198,6 @@ def test_what_differs_along_other_dims_stays(shape: str) -> None:
     )
 
 
-def test_what_the_call_of_a_function_decides_is_not_known() -> None:
-    assert_unchanged(
-        PASS,
-        '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
-        " g (float[2,4] x, float[4] s) => (float[2,4] y) { y = d.f<e=0.1>(x, s) }"
-        ' <domain: "d", opset_import: ["" : 21]> f <e> (x, s) => (y)'
-        " <float[2,4] x, float[2,4] y> { o = Constant<value = float[4] {1,1,1,1}>()"
-        " n = LayerNormalization<epsilon: float = @e>(x, o) y = Mul(n, s) }",
-        because="the call of the function decides an attribute",
-    )
-
-
 def test_means_without_their_dim_are_subtracted_along_another_axis() -> None:
     mean = "ReduceMean<keepdims=0>"
     assert_unchanged(

@@ -121,16 +121,6 @@ def test_what_the_kernel_does_not_take_stays(text: str, because: str) -> None:
     assert_unchanged(PASS, text, backend=ORT, because=because)
 
 
-def test_an_epsilon_that_a_call_decides_stays() -> None:
-    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
-      g (float[2,8] x, float[2,8] z, float[8] s) => (float[2,8] y) {
-        y = local.norm<epsilon=0.1>(x, z, s) }
-      <domain: "local", opset_import: ["": 21]>
-      norm <epsilon> (x, z, s) => (y) {
-        t = Add(x, z) y = LayerNormalization<epsilon: float = @epsilon>(t, s) }"""
-    assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")
-
-
 def test_other_targets_keep_the_sum() -> None:
     assert_unchanged(PASS, graph(f"{SUM} {NORM}"))
 

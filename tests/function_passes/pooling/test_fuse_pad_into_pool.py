@@ -105,18 +105,6 @@ def test_other_values_stay() -> None:
     )
 
 
-def test_what_the_call_of_a_function_decides_is_not_known() -> None:
-    assert_unchanged(
-        PASS,
-        '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
-        " g (float[1,1,4,4] x) => (float[1,1,a,b] y) { y = d.f<s=[1,1]>(x) }"
-        ' <domain: "d", opset_import: ["" : 21]> f <s> (a) => (y) {'
-        " p = Constant<value = int64[8] {0,0,1,0,0,0,2,1}>()"
-        " t = Pad(a, p) y = AveragePool<kernel_shape=[2,2], strides: ints = @s>(t) }",
-        because="the call of the function decides an attribute",
-    )
-
-
 @pytest.mark.parametrize(
     ("inputs", "inner", "because"),
     [

@@ -75,15 +75,6 @@ def test_a_scale_that_is_not_known_to_be_positive_keeps_it(
     assert_unchanged(PASS, text, because=because)
 
 
-def test_an_axis_that_a_call_decides_stays() -> None:
-    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
-      g (float[2,1] x, float[1] s, uint8[1] z) => (uint8[2,1] y) { y = local.f<axis=1>(x, s, z) }
-      <domain: "local", opset_import: ["": 21]>
-      f <axis> (x, s, z) => (y) {
-        r = Relu(x) y = QuantizeLinear<axis: int = @axis>(r, s, z) }"""
-    assert_unchanged(PASS, text, because="the call of the function decides")
-
-
 def test_what_others_read_stays() -> None:
     text = graph("r = Relu(x) y = QuantizeLinear(r, s, z)").replace(
         "(uint8[N,4] y)", "(uint8[N,4] y, float[N,4] r)"

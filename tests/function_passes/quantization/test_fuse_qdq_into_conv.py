@@ -116,16 +116,6 @@ def test_a_scale_that_is_computed_stays() -> None:
     assert_unchanged(PASS, text, backend=ORT, because="a scale or zero point is not a constant")
 
 
-def test_pads_that_a_call_decides_stay() -> None:
-    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
-      g (uint8[1,1,4] x, uint8[1,1,1] w) => (uint8[1,1,4] y) { y = local.f<group=1>(x, w) }
-      <domain: "local", opset_import: ["": 21]>
-      f <group> (x, w) => (y) {
-        s = Constant<value = float {0.5}>() d = DequantizeLinear(x, s) e = DequantizeLinear(w, s)
-        c = Conv<group: int = @group>(d, e) y = QuantizeLinear(c, s) }"""
-    assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")
-
-
 def test_what_others_read_stays() -> None:
     text = graph(f"{X} {W} c = Conv(d, e) {Q}").replace(
         "(uint8[N,2,4,4] y)", "(uint8[N,2,4,4] y, float[N,2,4,4] c)"

@@ -59,16 +59,6 @@ def test_a_bias_that_is_computed_stays() -> None:
     assert_unchanged(PASS, text, backend=ORT, because="the bias is not constant")
 
 
-def test_a_side_that_a_call_decides_stays() -> None:
-    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
-      g (uint8[2,2] x) => (uint8[2,2] y) { y = local.f<side=1>(x) }
-      <domain: "local", opset_import: ["": 21]>
-      f <side> (x) => (y) {
-        s = Constant<value = float {0.5}>() d = DequantizeLinear(x, s)
-        m = Gemm<transB: int = @side>(d, d) y = QuantizeLinear(m, s) }"""
-    assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")
-
-
 def test_other_targets_keep_the_unit() -> None:
     assert_unchanged(PASS, graph(f"{X} {W} {B} {GEMM} {Q}"))
 

@@ -93,16 +93,6 @@ def test_places_of_the_largest_stay() -> None:
     assert_unchanged(PASS, text, backend=ORT, because="an inner value")
 
 
-def test_an_axis_that_a_call_decides_stays() -> None:
-    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
-      g (uint8[2,2] x) => (uint8[2,2] y) { y = local.f<axis=1>(x) }
-      <domain: "local", opset_import: ["": 21]>
-      f <axis> (x) => (y) {
-        s = Constant<value = float {0.5}>() d = DequantizeLinear(x, s)
-        m = Flatten<axis: int = @axis>(d) y = QuantizeLinear(m, s) }"""
-    assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")
-
-
 @pytest.mark.parametrize(
     ("opset", "move", "out", "because"),
     [

@@ -144,16 +144,5 @@ def test_a_sequence_stays() -> None:
     assert_unchanged(PASS, text, backend=ORT, because="with 4 dims")
 
 
-def test_a_count_that_a_call_decides_stays() -> None:
-    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
-      g (uint8[1,1,4,4] x) => (uint8[1,1,3,3] y) { y = local.f<count=1>(x) }
-      <domain: "local", opset_import: ["": 21]>
-      f <count> (x) => (y) {
-        s = Constant<value = float {0.5}>() d = DequantizeLinear(x, s)
-        m = AveragePool<kernel_shape=[2,2], count_include_pad: int = @count>(d)
-        y = QuantizeLinear(m, s) }"""
-    assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")
-
-
 def test_other_targets_keep_the_unit() -> None:
     assert_unchanged(PASS, graph(f"{X} m = GlobalAveragePool(d) {Q}", "uint8[N,2,1,1]"))

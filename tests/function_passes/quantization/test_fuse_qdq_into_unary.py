@@ -36,15 +36,5 @@ def test_what_is_not_dequantised_stays() -> None:
     assert_unchanged(PASS, text, backend=ORT, because="an operand is not dequantised")
 
 
-def test_a_slope_that_a_call_decides_stays() -> None:
-    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
-      g (uint8[4] x) => (uint8[4] y) { y = local.f<slope=0.1>(x) }
-      <domain: "local", opset_import: ["": 21]>
-      f <slope> (x) => (y) {
-        s = Constant<value = float {0.5}>() d = DequantizeLinear(x, s)
-        m = LeakyRelu<alpha: float = @slope>(d) y = QuantizeLinear(m, s) }"""
-    assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")
-
-
 def test_other_targets_keep_the_unit() -> None:
     assert_unchanged(PASS, graph(f"{X} m = Sigmoid(d) {Q}"))

@@ -137,7 +137,7 @@ def test_what_a_call_decides_stays() -> None:
         s = Constant<value = float[2] {0.5, 1}>() z = Constant<value = int8[2] {0, 3}>()
         q = QuantizeLinear<axis: int = @axis>(x, s, z)
         y = DequantizeLinear<axis: int = @axis>(q, s, z) }"""
-    assert_unchanged(PASS, text, backend=ORT, because="the call of the function decides")
+    assert_unchanged(PASS, text, backend=ORT, because="is a function parameter")
 
 
 def test_a_target_with_fast_kernels_for_signed_data_keeps_it() -> None:

@@ -312,5 +312,5 @@ def test_axes_that_a_call_brings_elsewhere_take_no_scale() -> None:
         f <perm> (z) => (y) <float[2,2] z, float[2,2] a, float[2,2] t, float[2,2] y> {
           w = Constant<value = float[2,2] {1,2,3,4}>() s = Constant<value = float[2] {2,3}>()
           a = MatMul(z, w) t = Transpose<perm: ints = @perm>(a) y = Mul(t, s) }""",
-        because="the call of the function decides an attribute of Transpose",
+        because="Transpose: attribute 'perm' is a function parameter",
     )

@@ -45,17 +45,6 @@ def test_an_expansion_that_others_see_stays() -> None:
     )
 
 
-def test_what_the_call_of_a_function_decides_is_not_known() -> None:
-    assert_unchanged(
-        PASS,
-        '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
-        " g (float[1,3] x, int64[2] s) => (float[2,3] y) { y = d.f<t=0.5>(x, s) }"
-        ' <domain: "d", opset_import: ["" : 21]> f <t> (x, s) => (y)'
-        " { a = Expand(x, s) y = LeakyRelu<alpha: float = @t>(a) }",
-        because="the call of the function decides an attribute",
-    )
-
-
 @pytest.mark.parametrize(
     ("dtype", "number"), [("float8e4m3fn", 17), ("float8e5m2", 19), ("uint4", 21), ("int4", 22)]
 )

@@ -32,3 +32,32 @@ def test_a_removed_node_is_still_the_operator_that_it_was() -> None:
     node = model.main.add_node("Neg", model.main.inputs, 1)
     model.main.remove_node(node)
     assert node.is_op("Neg")
+
+
+def test_an_attribute_that_a_call_decides_is_a_function_parameter() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
+    g (float[2,3] x) => (float[6] y) { y = d.f <a = 0>(x) }
+    <domain: "d", opset_import: ["" : 21]>
+    f <a>(v) => (w) { u = Flatten<axis: int = @a>(v) w = Flatten<axis = 0>(u) }"""
+    model = Model.from_proto(parser.parse_model(text))
+    flatten, other = next(iter(model.functions)).nodes
+    assert flatten.has_references
+    assert flatten.parameter_reason == "attribute 'axis' is a function parameter"
+    assert not other.has_references
+    assert other.parameter_reason is None
+    flatten.owner.set_attribute(flatten, "axis", 0)
+    assert flatten.parameter_reason is None
+
+
+def test_a_value_has_the_rank_of_another_only_if_both_are_known() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
+    g (float[2] x, float[1,2] z) => (float[2] a, float[1,2] b, float[2] c) {
+      a = Neg(x) b = Add(x, z) u = d.Unknown(x) c = Neg(u) }"""
+    graph = Model.from_proto(parser.parse_model(text)).main
+    x, unknown = graph.inputs[0], graph.nodes_of("Unknown", "d")[0].output
+    a, b, _ = graph.outputs
+    assert x.has_rank_of(a)
+    assert not x.has_rank_of(b)
+    assert not unknown.has_rank_of(x)
+    assert not x.has_rank_of(unknown)
+    assert not unknown.has_rank_of(unknown)

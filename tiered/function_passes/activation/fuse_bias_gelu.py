@@ -16,8 +16,6 @@ _biased = op.Add(var.x, var.bias)
 )
 def fuse_bias_gelu(graph: Graph, node: Node, x: Value, bias: Value) -> Value | Skip:
     """Add the bias in the operator that follows it."""
-    if node.has_references:
-        return Skip("the call of the function decides an attribute")
     if x.dtype == DataType.DOUBLE:
         return Skip("for doubles the operator has constants of six digits")
     if x.rank is not None and bias.rank is not None and x.rank < bias.rank:

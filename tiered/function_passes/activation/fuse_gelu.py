@@ -73,7 +73,7 @@ def fuse_gelu(graph: Graph, x: Value, tanh: Node | None, node: Node) -> Value | 
     Where the chain overflows, above 1.7e38, the operator stays finite. Before opset 20 it is one of
     onnxruntime's own, for the backends that have it.
     """
-    if x.rank is None or x.rank != node.output.rank:
+    if not x.has_rank_of(node.output):
         return Skip("a constant may give x more dims")
     if x.dtype == DataType.DOUBLE:
         return Skip("for doubles the operator has constants of 32 bits")

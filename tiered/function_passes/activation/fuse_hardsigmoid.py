@@ -21,7 +21,7 @@ def fuse_hardsigmoid(
     graph: Graph, x: Value, alpha: Value | None, beta: Value | None, node: Node
 ) -> Value | Skip:
     """Compute the hard sigmoid at once."""
-    if x.rank is None or x.rank != node.output.rank:
+    if not x.has_rank_of(node.output):
         return Skip("a constant may give x more dims")
     if x.dtype not in (DataType.FLOAT, DataType.FLOAT16):
         return Skip("HardSigmoid has no kernel for the dtype")

@@ -22,7 +22,7 @@ def _sixth(product: Any) -> Any:
 )
 def fuse_hardswish(graph: Graph, x: Value, node: Node) -> Value | Skip:
     """Compute the hard swish at once."""
-    if x.rank is None or x.rank != node.output.rank:
+    if not x.has_rank_of(node.output):
         return Skip("a constant may give x more dims")
     if x.dtype == DataType.DOUBLE:
         return Skip("HardSwish has no kernel for doubles")

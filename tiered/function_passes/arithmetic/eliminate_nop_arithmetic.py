@@ -27,7 +27,7 @@ _NEUTRAL: Final[Mapping[str, Callable[[Array], Array]]] = {
 }
 
 _pattern = functools.reduce(
-    operator.or_, (getattr(op, kind)(var.x, const(name="unit"), attrs=...) for kind in _KINDS)
+    operator.or_, (getattr(op, kind)(var.x, const(name="unit"), attrs="ignored") for kind in _KINDS)
 )
 
 

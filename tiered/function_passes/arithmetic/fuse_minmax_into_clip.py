@@ -29,7 +29,7 @@ def fuse_minmax_into_clip(
         return Skip("the dtype of x is not known")
     if x.dtype == DataType.DOUBLE and graph.opset() < _FOR_DOUBLES:
         return Skip("before opset 12 Clip has no kernel for doubles")
-    if x.rank is None or x.rank != node.output.rank:
+    if not x.has_rank_of(node.output):
         return Skip("a bound may give x more dims")
     assert high.const is not None
     top = high.const

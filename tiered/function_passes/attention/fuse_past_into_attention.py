@@ -48,7 +48,7 @@ def fuse_past_into_attention(
     Args:
         wide: also where x is wider than 256, and the batch is not known to be 1.
     """
-    if q.dtype != DataType.FLOAT or softmax.has_references or softmax.attr("axis") not in (-1, 3):
+    if q.dtype != DataType.FLOAT or softmax.attr("axis") not in (-1, 3):
         return Skip("it is no Softmax of the last axis, of floats of 32 bits")
     projected = _projected(q)
     if projected is None:

@@ -16,7 +16,7 @@ def _slice(of: str) -> Any:
     return op.Slice(var.x, *names, opt.steps).bind(of)
 
 
-_split = op.Split(var.x, opt.sizes, axis=var.axis, attrs=...).bind("split")
+_split = op.Split(var.x, opt.sizes, axis=var.axis, attrs="ignored").bind("split")
 _turned = op.Concat(op.Neg(_slice("second")), _slice("first"), axis=...) | op.Concat(
     op.Neg(_split.out(1)), _split, axis=...
 )

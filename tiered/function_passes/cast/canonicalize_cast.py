@@ -17,7 +17,7 @@ def canonicalize_cast(graph: Graph, ctx: PassContext) -> None:
         if len(users) < 2:
             continue
         if node.has_references:
-            ctx.skip(node, Skip("the call of the function decides an attribute"))
+            ctx.skip(node, Skip("{}", node.parameter_reason))
             continue
         if any(user.node.graph is not graph for user in users):
             ctx.skip(node, Skip("a body reads it"))

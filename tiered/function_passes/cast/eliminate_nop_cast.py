@@ -3,7 +3,7 @@
 from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, var
 
 
-@rewrite(op.Cast(var.x, attrs=...) | op.CastLike(var.x, ..., attrs=...), opt_level=1)
+@rewrite(op.Cast(var.x, attrs="ignored") | op.CastLike(var.x, ..., attrs="ignored"), opt_level=1)
 def eliminate_nop_cast(graph: Graph, x: Value, node: Node) -> Value | Skip:
     """Drop a Cast to the dtype that its operand has: there is nothing to round, or to saturate."""
     like = node.operand(1)

@@ -26,10 +26,10 @@ _FLOATS: Mapping[int, tuple[int, int]] = {
 """Float dtypes: bits of the significand and of the exponent."""
 
 
-_inner = op.Cast(var.x, to=var.middle, attrs=...).shared()
+_inner = op.Cast(var.x, to=var.middle, attrs="ignored").shared()
 
 
-@rewrite(op.Cast(_inner, to=var.to, attrs=...), opt_level=1)
+@rewrite(op.Cast(_inner, to=var.to, attrs="ignored"), opt_level=1)
 def fuse_consecutive_cast(graph: Graph, x: Value, middle: int, to: int) -> Value | Skip:
     """Cast once: a middle dtype that keeps every value cannot be observed.
 

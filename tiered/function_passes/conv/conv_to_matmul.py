@@ -21,8 +21,6 @@ def conv_to_matmul(
 
     Opt-in: for targets that have products and no convolutions.
     """
-    if node.has_references:
-        return Skip("the call of the function decides an attribute")
     kernel, sizes = weight.shape, (x.shape or ())[2:]
     if kernel is None or x.rank != len(kernel) or any(dim != 1 for dim in kernel[2:]):
         return Skip("the kernel is not known to be one pixel")

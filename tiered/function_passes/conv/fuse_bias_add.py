@@ -25,8 +25,6 @@ def fuse_bias_add(
     Shapes align from the right: what is added to the channels of a picture is [C, 1, 1]. An offset
     of shape [C] is added along its rows.
     """
-    if conv.has_references:
-        return Skip("the call of the function decides an attribute of the convolution")
     if weight.dtype is None or not DataType(weight.dtype).is_float:
         return Skip("the dtype is no float")
     shape = weight.static_shape

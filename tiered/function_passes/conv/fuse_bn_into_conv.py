@@ -54,8 +54,6 @@ def fuse_bn_into_conv(
     Args:
         max_growth: bytes, or a share of the model, that all copies may take; at least 4 KiB.
     """
-    if conv.has_references:
-        return Skip("the call of the function decides an attribute of the convolution")
     norm = batch_norm_of(node)
     if isinstance(norm, Skip):
         return norm

@@ -25,8 +25,6 @@ def fuse_conv_activation(
     high: Value | None,
 ) -> Value | Skip:
     """Apply the activation where the convolution writes its result."""
-    if node.has_references or conv.has_references:
-        return Skip("the call of the function decides an attribute")
     if weight.rank not in (3, 4, 5):
         return Skip("it is not known to have 1 to 3 spatial dims")
     params: list[float] = []

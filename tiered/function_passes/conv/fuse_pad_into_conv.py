@@ -28,8 +28,6 @@ def fuse_pad_into_conv(
     By definition the two are the same, but runtimes choose how to sum by what there is to pad:
     onnxruntime has an order of its own where the kernel is as wide as the rows.
     """
-    if node.has_references:
-        return Skip("the call of the function decides an attribute")
     added = spatial_pads(x, pads, axes)
     if added is None:
         return Skip("the pads are not constant, crop, or are not of spatial axes alone")

@@ -21,8 +21,6 @@ def fuse_residual_into_conv(
     Opt-in: onnxruntime's own optimiser keeps such a convolution out of its blocked layout, which
     costs more than the sum.
     """
-    if conv.has_references:
-        return Skip("the call of the function decides an attribute")
     settings = conv.attributes
     if node.op_type == "Relu":
         if settings.get("activation"):

@@ -166,8 +166,9 @@ def _element(node: Node, maker: Node) -> _Tensor | Skip:
 
 def _joined(node: Node, maker: Node) -> _Tensor | Skip:
     """Return what a ConcatFromSequence makes of a sequence."""
-    if node.has_references or maker.has_references:
-        return Skip("the call of the function decides an attribute")
+    unknown = node.parameter_reason or maker.parameter_reason
+    if unknown is not None:
+        return Skip("{}", unknown)
     axis, is_stacked = node.attr("axis"), bool(node.attr("new_axis"))
     if maker.op_type == "SplitToSequence":
         x = maker.input(0)

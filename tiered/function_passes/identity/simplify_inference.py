@@ -3,7 +3,7 @@
 from tiered import Graph, Node, Skip, Value, op, rewrite, var
 
 
-@rewrite(op.Dropout(var.x, ..., attrs=...), opt_level=0)
+@rewrite(op.Dropout(var.x, ..., attrs="ignored"), opt_level=0)
 def simplify_inference(graph: Graph, x: Value, node: Node) -> Value | Skip:
     """Drop what only training needs: a Dropout outside of it, or one with the ratio 0."""
     if any(mask is not None and mask.is_used for mask in node.outputs[1:]):

@@ -22,8 +22,6 @@ def decompose_gemm(
 
     Opt-in: for targets that have no Gemm, or that fuse the parts in their own way.
     """
-    if node.has_references:
-        return Skip("the call of the function decides an attribute")
     if a.dtype is None or not DataType(a.dtype).is_float:
         return Skip("the factors are no floats")
     factors = [

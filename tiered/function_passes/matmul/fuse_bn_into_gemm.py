@@ -41,8 +41,6 @@ def fuse_bn_into_gemm(
 
     The channels of a product of more than two dims are not its columns, so only matrices.
     """
-    if product.has_references:
-        return Skip("the call of the function decides an attribute of the Gemm")
     norm = batch_norm_of(node)
     if isinstance(norm, Skip):
         return norm

@@ -19,8 +19,6 @@ def fuse_gemm(graph: Graph, product: Node, a: Value, b: Value, c: Value) -> Valu
     Only matrices: for more dims it would take a Reshape before and behind, which makes networks
     of 3 dims slower, and hides the bias from the fusions of runtimes.
     """
-    if product.has_references:
-        return Skip("the call of the function decides an attribute of the Gemm")
     if a.rank is None or b.rank is None:
         return Skip("the rank of a factor is not known")
     if a.rank != 2 or b.rank != 2:

@@ -16,8 +16,6 @@ def fuse_gemm_activation(
     graph: Graph, node: Node, gemm: Node, a: Value, b: Value, c: Value | None
 ) -> Value | Skip:
     """Apply the activation where the product is written."""
-    if node.has_references or gemm.has_references:
-        return Skip("the call of the function decides an attribute")
     settings = {**gemm.attributes, "activation": node.op_type}
     if node.op_type == "LeakyRelu":
         settings["activation_alpha"] = float(node.attr("alpha"))

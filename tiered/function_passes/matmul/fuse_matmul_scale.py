@@ -19,8 +19,8 @@ def _scaled(x: Any) -> Any:
 
 
 def _turned(x: Any) -> Any:
-    turned = op.Transpose(x, attrs=...).bind("transpose")
-    return turned | op.Cast(turned, attrs=...).bind("cast")
+    turned = op.Transpose(x, attrs="ignored").bind("transpose")
+    return turned | op.Cast(turned, attrs="ignored").bind("cast")
 
 
 _plain = _of(var.a, var.b)
@@ -52,8 +52,6 @@ def fuse_matmul_scale(
 
     The rows and columns of the first factor read so take as long as with its Transpose, or longer.
     """
-    if product.has_references:
-        return Skip("the call of the function decides an attribute")
     if a.rank is None or b.rank is None or min(a.rank, b.rank) < _MATRIX:
         return Skip("a factor is not known to be a matrix, or several")
     settings = dict(product.attributes)

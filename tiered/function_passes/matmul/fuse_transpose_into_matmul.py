@@ -27,8 +27,6 @@ def fuse_transpose_into_matmul(graph: Graph, x: Value, v: Value, cast: Node | No
     MatmulTransposeFusion, which is on by default, takes the vector for a matrix. So the Transpose
     is bypassed although others read it.
     """
-    if cast is not None and cast.has_references:
-        return Skip("the call of the function decides an attribute")
     if v.rank is None:
         return Skip("the rank of the second factor is not known")
     if v.rank != 1:

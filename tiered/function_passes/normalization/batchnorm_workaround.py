@@ -28,7 +28,7 @@ def _refusal(node: Node) -> Skip | None:
     if node.version < 7:
         return Skip("before opset 7 is_test says whether it is in training mode")
     if node.has_references:
-        return Skip("the call of the function decides an attribute")
+        return Skip("{}", node.parameter_reason)
     if node.attr("training_mode", 0):
         return Skip("it is in training mode")
     if not node.attr("spatial", 1):

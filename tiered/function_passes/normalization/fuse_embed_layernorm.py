@@ -40,8 +40,6 @@ def fuse_embed_layernorm(
     Opt-in: the kernel of onnxruntime takes longer than the parts, and it refuses ids below 0, which
     count from the end of a table otherwise. Who else reads the sum gets it as the third output.
     """
-    if node.has_references:
-        return Skip("the call of the function decides an attribute")
     shape = added.output.shape
     if shape is None or len(shape) != 3 or None in shape:
         return Skip("the sum is not known to be of a batch of sequences")

@@ -53,7 +53,7 @@ def fuse_instancenorm(
     assert axes_of_mean is not None
     if axes.const is None or axes_of_mean.const is None:
         return Skip("the axes are not constant")
-    if x.rank is None or x.rank != node.output.rank or x.rank < 4:
+    if x.rank is None or x.rank < 4 or not x.has_rank_of(node.output):
         return Skip("x is no picture")
     spatial = range(2, x.rank)
     if not same_axes(axes_of_mean.const.ravel(), spatial, x.rank):
@@ -86,8 +86,6 @@ def _affine(
     factor: Value | None,
     offset: Value | None,
 ) -> Value | Skip:
-    if norm.has_references:
-        return Skip("the call of the function decides an attribute")
     assert scale.const is not None
     assert bias.const is not None
     weight, shift = scale.const, bias.const

@@ -61,9 +61,7 @@ def _affine(
 ) -> Value | Skip:
     """Take in what a layer norm is multiplied with, or what is added to it."""
     assert scale is not None
-    if norm.has_references:
-        return Skip("the call of the function decides an attribute")
-    if x.rank is None or x.rank != node.output.rank:
+    if x.rank is None or not x.has_rank_of(node.output):
         return Skip("the rank of x is not known, or grows")
     normed = int(norm.attr("axis")) % x.rank
     wanted = None if x.shape is None else x.shape[normed:]

@@ -45,9 +45,7 @@ def fuse_rmsnorm(
 
 
 def _scale(graph: Graph, node: Node, x: Value, norm: Node, scale: Value) -> Value | Skip:
-    if norm.has_references:
-        return Skip("the call of the function decides an attribute")
-    if x.rank is None or x.rank != node.output.rank:
+    if x.rank is None or not x.has_rank_of(node.output):
         return Skip("the rank of x is not known, or grows")
     normed = x.shape[int(norm.attr("axis")) % x.rank :] if x.shape is not None else ()
     if scale.shape != normed or None in normed:

@@ -20,8 +20,6 @@ def fuse_skip_layernorm(
     Opt-in: the kernel of onnxruntime is slower than a sum and a norm, each on its own.
     Epsilon is always written: its default is 1e-12 here, and 1e-5 in the standard operator.
     """
-    if node.has_references:
-        return Skip("the call of the function decides an attribute")
     if any(value is not None and value.is_used for value in node.outputs[1:]):
         return Skip("somebody reads the mean or the deviation")
     shape = added.output.shape

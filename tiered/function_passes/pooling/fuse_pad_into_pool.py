@@ -30,8 +30,6 @@ def fuse_pad_into_pool(
     Averages pad with zeros, and a maximum with what is never the largest: -Inf, or 0 where x is
     never below it. A window of -0.0 alone gives a zero of another sign.
     """
-    if node.has_references:
-        return Skip("the call of the function decides an attribute")
     if node.attr("auto_pad") not in ("NOTSET", "VALID"):
         return Skip("auto_pad depends on the size of x")
     if x.shape is not None and 0 in x.shape[1:]:

@@ -25,8 +25,6 @@ def fuse_clip_into_quantize(
     Rounding keeps the order, so what lies beyond a limit becomes the integer of the limit or one
     further on: where that is the last of its dtype, there is no further.
     """
-    if node.has_references:
-        return Skip("the call of the function decides an attribute")
     has_default = zero is None and not node.attr("output_dtype", 0)
     numbers = np.zeros(1, np.uint8) if has_default else None if zero is None else zero.const
     if numbers is None or scale.const is None or scale.dtype != DataType.FLOAT:

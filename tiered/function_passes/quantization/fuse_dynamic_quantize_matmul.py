@@ -9,7 +9,7 @@ _scaled = op.Mul(
             _data.shared(), var.weight, _data.shared().out(2), opt.weight_zero
         ),
         to=DataType.FLOAT,
-        attrs=...,
+        attrs="ignored",
     ),
     op.Mul(_data.shared().out(1), var.weight_scale),
 )

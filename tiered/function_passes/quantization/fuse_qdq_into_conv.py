@@ -33,8 +33,6 @@ def fuse_qdq_into_conv(
     On x86 without VNNI onnxruntime adds pairs of products of uint8 and int8 in 16 bits, as it does
     after its own fusion: weights should keep to 7 bits there.
     """
-    if conv.has_references:
-        return Skip("the call of the function decides an attribute")
     units = kernel_unit(node, x, weight, axis=0)
     if isinstance(units, Skip):
         return units

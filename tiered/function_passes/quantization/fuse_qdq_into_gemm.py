@@ -28,8 +28,6 @@ def fuse_qdq_into_gemm(
     graph: Graph, node: Node, gemm: Node, a: Value, b: Value, c: Value | None
 ) -> Value | Skip:
     """Multiply and add integers, and round once."""
-    if gemm.has_references:
-        return Skip("the call of the function decides an attribute")
     if gemm.attr("alpha") != 1 or gemm.attr("beta") != 1:
         return Skip("the product or what is added is scaled")
     units = kernel_unit(node, a, b, axis=0 if gemm.attr("transB") else 1)

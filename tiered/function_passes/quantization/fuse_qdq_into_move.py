@@ -50,8 +50,6 @@ def fuse_qdq_into_move(
     """
     if move.op_type == "MaxPool" and not pools:
         return Skip("the largest of floats are found faster")
-    if move.has_references:
-        return Skip("the call of the function decides an attribute")
     before, after = dequantized(x), quantized_by(node)
     for unit in (before, after):
         if isinstance(unit, Skip):

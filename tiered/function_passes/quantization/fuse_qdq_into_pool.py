@@ -30,8 +30,6 @@ _TAKEN = ("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", 
 )
 def fuse_qdq_into_pool(graph: Graph, node: Node, pool: Node, x: Value) -> Value | Skip:
     """Add integers, divide and round once."""
-    if pool.has_references:
-        return Skip("the call of the function decides an attribute")
     units = quantized_unit(node, x)
     if isinstance(units, Skip):
         return units

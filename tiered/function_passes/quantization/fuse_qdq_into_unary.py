@@ -15,8 +15,6 @@ from tiered import QUANTISED, Graph, Node, Skip, Value, op, quantized_unit, rewr
 )
 def fuse_qdq_into_unary(graph: Graph, node: Node, unary: Node, x: Value) -> Value | Skip:
     """Look each of 256 integers up in a table, which is computed once."""
-    if unary.has_references:
-        return Skip("the call of the function decides an attribute")
     units = quantized_unit(node, x)
     if isinstance(units, Skip):
         return units

@@ -4,7 +4,7 @@ from tiered import DataType, Graph, Node, Skip, Value, is_number_or_column, op, 
 
 _scaled = op.Mul(
     op.Cast(
-        op.MatMulInteger(var.a, var.b, opt.a_zero, opt.b_zero), to=DataType.FLOAT, attrs=...
+        op.MatMulInteger(var.a, var.b, opt.a_zero, opt.b_zero), to=DataType.FLOAT, attrs="ignored"
     ),
     op.Mul(var.s, var.r),
 )

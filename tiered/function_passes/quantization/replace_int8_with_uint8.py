@@ -116,7 +116,7 @@ def _region(q: Value) -> _Region | Skip:
                 return Skip("the integers are used as integers")
     for unit in units:
         if unit.has_references:
-            return Skip("the call of the function decides an attribute")
+            return Skip("{}", unit.parameter_reason)
         if _zeros(unit) is None:
             return Skip("a zero point is not constant")
     return _Region(values, units)

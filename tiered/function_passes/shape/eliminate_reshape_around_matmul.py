@@ -13,8 +13,8 @@ _product = op.MatMul(var.a, var.b)
 
 
 @rewrite(
-    op.Reshape(_product, ..., attrs=...)
-    | op.Flatten(_product, attrs=...)
+    op.Reshape(_product, ..., attrs="ignored")
+    | op.Flatten(_product, attrs="ignored")
     | op.Squeeze(_product, ...)
     | op.Unsqueeze(_product, ...),
     opt_level=2,

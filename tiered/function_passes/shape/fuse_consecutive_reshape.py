@@ -7,8 +7,8 @@ from tiered import Graph, Node, Skip, Value, op, rewrite, var
 Dim = int | str | None
 
 _inner = (
-    op.Reshape(var.x, ..., attrs=...).shared().bind("inner")
-    | op.Flatten(var.x, attrs=...).shared().bind("inner")
+    op.Reshape(var.x, ..., attrs="ignored").shared().bind("inner")
+    | op.Flatten(var.x, attrs="ignored").shared().bind("inner")
     | op.Squeeze(var.x, ...).shared().bind("inner")
     | op.Unsqueeze(var.x, ...).shared().bind("inner")
 )

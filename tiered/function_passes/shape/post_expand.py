@@ -17,8 +17,6 @@ def post_expand(graph: Graph, node: Node, x: Value, shape: Value) -> Value | Ski
 
     Kernels that compute several elements at a time may round those that are left otherwise.
     """
-    if node.has_references:
-        return Skip("the call of the function decides an attribute")
     if not _expands(node):
         return Skip("Expand does not take the dtype of the result")
     once: Value = getattr(graph.op, node.op_type)(x, **node.attributes)

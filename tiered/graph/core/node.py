@@ -44,7 +44,7 @@ class Node:
         "_constant": None,
         "_inputs": None,
         "_outputs": None,
-        "_references": None,
+        "_parameter": None,
         "_scratch": None,
         "bodies": "The graphs that the node holds: branches of an If, the body of a Loop or Scan.",
         "domain": 'The operator\'s domain; "" is ONNX\'s own, also where the file says "ai.onnx".',
@@ -68,7 +68,7 @@ class Node:
         # Values of the graphs above that the bodies read, with the number of reads.
         self._captured: dict[Value, int] | None = None
         self._constant: Tensor | object | None = _MISSING
-        self._references: bool | None = None
+        self._parameter: Any = _MISSING
         self._scratch: dict[str, Any] | None = None
         # What a rewrite made the node from; nothing for one of the file.
         self.sources: tuple[Node, ...] = ()
@@ -295,13 +295,24 @@ class Node:
 
     @property
     def has_references(self) -> bool:
-        """Tell whether an attribute is given by the call of the local function around the node."""
-        if self._references is None:
-            self._references = False
-            for proto in self.attribute_protos().values():
-                if proto.ref_attr_name:
-                    self._references = True
-        return self._references
+        """Return whether the call of the local function around the node decides an attribute."""
+        known = self._parameter
+        return (self.parameter_reason if known is _MISSING else known) is not None
+
+    @property
+    def parameter_reason(self) -> str | None:
+        """Return why an attribute is not known: "attribute 'axis' is a function parameter".
+
+        None if each attribute has a value, or none is written down.
+        """
+        if self._parameter is _MISSING:
+            protos = self.attribute_protos().items()
+            name = next((name for name, proto in protos if proto.ref_attr_name), None)
+            self._parameter = (
+                None if name is None else f"attribute {name!r} is a function parameter"
+            )
+        reason: str | None = self._parameter
+        return reason
 
     @property
     def perm(self) -> tuple[int, ...] | None:
@@ -343,7 +354,7 @@ class Node:
         """Drop what was decoded; for the primitives, after they exchanged the proto."""
         self._attributes = None
         self._constant = _MISSING
-        self._references = None
+        self._parameter = _MISSING
 
 
 def _read_constant(node: Node) -> Tensor | None:

@@ -311,6 +311,10 @@ class Value:
         shape = self.shape
         return None if shape is None else len(shape)
 
+    def has_rank_of(self, other: Value) -> bool:
+        """Return whether both ranks are known and equal: no operand gave `other` more dims."""
+        return self.rank is not None and self.rank == other.rank
+
     def dim(self, axis: int) -> Dim:
         """Return the size of one axis: a number, a symbol, or None where nothing is known.
 

@@ -85,7 +85,7 @@ def passage_of(node: Node) -> Passage | Skip:
     if model.functions and model.function(*node.callee) is not None:
         return FIXED
     if node.has_references:
-        return Skip("the call of the function decides an attribute")
+        return Skip("{}", node.parameter_reason)
     if node.is_pinned:
         return Skip("training info or an annotation speaks of its output")
     if None in node.outputs:

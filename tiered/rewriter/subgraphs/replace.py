@@ -238,7 +238,11 @@ class _Loose:
                 kept = tuple(item for item in pattern.attributes if isinstance(item[1], Var))
                 operands = tuple(map(self.of, pattern.operands))
                 return dataclasses.replace(
-                    pattern, operands=operands, attributes=kept, any_attributes=True
+                    pattern,
+                    operands=operands,
+                    attributes=kept,
+                    any_attributes=True,
+                    ignores_attributes=True,
                 )
             case Chain():
                 return dataclasses.replace(pattern, end=self.of(pattern.end))

@@ -62,9 +62,10 @@ def needs_of(
     Returns:
         A Skip that says why it cannot be computed; None where it must wait for its operands.
     """
-    inner = (each for body in node.bodies for each in body.walk())
-    if node.has_references or any(each.has_references for each in inner):
-        return Skip("the call of the function decides an attribute")
+    inner = (each.parameter_reason for body in node.bodies for each in body.walk())
+    unknown = node.parameter_reason or next(filter(None, inner), None)
+    if unknown is not None:
+        return Skip("{}", unknown)
     if not is_deterministic(node):
         return Skip("it is random, or nothing is known of it")
     if node.is_pinned:
