@@ -9,9 +9,14 @@ from tests.conformance.fuzz_models import fault_of, mutated
 from tests.small import proto
 from tiered import Graph, Model, ModelError, PassContext, function_pass
 from tiered.errors import PassError, PreconditionError
+from tiered.testing import parse
+
+# An attribute without a name, dims beyond 64 bits, absurd sizes, dims below 0 and unknown dtypes
+# in the full check, outputs of another dtype.
+FOUND = (63, 902, 3519, 4891, 4920, 6204, 11363)
 
 
-@pytest.mark.parametrize("seed", range(40, 60))
+@pytest.mark.parametrize("seed", [*range(40, 60), *FOUND])
 def test_a_spoiled_model_is_optimised_or_refused(seed: int) -> None:
     assert fault_of(mutated(random.Random(seed))) == ""
 
@@ -37,6 +42,15 @@ def test_what_a_pass_cannot_do_with_a_model_that_is_not_valid_is_no_bug_of_the_p
         counts.apply(model)
     assert refused.value.exit_code == 1
     assert model.to_proto() == made
+
+
+def test_negative_dims_are_not_given_to_the_inference_of_onnx() -> None:
+    made = parse(
+        "(float[2,m] x) => (int64[1] v, int64[K] s) <int64[1] a = {0}, int64[1] b = {9}>"
+        " { v = Shape(x) s = Slice(v, a, b) }"
+    )
+    made.graph.output[0].type.tensor_type.shape.dim[0].dim_value = -(2**63)
+    assert Model.from_proto(made).complaint_as_loaded() is None
 
 
 def test_types_that_contradict_each_other_make_a_model_that_is_not_valid() -> None:

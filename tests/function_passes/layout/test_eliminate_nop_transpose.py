@@ -48,3 +48,11 @@ def test_an_output_of_4_bits_needs_a_node_that_runtimes_have() -> None:
         "(int4[2,3] x) => (int4[2,3] y) { y = Transpose<perm=[0,1]>(x) }",
         because="a graph output needs a node of its own",
     )
+
+
+def test_a_perm_of_another_rank_fails_when_the_model_runs() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2,2,3] x) => (float[A,B] y) { y = Transpose<perm=[0,1]>(x) }",
+        because="perm does not have the rank of x",
+    )

@@ -102,3 +102,12 @@ def test_a_result_that_others_read_stays() -> None:
         " { h = ReduceMax<keepdims=0>(x, a)  y = Unsqueeze(h, a) }",
         because="an inner value is a graph output",
     )
+
+
+def test_an_axis_that_is_not_there_fails_when_the_model_runs() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[N] x) => (float[A,B] y) <int64[1] a = {1}>"
+        " { h = ReduceMax<keepdims=0>(x, a)  y = Unsqueeze(h, a) }",
+        because="an axis is out of range",
+    )

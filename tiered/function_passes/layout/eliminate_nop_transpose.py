@@ -14,4 +14,6 @@ def eliminate_nop_transpose(
         perm = tuple(reversed(range(x.rank)))
     if perm != tuple(range(len(perm))):
         return Skip("it moves an axis")
+    if x.rank not in (None, len(perm)):
+        return Skip("perm does not have the rank of x")
     return x

@@ -143,7 +143,8 @@ def write_type(value_type: ValueType | None) -> onnx.TypeProto:
             for dim in value_type.shape:
                 entry = shape.dim.add()
                 if isinstance(dim, int):
-                    entry.dim_value = dim
+                    if dim < 1 << 63:  # ONNX has no larger one
+                        entry.dim_value = dim
                 elif dim is not None:
                     entry.dim_param = dim
             if not value_type.shape:

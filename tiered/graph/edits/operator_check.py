@@ -101,6 +101,8 @@ def _check_attributes(
         else:
             has = ", ".join(sorted(known)) or "none"
             found = f"it has no attribute {name!r}; it has {has}{did_you_mean(name, known)}"
+        if (before := graph.model.complaint_as_loaded()) is not None:
+            raise NoEquivalentForm(f"{newest.name}: {found}; the model was invalid: {before}")
         raise call_error(graph, newest.name, newest.domain, found)
     for name in _required(newest):
         if attributes.get(name) is None and name in attributes_of(own):

@@ -45,7 +45,7 @@ def current_complaint(model: ModelState) -> str | None:
     What onnx infers of nodes that it misjudges is not held against the model.
     """
     proto = _checkable(model)
-    complaint = _complaint(proto, full=can_be_followed(model))
+    complaint = _complaint(proto, full=_can_be_inferred(model, proto))
     if complaint is None or _complaint(proto, full=False) is not None:
         return complaint
     misjudged = [node for graph in model.graphs() for node in graph.nodes if is_misjudged(node)]
@@ -71,7 +71,7 @@ def is_only_declared(model: ModelState, outputs: Collection[str] = ()) -> bool:
     for function in proto.functions:
         del function.value_info[:]
     if not outputs:
-        return _complaint(proto, full=can_be_followed(model)) is None
+        return _complaint(proto, full=_can_be_inferred(model, proto)) is None
     if _complaint(proto, full=False) is not None:
         return False
     for info in proto.graph.output:  # the checker itself wants a shape there
@@ -94,6 +94,16 @@ def wrong_declarations(model: ModelState) -> dict[str, str]:
         if isinstance(declared, TensorType) and not is_compatible(kind, declared):
             wrong[value.name] = f"{value.name!r} is declared {declared}, and computed as {kind}"
     return wrong
+
+
+def _can_be_inferred(model: ModelState, proto: onnx.ModelProto) -> bool:
+    """Return whether onnx's inference ends without ending the process: negative dims crash it."""
+    return can_be_followed(model) and not any(
+        dim.dim_value < 0
+        for graph in graphs_of(proto)
+        for info in (*graph.input, *graph.output, *graph.value_info)
+        for dim in info.type.tensor_type.shape.dim
+    )
 
 
 def _checkable(model: ModelState) -> onnx.ModelProto:
@@ -126,7 +136,7 @@ def _complaint(proto: onnx.ModelProto, *, full: bool = True) -> str | None:
         checker.check_model(proto, full_check=full)
     except shape_inference.InferenceError as error:
         return " ".join(str(error).split()) or type(error).__name__
-    except (checker.ValidationError, ValueError, RuntimeError) as error:
+    except (checker.ValidationError, ValueError, RuntimeError, MemoryError) as error:
         return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     return None
 
@@ -134,6 +144,6 @@ def _complaint(proto: onnx.ModelProto, *, full: bool = True) -> str | None:
 def _type_complaint(proto: onnx.ModelProto) -> str | None:
     try:
         shape_inference.infer_shapes(proto, check_type=True, strict_mode=True)
-    except shape_inference.InferenceError as error:
-        return " ".join(str(error).split())
+    except (shape_inference.InferenceError, ValueError, RuntimeError, MemoryError) as error:
+        return " ".join(str(error).split()) or type(error).__name__
     return None

@@ -48,8 +48,13 @@ MOST_EXPANDED: Final = 200_000
 
 # What onnx raises for a model or node that it finds inconsistent; declared types then stand.
 _INFERENCE_FAILURES = (
-    shape_inference.InferenceError, checker.ValidationError, RuntimeError, ValueError, TypeError
-)  # fmt: skip
+    shape_inference.InferenceError,
+    checker.ValidationError,
+    RuntimeError,
+    ValueError,
+    TypeError,
+    MemoryError,  # absurd sizes
+)
 
 
 def infer_value(value: Value) -> None:
