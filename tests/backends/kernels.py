@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import onnx
 from onnxruntime.capi import onnxruntime_pybind11_state as ort
 
-from tiered.graph.core.types import DataType
+from tiered.graph.core.dtypes import DataType
 
 PROFILE = Path(__file__).parents[2] / "tiered" / "backends" / "profiles" / "onnxruntime_cpu.toml"
 MARK = "# --- operators: made by `make kernels` from the kernels of the installed onnxruntime ---\n"

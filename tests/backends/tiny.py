@@ -8,7 +8,7 @@ brackets is a type parameter of the operator or a dtype; an empty place is an ab
 
 import re
 
-from tiered.graph.core.types import DataType
+from tiered.graph.core.dtypes import DataType
 
 SAME = "T[2,3]"
 

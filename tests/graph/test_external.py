@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.small import proto
 from tiered import Model, ModelError, optimize
-from tiered.graph.core.tensor import bits_of
+from tiered.graph.core.dtypes import bits_of
 from tiered.graph.io import protobuf_scan
 from tiered.graph.io.save import Storage
 from tiered.runtime import run_reference

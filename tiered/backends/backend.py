@@ -23,7 +23,8 @@ from tiered.backends.rules import (
     operands_of,
     refusals,
 )
-from tiered.graph.core.types import DataType, TensorType
+from tiered.graph.core.dtypes import DataType
+from tiered.graph.core.types import TensorType
 
 if TYPE_CHECKING:
     from tiered.backends.coverage import Coverage

@@ -20,7 +20,7 @@ from tiered.backends.custom import CustomOperator
 from tiered.backends.pipeline_edits import PipelineEdit
 from tiered.backends.rules import ANY, AttributeRule, Bounds, OperatorRule, type_keys
 from tiered.errors import BackendError, TieredError, did_you_mean
-from tiered.graph.core.types import DataType
+from tiered.graph.core.dtypes import DataType
 from tiered.support.toml_files import read_toml
 
 _OWN_DOMAINS: Final = ("ai.onnx", "com.microsoft")

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tiered.backends.default import Refusal
+from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.schema import NEWEST, Schema, schema_of
-from tiered.graph.core.types import DataType
 
 if TYPE_CHECKING:
     from tiered.graph import Node, Value

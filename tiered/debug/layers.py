@@ -19,9 +19,9 @@ from tiered.debug.models import OutputRow, class_of, describe_output
 from tiered.debug.runs import ModelLike, folder_of, opened, samples_of, skeleton_of
 from tiered.debug.runtimes import Referee, refereed
 from tiered.errors import RuntimeFailure
+from tiered.graph.core.dtypes import is_float
 from tiered.graph.core.provenance import ORIGINS
 from tiered.runtime.compare.outputs import OutputDifference, compare
-from tiered.runtime.dtypes import is_float
 from tiered.support.numerics import Numerics
 from tiered.verify.extract import Part, tapped
 from tiered.verify.samples import Source

@@ -13,8 +13,8 @@ import numpy as np
 from tiered.debug.runs import ModelLike, samples_of
 from tiered.debug.runtimes import Referee, refereed
 from tiered.errors import RuntimeFailure, VerificationError
+from tiered.graph.core.dtypes import is_float
 from tiered.runtime.compare.outputs import Comparison, OutputDifference, compare
-from tiered.runtime.dtypes import is_float
 from tiered.runtime.inputs.make import Inputs
 from tiered.runtime.session import Runner
 from tiered.support.numerics import Numerics

@@ -1,4 +1,5 @@
 from tiered.graph.api import Model as Model
+from tiered.graph.core.dtypes import DataType as DataType
 from tiered.graph.core.gate import Gate as Gate
 from tiered.graph.core.gate import RewriteRecord as RewriteRecord
 from tiered.graph.core.graph import Function as Function
@@ -20,9 +21,6 @@ from tiered.graph.core.journal import (
 )
 from tiered.graph.core.node import Node as Node
 from tiered.graph.core.tensor import Tensor as Tensor
-from tiered.graph.core.types import (
-    DataType as DataType,
-)
 from tiered.graph.core.types import (
     OpaqueType as OpaqueType,
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiered.graph.core.types import DataType
+from tiered.graph.core.dtypes import DataType
 from tiered.idioms.normalization import attention_pattern, attention_scale, scale_apart
 from tiered.rewriter.language import const, op, var
 from tiered.rewriter.skip import Skip

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tiered.graph.core.types import DataType, non_negative_axes
+from tiered.graph.core.dtypes import DataType
+from tiered.graph.core.types import non_negative_axes
 from tiered.rewriter.language import const, op, var
 from tiered.rewriter.skip import Skip
 

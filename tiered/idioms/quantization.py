@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiered.graph.core.types import DataType, Dim
+from tiered.graph.core.dtypes import DataType
+from tiered.graph.core.types import Dim
 from tiered.rewriter.skip import Skip
 
 if TYPE_CHECKING:

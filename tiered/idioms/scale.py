@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from tiered.graph.core.types import DataType
+from tiered.graph.core.dtypes import DataType, float_info
 from tiered.rewriter.skip import Skip
 
 if TYPE_CHECKING:
@@ -32,9 +31,6 @@ _MOVE: Final = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 _PASS: Final = _POSITIVE | _LINEAR | _MOVE
 
 _CHANNELS: Final = 1
-
-_finfo: Final[Any] = ml_dtypes.finfo
-"""It knows bfloat16 too, and has no annotations."""
 
 
 class Scale(NamedTuple):
@@ -297,7 +293,7 @@ def loses_digits(
         after: what became of it, in the dtype that it is written in.
         exact: returns the same before it was rounded; asked only where numbers are small.
     """
-    least = float(_finfo(after.dtype).smallest_normal)
+    least = float(float_info(after.dtype).smallest_normal)
     is_small = (np.abs(after.astype(np.float64)) < least) & (before != 0)
     return bool(is_small.any()) and bool((exact()[is_small] != after[is_small]).any())
 
@@ -322,7 +318,8 @@ def _scaled(node: Node, factors: dict[int, NDArray[np.float64]]) -> Rescaled | S
             return Skip("{} times the factors does not fit its dtype", value.name)
         if ((before == 0) != (after == 0)).any():
             return Skip("{} times the factors vanishes in its dtype", value.name)
-        is_subnormal = (after != 0) & (np.abs(after) < float(_finfo(array.dtype).smallest_normal))
+        least = float(float_info(array.dtype).smallest_normal)
+        is_subnormal = (after != 0) & (np.abs(after) < least)
         if (is_subnormal & (np.abs(after) < np.abs(before))).any():
             return Skip("{} times the factors loses digits, so small is it", value.name)
         plan[node, slot] = made

@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from tiered.graph import DataType
+from tiered.graph.core.dtypes import bits_of
 from tiered.graph.shape_inference.symbolic_dims import Poly
 from tiered.layout.equivalence import Operator, Wire
 from tiered.layout.permutation import Permutation
@@ -29,6 +28,7 @@ class Cost(NamedTuple):
 
 
 FREE: Final = Cost(0, 0)
+_STRING_BITS: Final = 64
 
 
 def total(costs: Iterable[Cost]) -> Cost:
@@ -50,7 +50,7 @@ class LayoutSizes(NamedTuple):
         """Return the bytes of a wire."""
         value = wire.root
         dims = value.owner.model.dims
-        width = 4.0 if value.dtype is None else _width(value.dtype)
+        width = 4.0 if value.dtype is None else (bits_of(value.dtype) or _STRING_BITS) / 8
         return math.ceil(width * math.prod(self._size(dims.size(dim)) for dim in wire.shape))
 
     def _size(self, size: int | Poly | None) -> int:
@@ -62,14 +62,6 @@ class LayoutSizes(NamedTuple):
             factor * math.prod(self.known.get(name, self.default) for name in names)
             for names, factor in size.terms
         ))  # fmt: skip
-
-
-@cache
-def _width(dtype: int) -> float:
-    name = DataType(dtype).name
-    if name.endswith("INT4") or name.startswith("FLOAT4"):
-        return 0.5
-    return 0.25 if name.endswith("INT2") else float(DataType(dtype).numpy.itemsize)
 
 
 @dataclass(eq=False, slots=True)

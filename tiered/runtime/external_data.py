@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import onnx
 
-from tiered.graph.core.tensor import Tensor, bits_of
+from tiered.graph.core.dtypes import bits_of
+from tiered.graph.core.tensor import Tensor
 from tiered.graph.io.save import tensors_of
 
 _SMALL = 1 << 14

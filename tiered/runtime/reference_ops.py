@@ -13,7 +13,7 @@ from onnx.reference.ops.op_dequantize_linear import DequantizeLinear_25
 from onnx.reference.ops.op_quantize_linear import QuantizeLinear_25
 from onnx.reference.ops.op_slice import Slice_10
 
-from tiered.runtime.dtypes import integer_info, is_float
+from tiered.graph.core.dtypes import integer_info, is_float
 
 
 class QuantizeLinear(QuantizeLinear_25):

@@ -6,13 +6,12 @@ import ctypes
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-import ml_dtypes
 import numpy as np
 
 from tiered.errors import RuntimeFailure
-from tiered.runtime.dtypes import is_float
+from tiered.graph.core.dtypes import DataType, is_float
 
 if TYPE_CHECKING:
     import onnx
@@ -20,35 +19,16 @@ if TYPE_CHECKING:
     ModelLike = onnx.ModelProto | bytes | str | os.PathLike[str]
 
 
-class _RawType(NamedTuple):
-    """A tensor type that onnxruntime has and numpy has not: its number in onnx, dtype, width."""
-
-    onnx_type: int
-    dtype: np.dtype[Any]
-    bits: int
-
-
-# onnxruntime's name of the type -> how to move it. The numbers are TensorProto.DataType's.
+# The tensor types that onnxruntime has and numpy has not, by onnxruntime's names.
 _RAW_TYPES = {
-    f"tensor({name})": _RawType(number, np.dtype(dtype), bits)
-    for name, number, dtype, bits in (
-        ("bfloat16", 16, ml_dtypes.bfloat16, 16),
-        ("float8e4m3fn", 17, ml_dtypes.float8_e4m3fn, 8),
-        ("float8e4m3fnuz", 18, ml_dtypes.float8_e4m3fnuz, 8),
-        ("float8e5m2", 19, ml_dtypes.float8_e5m2, 8),
-        ("float8e5m2fnuz", 20, ml_dtypes.float8_e5m2fnuz, 8),
-        ("uint4", 21, ml_dtypes.uint4, 4),
-        ("int4", 22, ml_dtypes.int4, 4),
-        ("float4e2m1", 23, ml_dtypes.float4_e2m1fn, 4),
-        ("float8e8m0", 24, ml_dtypes.float8_e8m0fnu, 8),
-        ("uint2", 25, ml_dtypes.uint2, 2),
-        ("int2", 26, ml_dtypes.int2, 2),
-    )
+    f"tensor({dtype.name.lower()})": dtype
+    for dtype in DataType
+    if not (dtype.is_native or dtype is DataType.STRING)
 }
 _FOLDER = "session.model_external_initializers_file_folder_path"
 _UNPACKED = "session.disable_prepacking"
 _LONGEST_WORDS = 600  # characters of a runtime's message that ours repeats
-_RAW_BY_DTYPE = {raw.dtype: raw for raw in _RAW_TYPES.values()}
+_RAW_BY_DTYPE = {raw.numpy: raw for raw in _RAW_TYPES.values()}
 
 
 class Runner(Protocol):
@@ -273,32 +253,32 @@ def _plain(value: Any) -> Any:
     return array.astype(object) if array.dtype.kind in "US" else array
 
 
-def _to_ort_value(array: np.ndarray[Any, Any], raw: _RawType) -> Any:
+def _to_ort_value(array: np.ndarray[Any, Any], raw: DataType) -> Any:
     ort_value = _onnxruntime().OrtValue
     if raw.bits >= 8:
         bits = np.asarray(array, order="C").view(f"u{raw.bits // 8}")
-        return ort_value.ortvalue_from_numpy_with_onnx_type(bits, raw.onnx_type)
+        return ort_value.ortvalue_from_numpy_with_onnx_type(bits, raw.value)
     # `..._with_onnx_type` would take one byte for each element and read the wrong ones.
     packed = _pack(array, raw)
-    value = ort_value.ortvalue_from_shape_and_type(list(array.shape), raw.onnx_type)
+    value = ort_value.ortvalue_from_shape_and_type(list(array.shape), raw.value)
     ctypes.memmove(value.data_ptr(), packed, len(packed))
     return value
 
 
-def _from_ort_value(value: Any, raw: _RawType) -> np.ndarray[Any, Any]:
+def _from_ort_value(value: Any, raw: DataType) -> np.ndarray[Any, Any]:
     shape = tuple(value.shape())
     size = value.tensor_size_in_bytes()
     data = ctypes.string_at(value.data_ptr(), size) if size else b""
     if raw.bits >= 8:
-        return np.frombuffer(bytearray(data), raw.dtype).reshape(shape)
+        return np.frombuffer(bytearray(data), raw.numpy).reshape(shape)
     return _unpack(data, shape, raw)
 
 
-def _pack(array: np.ndarray[Any, Any], raw: _RawType) -> bytes:
+def _pack(array: np.ndarray[Any, Any], raw: DataType) -> bytes:
     """Return the bytes of a 4- or 2-bit tensor: elements in order, low bits first."""
     per_byte = 8 // raw.bits
     flat = array.reshape(-1)
-    codes = flat.view(np.uint8) if is_float(raw.dtype) else flat.astype(np.int8).view(np.uint8)
+    codes = flat.view(np.uint8) if is_float(raw.numpy) else flat.astype(np.int8).view(np.uint8)
     codes = codes & np.uint8((1 << raw.bits) - 1)
     rows = np.zeros((-(-flat.size // per_byte), per_byte), np.uint8)
     rows.reshape(-1)[: flat.size] = codes
@@ -306,17 +286,17 @@ def _pack(array: np.ndarray[Any, Any], raw: _RawType) -> bytes:
     return bytes(np.bitwise_or.reduce(rows << shifts, axis=1).astype(np.uint8).data)
 
 
-def _unpack(data: bytes, shape: tuple[int, ...], raw: _RawType) -> np.ndarray[Any, Any]:
+def _unpack(data: bytes, shape: tuple[int, ...], raw: DataType) -> np.ndarray[Any, Any]:
     per_byte = 8 // raw.bits
     shifts = np.arange(per_byte, dtype=np.uint8) * np.uint8(raw.bits)
     codes = (np.frombuffer(data, np.uint8)[:, None] >> shifts) & np.uint8((1 << raw.bits) - 1)
     flat = codes.reshape(-1)[: int(np.prod(shape))]
-    if is_float(raw.dtype):
-        return flat.view(raw.dtype).reshape(shape)
-    if raw.dtype.name.startswith("int"):
+    if is_float(raw.numpy):
+        return flat.view(raw.numpy).reshape(shape)
+    if raw.numpy.name.startswith("int"):
         sign = np.int8(1 << (raw.bits - 1))
-        return ((flat.view(np.int8) ^ sign) - sign).astype(raw.dtype).reshape(shape)
-    return flat.astype(raw.dtype).reshape(shape)
+        return ((flat.view(np.int8) ^ sign) - sign).astype(raw.numpy).reshape(shape)
+    return flat.astype(raw.numpy).reshape(shape)
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import onnx
 
@@ -12,6 +12,7 @@ from tiered.errors import RuntimeFailure
 from tiered.graph import Model, Stamp
 from tiered.graph.io.export import export_model
 from tiered.graph.io.protos import nodes_of
+from tiered.graph.queries.op_traits import RANDOM
 from tiered.runtime.compare.outputs import compare
 from tiered.runtime.external_data import with_files
 from tiered.runtime.session import label_of
@@ -27,18 +28,6 @@ if TYPE_CHECKING:
     Opened = AbstractContextManager[Runner]
 
 Outputs = dict[str, Any]
-
-RANDOM: Final = frozenset(
-    (
-        "Bernoulli",
-        "Dropout",
-        "Multinomial",
-        "RandomNormal",
-        "RandomNormalLike",
-        "RandomUniform",
-        "RandomUniformLike",
-    )
-)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import onnx
 
 from tiered.errors import OutOfMemory
 from tiered.graph import Model, Stamp
-from tiered.graph.core.tensor import bits_of
+from tiered.graph.core.dtypes import bits_of
 from tiered.graph.io.export import export_model
 from tiered.verify.extract import Part
 from tiered.verify.live_extract import part_of

@@ -173,7 +173,7 @@ def pieces(sides: tuple[Part, Part], inside: Inside) -> Iterator[Inside]:
 
 def with_types(model: onnx.ModelProto, feeds: dict[str, object]) -> onnx.ModelProto:
     """Return a cut model whose inputs have the types of what is fed to them."""
-    from tiered.runtime.dtypes import type_proto_of
+    from tiered.graph.core.types import type_proto_of
 
     typed = onnx.ModelProto()
     typed.CopyFrom(model)

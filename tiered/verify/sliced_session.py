@@ -13,7 +13,7 @@ import onnx
 
 from tiered.backends.custom import Key
 from tiered.errors import OutOfMemory, RuntimeFailure
-from tiered.runtime.dtypes import type_proto_of
+from tiered.graph.core.types import type_proto_of
 from tiered.runtime.external_data import with_files
 from tiered.verify.custom_ops import open_defined, references
 from tiered.verify.extract import Part, Types, cut

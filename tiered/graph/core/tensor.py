@@ -13,6 +13,7 @@ import onnx
 from onnx import numpy_helper
 
 from tiered.errors import ModelError
+from tiered.graph.core.dtypes import DataType, bits_of
 from tiered.graph.core.lazy_bytes import SPILLED, blocks_of_file, is_stored, span_of_stored, spill
 
 # Decoded arrays up to this many bytes are kept: shapes, axes and scalars are read again and again.
@@ -22,52 +23,9 @@ _KEEP_BYTES = 1 << 14
 _EXTERNAL = onnx.TensorProto.EXTERNAL
 _STRING = onnx.TensorProto.STRING
 
-_BITS: dict[int, int] = {
-    onnx.TensorProto.FLOAT: 32,
-    onnx.TensorProto.UINT8: 8,
-    onnx.TensorProto.INT8: 8,
-    onnx.TensorProto.UINT16: 16,
-    onnx.TensorProto.INT16: 16,
-    onnx.TensorProto.INT32: 32,
-    onnx.TensorProto.INT64: 64,
-    onnx.TensorProto.BOOL: 8,
-    onnx.TensorProto.FLOAT16: 16,
-    onnx.TensorProto.DOUBLE: 64,
-    onnx.TensorProto.UINT32: 32,
-    onnx.TensorProto.UINT64: 64,
-    onnx.TensorProto.COMPLEX64: 64,
-    onnx.TensorProto.COMPLEX128: 128,
-    onnx.TensorProto.BFLOAT16: 16,
-}
-
-
 # How `raw_data` stores the dtypes that numpy has too: in little-endian order.
-_STORED: dict[int, np.dtype[Any]] = {
-    onnx.TensorProto.FLOAT: np.dtype("<f4"),
-    onnx.TensorProto.UINT8: np.dtype("u1"),
-    onnx.TensorProto.INT8: np.dtype("i1"),
-    onnx.TensorProto.INT32: np.dtype("<i4"),
-    onnx.TensorProto.INT64: np.dtype("<i8"),
-    onnx.TensorProto.BOOL: np.dtype(np.bool_),
-    onnx.TensorProto.FLOAT16: np.dtype("<f2"),
-    onnx.TensorProto.DOUBLE: np.dtype("<f8"),
-}
-_KNOWN = frozenset(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED}
-
-
-def bits_of(dtype: int) -> int:
-    """Return the bits of one stored element; 0 for strings, whose size is not fixed."""
-    if dtype in _BITS:
-        return _BITS[dtype]
-    name = onnx.TensorProto.DataType.Name(dtype)
-    for bits in (8, 6):
-        if name.startswith(f"FLOAT{bits}"):
-            return bits
-    if name.endswith("4") or name.startswith("FLOAT4"):
-        return 4
-    if name.endswith("2"):
-        return 2
-    return 0
+_STORED = {dtype.value: dtype.numpy.newbyteorder("<") for dtype in DataType if dtype.is_native}
+_KNOWN = frozenset(DataType)
 
 
 class Tensor:
@@ -298,7 +256,7 @@ class Tensor:
                 file.seek(offset)
                 proto.raw_data = file.read(length)
             return numpy_helper.to_array(proto)
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(self.dtype)
+        dtype = DataType(self.dtype).numpy
         if not length:
             return np.empty(self.shape, dtype)
         mapped = np.memmap(path, dtype, "r", offset, self.shape)

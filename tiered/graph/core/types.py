@@ -3,63 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import IntEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
 
-
-class DataType(IntEnum):
-    """The dtypes of TensorProto, by ONNX's names."""
-
-    FLOAT = 1
-    UINT8 = 2
-    INT8 = 3
-    UINT16 = 4
-    INT16 = 5
-    INT32 = 6
-    INT64 = 7
-    STRING = 8
-    BOOL = 9
-    FLOAT16 = 10
-    DOUBLE = 11
-    UINT32 = 12
-    UINT64 = 13
-    COMPLEX64 = 14
-    COMPLEX128 = 15
-    BFLOAT16 = 16
-    FLOAT8E4M3FN = 17
-    FLOAT8E4M3FNUZ = 18
-    FLOAT8E5M2 = 19
-    FLOAT8E5M2FNUZ = 20
-    UINT4 = 21
-    INT4 = 22
-    FLOAT4E2M1 = 23
-    FLOAT8E8M0 = 24
-    UINT2 = 25
-    INT2 = 26
-    FLOAT6E2M3 = 27
-    FLOAT6E3M2 = 28
-
-    @property
-    def numpy(self) -> np.dtype[Any]:
-        """Return the numpy dtype, one of ml_dtypes where numpy has none."""
-        return onnx.helper.tensor_dtype_to_np_dtype(self.value)
-
-    @property
-    def bits(self) -> int:
-        """Return the bits of one stored element; 0 for strings, whose size is not fixed."""
-        from tiered.graph.core.tensor import bits_of
-
-        return bits_of(self.value)
-
-    @property
-    def is_float(self) -> bool:
-        """Tell whether it is a binary floating-point dtype of 16 bits or more."""
-        return self in (self.FLOAT, self.FLOAT16, self.DOUBLE, self.BFLOAT16)
-
+from tiered.graph.core.dtypes import DataType
 
 Dim = int | str | None
 """One dim: a size, the name of a symbolic size, or None where nothing is known."""
@@ -99,7 +49,7 @@ def tensor_type(dtype: int, shape: Shape | None) -> TensorType:
     return TensorType(dtype, shape)
 
 
-_DTYPES = frozenset(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED}
+_DTYPES = frozenset(DataType)
 
 
 def read_type(proto: onnx.TypeProto) -> ValueType | None:
@@ -249,3 +199,21 @@ def without_symbols(info: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
             for dim in getattr(proto, kind).shape.dim:
                 dim.ClearField("dim_param")
     return copy
+
+
+def type_proto_of(value: Any) -> onnx.TypeProto:
+    """Return the TypeProto of an array, or of a sequence of arrays.
+
+    Raises:
+        TypeError: a value of another kind, or an empty sequence, which has no element type.
+    """
+    if isinstance(value, list) and value:
+        kind = onnx.TypeProto()
+        kind.sequence_type.elem_type.CopyFrom(type_proto_of(value[0]))
+        kind.sequence_type.elem_type.tensor_type.ClearField("shape")
+        return kind
+    if not isinstance(value, np.ndarray | np.generic):
+        raise TypeError(f"a {type(value).__name__} has no ONNX type; give an array")
+    is_string = value.dtype.kind in "OUS"
+    element = 8 if is_string else onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
+    return onnx.helper.make_tensor_type_proto(element, value.shape)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.schema import Schema, schema_of
-from tiered.graph.core.types import DataType
 from tiered.graph.core.value import Value
 from tiered.graph.edits.operator_check import call_error
 from tiered.graph.opset.adapter import detached

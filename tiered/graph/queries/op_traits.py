@@ -9,10 +9,11 @@ from onnx.defs import OpSchema
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
 
-_RANDOM: Final = frozenset(
-    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+RANDOM: Final = frozenset(
+    {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
      "RandomUniformLike"}
 )  # fmt: skip
+"""Operators that may draw random numbers; a Dropout does so only in training."""
 
 # The schemas call these non-deterministic only because they contain, or are defined by, bodies.
 _AS_THEIR_BODIES: Final = frozenset({"AffineGrid", "If", "Loop", "Scan", "SequenceMap"})
@@ -25,11 +26,13 @@ def is_deterministic(node: Node) -> bool:
     local functions are not trusted; a Dropout is random only in training.
     """
     schema = node.schema
-    if schema is None or (node.domain == "" and node.op_type in _RANDOM):
+    if schema is None:
         return False
     if node.domain == "" and node.op_type == "Dropout":
         training = node.operand("training_mode")
         return training is None or (training.const is not None and not training.const.any())
+    if node.domain == "" and node.op_type in RANDOM:
+        return False
     if node.domain == "" and node.op_type in _AS_THEIR_BODIES:
         return all(is_deterministic(inner) for body in node.bodies for inner in body.nodes)
     determinism = getattr(schema, "node_determinism", None)

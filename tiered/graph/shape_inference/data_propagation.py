@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from tiered.graph.core.types import DataType
+from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.value import LARGEST, Elements, NotInferred
 from tiered.graph.shape_inference.rules.data import OF_TYPES, RULES, each
 from tiered.graph.shape_inference.symbolic_dims import Element, Poly

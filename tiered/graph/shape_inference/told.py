@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tiered.graph.core.types import DataType, TensorType, tensor_type
+from tiered.graph.core.dtypes import DataType
+from tiered.graph.core.types import TensorType, tensor_type
 from tiered.graph.shape_inference.rules import control_flow as body_types
 from tiered.graph.shape_inference.rules import reshaping as shape_rules
 from tiered.graph.shape_inference.rules import standard as operator_types

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from tiered.runtime.dtypes import float_info, integer_info, is_float
+from tiered.graph.core.dtypes import float_info, integer_info, is_float
 from tiered.support.numerics import Metric, Numerics
 
 Array = np.ndarray[Any, Any]

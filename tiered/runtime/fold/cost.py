@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from tiered.graph.core.types import DataType
+from tiered.graph.core.dtypes import DataType
 from tiered.graph.queries.op_traits import is_deterministic
 from tiered.rewriter.skip import Skip
 from tiered.runtime.fold.evaluate import divides_safely

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tiered.runtime.dtypes import float_info, integer_info, is_float
+from tiered.graph.core.dtypes import float_info, integer_info, is_float
 from tiered.runtime.inputs.graph_facts import Fact
 
 Array = np.ndarray[Any, Any]

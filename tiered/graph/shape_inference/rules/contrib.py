@@ -23,9 +23,9 @@ import onnx.checker
 import onnx.shape_inference
 
 from tiered.errors import UsageError
+from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.schema import Schema, attributes_of, schema_of
 from tiered.graph.core.types import (
-    DataType,
     OpaqueType,
     TensorType,
     ValueType,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tiered.graph.core.types import DataType
+from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.value import ELEMENT_DTYPES, LARGEST, Elements
 from tiered.graph.opset.convert import operands_of
 from tiered.graph.shape_inference import symbolic_dims

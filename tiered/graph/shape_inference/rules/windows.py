@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from tiered.graph.core.types import DataType, Dim, Shape, TensorType, tensor_type
+from tiered.graph.core.dtypes import DataType
+from tiered.graph.core.types import Dim, Shape, TensorType, tensor_type
 from tiered.graph.shape_inference.rules.standard import Rule, Types, axis_within, numbers, shape_of
 
 if TYPE_CHECKING:
