@@ -205,6 +205,25 @@ def test_a_file_holds_what_the_command_line_can_say(cli: Cli, small: Path) -> No
     assert "disabled by 'eliminate_identity', set at the command line" in ended.out
 
 
+@pytest.mark.parametrize(
+    ("verify", "said"),
+    [
+        ('"final"', "verified: yes (exact; all passes by runs of the model"),
+        ("true", "verified: yes (exact; 1 pass by runs of the model"),
+        ("false", "verified: no"),
+    ],
+)
+def test_an_option_of_the_name_of_a_command_is_taken_from_the_file(
+    cli: Cli, small: Path, verify: str, said: str
+) -> None:
+    file = small.with_name("tiered.toml")
+    file.write_text(f'passes = "infer_shapes,eliminate_identity"\nverify = {verify}\n')
+    ended = cli("optimize", small, "--config", file, "--dry-run")
+    assert ended.code == 0, ended.err
+    assert "Where the time went (2 passes)" in ended.out
+    assert said in ended.out
+
+
 def test_what_is_typed_goes_before_the_file(cli: Cli, small: Path) -> None:
     file = small.with_name("tiered.toml")
     file.write_text(CONFIG)

@@ -17,6 +17,7 @@ from typing import Any
 from cyclopts import App, ArgumentCollection
 from cyclopts.config import Dict
 
+from tiered.cli.watch import OPTIONAL
 from tiered.errors import ConfigError, did_you_mean
 from tiered.support.option_text import format_value
 from tiered.support.toml_files import read_toml
@@ -47,9 +48,15 @@ def apply_config_file(app: App, commands: tuple[str, ...], arguments: ArgumentCo
             raise ConfigError(f"{path}: unknown key {key!r}{did_you_mean(name, known)}")
         elif isinstance(value, dict):
             raise ConfigError(f"{path}: {key!r} is a table; expected a value")
-        else:
+        elif value is True and (option := f"--{name.replace('_', '-')}") in OPTIONAL:
+            given[name] = OPTIONAL[option]
+        elif value is not False or name not in {_key(option) for option in OPTIONAL}:
             given[name] = value
-    Dict(given, use_commands_as_keys=False, source=path)(app, commands, arguments)
+    # Below the commands: at the top, cyclopts drops keys that are commands too, as `verify`.
+    nested: dict[str, Any] = given
+    for command in reversed(commands):
+        nested = {command: nested}
+    Dict(nested, source=path)(app, commands, arguments)
 
 
 def _key(name: str) -> str:

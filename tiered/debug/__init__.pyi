@@ -50,6 +50,7 @@ from tiered.debug.oracles import (
 from tiered.debug.oracles import (
     SameEnd as SameEnd,
 )
+from tiered.debug.reduction import extract_model as extract_model
 from tiered.debug.reduction import reduce_model as reduce_model
 from tiered.debug.reproducers import reproduce as reproduce
 from tiered.debug.reproducers import write_reproducer as write_reproducer
