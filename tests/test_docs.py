@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,10 @@ PAGES = [*sorted(DOCS.glob("*.md")), *sorted(DOCS.parent.glob("*.md")), RULES]
 
 
 @pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda path: str(path.name))
-def test_the_snippets_run(path: Path) -> None:
+def test_the_snippets_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A page may change both.
+    monkeypatch.chdir(Path.cwd())
+    monkeypatch.setattr(sys, "path", [*sys.path])
     text = path.read_text(encoding="utf-8")
     space: dict[str, Any] = {"__name__": path.stem}
     for found in SNIPPET.finditer(text):

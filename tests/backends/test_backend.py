@@ -320,6 +320,16 @@ def test_a_dequantised_constant_is_a_constant() -> None:
     assert found == ["B is not a constant"]
 
 
+def test_constants_of_unknown_operators_are_named_by_the_signature() -> None:
+    rule = "{ inputs = ['X:T', 'W:T'], constant = ['W'] }"
+    target = backend(f"[operators]\n'com.zeta::Gate' = {rule}")
+    text = """<ir_version: 10, opset_import: ["": 21, "com.zeta": 1]>
+        g (float[2] x, float[2] v) => (float[2] y) <float[2] w = {1,2}> {
+            y = com.zeta.Gate(x, W) }"""
+    assert said(target, text.replace("W", "w")) == []
+    assert said(target, text.replace("W", "v")) == ["W is not a constant"]
+
+
 @pytest.mark.parametrize(
     ("weights", "found"), [("int8", []), ("int16", ["B is int8; it takes int16"])]
 )

@@ -240,13 +240,22 @@ def refusals(rule: OperatorRule, node: Node) -> Iterator[Refusal]:
         if value is not None and not attribute.holds(value):
             yield Refusal(f"{name} is {_shown(value)}", attribute.takes)
     for name in rule.constant:
-        value = node.operand(name)
+        value = _operand(node, name, rule)
         if value is not None and not holds_constant(value):
             yield Refusal(f"{name} is not a constant")
     for name, bounds in rule.elements.items():
-        yield from _out_of_bounds(node.operand(name), name, bounds)
+        yield from _out_of_bounds(_operand(node, name, rule), name, bounds)
     if not rule.in_qdq and _is_in_qdq(node):
         yield Refusal("it is in a QDQ unit")
+
+
+def _operand(node: Node, name: str, rule: OperatorRule) -> Value | None:
+    """Return an operand by its name in the newest form, or in the signature of the rule."""
+    if node.schema is None:
+        names = [known for known, _ in _names(None, rule.signature[0], is_input=True)]
+        if name in names:
+            return node.input(names.index(name))
+    return node.operand(name)
 
 
 def _is_in_qdq(node: Node) -> bool:
