@@ -306,3 +306,18 @@ def test_help_names_each_setting_with_its_meaning() -> None:
     documented = inspect.getdoc(tiered.optimize) or ""
     for name in Settings.__annotations__:
         assert re.search(rf"^    {name}: [\w\"]", documented, re.MULTILINE), name
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "(float[2,3,4] x) => (float[2,3,2] y) {w} { p = MatMul(x, w)  y = Add(p, c) }",
+        "(float[n,3,4] x) => (float[n,3,2] y) {w} {"
+        " r = Relu(x)  p = MatMul(r, w)  s = Add(p, c)  y = Sigmoid(s) }",
+    ],
+)
+def test_level_3_has_no_more_nodes_than_level_2(nodes: str) -> None:
+    weights = "<float[4,2] w = {1,2,3,4,5,6,7,8}, float[2] c = {1,2}>"
+    given = proto(f"g {nodes.replace('{w}', weights)}")
+    counts = [len(tiered.optimize(given, opt_level=level).graph.node) for level in (2, 3)]
+    assert counts[1] <= counts[0]
