@@ -100,6 +100,9 @@ from tiered.graph import (
     same_axes as same_axes,
 )
 from tiered.graph import (
+    shape_rule as shape_rule,
+)
+from tiered.graph import (
     shape_source as shape_source,
 )
 from tiered.graph import (

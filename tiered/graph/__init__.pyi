@@ -53,15 +53,18 @@ from tiered.graph.queries.shape_sources import (
     shape_source as shape_source,
 )
 from tiered.graph.shape_inference.coverage import TypeCoverage as TypeCoverage
-from tiered.graph.shape_inference.rules.contrib import (
+from tiered.graph.shape_inference.rules.control_flow import loop_turns as loop_turns
+from tiered.graph.shape_inference.rules.shape_rule import (
     TypeRule as TypeRule,
 )
-from tiered.graph.shape_inference.rules.contrib import (
+from tiered.graph.shape_inference.rules.shape_rule import (
     register_type_rule as register_type_rule,
 )
-from tiered.graph.shape_inference.rules.contrib import (
+from tiered.graph.shape_inference.rules.shape_rule import (
+    shape_rule as shape_rule,
+)
+from tiered.graph.shape_inference.rules.shape_rule import (
     unregister_type_rule as unregister_type_rule,
 )
-from tiered.graph.shape_inference.trip_count import loop_turns as loop_turns
 
 __all__: list[str]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tiered.errors import ModelError
 from tiered.graph.io.export import export_model
-from tiered.graph.shape_inference.infer import DATA_ELEMENTS
+from tiered.graph.shape_inference.onnx_inference import DATA_ELEMENTS
 from tiered.instruments.stacks import Stacks
 from tiered.instruments.text import model_text
 

@@ -102,22 +102,6 @@ def write_type(value_type: ValueType | None) -> onnx.TypeProto:
     return proto
 
 
-def believed_type(declared: ValueType | None, inferred: ValueType | None) -> ValueType | None:
-    """Return what to believe of a value: what follows from the inputs, before what a file says.
-
-    Files exist whose inputs were made dynamic and whose inner shapes still speak of batch 1; to
-    fold such a size would bake it in. A declaration counts where nothing is inferred, as for the
-    outputs of operators that onnx does not know.
-    """
-    if declared is None or inferred is None:
-        return declared or inferred
-    if isinstance(declared, OpaqueType) or isinstance(inferred, OpaqueType):
-        return declared
-    if declared.dtype != inferred.dtype or inferred.shape is None:
-        return declared
-    return inferred
-
-
 def says_no_more(stated: ValueType | None, known: ValueType | None) -> bool:
     """Return whether a type follows from another one: the same dtype and dims, or fewer of them."""
     if stated is None or stated == known:

@@ -17,7 +17,7 @@ from tiered.graph.core.types import (
 from tiered.graph.core.use_lists import build_dag, slot_order
 from tiered.graph.core.value import SLOT_BITS, NotInferred, Value
 from tiered.graph.edits.values import declared_input_type, without_given_names
-from tiered.graph.shape_inference.infer import onnx_types
+from tiered.graph.shape_inference.onnx_inference import onnx_types
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
@@ -71,11 +71,11 @@ def type_violations(model: ModelState) -> Iterator[str]:
             if tensor is not None and kind != tensor_type(tensor.dtype, tensor.shape):
                 yield f"initializer {value.name!r} is {tensor.dtype} {tensor.shape}, not {kind}"
         for node in graph.nodes:
-            found = onnx_types(node)
-            for output in node._outputs:
+            is_ruled = node.domain or node.op_type == "Constant"
+            found = model.types.outputs_of(node) if is_ruled else onnx_types(node)
+            for output, now in zip(node._outputs, found, strict=False):
                 if output is None or output.declared is not None:
                     continue
-                now = found.get(output.name)
                 if _contradict(output._type, now):
                     yield f"output {output.name!r} of {node.label!r} is {now}, not {output._type}"
 

@@ -14,8 +14,11 @@ from tiered.graph.core.types import TensorType, is_compatible, read_type, write_
 from tiered.graph.io.export import export_model, without_invented
 from tiered.graph.io.protos import graphs_of, nodes_of
 from tiered.graph.io.save import tensors_of
-from tiered.graph.shape_inference.distrusted_onnx import is_misjudged
-from tiered.graph.shape_inference.infer import can_be_followed, hide_outputs
+from tiered.graph.shape_inference.onnx_inference import (
+    hide_outputs,
+    is_inferable,
+    onnx_inference_is_unsound,
+)
 
 if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState
@@ -42,14 +45,16 @@ def check_model(model: ModelState) -> None:
 def current_complaint(model: ModelState) -> str | None:
     """Return what onnx has against a model as it is; None if it has nothing.
 
-    What onnx infers of nodes that it misjudges is not held against the model.
+    A complaint that depends on unsound inference by onnx does not count.
     """
     proto = _checkable(model)
     complaint = _complaint(proto, full=_can_be_inferred(model, proto))
     if complaint is None or _complaint(proto, full=False) is not None:
         return complaint
-    misjudged = [node for graph in model.graphs() for node in graph.nodes if is_misjudged(node)]
-    hidden = {value.name for node in misjudged for value in node.outputs if value is not None}
+    unsound = [
+        node for graph in model.graphs() for node in graph.nodes if onnx_inference_is_unsound(node)
+    ]
+    hidden = {value.name for node in unsound for value in node.outputs if value is not None}
     if not hidden:
         return complaint
     hide_outputs(proto, hidden)
@@ -98,7 +103,7 @@ def wrong_declarations(model: ModelState) -> dict[str, str]:
 
 def _can_be_inferred(model: ModelState, proto: onnx.ModelProto) -> bool:
     """Return whether onnx's inference ends without ending the process: negative dims crash it."""
-    return can_be_followed(model) and not any(
+    return is_inferable(model) and not any(
         dim.dim_value < 0
         for graph in graphs_of(proto)
         for info in (*graph.input, *graph.output, *graph.value_info)

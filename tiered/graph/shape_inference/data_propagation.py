@@ -1,8 +1,8 @@
-"""Partially known values: small integer tensors as far as shapes determine them.
+"""Data propagation: the elements of small integer tensors, as far as shapes determine them.
 
-onnx's inference gives types, not values. Exporters compute shapes by nodes (Shape, Gather, Concat,
-...), and with dynamic dims these are no constants; yet each element is an integer or a polynomial
-in the dims, and that is enough to answer most of what is asked.
+onnx infers types, not values. Exporters compute shapes by nodes (Shape, Gather, Concat, ...), and
+with dynamic dims these are not constants; yet each element is an integer or a polynomial in the
+dims, which determines most shapes.
 """
 
 from __future__ import annotations
@@ -10,14 +10,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.value import LARGEST, Elements, NotInferred
-from tiered.graph.shape_inference.rules.data import OF_TYPES, RULES, each
+from tiered.graph.shape_inference.rules.data import OF_TYPES, each
+from tiered.graph.shape_inference.rules.shape_rule import INAPPLICABLE, VALUE_RULES
 from tiered.graph.shape_inference.symbolic_dims import Element, Poly
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
+    from tiered.graph.shape_inference.rules.shape_rule import ValueRule
 
 _RANGES: Final[dict[int | None, tuple[int, int]]] = {
     DataType.INT64: (-(1 << 63), (1 << 63) - 1),
@@ -27,7 +31,7 @@ _RANGES: Final[dict[int | None, tuple[int, int]]] = {
 
 
 def elements_of(value: Value) -> Elements | None:
-    """Return what is known of the elements of a small integer or boolean tensor."""
+    """Return the known elements of a small integer or boolean tensor."""
     elements = value._elements
     if isinstance(elements, NotInferred):
         _evaluate(value)
@@ -37,7 +41,7 @@ def elements_of(value: Value) -> Elements | None:
 
 
 def _evaluate(value: Value) -> None:
-    # A stack, because chains of shape arithmetic may be longer than Python's own one is deep.
+    # A stack, because chains of shape arithmetic may exceed Python's recursion limit.
     pending = [value]
     while pending:
         top = pending[-1]
@@ -45,7 +49,8 @@ def _evaluate(value: Value) -> None:
             pending.pop()
             continue
         node = top.producer
-        if node is None or top._tensor is not None or node.op_type not in RULES or node.domain:
+        rule = None if node is None else VALUE_RULES.get((node.domain, node.op_type))
+        if node is None or rule is None or top._tensor is not None:
             top._elements = top.constant_elements()
             continue
         unknown = [
@@ -56,28 +61,27 @@ def _evaluate(value: Value) -> None:
         if unknown and node.op_type not in OF_TYPES:
             pending += unknown
             continue
-        _apply(node)
+        _apply(rule, node)
 
 
-def _apply(node: Node) -> None:
-    is_small = not node.has_references
-    for output in node._outputs:
-        if output is not None:
-            output._elements = None
-            is_small = is_small and not _is_too_large(output)
+def _apply(rule: ValueRule, node: Node) -> None:
+    outputs = [output for output in node._outputs if output is not None]
+    # Asked first: to infer a type may infer the model, and with it elements that depend on these.
+    is_small = not node.has_references and not any(map(_is_too_large, outputs))
+    for output in outputs:
+        output._elements = None
     if not is_small:
         return
     try:
-        result = RULES[node.op_type](node)
-    except (IndexError, ValueError, TypeError, ZeroDivisionError):
-        # The node would fail at run time too; nothing is known of what it gives.
+        result = rule(node)
+    except INAPPLICABLE:
         return
-    results = result if isinstance(result, tuple) else (result,)
-    for output, elements in zip(node._outputs, results, strict=False):
-        if output is None or elements is None or elements.size > LARGEST:
+    results = (result,) if isinstance(result, np.ndarray | None) else result
+    for value, elements in zip(node._outputs, results, strict=False):
+        if value is None or elements is None or elements.size > LARGEST:
             continue
-        if output.dtype in _RANGES:
-            output._elements = _held(elements, output.dtype)
+        if value.dtype in _RANGES:
+            value._elements = _held(elements, value.dtype)
 
 
 def _is_too_large(value: Value) -> bool:
@@ -86,9 +90,9 @@ def _is_too_large(value: Value) -> bool:
 
 
 def _held(elements: Elements, dtype: int | None) -> Elements:
-    """Forget elements that the dtype cannot hold, or may not: they wrap at run time.
+    """Return the elements, None for each that the dtype may not hold: it would wrap at run time.
 
-    Sizes fit 64 bits, and what is computed of them; of 32 bits that is said of a single dim only.
+    Sizes and their products fit 64 bits; in 32 bits only a single dim is assumed to fit.
     """
     low, high = _RANGES[dtype]
     is_wide = dtype == DataType.INT64

@@ -1,74 +1,57 @@
 """Types of values: node by node in topological order, and again as passes edit.
 
-The rules of `told` answer for nearly all nodes, and onnx's own inference for the rest. It sees no
-weights: tensors up to `DATA_ELEMENTS` elements are kept, because shapes depend on them; larger ones
-become typed inputs.
+The shape rules infer nearly all nodes, and onnx's own inference the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import onnx
-from onnx import checker, shape_inference
 
 from tiered.graph.core.journal import Edit, dirty_nodes
-from tiered.graph.core.schema import has_too_many_parts, schema_of
-from tiered.graph.core.types import (
-    TensorType,
-    ValueType,
-    believed_type,
-    read_type,
-    tensor_type,
-    write_type,
-)
+from tiered.graph.core.types import OpaqueType, TensorType, ValueType, read_type, tensor_type
 from tiered.graph.core.value import NOT_INFERRED, Value
-from tiered.graph.io.export import export_model, export_node
-from tiered.graph.io.protos import nodes_of
-from tiered.graph.queries.call_graph import expanded_size, recursive_functions
-from tiered.graph.queries.long_lists import shortened
-from tiered.graph.shape_inference.distrusted_onnx import is_misjudged
-from tiered.graph.shape_inference.refine import Refiner
-from tiered.graph.shape_inference.rules.contrib import (
-    has_type_rule,
-    ruled_types,
-    types_by_signature,
+from tiered.graph.shape_inference.onnx_inference import (
+    inferred_model,
+    onnx_inference_is_unsound,
+    onnx_types,
 )
-from tiered.graph.shape_inference.told import told_types
+from tiered.graph.shape_inference.refine import Refiner
+from tiered.graph.shape_inference.rules.shape_rule import INAPPLICABLE, TYPE_RULES
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
     from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
 
-DATA_ELEMENTS: Final = 1024
-MOST_PROPAGATED: Final = 1 << 20
-MOST_EXPANDED: Final = 200_000
+OLDEST_OPSET: Final = 7
+"""The oldest version of onnx's opset that rules infer; before, broadcasting differed."""
 
-# What onnx raises for a model or node that it finds inconsistent; declared types then stand.
-_INFERENCE_FAILURES = (
-    shape_inference.InferenceError,
-    checker.ValidationError,
-    RuntimeError,
-    ValueError,
-    TypeError,
-    MemoryError,  # absurd sizes
-)
+
+# --- one node -------------------------------------------------------------------------------------
+
+
+class InferredTypes(NamedTuple):
+    """The types that a shape rule infers for a node.
+
+    Attributes:
+        types: the types of the outputs, in their order.
+        is_final: whether onnx cannot add anything.
+    """
+
+    types: Sequence[ValueType | None]
+    is_final: bool
 
 
 def infer_value(value: Value) -> None:
-    """Find the type of a value that nobody has asked for yet, and of all that it depends on."""
-    if value._tensor is not None:
-        value._type = tensor_type(value._tensor.dtype, value._tensor.shape)
-        return
-    if value.graph is None or value.producer is None:
-        value._type = None if value.declared is None else read_type(value.declared.type)
-        return
-    model = value.graph.model
+    """Infer the type of a value, and of all values that it depends on."""
+    assert value.producer is not None
+    model = value.owner.model
     if not model.is_inferred:
         infer_model(model)
-    # A stack, because a chain of new nodes may be longer than Python's own one is deep.
+    # A stack, because a chain of new nodes may exceed Python's recursion limit.
     pending = [value.producer]
     while pending:
         node = pending[-1]
@@ -88,8 +71,8 @@ def infer_node(node: Node, *, invent: bool = False) -> None:
     """Infer the outputs of one node that have no type yet.
 
     Args:
-        node: what it reads has its types already.
-        invent: give dims that nothing is known of a name.
+        node: a node whose operands have their types.
+        invent: give unknown dims a name.
     """
     outputs = node._outputs
     for output in outputs:
@@ -101,15 +84,20 @@ def infer_node(node: Node, *, invent: bool = False) -> None:
     dims = node.owner.model.dims
     for index, output in enumerate(outputs):
         if output is not None and output._type is NOT_INFERRED:
-            kind = _believed(output, found[index] if index < len(found) else None)
+            kind = _merged_type(output, found[index] if index < len(found) else None)
             if invent and isinstance(kind, TensorType) and kind.shape and None in kind.shape:
                 shape = tuple([dims.invent() if dim is None else dim for dim in kind.shape])
                 kind = tensor_type(kind.dtype, shape)
             output._type = kind
 
 
-def _believed(value: Value, inferred: ValueType | None) -> ValueType | None:
-    """Return what to believe of a value: `believed_type`, without reading all that is declared."""
+def _merged_type(value: Value, inferred: ValueType | None) -> ValueType | None:
+    """Return the type of a value: the inferred one, or else the one that the file declares.
+
+    Files exist whose inputs were made dynamic and whose inner shapes still declare batch 1; to
+    fold such a size would be wrong. A declaration counts where nothing is inferred, as for the
+    outputs of operators that onnx does not know.
+    """
     info = value.declared
     if info is None:
         return inferred
@@ -119,259 +107,176 @@ def _believed(value: Value, inferred: ValueType | None) -> ValueType | None:
         and info.type.tensor_type.elem_type == inferred.dtype
     ):
         return inferred
-    return believed_type(read_type(info.type), inferred)
+    return read_type(info.type) or inferred
 
 
 def infer_outputs(node: Node, ask_onnx: bool = True) -> Sequence[ValueType | None]:
     """Return the types of a node's outputs, in their order, as its operands are now.
 
-    What the rules here cannot tell, onnx is asked, unless that is not wanted; of a node that it
-    misjudges, for the dtypes.
+    Where a rule does not infer everything, onnx does unless `ask_onnx` is False; where onnx is
+    unsound, only its dtypes count.
     """
-    if node.op_type == "Constant":
-        return (_constant_type(node),)
-    told = told_types(node)
-    if told is not None and (told.is_whole or not ask_onnx or is_misjudged(node)):
-        return told.types
+    ruled = inferred_types(node)
+    if ruled is not None and (ruled.is_final or not ask_onnx or onnx_inference_is_unsound(node)):
+        return ruled.types
     if not ask_onnx:
         return ()
-    outer = onnx_types(node)
-    found = [None if value is None else outer.get(value.name) for value in node._outputs]
-    if is_misjudged(node):
-        return [_shapeless(kind) for kind in found]
-    if told is not None and found:
-        found[0] = _completed(told.types[0], found[0])
+    found = onnx_types(node)
+    if onnx_inference_is_unsound(node):
+        return [_without_shape(kind) for kind in found]
+    if ruled is not None and found:
+        return [_with_known_dims(found[0], ruled.types[0]), *found[1:]]
     return found
 
 
-def _shapeless(kind: ValueType | None) -> ValueType | None:
+def inferred_types(node: Node) -> InferredTypes | None:
+    """Return the types that the shape rule of a node infers; None if it has none, or declines."""
+    registered = TYPE_RULES.get((node.domain, node.op_type))
+    if registered is None:
+        return None
+    rule, takes_operands, ask_onnx = registered
+    try:
+        if takes_operands:
+            if node.has_references or (not node.domain and node.owner.opset() < OLDEST_OPSET):
+                return None
+            operands: list[TensorType] = []
+            for value in node._inputs:
+                if value is None:
+                    continue
+                kind = value._type
+                if type(kind) is not TensorType:
+                    kind = value.type
+                    if type(kind) is not TensorType:
+                        return None
+                operands.append(kind)
+            found = rule(node, operands)
+        else:
+            found = rule(node)
+    except INAPPLICABLE:
+        return None
+    if found is None:
+        return None
+    if not isinstance(found, TensorType | OpaqueType):
+        return InferredTypes(found, is_final=True)
+    if len(node._outputs) != 1 and not node.domain:
+        return None  # onnx knows the other outputs too
+    is_open = ask_onnx and isinstance(found, TensorType) and None in (found.shape or (None,))
+    return InferredTypes((found,), is_final=not is_open)
+
+
+def _without_shape(kind: ValueType | None) -> ValueType | None:
     return tensor_type(kind.dtype, None) if isinstance(kind, TensorType) else None
 
 
-def _constant_type(node: Node) -> ValueType | None:
-    tensor = node.constant_tensor()
-    return None if tensor is None else tensor_type(tensor.dtype, tensor.shape)
-
-
-def _completed(told: TensorType, inferred: ValueType | None) -> ValueType | None:
-    """Return what onnx inferred, with the dims that it left open as the rules tell them."""
-    if inferred is None:
-        return told
-    if not isinstance(inferred, TensorType) or told.shape is None:
+def _with_known_dims(inferred: ValueType | None, ruled: ValueType | None) -> ValueType | None:
+    """Return the type that onnx inferred, with the dims of the rule where onnx knows none."""
+    if inferred is None or ruled is None:
+        return inferred or ruled
+    if not isinstance(inferred, TensorType) or not isinstance(ruled, TensorType):
         return inferred
-    known = inferred.shape or (None,) * len(told.shape)
-    if len(known) != len(told.shape):
+    if ruled.shape is None:
         return inferred
-    shape = [own if dim is None else dim for dim, own in zip(known, told.shape, strict=True)]
+    known = inferred.shape or (None,) * len(ruled.shape)
+    if len(known) != len(ruled.shape):
+        return inferred
+    shape = [own if dim is None else dim for dim, own in zip(known, ruled.shape, strict=True)]
     return tensor_type(inferred.dtype, tuple(shape))
 
 
-def onnx_types(node: Node) -> Mapping[str, ValueType | None]:
-    """Return the types of a node's outputs by name, from the rule of its domain or from onnx."""
-    if node.op_type == "Constant":
-        return {node.output.name: _constant_type(node)} if node._outputs else {}
-    if has_type_rule(node):
-        return ruled_types(node)
-    graph = node.owner
-    schema = schema_of(node.op_type, node.domain, graph.opset(node.domain))
-    if schema is None or node.has_references or has_too_many_parts(node):
-        return {}
-    reads = [value for value in (*node._inputs, *node.captured) if value is not None]
-    types = {value.name: write_type(value.type) for value in reads}
-    data = {
-        value.name: tensor.to_proto(value.name)
-        for value in reads
-        if (tensor := value.tensor) is not None
-        and not tensor.is_sparse
-        and not tensor.is_on_disk
-        and tensor.size <= DATA_ELEMENTS
-    }
-    proto = export_node(node, max_elements=DATA_ELEMENTS) if node.bodies else shortened(node)
-    opsets = [onnx.helper.make_opsetid(d, v) for d, v in graph.root.opset_imports.items()]
-    try:
-        outputs = shape_inference.infer_node_outputs(
-            schema, proto, types, data, None, opsets, graph.model.ir_version
-        )
-    except _INFERENCE_FAILURES:
-        outputs = {}
-    inferred = {name: read_type(proto) for name, proto in outputs.items()}
-    if not node.domain:
-        return inferred
-    # onnx infers a few operators of its other domains only.
-    known = {name: kind for name, kind in inferred.items() if kind is not None}
-    return {**inferred, **types_by_signature(node, schema), **known}
+# --- the whole model ------------------------------------------------------------------------------
 
 
 def infer_model(model: ModelState) -> None:
     """Infer every value that has no type yet.
 
-    Node by node in topological order, so that each is looked at once, with all that is known of
-    its operands. Through bodies and local functions onnx finds the way, by one inference of the
-    whole model; what follows from partially known values is told afterwards.
+    Without bodies and local functions, node by node in topological order, so that each node is
+    inferred once. Otherwise onnx infers the whole model at once, and the shape rules refine the
+    result.
 
-    Dims of which nothing is known get invented names (`unk__0`). They hold for the whole model, are
-    kept in the view and are never saved. A second inference would invent them anew, so there is
-    only one.
+    Unknown dims get invented names (`unk__0`). They are valid in the whole model, are kept in the
+    view and are never saved. A second inference would invent other names, so there is only one.
     """
     model.is_inferred = True
     for value in model.main.initializers:
-        if value._type is NOT_INFERRED:
-            infer_value(value)
+        _read_type_of_constant(value)
     if not model.functions and not model.main._owners:
         for node in model.main.topological_order():
             infer_node(node, invent=True)
         return
-    misjudged = [node for graph in model.graphs() for node in graph.nodes if is_misjudged(node)]
-    _infer_whole(model, misjudged)
+    unsound = [
+        node for graph in model.graphs() for node in graph.nodes if onnx_inference_is_unsound(node)
+    ]
+    _infer_at_once(model, unsound)
     order = [node for graph in model.graphs() for node in graph.topological_order()]
-    # What reads them, onnx has not inferred.
-    Refiner(model, infer_outputs, _write_type).run(order, inferred=not misjudged)
+    # onnx has not inferred the consumers of unsound nodes.
+    Refiner(model, infer_outputs, _write_type).run(order, inferred=not unsound)
 
 
-def _infer_whole(model: ModelState, misjudged: Sequence[Node]) -> None:
-    """Infer all that has no type yet by one run of onnx, but what follows from misjudged nodes."""
+def _infer_at_once(model: ModelState, unsound: Sequence[Node]) -> None:
+    """Infer all values by one run of onnx, except for those that depend on unsound nodes."""
     for graph in model.graphs():
         for value in graph._values.values():
-            if value._tensor is not None and value._type is NOT_INFERRED:
-                value._type = tensor_type(value._tensor.dtype, value._tensor.shape)
-    try:
-        proto = export_model(model, max_elements=DATA_ELEMENTS, for_inference=True)
-        hidden = {value.name for node in misjudged for value in node.outputs if value is not None}
-        if hidden:
-            hide_outputs(proto, hidden)
-        if not calls_are_bounded(model):
-            model.note("the local functions call each other too often to infer through them")
-            del proto.functions[:]
-        elif _parts_are_open(model):
-            model.note("a call decides how many parts a Split has, so nothing is inferred of calls")
-            del proto.functions[:]
-        inferred = shape_inference.infer_shapes(proto, data_prop=propagation_is_bounded(model))
-    except _INFERENCE_FAILURES as error:
-        model.note(f"shape inference failed, only declared types are known: {error}")
-        inferred = None
-    open_shapes = [] if inferred is None else _take_types(model.main, inferred.graph)
-    open_shapes += [value for node in misjudged for value in node.outputs if value is not None]
-    # A form that onnx stops at is no reason to believe what a file says of it: rules come first.
-    for value in open_shapes:
+            _read_type_of_constant(value)
+    hidden = [value for node in unsound for value in node.outputs if value is not None]
+    proto = inferred_model(model, {value.name for value in hidden})
+    open_values = [] if proto is None else _take_types(model.main, proto)
+    # onnx may stop at a form that it does not know: the shape rules count before declarations.
+    for value in open_values + hidden:
         if value.producer is not None:
             infer_node(value.producer, invent=True)
     for graph in model.graphs():
-        # onnx infers a function where it is called; what is known without is true of every call.
+        # onnx infers a function at its calls; types that follow without them hold at every call.
         for node in graph.topological_order() if graph.root.is_function else ():
             infer_node(node)
     for graph in model.graphs():
         for value in graph._values.values():
             if value._type is NOT_INFERRED and not _is_being_built(value.producer):
-                value._type = None if value.declared is None else read_type(value.declared.type)
+                value._type = _merged_type(value, None)
 
 
-def hide_outputs(proto: onnx.ModelProto, names: Container[str]) -> None:
-    """Rename these outputs of nodes, so that nothing is known of what reads them."""
-    for node in nodes_of(proto):
-        node.output[:] = [f"{name} hidden" if name in names else name for name in node.output]
-
-
-def _parts_are_open(model: ModelState) -> bool:
-    """Tell whether a call decides num_outputs: too few of them, and onnx ends the whole process."""
-    inner = (node for function in model.functions for node in function.walk())
-    return any(node.is_op("Split") and node.has_references for node in inner)
-
-
-def can_be_followed(model: ModelState) -> bool:
-    """Return whether onnx's inference comes to an end on the calls of local functions."""
-    return calls_are_bounded(model) and not _parts_are_open(model)
+def _read_type_of_constant(value: Value) -> None:
+    if value._tensor is not None and value._type is NOT_INFERRED:
+        value._type = tensor_type(value._tensor.dtype, value._tensor.shape)
 
 
 def _is_being_built(node: Node | None) -> bool:
-    """Tell whether a node has bodies that are still empty: what it gives is not to be known yet."""
+    """Return whether a node has bodies that are still empty: its outputs are inferred later."""
     return node is not None and any(not body._outputs for body in node.bodies)
 
 
-def calls_are_bounded(model: ModelState) -> bool:
-    """Tell whether onnx's inference, which follows every call, comes to an end soon.
-
-    Thirty functions that each call the next one twice are a thousand million calls.
-    """
-    if not model.functions:
-        return True
-    return not recursive_functions(model) and expanded_size(model, ()) <= MOST_EXPANDED
-
-
-def propagation_is_bounded(model: ModelState) -> bool:
-    """Tell whether the values that onnx propagates stay small.
-
-    It computes small integer tensors as it goes; forty Concats of a value with itself make it one
-    of a million million elements, and so does a single Range.
-    """
-    sizes: dict[Value, int] = {}
-    for graph in model.graphs():
-        for node in graph.topological_order():
-            read = [
-                sizes.get(value, _propagated_size(value))
-                for value in node._inputs
-                if value is not None
-            ]
-            size = sum(read) if node.op_type == "Concat" else max(read, default=0)
-            if size > MOST_PROPAGATED and node.op_type == "Concat":
-                return False
-            if node.op_type == "Range" and _counted(node) > MOST_PROPAGATED:
-                return False
-            for value in node._outputs:
-                if value is not None:
-                    sizes[value] = min(size, MOST_PROPAGATED)
-    return True
-
-
-def _counted(node: Node) -> float:
-    """Return about how many numbers a Range of constants gives; 0 if its operands are none."""
-    tensors = [value.default or value.tensor if value else None for value in node._inputs]
-    known = [tensor for tensor in tensors if tensor and not tensor.is_sparse and tensor.size == 1]
-    if len(known) < 3:
-        return 0.0
-    start, limit, step = (float(tensor.numpy().item()) for tensor in known)
-    return (limit - start) / step if step else 0.0
-
-
-def _propagated_size(value: Value) -> int:
-    """Return how many elements of a value onnx knows: of an input, at most those of a shape."""
-    if value._tensor is None:
-        return 16
-    return value._tensor.size if value._tensor.size <= DATA_ELEMENTS else 0
-
-
 def _take_types(graph: Graph, proto: onnx.GraphProto) -> list[Value]:
-    """Take over what onnx inferred; return those of which only a file knows the shape."""
-    open_shapes = list[Value]()
+    """Set the types that onnx inferred; return the values whose shape only the file declares."""
+    open_values = list[Value]()
     for infos in (proto.value_info, proto.output):
         for info in infos:
             value = graph._values.get(info.name)
             if value is not None and value._type is NOT_INFERRED:
-                declared = None if value.declared is None else read_type(value.declared.type)
                 inferred = read_type(info.type)
+                declared = _merged_type(value, None)
                 if declared and isinstance(inferred, TensorType) and inferred.shape is None:
-                    open_shapes.append(value)
+                    open_values.append(value)
                 else:
-                    value._type = believed_type(declared, inferred)
+                    value._type = _merged_type(value, inferred)
     if not any(node.bodies for node in graph._nodes.values()):
-        return open_shapes
+        return open_values
     for node, exported in zip(graph.topological_order(), proto.node, strict=True):
         bodies = iter(node.bodies)
         for attribute in exported.attribute if node.bodies else ():
             if attribute.ref_attr_name:
                 continue
             if attribute.type == onnx.AttributeProto.GRAPH:
-                open_shapes += _take_types(next(bodies), attribute.g)
+                open_values += _take_types(next(bodies), attribute.g)
             elif attribute.type == onnx.AttributeProto.GRAPHS:
                 for body in attribute.graphs:
-                    open_shapes += _take_types(next(bodies), body)
-    return open_shapes
+                    open_values += _take_types(next(bodies), body)
+    return open_values
 
 
 def refresh_types(model: ModelState) -> None:
-    """Infer what has no type yet, and again whatever reads a value that is known better now.
+    """Infer missing types, and infer again the consumers of values that are known better now.
 
-    Only nodes that edits since the last call concern are looked at. A type is only ever made more
-    exact; a change is an edit like any other.
+    Only nodes that edits since the last call concern are inferred. A type only ever becomes more
+    exact; the change is an edit like any other.
     """
     if not model.is_inferred:
         infer_model(model)
@@ -384,10 +289,10 @@ def refresh_types(model: ModelState) -> None:
         pending = [node for graph in model.graphs() for node in graph.nodes]
     else:
         pending = dirty_nodes(journal.since(stamp.length))
-        # What the node of a body gives follows from what the body does.
+        # The outputs of a node with bodies follow from its bodies.
         bodies = {node.owner for node in pending}
         pending += sorted({body.owner for body in bodies if body.owner}, key=lambda node: node.id)
-    Refiner(model, infer_outputs, _state_type).run(pending, inferred=False)
+    Refiner(model, infer_outputs, _log_type).run(pending, inferred=False)
     model.types_stamp = journal.stamp()
 
 
@@ -395,7 +300,7 @@ def _write_type(value: Value, value_type: ValueType | None) -> None:
     value._type = value_type
 
 
-def _state_type(value: Value, value_type: ValueType | None) -> None:
-    # What is inferred may contradict the file where that is wrong: it is not held against it.
+def _log_type(value: Value, value_type: ValueType | None) -> None:
+    # Written without the checks of set_type: an inferred type may contradict a wrong declaration.
     value.owner._log(Edit.SET_TYPE, value, value._type)
     value._type = value_type

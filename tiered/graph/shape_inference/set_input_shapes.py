@@ -15,7 +15,7 @@ from tiered.graph.core.types import Dim, Shape, TensorType, read_type
 from tiered.graph.core.value import Value
 from tiered.graph.edits.declared_types import drop_contradicted
 from tiered.graph.io.export import export_model
-from tiered.graph.shape_inference.infer import (
+from tiered.graph.shape_inference.onnx_inference import (
     DATA_ELEMENTS,
     calls_are_bounded,
     propagation_is_bounded,

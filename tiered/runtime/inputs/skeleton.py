@@ -116,7 +116,7 @@ def _refusals() -> tuple[type[Exception], ...]:
 def _propagates_little(skeleton: onnx.ModelProto) -> bool:
     """Tell whether the values that onnx computes as it infers stay small; no, if it is no graph."""
     from tiered.graph import Model
-    from tiered.graph.shape_inference.infer import propagation_is_bounded
+    from tiered.graph.shape_inference.onnx_inference import propagation_is_bounded
 
     try:
         return propagation_is_bounded(Model.from_proto(skeleton))

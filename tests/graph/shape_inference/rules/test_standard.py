@@ -5,8 +5,8 @@ import pytest
 
 from tiered.graph import Model
 from tiered.graph.core.types import TensorType
-from tiered.graph.shape_inference.infer import infer_outputs, onnx_types
-from tiered.graph.shape_inference.told import told_types
+from tiered.graph.shape_inference.infer import infer_outputs, inferred_types
+from tiered.graph.shape_inference.onnx_inference import onnx_types
 
 HEADER = (
     "(float[N,3,8,8] x, float[N,6] r, float[6,M] s, int64[2,5] i, bool[N,6] b, uint8[4,6] q,"
@@ -67,30 +67,32 @@ def modelled(call: str) -> Model:
 @pytest.mark.parametrize("call", AGREE)
 def test_a_rule_says_what_onnx_says(call: str) -> None:
     node = modelled(call).main.nodes[0]
-    told, inferred = told_types(node), onnx_types(node)[node.output.name]
-    assert told is not None
+    ruled, inferred = inferred_types(node), onnx_types(node)[0]
+    assert ruled is not None
     assert isinstance(inferred, TensorType)
-    assert told.types[0].dtype == inferred.dtype
+    kind = ruled.types[0]
+    assert isinstance(kind, TensorType)
+    assert kind.dtype == inferred.dtype
     assert inferred.shape is not None
-    assert told.types[0].shape is not None
+    assert kind.shape is not None
     # A dim that onnx cannot name may well be known here, as a product or a sum.
-    for own, theirs in zip(told.types[0].shape, inferred.shape, strict=True):
+    for own, theirs in zip(kind.shape, inferred.shape, strict=True):
         assert own == theirs or theirs is None
 
 
 @pytest.mark.parametrize("call", ONNX_IS_ASKED)
 def test_where_a_rule_cannot_tell_onnx_is_asked(call: str) -> None:
     node = modelled(call).main.nodes[0]
-    assert told_types(node) is None
+    assert inferred_types(node) is None
     if (inferred := onnx_types(node)) and "TopK" not in call:
-        assert infer_outputs(node)[0] == inferred[node.output.name]
+        assert infer_outputs(node)[0] == inferred[0]
 
 
 def test_both_outputs_of_a_split_are_told() -> None:
     text = f"{HEADER} {{ p, q1 = Split<axis=1>(r, halves) out = Relu(r) }}"
-    told = told_types(parsed_model(text, opset=21).main.nodes[0])
-    assert told is not None
-    assert [str(kind) for kind in told.types] == ["float[N,2]", "float[N,4]"]
+    ruled = inferred_types(parsed_model(text, opset=21).main.nodes[0])
+    assert ruled is not None
+    assert [str(kind) for kind in ruled.types] == ["float[N,2]", "float[N,4]"]
 
 
 @pytest.mark.parametrize(
@@ -104,9 +106,9 @@ def test_both_outputs_of_a_split_are_told() -> None:
 )
 def test_operands_that_were_attributes_are_read_from_there(call: str, kind: str) -> None:
     node = parsed_model(f"{HEADER} {{ t = {call} out = Relu(r) }}", opset=9).main.nodes[0]
-    told = told_types(node)
-    assert told is not None
-    assert str(told.types[0]) == kind
+    ruled = inferred_types(node)
+    assert ruled is not None
+    assert str(ruled.types[0]) == kind
 
 
 def test_a_dim_that_nothing_is_known_of_gets_one_name_that_is_passed_on() -> None:

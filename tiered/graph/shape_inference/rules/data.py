@@ -1,4 +1,4 @@
-"""How operators compute with partially known elements: a rule for each of shape arithmetic."""
+"""Data propagation: how the operators of shape arithmetic compute partially known elements."""
 
 from __future__ import annotations
 
@@ -12,10 +12,20 @@ from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.value import ELEMENT_DTYPES, LARGEST, Elements
 from tiered.graph.opset.convert import operands_of
 from tiered.graph.shape_inference import symbolic_dims
+from tiered.graph.shape_inference.rules.shape_rule import AnyValueRule, ValueRule, shape_rule
 from tiered.graph.shape_inference.symbolic_dims import Element, Poly, Size
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
+
+
+def _rule(*op_types: str) -> Callable[[AnyValueRule], AnyValueRule]:
+    return shape_rule(*op_types, infers="values")
+
+
+
+OF_TYPES: Final = frozenset({"Shape", "Size"})
+"""Operators that read only the types of their operands, not the elements."""
 
 
 def each(function: Callable[..., Element], *operands: Elements) -> Elements:
@@ -30,7 +40,11 @@ def each(function: Callable[..., Element], *operands: Elements) -> Elements:
 
 
 def _read(node: Node, index: int) -> Elements | None:
-    """Return the elements of an operand in the newest form; unknown ones as None, where sized."""
+    """Return the elements of an operand of the newest opset form; None if it is absent.
+
+    Raises:
+        ValueError: the operand is unknown, or too large.
+    """
     operands = operands_of(node)
     value = operands[index] if index < len(operands) else None
     if value is None:
@@ -40,17 +54,21 @@ def _read(node: Node, index: int) -> Elements | None:
         return elements
     shape = value.static_shape
     if shape is None or math.prod(shape) > LARGEST:
-        raise ValueError("nothing is known of an operand")
+        raise ValueError("an operand is unknown")
     return np.full(shape, None, object)
 
 
 def _ints(node: Node, index: int) -> list[int] | None:
-    """Return an operand whose every element is a number; None if it is absent."""
+    """Return the elements of an operand as integers; None if it is absent.
+
+    Raises:
+        ValueError: an element is not a known integer.
+    """
     elements = _read(node, index)
     if elements is None:
         return None
     if any(not isinstance(element, int) for element in elements.flat):
-        raise ValueError("an operand is not known as numbers")
+        raise ValueError("an element of an operand is not a known integer")
     return [int(element) for element in elements.flat]
 
 
@@ -66,6 +84,7 @@ def _scalar(element: Element) -> Elements:
     return result
 
 
+@_rule("Shape")
 def _shape(node: Node) -> Elements | None:
     data = node._inputs[0]
     shape = None if data is None else data.shape
@@ -76,6 +95,7 @@ def _shape(node: Node) -> Elements | None:
     return _array([dims.size(dim) for dim in shape[start:end]])
 
 
+@_rule("Size")
 def _size(node: Node) -> Elements | None:
     data = node._inputs[0]
     shape = None if data is None else data.shape
@@ -89,16 +109,18 @@ def _size(node: Node) -> Elements | None:
     return _scalar(product)
 
 
+@_rule("Gather")
 def _gather(node: Node) -> Elements:
     data, indices = _read(node, 0), node._inputs[1]
     where = None if indices is None else indices.elements
     if data is None or where is None or any(not isinstance(at, int) for at in where.flat):
-        raise ValueError("the indices are not known")
+        raise ValueError("the indices are unknown")
     if data.ndim == 1 and where.ndim == 0:
         return _scalar(data[where.item()])
     return np.asarray(np.take(data, where.astype(np.int64), axis=node.attr("axis", 0)), object)
 
 
+@_rule("Slice")
 def _slice(node: Node) -> Elements:
     data = _read(node, 0)
     assert data is not None
@@ -109,7 +131,7 @@ def _slice(node: Node) -> Elements:
     steps = _ints(node, 4) or [1] * len(starts)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         size = data.shape[axis]
-        # Backwards, Python takes nothing of what begins before the front; ONNX takes the first.
+        # With a negative step, ONNX clamps a start before the front to 0; Python takes nothing.
         first = max(start, -size) if step < 0 else start
         last = None if step < 0 and end < -size else end
         index: list[slice] = [slice(None)] * data.ndim
@@ -118,18 +140,21 @@ def _slice(node: Node) -> Elements:
     return data
 
 
+@_rule("Concat")
 def _concat(node: Node) -> Elements:
     parts = [part for at in range(len(node._inputs)) if (part := _read(node, at)) is not None]
     return np.concatenate(parts, axis=node.attr("axis"))
 
 
+@_rule("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 def _to_output_shape(node: Node) -> Elements | None:
-    """Squeeze, Unsqueeze, Reshape, Flatten, Identity: the elements stay in their order."""
+    """The elements keep their order."""
     data, output = _read(node, 0), node._outputs[0]
     shape = None if output is None else output.static_shape
     return None if data is None or shape is None else data.reshape(shape)
 
 
+@_rule("Cast")
 def _cast(node: Node) -> Elements | None:
     data, to = _read(node, 0), node.attr("to")
     assert data is not None
@@ -146,19 +171,16 @@ def _as_number(element: Element) -> Element:
 
 
 def _as_int32(element: Element) -> Element:
-    """Return what stays the same as an int32.
+    """Return an element that does not change as an int32, else None.
 
-    Who writes a dim as int32 presupposes that it is one: exporters do so wherever they compute
-    shapes, and for an axis of 2**31 elements their models do not work. A product of dims is soon
-    too large.
+    A single dim is assumed to fit: exporters cast dims to int32 wherever they compute shapes, and
+    their models fail for an axis of 2**31 elements. A product of dims may not fit.
     """
     is_dim = isinstance(element, Poly) and element.symbol is not None
     return element if is_dim else _as_number(element)
 
 
-def _binary(
-    function: Callable[[Any, Any], Element],
-) -> Callable[[Node], Elements | None]:
+def _binary(function: Callable[[Any, Any], Element]) -> ValueRule:
     def rule(node: Node) -> Elements | None:
         a, b = _read(node, 0), _read(node, 1)
         if a is None or b is None:
@@ -168,16 +190,18 @@ def _binary(
     return rule
 
 
-def _divide(a: Size, b: Size) -> Element:
-    return symbolic_dims.divide(a, b)
-
-
+@_rule("Mod")
 def _remainder(node: Node) -> Elements | None:
-    # With fmod the sign follows the dividend.
-    return None if node.attr("fmod") else _binary(_modulo)(node)
+    # With fmod the sign is that of the dividend.
+    if node.attr("fmod"):
+        return None
+    a, b = _read(node, 0), _read(node, 1)
+    return None if a is None or b is None else each(_modulo, a, b)
 
 
-def _modulo(a: Size, b: Size) -> Element:
+def _modulo(a: Element, b: Element) -> Element:
+    if a is None or b is None:
+        return None
     if isinstance(a, int) and isinstance(b, int) and b != 0:
         return a % b
     return 0 if symbolic_dims.divide(a, b) is not None else None
@@ -203,8 +227,8 @@ def _or_equal(accepts: Callable[[int], bool]) -> Callable[[Size, Size], Element]
     return compare
 
 
-def _extreme(sign: int) -> Callable[[Node], Elements | None]:
-    """Min (-1) and Max (1) of any number of operands."""
+def _extreme(sign: int) -> ValueRule:
+    """Return the rule of Min (-1) or Max (1)."""
 
     def pick(a: Element, b: Element) -> Element:
         if a is None or b is None:
@@ -224,6 +248,7 @@ def _extreme(sign: int) -> Callable[[Node], Elements | None]:
     return rule
 
 
+@_rule("Where")
 def _where(node: Node) -> Elements | None:
     condition, x, y = (_read(node, at) for at in range(3))
     if condition is None or x is None or y is None:
@@ -237,11 +262,13 @@ def _where(node: Node) -> Elements | None:
     return each(choose, condition, x, y)
 
 
+@_rule("Not")
 def _not(node: Node) -> Elements | None:
     data = _read(node, 0)
     return None if data is None else each(lambda x: None if x is None else not x, data)
 
 
+@_rule("Neg")
 def _negate(node: Node) -> Elements | None:
     data = _read(node, 0)
     if data is None:
@@ -249,6 +276,7 @@ def _negate(node: Node) -> Elements | None:
     return each(lambda x: None if x is None else symbolic_dims.multiply(-1, x), data)
 
 
+@_rule("ConstantOfShape")
 def _constant_of_shape(node: Node) -> Elements | None:
     sizes, value = _ints(node, 0), node.attr("value", None)
     if sizes is None or value is None or value.dtype not in ELEMENT_DTYPES:
@@ -256,6 +284,7 @@ def _constant_of_shape(node: Node) -> Elements | None:
     return np.full(sizes, value.numpy().ravel()[0].item(), object)
 
 
+@_rule("Range")
 def _range(node: Node) -> Elements | None:
     bounds = [_ints(node, at) for at in range(3)]
     if any(bound is None for bound in bounds):
@@ -265,8 +294,8 @@ def _range(node: Node) -> Elements | None:
     return None if len(values) > LARGEST else _array(list(values))
 
 
-def _reduce(combine: Callable[[Size, Size], Size], empty: int) -> Callable[[Node], Elements | None]:
-    """ReduceSum and ReduceProd over all axes."""
+def _reduce(combine: Callable[[Size, Size], Size], empty: int) -> ValueRule:
+    """Return the rule of a reduction over all axes."""
 
     def rule(node: Node) -> Elements | None:
         data, axes = _read(node, 0), _ints(node, 1)
@@ -285,17 +314,20 @@ def _reduce(combine: Callable[[Size, Size], Size], empty: int) -> Callable[[Node
     return rule
 
 
+@_rule("Expand")
 def _expand(node: Node) -> Elements | None:
     data, output = _read(node, 0), node._outputs[0]
     shape = None if output is None else output.static_shape
     return None if data is None or shape is None else np.broadcast_to(data, shape)
 
 
+@_rule("Transpose")
 def _transpose(node: Node) -> Elements | None:
     data = _read(node, 0)
     return None if data is None else np.transpose(data, node.attr("perm", None))
 
 
+@_rule("Split")
 def _split(node: Node) -> tuple[Elements, ...] | None:
     data = _read(node, 0)
     if data is None:
@@ -309,8 +341,8 @@ def _split(node: Node) -> tuple[Elements, ...] | None:
     return tuple(np.split(data, np.cumsum(sizes)[:-1], axis=axis))
 
 
-def _logic(absorbing: bool) -> Callable[[Node], Elements | None]:
-    """And (False) and Or (True), which one operand may decide alone."""
+def _logic(absorbing: bool) -> ValueRule:
+    """Return the rule of And (False) or Or (True); one operand of that value decides alone."""
 
     def combine(a: Element, b: Element) -> Element:
         if absorbing in (a, b):
@@ -324,43 +356,21 @@ def _logic(absorbing: bool) -> Callable[[Node], Elements | None]:
     return rule
 
 
-RULES: dict[str, Callable[[Node], Elements | tuple[Elements, ...] | None]] = {
+for _op_type, _value_rule in {
     "Add": _binary(symbolic_dims.add),
     "And": _logic(absorbing=False),
-    "Cast": _cast,
-    "Concat": _concat,
-    "ConstantOfShape": _constant_of_shape,
-    "Div": _binary(_divide),
+    "Div": _binary(symbolic_dims.divide),
     "Equal": _binary(symbolic_dims.equal),
-    "Expand": _expand,
-    "Flatten": _to_output_shape,
-    "Gather": _gather,
     "Greater": _binary(_sign_test(lambda sign: sign > 0)),
     "GreaterOrEqual": _binary(_or_equal(lambda sign: sign >= 0)),
-    "Identity": _to_output_shape,
     "Less": _binary(_sign_test(lambda sign: sign < 0)),
     "LessOrEqual": _binary(_sign_test(lambda sign: sign <= 0)),
     "Max": _extreme(1),
     "Min": _extreme(-1),
-    "Mod": _remainder,
     "Mul": _binary(symbolic_dims.multiply),
-    "Neg": _negate,
-    "Not": _not,
     "Or": _logic(absorbing=True),
-    "Range": _range,
     "ReduceProd": _reduce(symbolic_dims.multiply, 1),
     "ReduceSum": _reduce(symbolic_dims.add, 0),
-    "Reshape": _to_output_shape,
-    "Shape": _shape,
-    "Size": _size,
-    "Slice": _slice,
-    "Split": _split,
-    "Squeeze": _to_output_shape,
     "Sub": _binary(symbolic_dims.subtract),
-    "Transpose": _transpose,
-    "Unsqueeze": _to_output_shape,
-    "Where": _where,
-}
-
-OF_TYPES: Final = frozenset({"Shape", "Size"})
-"""Operators that read types alone: the elements of their operands do not matter."""
+}.items():
+    _rule(_op_type)(_value_rule)

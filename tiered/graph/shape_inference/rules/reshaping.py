@@ -1,35 +1,45 @@
-"""Shapes where onnx's inference gives up: those that come from partially known values."""
+"""Shapes that depend on the values of operands, which may be known partially."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from tiered.graph.core.types import Shape
+from tiered.graph.core.dtypes import DataType
+from tiered.graph.core.types import Shape, TensorType, tensor_type
 from tiered.graph.opset.convert import operands_of
 from tiered.graph.shape_inference import symbolic_dims
-from tiered.graph.shape_inference.data_propagation import elements_of
+from tiered.graph.shape_inference.rules.shape_rule import OperandRule, shape_rule
 from tiered.graph.shape_inference.symbolic_dims import Poly, Size
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
 
-Rule = Callable[["Node"], Sequence["Size | None"] | None]
+
+def _of_sizes(sizes: Callable[[Node], Sequence[Size | None]]) -> OperandRule:
+    """Return the type rule of an output with these dims and the dtype of the first operand."""
+
+    def rule(node: Node, operands: list[TensorType]) -> TensorType:
+        return _sized(node, operands[0].dtype, sizes(node))
+
+    return rule
 
 
-# --- rules ----------------------------------------------------------------------------------------
+def _sized(node: Node, dtype: int, sizes: Sequence[Size | None]) -> TensorType:
+    dims = node.owner.model.dims
+    return tensor_type(dtype, tuple([dims.dim(size) for size in sizes]))
 
 
 def _sizes(value: Value | None) -> list[Size | None]:
     """Return the dims of a value as sizes.
 
     Raises:
-        ValueError: its rank is not known.
+        ValueError: its rank is unknown.
     """
     shape: Shape | None = None if value is None else value.shape
     if value is None or shape is None:
-        raise ValueError("the rank is not known")
+        raise ValueError("the rank is unknown")
     assert value.graph is None or value.graph.model is not None
     if value.graph is None:
         return [dim if isinstance(dim, int) else None for dim in shape]
@@ -41,17 +51,17 @@ def _elements(node: Node, index: int) -> list[Size | None]:
     """Return the elements of a shape-like operand.
 
     Raises:
-        ValueError: not even their number is known.
+        ValueError: their number is unknown.
     """
     operands = operands_of(node)
     value = operands[index] if index < len(operands) else None
-    elements = None if value is None else elements_of(value)
+    elements = None if value is None else value.elements
     if elements is not None:
         found: list[Size | None] = elements.ravel().tolist()
         return found
     shape = None if value is None else value.static_shape
     if shape is None or len(shape) != 1:
-        raise ValueError("the number of elements is not known")
+        raise ValueError("the number of elements is unknown")
     return [None] * shape[0]
 
 
@@ -70,6 +80,8 @@ def _product(sizes: Sequence[Size | None]) -> Size | None:
     return total
 
 
+@shape_rule("Reshape")
+@_of_sizes
 def _reshape(node: Node) -> Sequence[Size | None]:
     target = _elements(node, 1)
     data: list[Size | None] | None = None
@@ -86,7 +98,7 @@ def _reshape(node: Node) -> Sequence[Size | None]:
         elif size is None or not size.is_non_negative:
             result.append(None)
         elif copies_zeros and not _is_kept(axis, size, target, data):
-            # Where it is 0 another dim may be copied.
+            # If it is 0, another dim may be copied.
             result.append(None)
         else:
             result.append(size)
@@ -102,10 +114,10 @@ def _reshape(node: Node) -> Sequence[Size | None]:
 def _is_kept(
     axis: int, size: Poly, target: Sequence[Size | None], data: Sequence[Size | None] | None
 ) -> bool:
-    """Tell whether a Reshape that copies a dim for a 0 gives this size even where it is 0.
+    """Return whether a Reshape that copies a dim for a 0 has this size even if it is 0.
 
-    There it copies another 0, or it fails: it has no dim to copy, or there are no elements, and no
-    dim of the result is 0. That two unrelated dims are both 0 is left out.
+    If it is 0, the Reshape copies another 0, or it fails: it has no dim to copy, or no elements
+    while no dim of the result is 0. Two unrelated dims that are both 0 are not considered.
     """
     if size.is_positive:
         return True
@@ -127,7 +139,7 @@ def _is_kept(
 
 
 def _is_zero_with(size: Size | None, other: Poly) -> bool:
-    """Tell whether a size is 0 wherever another one is, as far as it can be seen."""
+    """Return whether a size is known to be 0 whenever another one is."""
     if other.is_positive:
         return True
     if size is None or isinstance(size, int):
@@ -137,14 +149,20 @@ def _is_zero_with(size: Size | None, other: Poly) -> bool:
     )
 
 
+@shape_rule("Expand")
+@_of_sizes
 def _expand(node: Node) -> Sequence[Size | None]:
     return broadcast([_sizes(node._inputs[0]), _elements(node, 1)])
 
 
-def _constant_of_shape(node: Node) -> Sequence[Size | None]:
-    return _elements(node, 0)
+@shape_rule("ConstantOfShape")
+def _constant_of_shape(node: Node, _: list[TensorType]) -> TensorType:
+    value = node.attr("value", None)
+    return _sized(node, DataType.FLOAT if value is None else value.dtype, _elements(node, 0))
 
 
+@shape_rule("Tile")
+@_of_sizes
 def _tile(node: Node) -> Sequence[Size | None]:
     repeats = _elements(node, 1)
     return [
@@ -153,15 +171,19 @@ def _tile(node: Node) -> Sequence[Size | None]:
     ]
 
 
+@shape_rule("Range", ask_onnx=True)
+@_of_sizes
 def _range(node: Node) -> Sequence[Size | None]:
     (start,), (limit,), (delta,) = (_elements(node, at) for at in range(3))
     if start is None or limit is None or delta != 1:
         return [None]
     length = symbolic_dims.subtract(limit, start)
-    is_sure = length >= 0 if isinstance(length, int) else length.is_non_negative
-    return [length if is_sure else None]
+    is_known = length >= 0 if isinstance(length, int) else length.is_non_negative
+    return [length if is_known else None]
 
 
+@shape_rule("Slice", ask_onnx=True)
+@_of_sizes
 def _slice(node: Node) -> Sequence[Size | None]:
     sizes = _sizes(node._inputs[0])
     starts, ends = _elements(node, 1), _elements(node, 2)
@@ -183,11 +205,11 @@ def _slice(node: Node) -> Sequence[Size | None]:
 def _sliced(
     node: Node, dim: Size | None, start: Size | None, end: Size | None, step: Size | None
 ) -> Size | None:
-    """Return how much of a dim a slice takes, as far as that can be said."""
+    """Return the size that a slice takes of a dim; None if it is unknown."""
     if dim is None or start is None or end is None or not isinstance(step, int) or step == 0:
         return None
     if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
-        # Backwards, ONNX begins at 0 where Python has run out of the list.
+        # With a negative step, ONNX clamps a start before the front to 0; Python takes nothing.
         return len(range(dim)[start:end:step]) if step > 0 or start >= -dim else None
     if start != 0 or step != 1:
         return None
@@ -201,7 +223,7 @@ def _sliced(
 
 
 def broadcast(shapes: Sequence[Sequence[Size | None]]) -> list[Size | None]:
-    """Return the dims that shapes broadcast to, those that are sure."""
+    """Return the dims that shapes broadcast to; None for an unknown one."""
     rank = max(len(shape) for shape in shapes)
     ones: list[Size | None] = [1] * rank
     padded = [ones[len(shape) :] + list(shape) for shape in shapes]
@@ -214,20 +236,7 @@ def _broadcast_dim(column: Sequence[Size | None]) -> Size | None:
         return 1
     for size in others:
         if isinstance(size, int):
-            # Whatever the others are, they are 1 or this.
+            # The others are 1 or equal to it.
             return size
     first = others[0]
     return first if all(size is not None and size == first for size in others) else None
-
-
-RULES: dict[str, Rule] = {
-    "ConstantOfShape": _constant_of_shape,
-    "Expand": _expand,
-    "Range": _range,
-    "Reshape": _reshape,
-    "Slice": _slice,
-    "Tile": _tile,
-}
-
-WHOLE: Final = frozenset({"ConstantOfShape", "Expand", "Reshape", "Tile"})
-"""Of these, onnx could not tell more than the rules do."""

@@ -1,19 +1,19 @@
-"""Types of the operators that models are made of, told in Python.
+"""Types of the operators that most models consist of, and what their rules share.
 
-onnx's own inference of one node takes 20 to 60 µs, most of it spent on carrying types to C++ and
-back; a rule here takes 2 to 5, and sizes that depend on dynamic dims survive it. A rule states
-nothing but what is sure. Where it cannot tell everything that onnx might, it gives None, or raises
-IndexError, TypeError or ValueError, and onnx is asked.
+onnx's own inference of one node takes 20 to 60 µs, mostly to convert types to C++ and back. A rule
+here takes 2 to 5 µs, and keeps sizes that depend on dynamic dims. Where a rule does not infer all
+that onnx may infer, it returns None or raises, and onnx is asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.types import Dim, Shape, TensorType, tensor_type
 from tiered.graph.shape_inference import symbolic_dims
+from tiered.graph.shape_inference.rules.shape_rule import shape_rule
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
@@ -21,34 +21,29 @@ if TYPE_CHECKING:
     from tiered.graph.shape_inference.symbolic_dims import Dims, Size
 
 Types = TensorType | list[TensorType] | None
-"""The type of the first output, or of each; None where onnx is to be asked."""
-
-Rule = Callable[["Node", list[TensorType]], Types]
-
-OLDEST: Final = 7
-"""Before this opset, broadcasting had its own rules."""
+"""The type of the first output, or of each; None if unknown."""
 
 
 def shape_of(kind: TensorType) -> Shape:
     """Return the shape of an operand.
 
     Raises:
-        ValueError: the rank is not known.
+        ValueError: the rank is unknown.
     """
     if kind.shape is None:
-        raise ValueError("the rank is not known")
+        raise ValueError("the rank is unknown")
     return kind.shape
 
 
 def static(shape: Shape) -> list[int]:
-    """Return dims that are all numbers.
+    """Return the dims as integers.
 
     Raises:
-        ValueError: one is not.
+        ValueError: a dim is not a known integer.
     """
     sizes = [dim for dim in shape if isinstance(dim, int)]
     if len(sizes) < len(shape):
-        raise ValueError("a dim is not known")
+        raise ValueError("a dim is not a known integer")
     return sizes
 
 
@@ -56,17 +51,17 @@ def numbers(value: Value | None) -> list[int]:
     """Return the elements of a shape-like constant.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the value is not a constant scalar or list.
     """
     tensor = None if value is None else value.tensor
     if tensor is None or tensor.is_sparse or len(tensor.shape) > 1:
-        raise ValueError("an operand is no constant list")
+        raise ValueError("an operand is not a constant list")
     found: list[int] = tensor.numpy().reshape(-1).tolist()
     return found
 
 
 def axes_of(node: Node) -> list[int] | None:
-    """Return the axes, which were an attribute before they were an operand; None if not given."""
+    """Return the axes, an attribute or an operand depending on the opset; None if absent."""
     given = node.attribute_protos().get("axes")
     if given is not None:
         return list(given.ints)
@@ -78,18 +73,18 @@ def axis_within(axis: int, rank: int) -> int:
     """Return an axis counted from the front.
 
     Raises:
-        ValueError: there is none such.
+        ValueError: the axis is out of range.
     """
     if not -rank <= axis < rank:
-        raise ValueError("no such axis")
+        raise ValueError("the axis is out of range")
     return axis + rank if axis < 0 else axis
 
 
 def broadcast(dims: Dims, shapes: Sequence[Shape | None]) -> Shape | None:
-    """Return what shapes broadcast to, None for an unknown rank; a dim that depends is None.
+    """Return the shape that shapes broadcast to; None for an unknown rank, and for unknown dims.
 
     Raises:
-        ValueError: they do not broadcast.
+        ValueError: the shapes do not broadcast.
     """
     first = shapes[0]
     if shapes.count(first) == len(shapes):
@@ -114,7 +109,7 @@ def _broadcast_dim(dims: Dims, column: Sequence[Dim]) -> Dim:
         elif isinstance(dim, int):
             if isinstance(result, int):
                 raise ValueError("the dims do not broadcast")
-            # Whatever the others are, they are 1 or this.
+            # The others are 1 or equal to it.
             result = dim
         elif not isinstance(result, int):
             result = None if result is None or dim is None else dims.broadcast(result, dim)
@@ -129,55 +124,87 @@ def _broadcast_dim(dims: Dims, column: Sequence[Dim]) -> Dim:
 # --- element by element ---------------------------------------------------------------------------
 
 
-def _common_shape(node: Node, kinds: list[TensorType]) -> Shape | None:
-    return broadcast(node.owner.model.dims, [kind.shape for kind in kinds])
+def _common_shape(node: Node, operands: list[TensorType]) -> Shape | None:
+    return broadcast(node.owner.model.dims, [kind.shape for kind in operands])
 
 
-def _as_first(_: Node, kinds: list[TensorType]) -> Types:
-    return kinds[0]
+@shape_rule(
+    "Abs", "Acos", "Asin", "Atan", "BatchNormalization", "BitwiseNot", "Ceil", "Celu", "Clip",
+    "Cos", "Cosh", "CumSum", "Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu",
+    "GroupNormalization", "HardSigmoid", "HardSwish", "Identity", "InstanceNormalization",
+    "LayerNormalization", "LeakyRelu", "Log", "LogSoftmax", "LRN", "Mish", "Neg", "PRelu",
+    "RMSNormalization", "Reciprocal", "Relu", "Round", "ScatterElements", "ScatterND", "Selu",
+    "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "Sqrt", "Swish", "Tan",
+    "Tanh", "ThresholdedRelu", "Trilu",
+)  # fmt: skip
+def _as_first(_: Node, operands: list[TensorType]) -> Types:
+    return operands[0]
 
 
-def _bools(_: Node, kinds: list[TensorType]) -> Types:
-    return tensor_type(DataType.BOOL, kinds[0].shape)
+@shape_rule("IsInf", "IsNaN", "Not")
+def _bools(_: Node, operands: list[TensorType]) -> Types:
+    return tensor_type(DataType.BOOL, operands[0].shape)
 
 
-def _elementwise(node: Node, kinds: list[TensorType]) -> Types:
-    first = kinds[0]
-    shape = _common_shape(node, kinds)
+@shape_rule(
+    "Add", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Max", "Mean", "Min", "Mod", "Mul",
+    "Pow", "Sub", "Sum",
+)  # fmt: skip
+def _elementwise(node: Node, operands: list[TensorType]) -> Types:
+    first = operands[0]
+    shape = _common_shape(node, operands)
     return first if shape == first.shape else tensor_type(first.dtype, shape)
 
 
-def _compared(node: Node, kinds: list[TensorType]) -> Types:
-    return tensor_type(DataType.BOOL, _common_shape(node, kinds))
+@shape_rule("And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Or", "Xor")
+def _compared(node: Node, operands: list[TensorType]) -> Types:
+    return tensor_type(DataType.BOOL, _common_shape(node, operands))
 
 
-def _where(node: Node, kinds: list[TensorType]) -> Types:
-    return tensor_type(kinds[1].dtype, _common_shape(node, kinds))
+@shape_rule("Where")
+def _where(node: Node, operands: list[TensorType]) -> Types:
+    return tensor_type(operands[1].dtype, _common_shape(node, operands))
 
 
-def _cast(node: Node, kinds: list[TensorType]) -> Types:
-    return tensor_type(node.attribute_protos()["to"].i, kinds[0].shape)
+@shape_rule("Cast")
+def _cast(node: Node, operands: list[TensorType]) -> Types:
+    return tensor_type(node.attribute_protos()["to"].i, operands[0].shape)
 
 
-def _cast_like(_: Node, kinds: list[TensorType]) -> Types:
-    return tensor_type(kinds[1].dtype, kinds[0].shape)
+@shape_rule("CastLike")
+def _cast_like(_: Node, operands: list[TensorType]) -> Types:
+    return tensor_type(operands[1].dtype, operands[0].shape)
 
 
-def _quantized(node: Node, kinds: list[TensorType]) -> Types:
-    if len(kinds) != 3 or node.has_attr("output_dtype"):
+@shape_rule("QuantizeLinear")
+def _quantized(node: Node, operands: list[TensorType]) -> Types:
+    if len(operands) != 3 or node.has_attr("output_dtype"):
         return None
-    return tensor_type(kinds[2].dtype, kinds[0].shape)
+    return tensor_type(operands[2].dtype, operands[0].shape)
 
 
-def _dequantized(node: Node, kinds: list[TensorType]) -> Types:
-    return None if node.has_attr("output_dtype") else tensor_type(kinds[1].dtype, kinds[0].shape)
+@shape_rule("DequantizeLinear")
+def _dequantized(node: Node, operands: list[TensorType]) -> Types:
+    if node.has_attr("output_dtype"):
+        return None
+    return tensor_type(operands[1].dtype, operands[0].shape)
+
+
+# --- constants ------------------------------------------------------------------------------------
+
+
+@shape_rule("Constant")
+def _constant(node: Node) -> TensorType | None:
+    tensor = node.constant_tensor()
+    return None if tensor is None else tensor_type(tensor.dtype, tensor.shape)
 
 
 # --- shapes ---------------------------------------------------------------------------------------
 
 
-def _shape(node: Node, kinds: list[TensorType]) -> Types:
-    shape = kinds[0].shape
+@shape_rule("Shape")
+def _shape(node: Node, operands: list[TensorType]) -> Types:
+    shape = operands[0].shape
     if shape is None:
         return tensor_type(DataType.INT64, (None,))
     if node.attribute_protos():
@@ -185,27 +212,31 @@ def _shape(node: Node, kinds: list[TensorType]) -> Types:
     return tensor_type(DataType.INT64, (len(shape),))
 
 
+@shape_rule("Size")
 def _size(_: Node, __: list[TensorType]) -> Types:
     return tensor_type(DataType.INT64, ())
 
 
-def _transpose(node: Node, kinds: list[TensorType]) -> Types:
-    shape = shape_of(kinds[0])
+@shape_rule("Transpose")
+def _transpose(node: Node, operands: list[TensorType]) -> Types:
+    shape = shape_of(operands[0])
     proto = node.attribute_protos().get("perm")
     perm = range(len(shape))[::-1] if proto is None else list(proto.ints)
     if sorted(perm) != list(range(len(shape))):
         return None
-    return tensor_type(kinds[0].dtype, tuple([shape[axis] for axis in perm]))
+    return tensor_type(operands[0].dtype, tuple([shape[axis] for axis in perm]))
 
 
-def _non_zero(_: Node, kinds: list[TensorType]) -> Types:
-    shape = kinds[0].shape
-    # A scalar has no places to tell by the standard, and one for onnxruntime.
+@shape_rule("NonZero")
+def _non_zero(_: Node, operands: list[TensorType]) -> Types:
+    shape = operands[0].shape
+    # Of a scalar, the standard returns no row of indices, and onnxruntime one.
     return tensor_type(DataType.INT64, (len(shape) if shape else None, None))
 
 
-def _unsqueeze(node: Node, kinds: list[TensorType]) -> Types:
-    shape, axes = list(shape_of(kinds[0])), axes_of(node)
+@shape_rule("Unsqueeze")
+def _unsqueeze(node: Node, operands: list[TensorType]) -> Types:
+    shape, axes = list(shape_of(operands[0])), axes_of(node)
     if axes is None:
         return None
     rank = len(shape) + len(axes)
@@ -214,33 +245,39 @@ def _unsqueeze(node: Node, kinds: list[TensorType]) -> Types:
         return None
     for place in sorted(places):
         shape.insert(place, 1)
-    return tensor_type(kinds[0].dtype, tuple(shape))
+    return tensor_type(operands[0].dtype, tuple(shape))
 
 
-def _squeeze(node: Node, kinds: list[TensorType]) -> Types:
-    shape, axes = shape_of(kinds[0]), axes_of(node)
+@shape_rule("Squeeze")
+def _squeeze(node: Node, operands: list[TensorType]) -> Types:
+    shape, axes = shape_of(operands[0]), axes_of(node)
     if axes is None:
-        return tensor_type(kinds[0].dtype, tuple(dim for dim in static(shape) if dim != 1))
+        return tensor_type(operands[0].dtype, tuple(dim for dim in static(shape) if dim != 1))
     if not axes:
-        # For onnx these are none, for onnxruntime all of size 1.
-        return tensor_type(kinds[0].dtype, None)
+        # No axes mean none for onnx, and all of size 1 for onnxruntime.
+        return tensor_type(operands[0].dtype, None)
     places = {axis_within(axis, len(shape)) for axis in axes}
     kept = [dim for at, dim in enumerate(shape) if at not in places]
-    return tensor_type(kinds[0].dtype, tuple(kept))
+    return tensor_type(operands[0].dtype, tuple(kept))
 
 
-def _reduce(node: Node, kinds: list[TensorType]) -> Types:
-    shape, axes = shape_of(kinds[0]), axes_of(node)
+@shape_rule(
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
+    "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare",
+)  # fmt: skip
+def _reduce(node: Node, operands: list[TensorType]) -> Types:
+    shape, axes = shape_of(operands[0]), axes_of(node)
     if not axes:
         if node.attr("noop_with_empty_axes", 0):
             return None
         axes = list(range(len(shape)))
     places = {axis_within(axis, len(shape)) for axis in axes}
-    return tensor_type(kinds[0].dtype, _without(shape, places, node.attr("keepdims")))
+    return tensor_type(operands[0].dtype, _without(shape, places, node.attr("keepdims")))
 
 
-def _arg_reduce(node: Node, kinds: list[TensorType]) -> Types:
-    shape = shape_of(kinds[0])
+@shape_rule("ArgMax", "ArgMin")
+def _arg_reduce(node: Node, operands: list[TensorType]) -> Types:
+    shape = shape_of(operands[0])
     places = {axis_within(node.attr("axis"), len(shape))}
     return tensor_type(DataType.INT64, _without(shape, places, node.attr("keepdims")))
 
@@ -251,18 +288,21 @@ def _without(shape: Shape, places: set[int], keep: int) -> Shape:
     return tuple([dim for at, dim in enumerate(shape) if at not in places])
 
 
-def _gather(node: Node, kinds: list[TensorType]) -> Types:
-    data, indices = shape_of(kinds[0]), shape_of(kinds[1])
+@shape_rule("Gather")
+def _gather(node: Node, operands: list[TensorType]) -> Types:
+    data, indices = shape_of(operands[0]), shape_of(operands[1])
     axis = axis_within(node.attr("axis"), len(data))
-    return tensor_type(kinds[0].dtype, data[:axis] + indices + data[axis + 1 :])
+    return tensor_type(operands[0].dtype, data[:axis] + indices + data[axis + 1 :])
 
 
-def _gather_elements(_: Node, kinds: list[TensorType]) -> Types:
-    return tensor_type(kinds[0].dtype, kinds[1].shape)
+@shape_rule("GatherElements")
+def _gather_elements(_: Node, operands: list[TensorType]) -> Types:
+    return tensor_type(operands[0].dtype, operands[1].shape)
 
 
-def _concat(node: Node, kinds: list[TensorType]) -> Types:
-    shapes = [shape_of(kind) for kind in kinds]
+@shape_rule("Concat")
+def _concat(node: Node, operands: list[TensorType]) -> Types:
+    shapes = [shape_of(kind) for kind in operands]
     axis = axis_within(node.attr("axis"), len(shapes[0]))
     result: list[Dim] = []
     for at, column in enumerate(zip(*shapes, strict=True)):
@@ -275,9 +315,9 @@ def _concat(node: Node, kinds: list[TensorType]) -> Types:
         sizes = {dim for dim in column if isinstance(dim, int)}
         if len(sizes) > 1:
             return None
-        # Dims that must be equal: a number says most.
+        # The dims must be equal: a known integer is the most exact.
         result.append(next(iter(sizes), column[0]))
-    return tensor_type(kinds[0].dtype, tuple(result))
+    return tensor_type(operands[0].dtype, tuple(result))
 
 
 def _total(node: Node, column: Sequence[Dim]) -> Dim:
@@ -293,8 +333,9 @@ def _total(node: Node, column: Sequence[Dim]) -> Dim:
     return dims.dim(size)
 
 
-def _split(node: Node, kinds: list[TensorType]) -> Types:
-    shape, count = list(shape_of(kinds[0])), len(node._outputs)
+@shape_rule("Split")
+def _split(node: Node, operands: list[TensorType]) -> Types:
+    shape, count = list(shape_of(operands[0])), len(node._outputs)
     axis = axis_within(node.attr("axis"), len(shape))
     given, total = node.attribute_protos().get("split"), shape[axis]
     if given is not None:
@@ -308,11 +349,12 @@ def _split(node: Node, kinds: list[TensorType]) -> Types:
     if len(sizes) != count or (isinstance(total, int) and sum(sizes) != total):
         return None
     before, after = tuple(shape[:axis]), tuple(shape[axis + 1 :])
-    return [tensor_type(kinds[0].dtype, (*before, size, *after)) for size in sizes]
+    return [tensor_type(operands[0].dtype, (*before, size, *after)) for size in sizes]
 
 
-def _flatten(node: Node, kinds: list[TensorType]) -> Types:
-    shape, axis = shape_of(kinds[0]), node.attr("axis")
+@shape_rule("Flatten")
+def _flatten(node: Node, operands: list[TensorType]) -> Types:
+    shape, axis = shape_of(operands[0]), node.attr("axis")
     axis += len(shape) if axis < 0 else 0
     if not 0 <= axis <= len(shape):
         return None
@@ -325,14 +367,15 @@ def _flatten(node: Node, kinds: list[TensorType]) -> Types:
                 return None
             size = symbolic_dims.multiply(size, factor)
         result.append(dims.dim(size))
-    return tensor_type(kinds[0].dtype, tuple(result))
+    return tensor_type(operands[0].dtype, tuple(result))
 
 
 # --- products -------------------------------------------------------------------------------------
 
 
-def _matmul(node: Node, kinds: list[TensorType]) -> Types:
-    a, b = shape_of(kinds[0]), shape_of(kinds[1])
+@shape_rule("MatMul")
+def _matmul(node: Node, operands: list[TensorType]) -> Types:
+    a, b = shape_of(operands[0]), shape_of(operands[1])
     left: Shape = a[-2:-1] if len(a) > 1 else ()
     right: Shape = b[-1:] if len(b) > 1 else ()
     inner, other = a[-1], b[-2] if len(b) > 1 else b[-1]
@@ -340,69 +383,16 @@ def _matmul(node: Node, kinds: list[TensorType]) -> Types:
         return None
     batch = broadcast(node.owner.model.dims, [a[:-2], b[:-2]])
     assert batch is not None
-    return tensor_type(kinds[0].dtype, batch + left + right)
+    return tensor_type(operands[0].dtype, batch + left + right)
 
 
-def _gemm(node: Node, kinds: list[TensorType]) -> Types:
-    (rows, inner), (other, columns) = shape_of(kinds[0]), shape_of(kinds[1])
+@shape_rule("Gemm")
+def _gemm(node: Node, operands: list[TensorType]) -> Types:
+    (rows, inner), (other, columns) = shape_of(operands[0]), shape_of(operands[1])
     if node.attr("transA"):
         rows, inner = inner, rows
     if node.attr("transB"):
         other, columns = columns, other
     if isinstance(inner, int) and isinstance(other, int) and inner != other:
         return None
-    return tensor_type(kinds[0].dtype, (rows, columns))
-
-
-RULES: Final[dict[str, Rule]] = {
-    **dict.fromkeys(
-        (
-            "Abs", "Acos", "Asin", "Atan", "BatchNormalization", "BitwiseNot", "Ceil", "Celu",
-            "Clip", "Cos", "Cosh", "CumSum", "Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu",
-            "GroupNormalization", "HardSigmoid", "HardSwish", "Identity", "InstanceNormalization",
-            "LayerNormalization", "LeakyRelu", "Log", "LogSoftmax", "LRN", "Mish", "Neg", "PRelu",
-            "RMSNormalization", "Reciprocal", "Relu", "Round", "ScatterElements", "ScatterND",
-            "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "Sqrt",
-            "Swish", "Tan", "Tanh", "ThresholdedRelu", "Trilu",
-        ),
-        _as_first,
-    ),
-    **dict.fromkeys(
-        (
-            "Add", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Max", "Mean", "Min", "Mod",
-            "Mul", "Pow", "Sub", "Sum",
-        ),
-        _elementwise,
-    ),
-    **dict.fromkeys(
-        ("And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Or", "Xor"),
-        _compared,
-    ),
-    **dict.fromkeys(("IsInf", "IsNaN", "Not"), _bools),
-    **dict.fromkeys(
-        (
-            "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
-            "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare",
-        ),
-        _reduce,
-    ),
-    **dict.fromkeys(("ArgMax", "ArgMin"), _arg_reduce),
-    "Cast": _cast,
-    "CastLike": _cast_like,
-    "Concat": _concat,
-    "DequantizeLinear": _dequantized,
-    "Flatten": _flatten,
-    "Gather": _gather,
-    "GatherElements": _gather_elements,
-    "Gemm": _gemm,
-    "MatMul": _matmul,
-    "NonZero": _non_zero,
-    "QuantizeLinear": _quantized,
-    "Shape": _shape,
-    "Size": _size,
-    "Split": _split,
-    "Squeeze": _squeeze,
-    "Transpose": _transpose,
-    "Unsqueeze": _unsqueeze,
-    "Where": _where,
-}  # fmt: skip
+    return tensor_type(operands[0].dtype, (rows, columns))

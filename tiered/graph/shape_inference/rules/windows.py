@@ -1,57 +1,60 @@
-"""Types of the operators that slide a window: convolution, pooling, padding."""
+"""Types of the operators with sliding windows: convolution and pooling; and of Pad."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.types import Dim, Shape, TensorType, tensor_type
-from tiered.graph.shape_inference.rules.standard import Rule, Types, axis_within, numbers, shape_of
+from tiered.graph.shape_inference.rules.shape_rule import shape_rule
+from tiered.graph.shape_inference.rules.standard import Types, axis_within, numbers, shape_of
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
 
 
-def _conv(node: Node, kinds: list[TensorType]) -> Types:
-    data, weight = shape_of(kinds[0]), shape_of(kinds[1])
+@shape_rule("Conv")
+def _conv(node: Node, operands: list[TensorType]) -> Types:
+    data, weight = shape_of(operands[0]), shape_of(operands[1])
     if len(data) != len(weight) or len(data) < 3:
         return None
     kernel = [dim for dim in weight[2:] if isinstance(dim, int)]
     given = node.attr("kernel_shape")
     if len(kernel) != len(data) - 2 or (given is not None and list(given) != kernel):
         return None
-    return _windows(node, kinds[0], weight[0], kernel)
+    return _windows(node, operands[0], weight[0], kernel)
 
 
-def _pool(node: Node, kinds: list[TensorType]) -> Types:
-    data, kernel = shape_of(kinds[0]), node.attr("kernel_shape")
+@shape_rule("AveragePool", "LpPool", "MaxPool")
+def _pool(node: Node, operands: list[TensorType]) -> Types:
+    data, kernel = shape_of(operands[0]), node.attr("kernel_shape")
     if len(data) != len(kernel) + 2:
         return None
     if not node.attr("ceil_mode", 0):
-        return _windows(node, kinds[0], data[1], kernel)
-    kind = _rounded_up(node, kinds[0], kernel)
+        return _windows(node, operands[0], data[1], kernel)
+    kind = _rounded_up(node, operands[0], kernel)
     if len(node._outputs) == 2:
         return [kind, tensor_type(DataType.INT64, kind.shape)]
     return kind
 
 
 def _rounded_up(node: Node, data: TensorType, kernel: Sequence[int]) -> TensorType:
-    """Return one element for each window that starts before the padding on the right.
+    """Return the type with one element for each window that starts before the padding at the end.
 
-    onnx counts those that start in it too, so it is not believed: what cannot be told is None.
+    onnx also counts windows that start in that padding, so it is not asked: an unknown dim is None.
     """
     shape, rank = shape_of(data), len(kernel)
     strides = node.attr("strides", None) or (1,) * rank
     dilations = node.attr("dilations", None) or (1,) * rank
     pads = node.attr("pads", None) or (0,) * (2 * rank)
-    is_told = node.attr("auto_pad", "NOTSET") == "NOTSET" and len(pads) == 2 * rank
+    is_explicit = node.attr("auto_pad", "NOTSET") == "NOTSET" and len(pads) == 2 * rank
     sizes: list[Dim] = [None] * rank
     for at, (dim, size, stride, dilation) in enumerate(
         zip(shape[2:], kernel, strides, dilations, strict=True)
     ):
         before, after, extent = pads[at], pads[at + rank], (size - 1) * dilation + 1
-        if not is_told or min(before, after) < 0 or max(before, after) >= extent:
+        if not is_explicit or min(before, after) < 0 or max(before, after) >= extent:
             continue
         if not isinstance(dim, int):
             is_kept = stride == 1 and before + after == extent - 1
@@ -66,7 +69,7 @@ def _rounded_up(node: Node, data: TensorType, kernel: Sequence[int]) -> TensorTy
 
 
 def _windows(node: Node, data: TensorType, channels: Dim, kernel: Sequence[int]) -> Types:
-    """Return one element for each place of the kernel; a dim that is not known stays unknown."""
+    """Return the type with one element for each position of the kernel; an unknown dim is None."""
     shape, rank = shape_of(data), len(kernel)
     strides = node.attr("strides", None) or (1,) * rank
     dilations = node.attr("dilations", None) or (1,) * rank
@@ -91,15 +94,17 @@ def _windows(node: Node, data: TensorType, channels: Dim, kernel: Sequence[int])
     return tensor_type(data.dtype, (shape[0], channels, *sizes))
 
 
-def _global_pool(_: Node, kinds: list[TensorType]) -> Types:
-    shape = shape_of(kinds[0])
+@shape_rule("GlobalAveragePool", "GlobalMaxPool")
+def _global_pool(_: Node, operands: list[TensorType]) -> Types:
+    shape = shape_of(operands[0])
     if len(shape) < 3:
         return None
-    return tensor_type(kinds[0].dtype, (*shape[:2], *(1,) * (len(shape) - 2)))
+    return tensor_type(operands[0].dtype, (*shape[:2], *(1,) * (len(shape) - 2)))
 
 
-def _pad(node: Node, kinds: list[TensorType]) -> Types:
-    shape = shape_of(kinds[0])
+@shape_rule("Pad")
+def _pad(node: Node, operands: list[TensorType]) -> Types:
+    shape = shape_of(operands[0])
     given = node.attribute_protos().get("pads")
     pads = numbers(node.input(1)) if given is None else list(given.ints)
     axes = list(range(len(shape)))
@@ -108,25 +113,14 @@ def _pad(node: Node, kinds: list[TensorType]) -> Types:
     if len(pads) != 2 * len(axes) or len(set(axes)) != len(axes):
         return None
     sizes: list[Dim] = list(shape)
-    for place, axis in enumerate(axes):
-        more, dim = pads[place] + pads[place + len(axes)], sizes[axis]
+    for at, axis in enumerate(axes):
+        more, dim = pads[at] + pads[at + len(axes)], sizes[axis]
         if more:
             sizes[axis] = dim + more if isinstance(dim, int) else None
-    return tensor_type(kinds[0].dtype, _checked(sizes))
+    return tensor_type(operands[0].dtype, _checked(sizes))
 
 
 def _checked(sizes: Sequence[Dim]) -> Shape:
     if any(isinstance(dim, int) and dim < 0 for dim in sizes):
         raise ValueError("a dim would be negative")
     return tuple(sizes)
-
-
-RULES: Final[dict[str, Rule]] = {
-    "AveragePool": _pool,
-    "Conv": _conv,
-    "GlobalAveragePool": _global_pool,
-    "GlobalMaxPool": _global_pool,
-    "LpPool": _pool,
-    "MaxPool": _pool,
-    "Pad": _pad,
-}
