@@ -214,3 +214,15 @@ def test_the_names_of_unknown_dims_are_no_news_of_an_input() -> None:
     with pytest.raises(ModelError, match=re.escape("declared float[?,2], it cannot be stated as")):
         model.main.set_type(x, TensorType(1, (3, 2)))
     model.check_view()
+
+
+def test_elements_may_be_asked_for_before_any_type() -> None:
+    model = Model.from_proto(
+        parse(
+            "(float[n,3] x, float[1,1,1,1] one) => (float[a,b,c,d] y)"
+            " { s = Shape(x) t = Concat<axis=0>(s, s) y = Expand(one, t) }"
+        )
+    )
+    elements = model.main.values["t"].elements
+    assert elements is not None
+    assert " ".join(map(shown, elements.ravel().tolist())) == "n 3 n 3"
