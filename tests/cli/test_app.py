@@ -6,7 +6,8 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tiered import __version__, errors
-from tiered.cli import app, optimize
+from tiered.cli import app
+from tiered.cli.commands import optimize
 from tiered.cli.watch import KINDS
 
 

@@ -4,7 +4,7 @@ import os
 import pytest
 
 from tiered import errors, parse_pipeline
-from tiered.cli.failures import failure, short_traceback
+from tiered.cli.output.failures import failure, short_traceback
 
 
 @pytest.mark.parametrize(

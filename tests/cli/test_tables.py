@@ -1,6 +1,6 @@
 from rich.console import Console
 
-from tiered.cli.tables import change, print_table, seconds, size
+from tiered.cli.output.tables import change, print_table, seconds, size
 
 
 def lines(headers: tuple[str, ...], *rows: tuple[object, ...]) -> list[str]:

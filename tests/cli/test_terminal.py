@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tiered.cli import terminal
+from tiered.cli.output import terminal
 
 
 class Terminal(io.StringIO):

@@ -33,12 +33,6 @@ the edits, and what they use, name the nouns.
 FOR_ANNOTATIONS: tuple[str, ...] = (
     CORE_NOUNS,
     """
-    backends.backend backends.coverage backends.default backends.rules
-    """,
-    """
-    cli.optimize cli.record cli.summary
-    """,
-    """
     context instruments.hooks passes.base passes.body passes.class_passes passes.conditions
     passes.decorators passes.execution passes.kinds passes.planned passes.registry passes.report
     passes.run passes.scope_guard pipeline.base pipeline.constraints pipeline.default

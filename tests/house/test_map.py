@@ -24,8 +24,10 @@ def test_every_place_on_the_map_is_there(place: str) -> None:
 
 
 def test_every_room_is_on_the_map() -> None:
-    rooms = {path for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
-    rooms |= {path for path in (PACKAGE / "graph").iterdir() if (path / "__init__.py").exists()}
+    parents = (PACKAGE, PACKAGE / "graph", PACKAGE / "cli")
+    rooms = {
+        path for parent in parents for path in parent.iterdir() if (path / "__init__.py").exists()
+    }
     missing = [room for room in rooms if f"`{room.relative_to(ROOT).as_posix()}/`" not in PAGE]
     assert missing == []
 

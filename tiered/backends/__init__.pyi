@@ -14,7 +14,6 @@ from tiered.backends.coverage import Coverage as Coverage
 from tiered.backends.coverage import Gap as Gap
 from tiered.backends.custom import CustomOperator as CustomOperator
 from tiered.backends.default import DEFAULT as DEFAULT
-from tiered.backends.default import Refusal as Refusal
 from tiered.backends.known import (
     backend_names as backend_names,
 )
@@ -36,5 +35,6 @@ from tiered.backends.rules import (
 from tiered.backends.rules import (
     OperatorRule as OperatorRule,
 )
+from tiered.backends.standard import Refusal as Refusal
 
 __all__: list[str]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
+from tiered.backends.coverage import Coverage, coverage_of
 from tiered.backends.custom import CustomOperator
-from tiered.backends.default import NO_OPERATOR, Refusal, is_no_operator, is_standard
 from tiered.backends.pipeline_edits import PipelineEdit
 from tiered.backends.rules import (
     ANY,
@@ -23,11 +23,18 @@ from tiered.backends.rules import (
     operands_of,
     refusals,
 )
+from tiered.backends.standard import (
+    NO_OPERATOR,
+    Layout,
+    QuantizationForm,
+    Refusal,
+    is_no_operator,
+    is_standard,
+)
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.types import TensorType
 
 if TYPE_CHECKING:
-    from tiered.backends.coverage import Coverage
     from tiered.graph import Model, Node, Value
 
 API_VERSION: Final = 1
@@ -35,10 +42,8 @@ API_VERSION: Final = 1
 
 _PLAIN: Final = (OperatorRule(),)
 
-Layout = Literal["NCHW", "NHWC", "any"]
 Shapes = Literal["dynamic", "static"]
 Unlisted = Literal["refused", "standard"]
-QuantizationForm = Literal["none", "qdq", "operators"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,8 +228,6 @@ class Backend:
 
     def coverage(self, model: Model) -> Coverage:
         """Return which nodes of a model the target takes, and why not the others."""
-        from tiered.backends.coverage import coverage_of
-
         return coverage_of(model, self)
 
     @property

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from tiered.backends.default import Refusal
-from tiered.backends.rules import Bounds
+from tiered.backends.rules import Bounds, OperatorRule
+from tiered.backends.standard import Refusal
 
 if TYPE_CHECKING:
-    from tiered.backends.backend import Backend
     from tiered.graph import Graph, Model, Node
+
+
+class Target(Protocol):
+    """The parts of `Backend` that coverage and its readers need."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def doc(self) -> str: ...
+    @property
+    def shapes(self) -> str: ...
+    @property
+    def opset(self) -> Bounds: ...
+    @property
+    def ir_version(self) -> Bounds: ...
+    def rules(self, op_type: str, domain: str = "") -> Sequence[OperatorRule]: ...
+    def takes(self, node: Node) -> bool: ...
+    def refusals(self, node: Node) -> tuple[Refusal, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +55,7 @@ class Coverage:
         model: what it does not take of the model itself: opset, IR version.
     """
 
-    backend: Backend
+    backend: Target
     operators: Counter[str]
     gaps: tuple[Gap, ...]
     model: tuple[Refusal, ...]
@@ -66,7 +83,7 @@ class Coverage:
         return f"{self.backend} takes {taken:,} of {self.nodes:,} nodes"
 
 
-def coverage_of(model: Model, backend: Backend) -> Coverage:
+def coverage_of(model: Model, backend: Target) -> Coverage:
     """Hold every node of a model against a target's table.
 
     A local function whose call the table lists counts as that call; of the others the nodes of
@@ -92,14 +109,14 @@ def operator_name(node: Node) -> str:
     return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
 
 
-def _is_call(node: Node, backend: Backend) -> bool:
+def _is_call(node: Node, backend: Target) -> bool:
     """Tell whether a node calls a local function that the target knows nothing of."""
     if backend.rules(node.op_type, node.domain):
         return False
     return node.owner.model.function(*node.callee) is not None
 
 
-def _graphs(model: Model, backend: Backend) -> Iterator[Graph]:
+def _graphs(model: Model, backend: Target) -> Iterator[Graph]:
     """Yield the main graph, its bodies, and the functions that count with their bodies."""
     pending: list[Graph] = [model.main]
     seen: set[tuple[str, str, str]] = set()
@@ -115,7 +132,7 @@ def _graphs(model: Model, backend: Backend) -> Iterator[Graph]:
                 pending.append(function)
 
 
-def _against_model(model: Model, backend: Backend) -> Iterator[Refusal]:
+def _against_model(model: Model, backend: Target) -> Iterator[Refusal]:
     versions: tuple[tuple[str, int, Bounds], ...] = (
         ("opset", model.main.opset(), backend.opset),
         ("IR version", model.ir_version, backend.ir_version),

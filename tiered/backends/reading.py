@@ -9,9 +9,7 @@ from typing import Any, Final, get_args
 from tiered.backends.backend import (
     API_VERSION,
     Backend,
-    Layout,
     Quantization,
-    QuantizationForm,
     Shapes,
     Unlisted,
     Verification,
@@ -19,6 +17,7 @@ from tiered.backends.backend import (
 from tiered.backends.custom import CustomOperator
 from tiered.backends.pipeline_edits import PipelineEdit
 from tiered.backends.rules import ANY, AttributeRule, Bounds, OperatorRule, type_keys
+from tiered.backends.standard import Layout, QuantizationForm
 from tiered.errors import BackendError, TieredError, did_you_mean
 from tiered.graph.core.dtypes import DataType
 from tiered.support.toml_files import read_toml

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tiered.backends.default import Refusal
+from tiered.backends.standard import Refusal
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.schema import NEWEST, Schema, schema_of
 

@@ -10,17 +10,20 @@ from typing import Annotated, Literal
 
 from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
-from tiered.cli.bisect import BisectOptions
-from tiered.cli.completion import (
+from tiered.cli.commands.bisect import BisectOptions
+from tiered.cli.commands.completion import (
     Shell,
     complete_backend,
     complete_operator,
     complete_pass,
     run_completion,
 )
+from tiered.cli.commands.verify import CompareOptions
 from tiered.cli.config_file import apply_config_file
 from tiered.cli.examples import EXAMPLES, FIRST, with_examples
-from tiered.cli.failures import (
+from tiered.cli.foreign import answer_to, with_command
+from tiered.cli.options import BackendName, InputShapes, Names, OptimizeOptions
+from tiered.cli.output.failures import (
     BUG,
     Failure,
     failure,
@@ -28,10 +31,7 @@ from tiered.cli.failures import (
     short_traceback,
     usage_failure,
 )
-from tiered.cli.foreign import answer_to, with_command
-from tiered.cli.options import BackendName, InputShapes, Names, OptimizeOptions
-from tiered.cli.terminal import screen
-from tiered.cli.verify import CompareOptions
+from tiered.cli.output.terminal import screen
 from tiered.cli.watch import WatchOptions, complete
 
 EPILOGUE = """\
@@ -80,11 +80,11 @@ def optimize(
         more: More models to read; they need --out-dir.
     """
     if more or options.out_dir is not None:
-        from tiered.cli.several import run_several
+        from tiered.cli.commands.optimize_several import run_several
 
         sources = [file for file in (model, out, *more) if file is not None]
         return run_several(sources, options, watch)
-    from tiered.cli.optimize import run_optimize
+    from tiered.cli.commands.optimize import run_optimize
 
     run_optimize(model, out, options, watch)
     return None
@@ -106,7 +106,7 @@ def verify(
         second: The ONNX file to compare with it.
         as_json: Print JSON instead of text.
     """
-    from tiered.cli.verify import run_verify
+    from tiered.cli.commands.verify import run_verify
 
     run_verify(first, second, options, as_json=as_json)
 
@@ -123,7 +123,7 @@ def bisect(
     Args:
         model: The ONNX file to read.
     """
-    from tiered.cli.bisect import run_bisect
+    from tiered.cli.commands.bisect import run_bisect
 
     run_bisect(model, options)
 
@@ -135,7 +135,7 @@ def replay(folder: Annotated[str, Parameter(name="DIR")], /) -> None:
     Args:
         folder: What --reproducer wrote.
     """
-    from tiered.cli.bisect import run_replay
+    from tiered.cli.commands.bisect import run_replay
 
     run_replay(folder)
 
@@ -155,7 +155,7 @@ def reduce(
         out: The file to write.
         check: A command; {} stands for the model's file. It fails if it ends as on the whole model.
     """
-    from tiered.cli.reduce import run_reduce
+    from tiered.cli.commands.reduce import run_reduce
 
     run_reduce(model, out, check)
 
@@ -177,7 +177,7 @@ def passes(
         search: Only passes with this text in their name, law, description, options or aliases.
         as_json: Print JSON instead of text.
     """
-    from tiered.cli.passes import run_passes
+    from tiered.cli.commands.passes import run_passes
 
     run_passes(name, op=op, search=search, as_json=as_json)
 
@@ -203,7 +203,7 @@ def inspect(
         as_json: Print JSON instead of text.
         verbose: List everything, not only the largest and most frequent.
     """
-    from tiered.cli.inspect import run_inspect
+    from tiered.cli.commands.inspect import run_inspect
 
     run_inspect(
         model,
@@ -244,7 +244,7 @@ def explain(
         as_json: Print JSON instead of text.
         verbose: List every node.
     """
-    from tiered.cli.explain import run_explain
+    from tiered.cli.commands.explain import run_explain
 
     run_explain(
         model,
@@ -285,7 +285,7 @@ def check(
         as_json: Print JSON instead of text.
         verbose: List every row and every node.
     """
-    from tiered.cli.check import run_check
+    from tiered.cli.commands.check import run_check
 
     run_check(
         model,
@@ -314,7 +314,7 @@ def backends(
         as_json: Print JSON instead of text.
         verbose: List the rules of each operator.
     """
-    from tiered.cli.backends import run_backends
+    from tiered.cli.commands.backends import run_backends
 
     run_backends(name, as_json=as_json, verbose=verbose)
 
@@ -342,7 +342,7 @@ def layout(
         as_json: Print JSON instead of text.
         verbose: List every Transpose that stays.
     """
-    from tiered.cli.layout import run_layout
+    from tiered.cli.commands.layout import run_layout
 
     run_layout(
         model,
@@ -362,7 +362,7 @@ def options(*, as_json: AsJson = False) -> None:
     Args:
         as_json: Print JSON instead of text.
     """
-    from tiered.cli.config_options import run_options
+    from tiered.cli.commands.config_options import run_options
 
     run_options(as_json=as_json)
 
@@ -382,7 +382,7 @@ def new(
         kind: What the pass works on: a pattern, a graph, or a whole model.
         root: The checkout of tiered to write into.
     """
-    from tiered.cli.new import run_new
+    from tiered.cli.commands.new import run_new
 
     run_new(path, kind=kind, root=root)
 

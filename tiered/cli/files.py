@@ -6,7 +6,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from tiered.cli.terminal import printable
+from tiered.cli.output.terminal import printable
 from tiered.errors import ModelError, UsageError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from tiered.cli.completion import complete_backend, complete_passes
+from tiered.cli.commands.completion import complete_backend, complete_passes
 from tiered.errors import UsageError
 
 Flag = Parameter(negative=(), show_default=False)

@@ -13,7 +13,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from tiered.cli.terminal import printable
+from tiered.cli.output.terminal import printable
 from tiered.errors import UsageError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from cyclopts import Group, Parameter
 from rich.console import Console
 
 from tiered.cli.options import Flag, Names, split_names
-from tiered.cli.terminal import printable
+from tiered.cli.output.terminal import printable
 from tiered.errors import ModelError, UsageError, did_you_mean
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tiered.backends.default import NO_OPERATOR, newer_operator
+from tiered.backends.standard import NO_OPERATOR, newer_operator
 from tiered.graph import Graph, Model
 from tiered.graph.core.journal import Edit, Entry
 from tiered.graph.core.marks import is_left_alone, mark_against_edits

@@ -16,9 +16,9 @@ from tiered import (
     pipeline_for,
 )
 from tiered.cli.files import load_model
+from tiered.cli.output.tables import print_table, size
+from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import give_shapes, parse_dims, parse_shapes
-from tiered.cli.tables import print_table, size
-from tiered.cli.terminal import Progress, print_json, printable, results
 
 FEW = 20
 """Rows of a table without -v."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tiered.cli.terminal import print_json, printable, results
+from tiered.cli.output.terminal import print_json, printable, results
 
 if TYPE_CHECKING:
     from tiered.backends.pipeline_edits import PipelineEdit

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tiered.cli.files import (
@@ -17,9 +16,9 @@ from tiered.cli.files import (
     load_model,
 )
 from tiered.cli.options import LEVELS, OptimizeOptions, split_names
+from tiered.cli.outcome import Failed, Outcome
+from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes, shapes_of_inputs
-from tiered.cli.sharing import sharing_notes
-from tiered.cli.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.watch import (
     Watchers,
     WatchOptions,
@@ -124,13 +123,15 @@ def optimize_file(
                 placed = _save(result.model, target, options)
     except (VerificationError, TargetError) as error:
         if options.json:
-            from tiered.cli.record import record_of
+            from tiered.cli.output.record import record_of
 
             failed = Failed(str(error), error.exit_code, passes.results)
             show(record_of(Outcome(source, None, options, result, failed)))
         raise
     _tell(Outcome(source, target, options, result), result, watchers, show)
     if placed is not None and options.share_weights and not options.quiet:
+        from tiered.cli.output.summary import sharing_notes
+
         for text in sharing_notes(placed, target or ""):
             notes().print(f"tiered: note: {printable(text)}", soft_wrap=True)
 
@@ -204,29 +205,6 @@ class _Passes:
         self.results.append(result)
 
 
-@dataclass(frozen=True)
-class Failed:
-    """The error that ended a run, and the passes up to it."""
-
-    error: str
-    exit_code: int
-    passes: Sequence[PassResult]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What was asked, and what came of it.
-
-    `target` is None if nothing was written, `result` if the run ended before there was one.
-    """
-
-    source: str
-    target: str | None
-    options: OptimizeOptions
-    result: OptimizeResult | None
-    failed: Failed | None = None
-
-
 def check_options(options: OptimizeOptions, watch: WatchOptions) -> None:
     """Raise what is wrong with the options, before anything is read.
 
@@ -285,7 +263,7 @@ def _settings(options: OptimizeOptions, watch: WatchOptions) -> dict[str, Any]:
 
 def print_planned(options: OptimizeOptions, watch: WatchOptions) -> None:
     """Print which passes would run."""
-    from tiered.cli.plan import print_plan
+    from tiered.cli.output.plan import print_plan
     from tiered.context import PassContext
     from tiered.pipeline.optimize import settings_with_shapes
 
@@ -368,11 +346,11 @@ def _tell(
     show: Callable[[dict[str, Any]], None],
 ) -> None:
     """Say what came of it: the results on stdout, what to look at on stderr."""
-    from tiered.cli.summary import print_summary, warnings_of
+    from tiered.cli.output.summary import print_summary, warnings_of
 
     options = outcome.options
     if options.json:
-        from tiered.cli.record import record_of
+        from tiered.cli.output.record import record_of
 
         show(record_of(outcome))
     elif not options.quiet:

@@ -17,8 +17,8 @@ from rich.console import Console
 
 from tiered.cli.files import load_model
 from tiered.cli.options import LEVELS
+from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import give_shapes, parse_dims, parse_shapes
-from tiered.cli.terminal import Progress, print_json, printable, results
 from tiered.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:

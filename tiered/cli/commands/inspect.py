@@ -13,10 +13,10 @@ from rich.console import Console
 
 from tiered.cli.facts import ModelFacts, gather_facts
 from tiered.cli.files import load_model
+from tiered.cli.output.summary import overridable_note
+from tiered.cli.output.tables import print_table, size
+from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import give_shapes, parse_dims, parse_shapes
-from tiered.cli.summary import overridable_note
-from tiered.cli.tables import print_table, size
-from tiered.cli.terminal import Progress, print_json, printable, results
 
 if TYPE_CHECKING:
     from tiered.backends import Backend

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from tiered.cli.tables import print_table
-from tiered.cli.terminal import print_json, printable, results
+from tiered.cli.output.tables import print_table
+from tiered.cli.output.terminal import print_json, printable, results
 from tiered.errors import UsageError, did_you_mean
 from tiered.passes.pass_info import PassInfo
 from tiered.passes.registry import registry

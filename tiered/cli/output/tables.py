@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tiered.cli.terminal import printable
+from tiered.cli.output.terminal import printable
 
 Cell = object
 """Anything: None is an empty cell, text is escaped."""

@@ -22,9 +22,9 @@ from cyclopts import Parameter
 
 from tiered.cli.files import check_input
 from tiered.cli.options import Flag, Names
-from tiered.cli.record import finite
-from tiered.cli.tables import Number, print_table
-from tiered.cli.terminal import Progress, print_json, printable, results
+from tiered.cli.output.record import finite
+from tiered.cli.output.tables import Number, print_table
+from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.errors import ModelError
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from tiered.cli.commands.verify import NumericClass
 from tiered.cli.files import check_input, load_model
 from tiered.cli.options import (
     LEVELS,
@@ -24,9 +25,8 @@ from tiered.cli.options import (
     Require,
     split_names,
 )
+from tiered.cli.output.terminal import notes, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes, shapes_of_inputs
-from tiered.cli.terminal import notes, print_json, printable, results
-from tiered.cli.verify import NumericClass
 from tiered.cli.watch import config_of
 from tiered.errors import UsageError, VerificationError
 

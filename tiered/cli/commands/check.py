@@ -16,9 +16,9 @@ from rich.console import Console
 
 from tiered.cli.files import load_model
 from tiered.cli.options import LEVELS
+from tiered.cli.output.tables import Number, print_table
+from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import give_shapes, parse_dims, parse_shapes
-from tiered.cli.tables import Number, print_table
-from tiered.cli.terminal import Progress, print_json, printable, results
 from tiered.errors import TargetError, UsageError
 from tiered.pipeline.leftovers import fixing_options
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
 
-from tiered.cli.terminal import notes, printable
+from tiered.cli.output.terminal import notes, printable
 from tiered.errors import PassError, TieredError
 
 MODEL, USAGE, BUG = 1, 2, 5

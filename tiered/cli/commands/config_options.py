@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from tiered.cli.tables import print_table
-from tiered.cli.terminal import print_json, results
+from tiered.cli.output.tables import print_table
+from tiered.cli.output.terminal import print_json, results
 from tiered.support.config_options import config_options
 from tiered.support.option_text import format_value
 

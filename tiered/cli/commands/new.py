@@ -9,7 +9,7 @@ import os
 import re
 from typing import Literal
 
-from tiered.cli.terminal import notes, printable, results
+from tiered.cli.output.terminal import notes, printable, results
 from tiered.errors import UsageError
 
 Kind = Literal["rewrite", "function", "module"]

@@ -34,13 +34,13 @@ import importlib.metadata
 import math
 import platform
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import tiered
-from tiered.cli.expect import fused_operators
 
 if TYPE_CHECKING:
-    from tiered.cli.optimize import Outcome
+    from tiered.cli.outcome import Outcome
     from tiered.passes.pass_info import PassResult
     from tiered.passes.report import Remark
     from tiered.pipeline.result import OptimizeResult, Statistics
@@ -102,6 +102,23 @@ def _of_result(result: OptimizeResult) -> dict[str, Any]:
         "overridable": [value.name for value in result.model.overridable],
         "remarks": [_remark(remark) for remark in result.remarks],
     }
+
+
+def fused_operators(result: OptimizeResult) -> dict[str, int]:
+    """Return how many more nodes of each operator there are that a fusion made, the most first."""
+    ran = {done.name for done in result.report.ran() if done.rewrites}
+    found = dict(_grown(result, {name for name in ran if name.startswith("fuse_")}))
+    return dict(sorted(found.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def _grown(result: OptimizeResult, fusions: set[str]) -> Iterator[tuple[str, int]]:
+    from tiered.pipeline.expectations import makers_of
+
+    before = result.before.operators
+    for op_type, count in result.after.operators.items():
+        more = count - before.get(op_type, 0)
+        if more > 0 and fusions.intersection(makers_of(op_type, result.pipeline)):
+            yield op_type, more
 
 
 def _statistics(statistics: Statistics) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from tiered.cli.plan import described_edit, print_edits
-from tiered.cli.tables import Cell, print_table
-from tiered.cli.terminal import print_json, printable, results
+from tiered.cli.output.plan import described_edit, print_edits
+from tiered.cli.output.tables import Cell, print_table
+from tiered.cli.output.terminal import print_json, printable, results
 from tiered.errors import BackendError
 
 if TYPE_CHECKING:

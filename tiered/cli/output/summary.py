@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tiered.cli.expect import fused_operators
-from tiered.cli.record import peak_memory
-from tiered.cli.tables import Cell, change, print_table, seconds, size
-from tiered.cli.terminal import printable
+from tiered.cli.output.record import fused_operators, peak_memory
+from tiered.cli.output.tables import Cell, change, print_table, seconds, size
+from tiered.cli.output.terminal import printable
 from tiered.pipeline.leftovers import fixing_options, leftovers
 from tiered.support.numerics import loosest
 
 if TYPE_CHECKING:
-    from tiered.cli.optimize import Outcome
+    from tiered.cli.outcome import Outcome
+    from tiered.graph.io.save import Placed
     from tiered.passes.pass_info import PassResult
     from tiered.passes.report import Remark
     from tiered.pipeline.result import OptimizeResult, Statistics
@@ -85,6 +86,26 @@ def overridable_note(count: int) -> str:
         f"{count:,} {are}, so overridable and not constant; "
         f"`--require remove_initializer_from_input` frees {them}"
     )
+
+
+def sharing_notes(placed: Placed, target: str) -> Iterator[str]:
+    """Yield what to know of weights that are not shared though that was asked for."""
+    data = f"{os.path.basename(target)}.data"
+    if placed.copied[0]:
+        folder = os.path.dirname(target) or "."
+        yield (
+            f"--share-weights: {_count(placed.copied)} copied to {data}, as {folder} is not the "
+            "folder of the model that was read"
+        )
+    if placed.made[0]:
+        yield f"--share-weights: {_count(placed.made)} that passes made written to {data}"
+    if not any(count for count, _ in placed):
+        yield "--share-weights: the model has no external weights; nothing is shared"
+
+
+def _count(placed: tuple[int, int]) -> str:
+    count, nbytes = placed
+    return f"{count:,} {'tensor' if count == 1 else 'tensors'} ({size(nbytes)})"
 
 
 def _headline(outcome: Outcome, result: OptimizeResult) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tiered.cli.files import check_input, check_output
-from tiered.cli.terminal import notes, printable, results
+from tiered.cli.output.terminal import notes, printable, results
 from tiered.errors import ModelError
 
 

@@ -1,0 +1,55 @@
+"""What every target shares: ONNX's own operators, and the form of a refusal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from tiered.graph import Node
+
+Layout = Literal["NCHW", "NHWC", "any"]
+QuantizationForm = Literal["none", "qdq", "operators"]
+
+STANDARD_DOMAINS: Final = ("", "ai.onnx.ml")
+
+
+class Refusal(NamedTuple):
+    """Why a target does not take a node: what was found, and what the target takes instead."""
+
+    found: str
+    takes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.found}; it takes {', '.join(self.takes)}" if self.takes else self.found
+
+
+NO_OPERATOR: Final = Refusal("the target has no such operator")
+
+
+def is_standard(op_type: str, domain: str) -> bool:
+    """Return whether ONNX defines an operator."""
+    from tiered.graph.core.schema import schema_of  # and with it all of onnx
+
+    return domain in STANDARD_DOMAINS and schema_of(op_type, domain) is not None
+
+
+STANDARD_NAMES: Final = {"FastGelu": "Gelu"}
+"""ONNX's name of a runtime's own operator, where the names differ."""
+
+
+def newer_operator(node: Node) -> Refusal | None:
+    """Return a refusal if only a newer opset of ONNX has the operator of a custom node."""
+    from tiered.graph.core.schema import schema_of
+
+    name, opset = STANDARD_NAMES.get(node.op_type, node.op_type), node.owner.opset()
+    newest = schema_of(name, "")
+    if not node.domain or newest is None or schema_of(name, "", opset) is not None:
+        return None
+    later = range(opset + 1, newest.since_version + 1)
+    first = next(version for version in later if schema_of(name, "", version) is not None)
+    return Refusal(f"ONNX has {name} from opset {first} on; the model's opset is {opset}")
+
+
+def is_no_operator(node: Node) -> bool:
+    """Return whether a node needs no kernel: a Constant, or a marker of tiered."""
+    return node.is_op("Constant") or node.domain.startswith("tiered.")

@@ -1,0 +1,35 @@
+"""The outcome of `tiered optimize`, which the summary and the JSON describe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tiered.cli.options import OptimizeOptions
+    from tiered.passes.pass_info import PassResult
+    from tiered.pipeline.result import OptimizeResult
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The error that ended a run, and the passes up to it."""
+
+    error: str
+    exit_code: int
+    passes: Sequence[PassResult]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was asked, and what came of it.
+
+    `target` is None if nothing was written, `result` if the run ended before there was one.
+    """
+
+    source: str
+    target: str | None
+    options: OptimizeOptions
+    result: OptimizeResult | None
+    failed: Failed | None = None
