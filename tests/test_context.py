@@ -531,7 +531,7 @@ def test_an_error_in_the_hook_of_a_failure_does_not_hide_the_failure() -> None:
         broken = raising(hook, UsageError("late"))
         with PassContext(instruments=[broken]), pytest.raises(PassError) as caught:
             failing(ValueError("boom"))(model())
-        assert "and in a hook that was told of it: late" in caught.value.__notes__
+        assert "and a hook raised after that: late" in caught.value.__notes__
 
 
 def test_an_instrument_may_have_some_of_the_hooks_only() -> None:

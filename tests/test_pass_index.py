@@ -21,10 +21,9 @@ from tiered import (
 )
 from tiered.errors import UsageError
 from tiered.passes import FunctionPass, ModulePass, PassResult
-from tiered.passes.body import Body
 from tiered.passes.index.lazy import Indexed
 from tiered.passes.index.table import INDEX
-from tiered.passes.kinds import BodyPass
+from tiered.passes.kinds import Body, BodyPass
 from tiered.passes.registry import Registry, registry
 from tiered.pipeline.default import DEFAULT, default_pipeline
 from tiered.testing import parse

@@ -257,7 +257,7 @@ class Watch:
                 try:
                     _all(reversed(told), "run_after_pass_failed", self._model, info, error)
                 except TieredError as late:
-                    error.add_note(f"and in a hook that was told of it: {late}")
+                    error.add_note(f"and a hook raised after that: {late}")
 
     def skipped(self, info: PassInfo, decision: Decision) -> None:
         """Tell that a pass does not run."""

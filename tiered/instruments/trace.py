@@ -16,7 +16,7 @@ from tiered.instruments.origin import Origin, origin_of
 from tiered.instruments.stacks import Stacks
 from tiered.instruments.statistics import count_nodes
 from tiered.instruments.tree import Shown, tree_of
-from tiered.passes.history import memory_of
+from tiered.passes.run import memory_of
 
 if TYPE_CHECKING:
     from tiered.graph import Model, Node, RewriteRecord

@@ -11,9 +11,8 @@ from functools import partial
 from typing import Any, TypedDict, Unpack
 
 from tiered.errors import UsageError
-from tiered.passes.body import Body
 from tiered.passes.conditions import Conditions, condition_of
-from tiered.passes.kinds import FunctionPass, ModulePass, RewritePass
+from tiered.passes.kinds import Body, FunctionPass, ModulePass, RewritePass
 from tiered.passes.pass_info import PassInfo
 from tiered.rewriter import Pattern, Rule
 from tiered.rewriter.pattern import mentioned

@@ -7,38 +7,35 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from tiered.context import LISTENER, PassContext
-from tiered.errors import PassError, PostconditionError, PreconditionError, TieredError
-from tiered.graph import Model, RewriteRecord, Stamp
+from tiered.context import PassContext
+from tiered.errors import PassError, PostconditionError
+from tiered.graph import Model, Stamp
 from tiered.graph.core.provenance import write_origins
-from tiered.instruments.hooks import Watch
-from tiered.passes.history import memory_of
 from tiered.passes.interrupts import interrupted_between_edits
-from tiered.passes.pass_info import Decision, HeldCheck, PassResult, Place
-from tiered.passes.planned import Case, Settings
-from tiered.passes.run import PassRun
+from tiered.passes.pass_info import Decision, HeldCheck, Member, Place
+from tiered.passes.planned import PlannedPass, Settings
+from tiered.passes.transaction import NOTHING, EditScope, RunState, Transaction
 
 if TYPE_CHECKING:
-    from tiered.passes.pass_info import Runnable
+    from tiered.passes.pass_info import Member, Runnable
 
-NOTHING: tuple[str, ...] = ()
 
 
 class Places(Protocol):
     """A pipeline, as the execution uses it."""
 
-    def places(self, place: Place, /) -> Iterator[tuple[Runnable, Place]]: ...
+    def places(self, place: Place, /) -> Iterator[Member]: ...
 
 
 _LOG = logging.getLogger("tiered")
 
 
 def execute(pass_: Runnable, model: Model, ctx: PassContext, place: Place) -> None:
-    """Run a pass on a model; if that raises, the model is as it was, whatever had been done.
+    """Run a pass on a model; if it raises, the model is exactly as it was before.
 
     Raises:
         PassError: the pass, or one that it runs, raised.
@@ -56,7 +53,7 @@ def execute(pass_: Runnable, model: Model, ctx: PassContext, place: Place) -> No
             write_origins(model)
         obey()
     if is_bare and not (last := ctx.report.results[-1]).ran:
-        # Nobody holds this context, so nobody could ask it why nothing happened.
+        # The context is the call's own, so the caller cannot read the reason from it.
         _LOG.warning("%s did not run: %s (`.apply` runs it anyway)", last.text, last.reason)
 
 
@@ -82,54 +79,74 @@ def _limited(model: Model, ctx: PassContext) -> Iterator[None]:
         model.gate.limit = before
 
 
-class Execution:
+class Execution(RunState):
     """One outermost call: the passes that it runs share model, context and watchers."""
 
     def __init__(self, model: Model, ctx: PassContext) -> None:
-        self.model = model
-        self.ctx = ctx
-        self.memory = memory_of(model)
-        self.watch = Watch(ctx.watchers, model)
-        self._reports = [context.report for context in ctx.chain]
+        super().__init__(model, ctx)
         self._following: list[str] = []
-        # By the identities of a pass and its place, both of which a case keeps alive.
-        self._cases: dict[tuple[int, int], Case] = {}
-        self._places: dict[tuple[int, int], tuple[Place, Sequence[tuple[Runnable, Place]]]] = {}
-        # The moment at which a pipeline at its place had nothing left to do; its places, which are
-        # kept under the same key, keep the identities alive.
+        # By the identities of a pass and its place, both of which a plan keeps alive.
+        self._planned: dict[tuple[int, int], PlannedPass] = {}
+        self._places: dict[tuple[int, int], tuple[Place, Sequence[Member]]] = {}
+        # The stamp at which a pipeline at its place had nothing left to do; `_places`, which has
+        # the same keys, keeps the identities alive.
         self._settled: dict[tuple[int, int], Stamp] = {}
         config = tuple(sorted((key, repr(value)) for key, value in ctx.config_set.items()))
-        self._checks_view = ctx.config["debug.check_view"]
-        # The default backend is always the same, and takes longer to read than many a pass to run.
+        # The default backend never changes, and reading it takes longer than many passes.
         backend = ctx.backend.digest if ctx.names_backend else ""
         self._settings = Settings(ctx.opt_level, backend, config)
 
     def execute(self, pass_: Runnable, place: Place) -> tuple[str, ...]:
         """Run a pass if the context says so; return the names of the passes that changed something.
 
-        Whether the context says so is asked once for a pass at a place.
+        The context is asked once per pass and place. All of a run is in this one function, so that
+        the stack trace of a failing pass has one line per pipeline around it.
 
         Raises:
             PassError: a pass raised.
             TieredError: a check or verification failed, or something was used wrongly.
         """
         key = id(pass_), id(place)
-        case = self._cases.get(key)
-        if case is None:
+        planned = self._planned.get(key)
+        if planned is None:
             decision = self.ctx.decide(pass_, place)
-            case = self._cases[key] = Case.of(pass_, place, decision, self._settings)
+            planned = PlannedPass.of(pass_, place, decision, self._settings)
+            self._planned[key] = planned
         changed: list[str] = []
-        decision = self._decide(case, changed)
+        decision = self._decide(planned, changed)
         if not decision:
             self.watch.skipped(pass_.info, decision)
-            self._record(case.result(self.memory, ran=False, reason=decision.reason))
+            self.record(planned.result(self.memory, ran=False, reason=decision.reason))
             return tuple(changed)
-        own = self._attempt(case)
-        followers = self._run_followers(case) if own else NOTHING
+        started, is_watched = time.perf_counter(), self.watch.is_needed
+        if not is_watched and self._is_idle(planned):
+            self.memory.ended[pass_.text] = self.model.journal.stamp()
+            self.record(planned.result(self.memory, seconds=time.perf_counter() - started))
+            return tuple(changed)
+        transaction = Transaction(self, planned, started)
+        run = transaction.run
+        try:
+            transaction.begin()
+            if pass_.info.kind == "pipeline":
+                for member, where in pass_.run(self.model, self, run):
+                    run.made = self.execute(member, where)
+            elif not is_watched or not self._is_idle(planned):
+                with EditScope(self, planned, run) as scope:
+                    pass_.run(self.model, self, run)
+                    scope.check()
+                if place.checks and transaction.has_edits:
+                    self.check(place.checks, PostconditionError, f"after {pass_}")
+            transaction.end()
+        except BaseException as error:
+            if not transaction.roll_back(error):
+                raise
+            return tuple(changed)
+        own = transaction.commit()
+        followers = self._run_followers(planned) if own else NOTHING
         return (*changed, *own, *followers)
 
-    def places(self, pipeline: Places, place: Place) -> Sequence[tuple[Runnable, Place]]:
-        """Return each pass of a pipeline with where it stands: the same places at every turn."""
+    def places(self, pipeline: Places, place: Place) -> Sequence[Member]:
+        """Return each pass of a pipeline with its place: the same places in every round."""
         key = id(pipeline), id(place)
         known = self._places.get(key)
         if known is None:
@@ -146,186 +163,8 @@ class Execution:
         stamp = self._settled.get((id(pipeline), id(place)))
         return stamp is not None and not self.model.journal.moved_since(stamp)
 
-    def _decide(self, case: Case, changed: list[str]) -> Decision:
-        """Return whether a pass runs now; what it requires did, and `changed` has who did what."""
-        decision = case.decision
-        if decision and self.watch.is_needed:
-            refused = self.watch.veto(case.pass_.info)
-            if refused is not None:
-                return Decision(False, f"instrument {refused} said no")
-        if decision and case.required:
-            missing = self._run_dependencies(case, changed)
-            if missing:
-                return Decision(False, f"needs {missing}, which did not run to its end")
-        return decision
-
-    def _run_dependencies(self, case: Case, changed: list[str]) -> str:
-        """Run what a pass requires, where the model moved since that last ran.
-
-        Returns:
-            the name of the one that did not run, if any; `changed` gets who changed something.
-        """
-        for needed, place in case.required:
-            ended = self.memory.ended.get(needed.text)
-            if ended is not None and not self.model.journal.moved_since(ended):
-                continue
-            changed += self.execute(needed, place)
-            if self.memory.ended.get(needed.text) is ended:
-                return needed.name
-        return ""
-
-    def _run_followers(self, case: Case) -> tuple[str, ...]:
-        """Run what follows a pass that changed something; never a pass inside its own following."""
-        changed = NOTHING
-        self._following.append(case.pass_.name)
-        try:
-            for follower, place in case.followers:
-                if follower.name not in self._following:
-                    changed += self.execute(follower, place)
-        finally:
-            self._following.pop()
-        return changed
-
-    # --- one pass ---------------------------------------------------------------------------------
-
-    def _attempt(self, case: Case) -> tuple[str, ...]:
-        """Run a pass as a transaction and record what came of it; return who changed the model."""
-        memory, journal, gate = self.memory, self.model.journal, self.model.gate
-        started = time.perf_counter()
-        if not self.watch.is_needed and self._is_idle(case):
-            memory.ended[case.pass_.text] = journal.stamp()
-            self._record(case.result(memory, seconds=time.perf_counter() - started))
-            return NOTHING
-        run = PassRun(case.pass_, case.place, allows=case.allows)
-        before, rewrites, made_before = journal.stamp(), gate.count, len(memory.changed_by)
-        try:
-            self._transact(case, run)
-        except BaseException as error:
-            del memory.changed_by[made_before:]
-            seconds = time.perf_counter() - started
-            said = f"{type(error).__name__}: {error}"
-            try:
-                self._record(case.result(memory, seconds=seconds, error=said))
-            except TieredError as late:
-                error.add_note(f"and in a hook that was told of it: {late}")
-            if self.ctx.on_error == "raise" or not isinstance(error, Exception):
-                raise
-            return NOTHING
-        seconds = time.perf_counter() - started
-        changed = journal.moved_since(before)
-        memory.ended[case.pass_.text] = journal.stamp()
-        if changed and case.pass_.info.kind != "pipeline":
-            run.changed.append(case.pass_.name)
-            memory.changed_by.append(case.pass_.name)
-        self._record(
-            case.result(
-                memory,
-                changed=changed,
-                rewrites=gate.count - rewrites,
-                edits=len(journal) - before.length,
-                seconds=seconds,
-                **run.notes(),
-            )
-        )
-        return tuple(run.changed)
-
-    def _transact(self, case: Case, run: PassRun) -> None:
-        """Run a pass between its hooks; if it or one of them raises, the model is as it was."""
-        info, journal = case.pass_.info, self.model.journal
-        waiting, before = self.watch.before(info), journal.stamp()
-        try:
-            if info.kind == "pipeline":
-                case.pass_.run(self.model, self, run)
-            else:
-                self._run_leaf(case, run)
-                if case.place.checks and journal.moved_since(before):
-                    self.check(case.place.checks, PostconditionError, f"after {case.pass_}")
-            told, waiting = waiting, []
-            self.watch.after(info, told)
-        except BaseException as error:
-            journal.undo_to(before.length)
-            self.watch.failed(info, waiting, error)
-            raise
-
-    def _is_idle(self, case: Case) -> bool:
-        """Tell whether nothing that a pass works on is there, or moved since it last looked."""
-        looked, journal = self.memory.looked, self.model.journal
-        last = None if case.key is None else looked.get(case.key)
-        if last is not None and not journal.moved_since(last):
-            return True
-        if self._checks_view or case.pass_.may_act(self.model):
-            return False
-        journal.note_touched()
-        if case.key is not None:
-            looked[case.key] = journal.stamp()
-        return True
-
-    def _run_leaf(self, case: Case, run: PassRun) -> None:
-        """Run a pass that is no pipeline; where somebody watches, unless it has nothing to do."""
-        if self.watch.is_needed and self._is_idle(case):
-            return
-        pass_, journal, gate = case.pass_, self.model.journal, self.model.gate
-        run.looked = self.memory.looked.get(case.key)
-        before, refused, around = journal.stamp(), gate.refused, gate.pass_name
-        listen = self._listener(run)
-        gate.pass_name, gate.at = pass_.name, ""
-        around_mark, gate.on_mark = gate.on_mark, run.marked
-        gate.listeners.append(listen)
-        token = LISTENER.set(run)
-        try:
-            pass_.run(self.model, self, run)
-            if pass_.info.analysis and journal.moved_since(before):
-                raise PassError(f"{pass_.name} is an analysis, but it edited the model")
-            if self._checks_view:
-                self.model.check_view(types=True)
-        except TieredError as error:
-            error.add_note(f"in pass {pass_}{self._history()}")
-            raise
-        except Exception as error:
-            raise self._blamed(pass_, error) from error
-        finally:
-            LISTENER.reset(token)
-            gate.listeners.remove(listen)
-            gate.pass_name, gate.on_mark = around, around_mark
-        journal.note_touched()
-        if case.key is None:
-            return
-        # A rule leaves nothing to do for itself; a function may find more in what it made.
-        is_done = pass_.info.kind == "rewrite" or not journal.moved_since(before)
-        if is_done and gate.refused == refused and gate.is_open:
-            self.memory.looked[case.key] = journal.stamp()
-        else:
-            self.memory.looked.pop(case.key, None)
-
-    def _listener(self, run: PassRun) -> Callable[[RewriteRecord], None]:
-        """Return what notes the rewrites of a pass, and tells the instruments that want to know."""
-        info, tells = run.pass_.info, self.watch.wants_rewrites
-
-        def listen(record: RewriteRecord) -> None:
-            run.applied.append((record.node_name, record.law))
-            if tells:
-                self.watch.rewrote(info, record)
-
-        return listen
-
-    def _blamed(self, pass_: Runnable, error: Exception) -> PassError:
-        """Return the error that names the pass, the rewrite, and what ran before."""
-        gate = self.model.gate
-        if not isinstance(error, MemoryError | RecursionError):
-            complaint = self.model.complaint_as_loaded()
-            if complaint is not None:
-                return PreconditionError(
-                    f"{self.model.label} is not a valid model, and {pass_} cannot work on it: "
-                    f"{complaint}"
-                )
-        where = f"rewrite #{gate.count + 1}" + (f", node {gate.at!r}," if gate.at else "")
-        return PassError(
-            f"{pass_} failed at {where} of {self.model.label}: "
-            f"{type(error).__name__}: {error}{self._history()}"
-        )
-
     def check(self, checks: Iterable[HeldCheck], kind: type[PassError], when: str) -> None:
-        """Ask checks about the model; those that are suppressed only say so.
+        """Apply checks to the model; a failure of a suppressed one is only reported.
 
         Raises:
             PassError: of the given kind: one failed.
@@ -335,18 +174,65 @@ class Execution:
                 check.hold(self.model, kind, when)
             except PassError as error:
                 if not check.suppressed:
-                    error.add_note(self._history().strip() or "changed before it by no pass")
+                    error.add_note(self.history.strip() or "changed before it by no pass")
                     raise
                 text = f"{error} (suppressed)"
-                for report in self._reports:
+                for report in self.reports:
                     report.note("check", text)
                 _LOG.warning("%s", text)
 
-    def _history(self) -> str:
-        made = list(dict.fromkeys(self.memory.changed_by))
-        return f"\n  changed before it by {', '.join(made)}" if made else ""
+    def _decide(self, planned: PlannedPass, changed: list[str]) -> Decision:
+        """Run the pass's dependencies, then return whether it runs now.
 
-    def _record(self, result: PassResult) -> None:
-        for report in self._reports:
-            report.results.append(result)
-        self.watch.result(result)
+        Appends to `changed` the names of the passes that edited the model.
+        """
+        decision = planned.decision
+        if decision and self.watch.is_needed:
+            refused = self.watch.veto(planned.pass_.info)
+            if refused is not None:
+                return Decision(False, f"instrument {refused} said no")
+        if decision and planned.required:
+            missing = self._run_dependencies(planned, changed)
+            if missing:
+                return Decision(False, f"needs {missing}, which did not run to its end")
+        return decision
+
+    def _run_dependencies(self, planned: PlannedPass, changed: list[str]) -> str:
+        """Run the passes that a pass requires, if the model moved since their last run.
+
+        Returns:
+            the name of the first that did not run, or ""; `changed` gets those that edited.
+        """
+        for needed, place in planned.required:
+            ended = self.memory.ended.get(needed.text)
+            if ended is not None and not self.model.journal.moved_since(ended):
+                continue
+            changed += self.execute(needed, place)
+            if self.memory.ended.get(needed.text) is ended:
+                return needed.name
+        return ""
+
+    def _run_followers(self, planned: PlannedPass) -> tuple[str, ...]:
+        """Run the followers of a pass that changed something; never a pass within its own."""
+        changed = NOTHING
+        self._following.append(planned.pass_.name)
+        try:
+            for follower, place in planned.followers:
+                if follower.name not in self._following:
+                    changed += self.execute(follower, place)
+        finally:
+            self._following.pop()
+        return changed
+
+    def _is_idle(self, planned: PlannedPass) -> bool:
+        """Return whether a pass has nothing to work on, or nothing new since it last looked."""
+        looked, journal = self.memory.looked, self.model.journal
+        last = None if planned.key is None else looked.get(planned.key)
+        if last is not None and not journal.moved_since(last):
+            return True
+        if self.checks_view or planned.pass_.may_act(self.model):
+            return False
+        journal.note_touched()
+        if planned.key is not None:
+            looked[planned.key] = journal.stamp()
+        return True

@@ -10,9 +10,8 @@ import onnx
 
 from tiered.errors import PassError, UsageError
 from tiered.graph import Model
-from tiered.passes.body import Body
 from tiered.passes.decorators import Declared, conditions_of, defaults_of, info_of, looks_for_of
-from tiered.passes.kinds import CallingPass, one_rewrite
+from tiered.passes.kinds import Body, CallingPass, one_rewrite
 from tiered.passes.run import PassRun
 
 if TYPE_CHECKING:

@@ -1,13 +1,15 @@
-"""What one run of one pass is told, and what it tells."""
+"""One run of one pass: its scope, its notes; and what is remembered of a model between runs."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from tiered.context import SaidKind
 from tiered.errors import UsageError
-from tiered.graph import Node, Stamp, Value
+from tiered.graph import Model, Node, Stamp, Value
 from tiered.passes.pass_info import NodeNote, Place, Runnable
 from tiered.passes.report import note_of
 from tiered.rewriter import Skip
@@ -16,7 +18,7 @@ Allows = Callable[[Node], bool]
 
 
 def edited_by(outcome: object) -> object:
-    """Return the model or graph that a pass says it edited: what it returned, or holds."""
+    """Return the model or graph that a pass returned, alone or in an ExecuTorch result."""
     return getattr(outcome, "graph_module", outcome)
 
 
@@ -25,10 +27,11 @@ class PassRun:
 
     Attributes:
         pass_: the pass.
-        place: where it stands.
-        looked: the moment since which there may be something new for it; None looks everywhere.
+        place: its place in the pipeline.
+        looked: the stamp of its last complete look at the model; None looks everywhere.
         allows: which nodes it may rewrite; None for all.
         changed: the names of the passes that changed something: those in a pipeline, or itself.
+        made: the names that the last member of a pipeline added to `changed`.
         applied: the node and the law of each rewrite.
     """
 
@@ -38,9 +41,10 @@ class PassRun:
         self.looked: Stamp | None = None
         self.allows = allows
         self.changed: list[str] = []
+        self.made: tuple[str, ...] = ()
         self.applied: list[tuple[str, str]] = []
         self._missed: dict[Node, Skip] = {}
-        self._said: list[tuple[SaidKind, Node | None, Skip | str]] = []
+        self._notes: list[tuple[SaidKind, Node | None, Skip | str]] = []
 
     def missed(self, node: Node, reason: Skip) -> None:
         """Note a node that was left alone."""
@@ -55,13 +59,13 @@ class PassRun:
             self.missed(node, Skip(reason))
 
     def say(self, kind: SaidKind, reason: Skip | str, node: Node | None = None) -> None:
-        """Note what was declined or found out, of a node or of none."""
-        self._said.append((kind, node, reason))
+        """Note a remark or a declined rewrite, of a node or of none."""
+        self._notes.append((kind, node, reason))
 
     def returned(self, outcome: object, subject: object) -> None:
-        """Take what the function of the pass returned: nothing, a Skip, or what it was called with.
+        """Check the result of the function of the pass: None, a Skip, or its own argument.
 
-        That may be in a result as ExecuTorch has it; whether it changed, the journal knows.
+        The argument may be in a result as in ExecuTorch; the journal knows whether it changed.
 
         Raises:
             UsageError: it returned something else, which would be lost.
@@ -75,12 +79,12 @@ class PassRun:
             )
 
     def notes(self) -> dict[str, Any]:
-        """Return what a `PassResult` keeps, without the nodes that are gone by now."""
+        """Return the notes for a `PassResult`, without those of nodes that were removed."""
         notes: dict[str, list[NodeNote]] = {"missed": [], "found": []}
         for node, skip in self._missed.items():
             if node.graph is not None:
                 notes["missed"].append(_note(node, skip))
-        for kind, subject, reason in self._said:
+        for kind, subject, reason in self._notes:
             notes[kind].append(_note(subject, reason))
         notes["applied"] = [NodeNote("", label, law, law) for label, law in self.applied]
         return {kind: tuple(of_kind) for kind, of_kind in notes.items() if of_kind}
@@ -88,3 +92,32 @@ class PassRun:
 
 def _note(node: Node | None, reason: Skip | str) -> NodeNote:
     return note_of(node.op_type, node.label, reason) if node else note_of("", "", reason)
+
+
+# --- what is remembered between runs --------------------------------------------------------------
+
+_SERIALS = itertools.count(1)
+
+
+class Memory:
+    """What is remembered of one model: stamps and names only, so that it keeps no model alive."""
+
+    def __init__(self) -> None:
+        self.serial = next(_SERIALS)
+        # By `PlannedPass.key`: the stamp up to which the pass found nothing more to do.
+        self.looked: dict[object, Stamp] = {}
+        # By the text of a pass: the end of its last run, for passes that require it.
+        self.ended: dict[str, Stamp] = {}
+        # The passes that changed the model, in order.
+        self.changed_by: list[str] = []
+
+
+_MEMORIES: WeakKeyDictionary[Model, Memory] = WeakKeyDictionary()
+
+
+def memory_of(model: Model) -> Memory:
+    """Return the memory of a model."""
+    memory = _MEMORIES.get(model)
+    if memory is None:
+        memory = _MEMORIES[model] = Memory()
+    return memory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -16,6 +16,7 @@ from tiered.support.options import Option
 
 if TYPE_CHECKING:
     from tiered.passes.execution import Execution
+    from tiered.passes.pass_info import Member
     from tiered.passes.run import PassRun
 
 
@@ -62,11 +63,11 @@ class Fixpoint(Pipeline):
     def _made_of(self, passes: Iterable[PassLike], **options: Any) -> Self:
         return type(self)(passes, **options)
 
-    def run(self, model: Model, execution: Execution, run: PassRun) -> None:
-        """Run all passes until none changes anything any more, or until they go round in a circle.
+    def run(self, model: Model, execution: Execution, run: PassRun) -> Iterator[Member]:
+        """Yield the passes until none changes anything any more, or until they form a cycle.
 
-        That is when each has run once since the last change, wherever in a round that was. In a
-        fixed point around this one its next turn is nothing, unless others changed the model.
+        The end is when each has run once since the last change, wherever in a round that was. In
+        a fixed point around this one, its next run yields nothing unless others changed the model.
         """
         if execution.is_settled(self, run.place):
             return
@@ -76,7 +77,8 @@ class Fixpoint(Pipeline):
         for number in range(rounds):
             changed = []
             for pass_, place in places:
-                made = execution.execute(pass_, place)
+                yield pass_, place
+                made = run.made
                 unchanged = 0 if made else unchanged + 1
                 if unchanged == len(places):
                     run.changed += changed

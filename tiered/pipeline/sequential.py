@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from tiered.errors import PostconditionError, PreconditionError
 from tiered.graph import Model
 from tiered.passes import Pass, PassLike
-from tiered.passes.pass_info import Place
+from tiered.passes.pass_info import Member, Place
 from tiered.pipeline.base import GROUPS, Pipeline
 from tiered.pipeline.constraints import Constraint, ordered
 from tiered.pipeline.text import parse_elements, passes_of
@@ -88,12 +88,13 @@ class Sequential(Pipeline):
         each = self.checks if self._options["check_after_each"] else ()
         return super().places(place._replace(checks=place.checks + each))
 
-    def run(self, model: Model, execution: Execution, run: PassRun) -> None:
-        """Run each pass in its turn."""
+    def run(self, model: Model, execution: Execution, run: PassRun) -> Iterator[Member]:
+        """Yield each pass in order."""
         checks = self.checks
         execution.check(checks, PreconditionError, f"before {self.name}")
         for pass_, place in execution.places(self, run.place):
-            run.changed += execution.execute(pass_, place)
+            yield pass_, place
+            run.changed += run.made
         if run.changed and not self._options["check_after_each"]:
             execution.check(checks, PostconditionError, f"after {self.name}")
 

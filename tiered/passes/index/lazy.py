@@ -7,9 +7,16 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from tiered.errors import UsageError
-from tiered.passes.body import Body, Operators, key_of
 from tiered.passes.decorators import defaults_of
-from tiered.passes.kinds import BodyPass, FunctionPass, ModulePass, RewritePass
+from tiered.passes.kinds import (
+    Body,
+    BodyPass,
+    FunctionPass,
+    ModulePass,
+    Operators,
+    RewritePass,
+    key_of,
+)
 from tiered.passes.pass_info import PassInfo
 from tiered.passes.registry import registry
 
