@@ -25,7 +25,7 @@ from tiered.passes.index.lazy import Indexed
 from tiered.passes.index.table import INDEX
 from tiered.passes.kinds import Body, BodyPass
 from tiered.passes.registry import Registry, registry
-from tiered.pipeline.default import DEFAULT, default_pipeline
+from tiered.pipeline.default import default_pipeline
 from tiered.testing import parse
 
 EXAMPLES = sorted(Path("examples/models").glob("*.onnx"))
@@ -112,7 +112,7 @@ def test_a_run_says_what_it_would_say_if_all_were_loaded(
     with monkeypatch.context() as patch:
         patch.setattr(registry, "named", registry.load)
         patch.setattr(Body, "may_act", lambda *_: True)
-        loaded = _results(Sequential(DEFAULT, name="default", opt_ins="parked"), opened())
+        loaded = _results(default_pipeline.__wrapped__(), opened())
     assert listed == loaded
 
 

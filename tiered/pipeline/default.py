@@ -1,204 +1,26 @@
 """The default pipeline: which passes, in which order, and why there.
 
-The order is a decision, so it is written down: one tuple, one why per line. A line is pipeline text
-without globs. Each pass runs from its own level on; opt-in passes are parked where they would run,
-until a context requires them.
+The order is a decision, so each place has its reason. Each pass runs from its own level on. Opt-in
+passes are parked: they run at their place, but only if a context requires them. Comments speak of
+the lines below them, up to the next blank line.
 """
 
 from __future__ import annotations
 
 import functools
 
+from tiered.passes import PassLike
 from tiered.pipeline.base import NAMED
+from tiered.pipeline.fixpoint import Fixpoint
 from tiered.pipeline.sequential import Sequential
 
-DEFAULT: tuple[str, ...] = (
-    # Parked: what changes the interface, before anything relies on it.
-    "remove_initializer_from_input",
-    "const_input_shape",
-    "const_batch_size",
-    "truncate_on_var",
-    # Order and names that every runtime takes: sorted, and no name twice.
-    "topological_sort",
-    "unique_name_for_nodes{unnamed=false}",
-    # What nothing calls need not be looked at.
-    "remove_unused_functions",
-    # Everything after it sees one flat graph; what it leaves uncalled goes with it.
-    "inline",
-    # Nearly every guard asks for dtypes and shapes.
-    "infer_shapes",
-    # What only training needs goes first: a Dropout hides what stands on both sides of it.
-    "batchnorm_workaround",
-    "simplify_inference",
-    "eliminate_identity",
-    # Nothing later need look at what is dead already.
-    "eliminate_deadend",
-    # One form of constant, as far out as it can stand, and each of them once.
-    "extract_constant_to_initializer",
-    "move_subgraph_initializer",
-    "eliminate_duplicate_initializer",
-    # Parked: the inverse of the pass above, for those who change weights one by one.
-    "format_parameter",
-    # One way to write an operand, so that the patterns below need one form.
-    "normalize_axes",
-    "replace_clip_empty_inputs",
-    "replace_castlike_with_cast",
-    # What is merged, fused or lowered late may make new work for all before it: a second run of the
-    # pipeline finds nothing, whatever the level and the target.
-    "fix("
-    # Layouts look at what fusions have left, and may make new work for all before them.
-    "fix("
-    # Fusions look at what exact algebra has left nothing to do for, and may make new work for it.
-    "fix("
-    # Each makes work for the others, so they run until nothing changes.
-    "fix("
-    # Casts, before the shapes and values behind them are asked for.
-    "eliminate_nop_cast,fuse_consecutive_cast,eliminate_cast_before_shape,"
-    # Shapes: what changes none goes, what changes one twice changes it once.
-    "eliminate_nop_reshape,eliminate_nop_flatten,eliminate_nop_expand,eliminate_nop_tile,"
-    "eliminate_nop_squeeze,eliminate_squeeze_unsqueeze,"
-    "fuse_consecutive_reshape,fuse_consecutive_squeeze,fuse_consecutive_unsqueeze,"
-    "eliminate_reshape_around_elementwise,eliminate_reshape_around_matmul,"
-    "eliminate_nop_pad,eliminate_nop_transpose,fuse_consecutive_transpose,"
-    "eliminate_transpose_around_elementwise,"
-    # Parts and wholes.
-    "eliminate_nop_slice,fuse_consecutive_slice,eliminate_nop_gather,eliminate_nop_scatter,"
-    "eliminate_nop_split,"
-    "eliminate_nop_concat,fuse_consecutive_concat,eliminate_split_concat,eliminate_sequence,"
-    # Operators of any number of operands, and reductions with the squeezes around them.
-    "eliminate_nop_variadic,fuse_consecutive_minmax,"
-    "fuse_unsqueeze_into_reduce,fuse_squeeze_into_reduce,eliminate_nop_reduce,"
-    # Values: what shapes or constants determine.
-    "trace_folding,fuse_cast_into_constantofshape,fold_constant,"
-    # Control flow whose condition is constant by now; it opens bodies to all of the above.
-    "eliminate_nop_if,partial_evaluate,eliminate_where,fuse_not_into_where,"
-    # Exact algebra, when its constants are known.
-    "eliminate_nop_arithmetic,eliminate_idempotent,replace_pow{cubes=false},replace_div_with_mul,"
-    "fuse_consecutive_clip,fuse_expand_into_binary,fuse_cast_into_onehot,"
-    "eliminate_zero_bias,eliminate_zero_state,eliminate_q_dq_pair,fuse_clip_into_quantize,"
-    # After folding, when equal operands are one value; before fusion, which it makes match more.
-    "extract_constant_to_initializer,move_subgraph_initializer,eliminate_duplicate_initializer,"
-    "eliminate_common_subexpr,"
-    # What became an alias, types that are known better now, and with them axes, for the next round.
-    "eliminate_identity,infer_shapes,normalize_axes),"
-    # One way to write an operator, so that each fusion needs few patterns.
-    "canonicalize_ops,replace_einsum_with_matmul,"
-    # What exporters spell out, into the operator of that name, before anything moves its scales.
-    # Pictures first: of their two last dims a layer norm could be too.
-    "fuse_instancenorm,fuse_groupnorm,fuse_layernorm,fuse_rmsnorm,fuse_softmax,fuse_log_softmax,"
-    "fuse_consecutive_mask,fuse_attention,fuse_rotary_embedding,"
-    # Norms are known by their reciprocal roots; what is left of these divides.
-    "fuse_reciprocal_into_div,"
-    # Activations, and what runtimes fuse with the operator before it. A swish is opt-in: it is
-    # slower than its parts.
-    "fuse_gelu,fuse_silu,fuse_hardswish,fuse_mish,fuse_minmax_into_clip,fuse_hardsigmoid,"
-    # A bias has its place in the operator; so what scales and shifts it finds one to change.
-    "fuse_bias_add,fuse_gemm,"
-    "fuse_bn_into_conv,fuse_bn_into_gemm,fuse_pad_into_conv,fuse_pad_into_pool,"
-    # Parked: two operators for one, for those who move scales on; a convolution, for those who have
-    # little else.
-    "replace_bn_with_mul_add,replace_bn_with_conv,"
-    # What is repeated is computed before.
-    "post_expand"
-    "),"
-    # After fusion, which leaves fewer operators to pass; what it permutes is constant by now. A
-    # Transpose that stays, as others read it too, is bypassed by products that runtimes get wrong.
-    "convert_layout,fuse_transpose_into_matmul"
-    "),"
-    # Scales go into weights once the fusions have had their patterns, those of scores by way of the
-    # queries; backward first, as what it leaves may still go forward.
-    "pre_scale,"
-    "backward_fold_scale_axis,"
-    "forward_fold_scale_axis,"
-    # What stood behind a Transpose or a scale stands behind the operator now.
-    "fix(fuse_bias_add,fuse_bn_into_conv,fuse_pad_into_conv,fuse_pad_into_pool,"
-    "fuse_minmax_into_clip,fuse_rotary_embedding,eliminate_squeeze_unsqueeze),"
-    # Heads of targets that have an operator for them: with what is past, with what projects them,
-    # or else with what splits them; before their projections become one.
-    "fuse_group_query_attention,"
-    "fuse_past_into_attention,"
-    "fuse_qkv_into_attention,"
-    "fuse_multi_head_attention,"
-    # Branches that do the same side by side, when scales, biases and norms are in their weights;
-    # heads before what leaves them apart.
-    "fuse_qkv,"
-    "combine_parallel_conv2d,"
-    "combine_parallel_dense,"
-    "combine_parallel_batch_matmul,"
-    # Last of all that changes results: what is close enough, but not the same.
-    "replace_gelu_with_tanh,"
-    "replace_pow_with_roots,"
-    "replace_div_with_reciprocal,"
-    # Integers without a sign, for targets that multiply those faster, before operators of them.
-    "replace_int8_with_uint8,"
-    # Operators of integers for targets that want them: what moves integers first, so that others
-    # stand next to what they read; of a product whose result is not quantised last.
-    "fuse_qdq_into_move,"
-    "fuse_qdq_into_conv,"
-    "fuse_qdq_into_matmul,"
-    "fuse_qdq_into_gemm,"
-    "fuse_qdq_into_binary,"
-    "fuse_qdq_into_unary,"
-    "fuse_qdq_into_pool,"
-    "fuse_qdq_into_concat,"
-    # Parked: their kernels for integers take longer than those for floats.
-    "fuse_qdq_into_softmax,"
-    "fuse_qdq_into_where,"
-    "fuse_dequantize_into_matmul,"
-    # Parked: onnxruntime's own optimiser does it faster, where 8 bits of x are enough.
-    "fuse_blocks_into_matmul,"
-    "fuse_dynamic_quantize_matmul,"
-    # What reads integers that others read too, or that come from outside.
-    "fuse_scale_into_matmul_integer,"
-    # What only some targets have, when nothing is left that looks for the parts: residual and norm,
-    # bias and activation, operator and activation, and what is left of transpose and scale and
-    # product. Opt-in are a norm with its sum or with what it looks up, and a convolution with its
-    # sum: they are slower than their parts.
-    "fuse_embed_layernorm,"
-    "fuse_skip_layernorm,"
-    "fuse_skip_rmsnorm,"
-    "fuse_bias_gelu,"
-    "fuse_quick_gelu,"
-    "fuse_residual_into_conv,"
-    "fuse_conv_activation,"
-    "fuse_gemm_activation,"
-    "fuse_matmul_scale,"
-    # What looks for a product and its bias has found them.
-    "fuse_narrow_gemm,"
-    # Fusions and layouts know Slices; nothing is left that looks for them.
-    "fuse_slices_into_split,"
-    # Parked: for targets that have no convolution, no Sigmoid, no pool of whole pictures; and sums
-    # of constants, which lose what is small beside them.
-    "conv_to_matmul,"
-    "lower_sigmoid,"
-    "explicit_global_pool,"
-    "group_constants,"
-    # Parked: they pay only on targets that have no Erf, or that fuse attention with an added mask.
-    "replace_erf_with_erfv2,"
-    "replace_where_mask,"
-    # What a backend wants in another layout is a function from here on, which no other pass knows.
-    "alter_op_layout"
-    ")",
-    # Parked: for targets that have no Gemm, which the fixed point would make again.
-    "decompose_gemm",
-    # What the weights and parts that they made have in common, in bodies too.
-    "fold_constant",
-    "eliminate_nop_arithmetic",
-    "move_subgraph_initializer",
-    "eliminate_duplicate_initializer",
-    "eliminate_common_subexpr",
-    # Parked: its inverse for casts, for targets that compile regions.
-    "canonicalize_cast",
-    # Ends that nothing reads any more, and what only they needed.
-    "eliminate_deadend",
-    "eliminate_unused_initializer",
-    "remove_unused_functions",
-    "remove_unused_opsets",
-    # Parked: sizes of outputs that follow from those of the inputs, once all types are known.
-    "const_output_shape",
-    # Last: what leaves this pipeline is valid, or the error says which promise was broken.
-    "final_check",
-)
+
+def _sequence(*passes: PassLike) -> Sequential:
+    return Sequential(passes, name="default", opt_ins="parked")
+
+
+def _fix(*passes: PassLike) -> Fixpoint:
+    return Fixpoint(passes)
 
 
 @functools.cache
@@ -208,7 +30,292 @@ def default_pipeline() -> Sequential:
     Raises:
         PassNotFoundError: a line names a pass that does not exist.
     """
-    return Sequential(DEFAULT, name="default", opt_ins="parked")
+    return _sequence(
+        # Parked. They change the interface, before any other pass relies on it.
+        "remove_initializer_from_input",
+        "const_input_shape",
+        "const_batch_size",
+        "truncate_on_var",
+
+        # An order and names that every runtime accepts: sorted, and each name once.
+        "topological_sort",
+        "unique_name_for_nodes{unnamed=false}",
+
+        # The passes below need not look at functions without a call.
+        "remove_unused_functions",
+        # All passes below see one flat graph; it also removes the functions that it inlined.
+        "inline",
+        # Nearly every guard asks for dtypes and shapes.
+        "infer_shapes",
+
+        # Operators for training go first: a Dropout separates operators that could be fused.
+        "batchnorm_workaround",
+        "simplify_inference",
+        "eliminate_identity",
+        # No pass below need look at dead nodes.
+        "eliminate_deadend",
+
+        # One form of constant, in the outermost graph that can hold it, and each value once.
+        "extract_constant_to_initializer",
+        "move_subgraph_initializer",
+        "eliminate_duplicate_initializer",
+        # Parked: the inverse of the pass above, for users who change weights one by one.
+        "format_parameter",
+
+        # One form of operand, so that the patterns below need only that form.
+        "normalize_axes",
+        "replace_clip_empty_inputs",
+        "replace_castlike_with_cast",
+
+        # Merging, fusing and lowering below may enable any pass above them: with this fixed point,
+        # a second run of the pipeline changes nothing, at every level and for every target.
+        _fix(
+            # Layouts follow fusions, and may enable all passes before them.
+            _fix(
+                # Fusions follow exact algebra, and may enable it.
+                _fix(
+                    # Exact algebra: each pass may enable the others.
+                    _fix(
+                        # Casts first: the passes below ask for the shapes and values behind them.
+                        "eliminate_nop_cast",
+                        "fuse_consecutive_cast",
+                        "eliminate_cast_before_shape",
+
+                        # Operators that keep the shape go; two that change it become one.
+                        "eliminate_nop_reshape",
+                        "eliminate_nop_flatten",
+                        "eliminate_nop_expand",
+                        "eliminate_nop_tile",
+                        "eliminate_nop_squeeze",
+                        "eliminate_squeeze_unsqueeze",
+                        "fuse_consecutive_reshape",
+                        "fuse_consecutive_squeeze",
+                        "fuse_consecutive_unsqueeze",
+                        "eliminate_reshape_around_elementwise",
+                        "eliminate_reshape_around_matmul",
+                        "eliminate_nop_pad",
+                        "eliminate_nop_transpose",
+                        "fuse_consecutive_transpose",
+                        "eliminate_transpose_around_elementwise",
+
+                        # Slices, gathers, splits and concatenations.
+                        "eliminate_nop_slice",
+                        "fuse_consecutive_slice",
+                        "eliminate_nop_gather",
+                        "eliminate_nop_scatter",
+                        "eliminate_nop_split",
+                        "eliminate_nop_concat",
+                        "fuse_consecutive_concat",
+                        "eliminate_split_concat",
+                        "eliminate_sequence",
+
+                        # Variadic operators, and reductions with the squeezes around them.
+                        "eliminate_nop_variadic",
+                        "fuse_consecutive_minmax",
+                        "fuse_unsqueeze_into_reduce",
+                        "fuse_squeeze_into_reduce",
+                        "eliminate_nop_reduce",
+
+                        # Values that follow from shapes or constants.
+                        "trace_folding",
+                        "fuse_cast_into_constantofshape",
+                        "fold_constant",
+
+                        # Conditions are constant by now; bodies become open to the passes above.
+                        "eliminate_nop_if",
+                        "partial_evaluate",
+                        "eliminate_where",
+                        "fuse_not_into_where",
+
+                        # Algebra with the constants that are known by now.
+                        "eliminate_nop_arithmetic",
+                        "eliminate_idempotent",
+                        "replace_pow{cubes=false}",
+                        "replace_div_with_mul",
+                        "fuse_consecutive_clip",
+                        "fuse_expand_into_binary",
+                        "fuse_cast_into_onehot",
+                        "eliminate_zero_bias",
+                        "eliminate_zero_state",
+                        "eliminate_q_dq_pair",
+                        "fuse_clip_into_quantize",
+
+                        # After folding, when equal operands are one value; before fusions, as
+                        # shared values let more of them match.
+                        "extract_constant_to_initializer",
+                        "move_subgraph_initializer",
+                        "eliminate_duplicate_initializer",
+                        "eliminate_common_subexpr",
+
+                        # For the next round: no aliases, better types, and axes that need them.
+                        "eliminate_identity",
+                        "infer_shapes",
+                        "normalize_axes",
+                    ),
+
+                    # One form of each operator, so that fusions need few patterns.
+                    "canonicalize_ops",
+                    "replace_einsum_with_matmul",
+
+                    # Operators that exporters decompose, before any pass moves their scales.
+                    # Images first: their two last dims would match a layer norm too.
+                    "fuse_instancenorm",
+                    "fuse_groupnorm",
+                    "fuse_layernorm",
+                    "fuse_rmsnorm",
+                    "fuse_softmax",
+                    "fuse_log_softmax",
+                    "fuse_consecutive_mask",
+                    "fuse_attention",
+                    "fuse_rotary_embedding",
+                    # After norms, whose patterns contain reciprocal roots.
+                    "fuse_reciprocal_into_div",
+
+                    # Activations, which runtimes fuse with their producer. A swish is opt-in: it
+                    # is slower than its parts.
+                    "fuse_gelu",
+                    "fuse_silu",
+                    "fuse_hardswish",
+                    "fuse_mish",
+                    "fuse_minmax_into_clip",
+                    "fuse_hardsigmoid",
+
+                    # A bias goes into its operator, where the passes for scales below find it.
+                    "fuse_bias_add",
+                    "fuse_gemm",
+                    "fuse_bn_into_conv",
+                    "fuse_bn_into_gemm",
+                    "fuse_pad_into_conv",
+                    "fuse_pad_into_pool",
+
+                    # Parked: two operators instead of one, for passes that move scales; and a
+                    # convolution, for targets with few operators.
+                    "replace_bn_with_mul_add",
+                    "replace_bn_with_conv",
+
+                    # Repeats are computed ahead of time.
+                    "post_expand",
+                ),
+
+                # After fusions, which leave fewer operators to pass; permutations are constant by
+                # now. Products that runtimes get wrong bypass a Transpose with other consumers.
+                "convert_layout",
+                "fuse_transpose_into_matmul",
+            ),
+
+            # Scales go into weights after the fusions that match them, those of scores by way of
+            # the queries; backward first, as the scales that it leaves may still go forward.
+            "pre_scale",
+            "backward_fold_scale_axis",
+            "forward_fold_scale_axis",
+            # The consumers of a removed Transpose or scale follow the operator directly now.
+            _fix(
+                "fuse_bias_add",
+                "fuse_bn_into_conv",
+                "fuse_pad_into_conv",
+                "fuse_pad_into_pool",
+                "fuse_minmax_into_clip",
+                "fuse_rotary_embedding",
+                "eliminate_squeeze_unsqueeze",
+            ),
+
+            # Attention operators of targets that have them: with the past, with the projections,
+            # else with the split into heads; before their projections become one.
+            "fuse_group_query_attention",
+            "fuse_past_into_attention",
+            "fuse_qkv_into_attention",
+            "fuse_multi_head_attention",
+
+            # Parallel branches, when scales, biases and norms are in their weights; heads first,
+            # as the passes for products would leave them apart.
+            "fuse_qkv",
+            "combine_parallel_conv2d",
+            "combine_parallel_dense",
+            "combine_parallel_batch_matmul",
+
+            # Approximations, after all passes that keep the results within rounding.
+            "replace_gelu_with_tanh",
+            "replace_pow_with_roots",
+            "replace_div_with_reciprocal",
+
+            # Unsigned integers, for targets that multiply them faster; before integer operators.
+            "replace_int8_with_uint8",
+
+            # Integer operators, for targets that want them. Data movement first, so that the other
+            # operators are next to their producers; products with a float result last.
+            "fuse_qdq_into_move",
+            "fuse_qdq_into_conv",
+            "fuse_qdq_into_matmul",
+            "fuse_qdq_into_gemm",
+            "fuse_qdq_into_binary",
+            "fuse_qdq_into_unary",
+            "fuse_qdq_into_pool",
+            "fuse_qdq_into_concat",
+            # Parked: their integer kernels are slower than the float ones.
+            "fuse_qdq_into_softmax",
+            "fuse_qdq_into_where",
+            "fuse_dequantize_into_matmul",
+            # Parked: onnxruntime's optimiser does this faster if 8 bits of x are enough.
+            "fuse_blocks_into_matmul",
+            "fuse_dynamic_quantize_matmul",
+            # Products of integers with other consumers, or from outside.
+            "fuse_scale_into_matmul_integer",
+
+            # Operators of some targets only, when no pass below looks for their parts: residual
+            # and norm, bias and activation, operator and activation, transpose and scale and
+            # product. A norm with its sum or its embedding, and a convolution with its sum, are
+            # opt-in: they are slower than their parts.
+            "fuse_embed_layernorm",
+            "fuse_skip_layernorm",
+            "fuse_skip_rmsnorm",
+            "fuse_bias_gelu",
+            "fuse_quick_gelu",
+            "fuse_residual_into_conv",
+            "fuse_conv_activation",
+            "fuse_gemm_activation",
+            "fuse_matmul_scale",
+            # After all fusions of a product with its bias.
+            "fuse_narrow_gemm",
+            # After fusions and layouts, which match Slices.
+            "fuse_slices_into_split",
+
+            # Parked: for targets without convolution, Sigmoid or global pool; and sums of
+            # constants, in which small ones may vanish beside large ones.
+            "conv_to_matmul",
+            "lower_sigmoid",
+            "explicit_global_pool",
+            "group_constants",
+            # Parked: they pay only on targets without Erf, or with attention with an added mask.
+            "replace_erf_with_erfv2",
+            "replace_where_mask",
+            # Operators in the layout of the backend become functions, unknown to other passes.
+            "alter_op_layout",
+        ),
+
+        # Parked: for targets without Gemm; the fixed point would fuse it again.
+        "decompose_gemm",
+
+        # Weights and parts that the passes above made may be foldable or equal, in bodies too.
+        "fold_constant",
+        "eliminate_nop_arithmetic",
+        "move_subgraph_initializer",
+        "eliminate_duplicate_initializer",
+        "eliminate_common_subexpr",
+        # Parked: the inverse of the pass above for casts, for targets that compile regions.
+        "canonicalize_cast",
+
+        # Nodes without consumers, and their initializers, functions and opsets.
+        "eliminate_deadend",
+        "eliminate_unused_initializer",
+        "remove_unused_functions",
+        "remove_unused_opsets",
+
+        # Parked: dims of outputs that follow from those of the inputs, once all types are known.
+        "const_output_shape",
+
+        # Last: the result is valid, or the error names the broken promise.
+        "final_check",
+    )  # fmt: skip
 
 
 NAMED["default"] = default_pipeline

@@ -40,7 +40,7 @@ def passes_of(passes: Iterable[PassLike]) -> tuple[Pass, ...]:
     made: list[Pass] = []
     for item in passes:
         if isinstance(item, str):
-            made += parse_elements(item)
+            made += [pass_named(item)] if registry.expects(item) else parse_elements(item)
         elif isinstance(item, Pass):
             made.append(item)
         elif isinstance(item, PassBase):

@@ -12,6 +12,7 @@ from tiered.passes.registry import PACKAGES, Registry
 from tiered.support.numerics import QUANTISED, Numerics, Promise
 from tiered.support.options import Option
 
+_APART: Final = "\n"
 PATH: Final = os.path.join(os.path.dirname(__file__), "table.py")
 
 _HEAD: Final = '''"""What is known of each pass without its file. `make index` writes this."""
@@ -32,7 +33,8 @@ def index_text() -> str:
     passes = Registry(PACKAGES, None).load_all()
     # Conditions are asked before a pass runs, so what has some is not in the index.
     found = (p for p in passes.values() if isinstance(p, BodyPass) and not p.conditions)
-    return f"{_HEAD}{''.join(map(_line, found))}}}\n"
+    # Blank lines keep entries apart for a merge, which takes both sides (.gitattributes).
+    return f"{_HEAD}{_APART.join(map(_line, found))}}}\n"
 
 
 def _line(pass_: BodyPass) -> str:
