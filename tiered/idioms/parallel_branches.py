@@ -107,7 +107,7 @@ def _combine(graph: Graph, branches: Sequence[Node]) -> None:
     biases = [_const(node, 2) for node in branches]
     if any(bias is not None for bias in biases):
         operands.append(graph.constant(_vectors(biases, sizes, weights[0])))
-    joined = getattr(graph.op, first.op_type)(_operand(first, 0), *operands, **first.attributes)
+    joined = graph.op.like(first, _operand(first, 0), *operands)
     added = [_bias_after(node, size) for node, size in zip(branches, sizes, strict=True)]
     adds = [only_reader(node) for node in branches]
     if first.op_type == "MatMul" and all(bias is not None for bias in added):
@@ -122,7 +122,7 @@ def _share_out(
     """Let the parts of a value, of these sizes on an axis, stand for the outputs of branches."""
     while (followers := _followers(branches)) is not None:
         first = followers[0]
-        joined = getattr(graph.op, first.op_type)(joined, **first.attributes)
+        joined = graph.op.like(first, joined)
         branches = followers
     if axis < 0 and joined.rank is not None:
         axis += joined.rank

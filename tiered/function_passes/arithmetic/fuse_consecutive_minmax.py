@@ -33,8 +33,7 @@ def fuse_consecutive_minmax(graph: Graph, operands: Sequence[Value], node: Node)
     merged = _merged(flat, node.op_type)
     if len(merged) == len(operands) and all(map(operator.is_, merged, operands)):
         return reason or Skip("no operand is of the same kind, and no two constants are one")
-    result: Value = getattr(graph.op, node.op_type)(*merged)
-    return result
+    return graph.op.like(node, *merged)
 
 
 def _is_same_kind(value: Value, node: Node) -> bool:

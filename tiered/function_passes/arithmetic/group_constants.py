@@ -22,9 +22,7 @@ def group_constants(graph: Graph, node: Node, x: Value, a: Value, b: Value) -> V
         return Skip("it is not of floats")
     if not _stays_in_range(node.op_type, a, b):
         return Skip("together the constants overflow or become 0")
-    make = getattr(graph.op, node.op_type)
-    together: Value = make(x, make(a, b))
-    return together
+    return graph.op.like(node, x, graph.op.like(node, a, b))
 
 
 def _stays_in_range(op_type: str, a: Value, b: Value) -> bool:

@@ -140,8 +140,7 @@ def _half(graph: Graph, value: Value, size: int) -> Value | None:
         return None
     if node.op_type in _ELEMENTWISE:
         half = _half(graph, x, size)
-        make = getattr(graph.op, node.op_type)
-        return None if half is None else make(half, **node.attributes)
+        return None if half is None else graph.op.like(node, half)
     if node.op_type == "Unsqueeze":
         axes = node.operand("axes")
         half = None if axes is None or axes.const is None else _half(graph, x, size)

@@ -44,9 +44,7 @@ def fuse_bias_add(
         if not np.isfinite(added.astype(np.float64)).all():
             return Skip("the sum with the bias is not finite")
     name = offset.name if bias is None else bias.name
-    operands = (x, weight, graph.constant(added, name))
-    result: Value = getattr(graph.op, conv.op_type)(*operands, **conv.attributes)
-    return result
+    return graph.op.like(conv, x, weight, graph.constant(added, name))
 
 
 def per_channel(

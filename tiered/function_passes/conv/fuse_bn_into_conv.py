@@ -82,9 +82,7 @@ def fuse_bn_into_conv(
     ):
         return Skip("the weight is shared, and copies would make the model too large")
     names = weight.name, f"{weight.name}_bias" if bias is None else bias.name
-    operands = map(graph.constant, fused, names)
-    result: Value = getattr(graph.op, conv.op_type)(x, *operands, **conv.attributes)
-    return result
+    return graph.op.like(conv, x, *map(graph.constant, fused, names))
 
 
 def _bytes_of_copies(model: Model) -> int:

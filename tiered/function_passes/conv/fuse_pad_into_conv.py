@@ -37,10 +37,8 @@ def fuse_pad_into_conv(
     zero_point = node.input(2) if node.op_type == "ConvInteger" else None
     if not _is_nothing(value, zero_point):
         return Skip("it pads with something else than zeros")
-    settings = {name: setting for name, setting in node.attributes.items() if name != "auto_pad"}
-    settings["pads"] = [a + b for a, b in zip(own, added, strict=True)]
-    result: Value = getattr(graph.op, node.op_type)(x, *(others or ()), **settings)
-    return result
+    both = [a + b for a, b in zip(own, added, strict=True)]
+    return graph.op.like(node, x, *(others or ()), auto_pad=None, pads=both)
 
 
 def _is_nothing(value: Value | None, zero_point: Value | None) -> bool:

@@ -37,7 +37,7 @@ def fuse_pad_into_pool(
     added = spatial_pads(x, pads, axes)
     if added is None:
         return Skip("the pads are not constant, crop, or are not of spatial axes alone")
-    settings = {name: setting for name, setting in node.attributes.items() if name != "auto_pad"}
+    settings = node.attributes
     own = list(settings.get("pads", [0] * len(added)))
     nothing = 0.0 if value is None else value.number
     if node.op_type == "MaxPool":
@@ -52,15 +52,14 @@ def fuse_pad_into_pool(
     sizes = [*settings["kernel_shape"]] * 2
     if any(a + b >= size for a, b, size in zip(own, added, sizes, strict=True)):
         return Skip("a window may see nothing but padding")
-    if node.op_type == "AveragePool":
-        if any(own) and not settings.get("count_include_pad", 0):
-            return Skip("it counts what was padded, but not its own padding")
-        settings["count_include_pad"] = 1
+    is_average = node.op_type == "AveragePool"
+    if is_average and any(own) and not settings.get("count_include_pad", 0):
+        return Skip("it counts what was padded, but not its own padding")
     if len(node.outputs) > 1 and node.outputs[1] is not None:
         return Skip("the places of the largest would count from elsewhere")
-    settings["pads"] = [a + b for a, b in zip(own, added, strict=True)]
-    result: Value = getattr(graph.op, node.op_type)(x, **settings)
-    return result
+    both = [a + b for a, b in zip(own, added, strict=True)]
+    counted = 1 if is_average else None
+    return graph.op.like(node, x, auto_pad=None, pads=both, count_include_pad=counted)
 
 
 def _is_positive(x: Value) -> bool:

@@ -1,6 +1,7 @@
 """QuantizeLinear(Move(DequantizeLinear(q, scale, zero)), scale, zero)  =>  Move(q)"""
 
 from collections.abc import Sequence
+from typing import Any
 
 from tiered import (
     Graph,
@@ -60,13 +61,11 @@ def fuse_qdq_into_move(
     assert not isinstance(after, Skip)
     if not before.stands_for_the_same(after):
         return Skip("the integers stand for other numbers afterwards")
-    moved: Value = getattr(graph.op, move.op_type)(before.q, *(others or ()), **_attributes(move))
+    moved: Value = graph.op.like(move, before.q, *(others or ()), **_OPERANDS)
     return moved
 
 
-def _attributes(move: Node) -> dict[str, object]:
-    """Return what is no operand in the newest form of the operator."""
-    return {name: value for name, value in move.attributes.items() if name not in _OPERANDS}
-
-
-_OPERANDS = ("axes", "ends", "repeats", "shape", "starts", "steps", "tiles")
+_OPERANDS: dict[str, Any] = dict.fromkeys(
+    ("axes", "ends", "repeats", "shape", "starts", "steps", "tiles")
+)
+"""Attributes of old opsets, left out: in the newest form of each operator they are operands."""

@@ -19,8 +19,7 @@ def post_expand(graph: Graph, node: Node, x: Value, shape: Value) -> Value | Ski
     """
     if not _expands(node):
         return Skip("Expand does not take the dtype of the result")
-    once: Value = getattr(graph.op, node.op_type)(x, **node.attributes)
-    return graph.op.Expand(once, shape)
+    return graph.op.Expand(graph.op.like(node, x), shape)
 
 
 def _expands(node: Node) -> bool:

@@ -10,6 +10,7 @@ from tiered.graph.opset.convert import to_model_form
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
+    from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
     from tiered.graph.edits.literals import Operand
 
@@ -41,7 +42,8 @@ class OpBuilder:
 
     Inputs are values, None, or arrays and Python numbers, which become constants: `op.Mul(x, 1.5)`
     has 1.5 in the dtype of x. A call returns the first output, or the tuple of them with
-    `outputs=N`. A domain that is not imported yet is imported.
+    `outputs=N`. A domain that is not imported yet is imported. `op.like(node, x)` is the operator
+    of a node, with its attributes, on other operands.
 
     Raises:
         OperatorError: onnx knows the operator, and it has no such attribute, or does not take
@@ -57,6 +59,47 @@ class OpBuilder:
 
     def __call__(self, domain: str) -> OpBuilder:
         return OpBuilder(self._graph, domain)
+
+    @overload
+    def like(
+        self,
+        node: Node,
+        *inputs: Operand,
+        outputs: Literal[1] = 1,
+        name: str | None = None,
+        **attributes: Any,
+    ) -> Value: ...
+
+    @overload
+    def like(
+        self,
+        node: Node,
+        *inputs: Operand,
+        outputs: int,
+        name: str | None = None,
+        **attributes: Any,
+    ) -> tuple[Value, ...]: ...
+
+    def like(
+        self,
+        node: Node,
+        *inputs: Operand,
+        outputs: int = 1,
+        name: str | None = None,
+        **attributes: Any,
+    ) -> Any:
+        """Make a node with the operator and the written attributes of another one.
+
+        Args:
+            node: the other node; its bodies are not copied.
+            inputs: the operands of the new node.
+            outputs, name: as for every call of the builder.
+            attributes: these differ from the node's; None leaves an attribute out.
+        """
+        merged = {**node.attributes, **attributes}
+        written = {key: value for key, value in merged.items() if value is not None}
+        build: Any = getattr(OpBuilder(self._graph, node.domain), node.op_type)
+        return build(*inputs, outputs=outputs, name=name, **written)
 
     def __getattr__(self, op_type: str) -> Build:
         if op_type.startswith("_"):
