@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tiered.errors import ModelError
+from tiered.errors import ModelError, OperatorError
 from tiered.graph import Function, Graph, Model, Node, Tensor, TensorType, Value
 
 TEXT = """
@@ -120,7 +120,7 @@ def _structure(graph: Graph, places: dict[Node, tuple[int, int]]) -> dict[str, A
 
 
 class Editor:
-    """Does one random edit; a primitive that refuses it raises ModelError."""
+    """Does one random edit; a primitive that refuses it raises ModelError or OperatorError."""
 
     def __init__(self, model: Model, choose: Choose) -> None:
         self.model = model
@@ -160,7 +160,7 @@ class Editor:
             self.move_constant, self.set_type, self.set_metadata, self.set_ir_version,
             self.dissolve, self.copy_nodes, self.add_with_body, self.set_opset, self.add_function,
             self.remove_function, self.declare, self.forget_types, self.splice_in,
-            self.set_operator, self.settle,
+            self.set_operator, self.fold_to_initializer,
         ]  # fmt: skip
         edit = self.choose(edits, "edit")
         edit(graph)
@@ -180,11 +180,11 @@ class Editor:
         if node is not None:
             graph.remove_node(node)
 
-    def settle(self, graph: Graph) -> None:
+    def fold_to_initializer(self, graph: Graph) -> None:
         node = self.node(graph)
         if node is not None and node.outputs:
             index = self.number(len(node.outputs), "output")
-            graph.settle(node, index, Tensor.of(np.arange(3, dtype=np.float32)))
+            graph.fold_to_initializer(node, index, Tensor.of(np.arange(3, dtype=np.float32)))
 
     def set_input(self, graph: Graph) -> None:
         node = self.node(graph)
@@ -375,7 +375,7 @@ def edited(model: Model, editor: Editor) -> bytes | None:
     mark, before = model.mark(), serialized(model)
     try:
         editor.step()
-    except ModelError:
+    except (ModelError, OperatorError):
         model.undo_to(mark)
         assert serialized(model) == before
         return None

@@ -92,7 +92,7 @@ REFUSED: dict[str, Edit] = {
     "rename_node of another model": lambda p: p.main.rename_node(p.foreign, "n"),
     "rename_value of another model": lambda p: p.main.rename_value(p.other.main.values["p"], "n"),
     "move_node of another model": lambda p: p.main.move_node(p.foreign, p.body),
-    "settle a node of another model": lambda p: p.main.settle(
+    "fold a node of another model": lambda p: p.main.fold_to_initializer(
         p.foreign, 0, Tensor.of(np.zeros(1, np.float32))
     ),
     "set_constant of another model": lambda p: p.main.set_constant(

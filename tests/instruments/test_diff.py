@@ -54,12 +54,12 @@ def test_attributes_names_and_weights_are_shown() -> None:
     ]
 
 
-def test_a_node_whose_output_settles_goes_and_its_numbers_come() -> None:
+def test_a_folded_node_is_removed_and_its_initializer_is_added() -> None:
     @function_pass(opt_level=0)
-    def settle(graph: Graph, ctx: PassContext) -> None:
-        graph.settle(graph.nodes[0], 0, Tensor.of(np.zeros(2, np.float32)))
+    def fold(graph: Graph, ctx: PassContext) -> None:
+        graph.fold_to_initializer(graph.nodes[0], 0, Tensor.of(np.zeros(2, np.float32)))
 
-    lines = diff_of(settle).splitlines()
+    lines = diff_of(fold).splitlines()
     assert "-[node_a] a = Relu (x)" in lines
     assert any(line.startswith("+<") and line.endswith(" a>") for line in lines)
 

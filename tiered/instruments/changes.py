@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # A look-up of a member costs more than the comparison with it.
 _ADD_NODE, _REMOVE_NODE, _SET_INPUT = Edit.ADD_NODE, Edit.REMOVE_NODE, Edit.SET_INPUT
 _ADD_CONSTANT, _REMOVE_CONSTANT = Edit.ADD_CONSTANT, Edit.REMOVE_CONSTANT
-_RENAME_VALUE, _SETTLE = Edit.RENAME_VALUE, Edit.SETTLE
+_RENAME_VALUE, _FOLD = Edit.RENAME_VALUE, Edit.FOLD_TO_INITIALIZER
 
 
 class NodeState(NamedTuple):
@@ -99,7 +99,7 @@ class Rewind:
                     self._past(subject.producer)
                 for user in subject._users.values():
                     self._past(user)
-            elif edit is _SETTLE:
+            elif edit is _FOLD:
                 self._past(subject).is_there = True
                 self.added.append(entry[3].name)
             elif edit is _ADD_CONSTANT:

@@ -100,8 +100,8 @@ def _places(nodes: Iterable[Node]) -> dict[Node, int]:
 def _constant_lines(entries: Sequence[Entry]) -> Iterator[str]:
     there: dict[object, tuple[int, str]] = {}
     for entry in entries:
-        if entry[0] in (Edit.ADD_CONSTANT, Edit.REMOVE_CONSTANT, Edit.SETTLE):
-            value = entry[3] if entry[0] is Edit.SETTLE else entry[1]
+        if entry[0] in (Edit.ADD_CONSTANT, Edit.REMOVE_CONSTANT, Edit.FOLD_TO_INITIALIZER):
+            value = entry[3] if entry[0] is Edit.FOLD_TO_INITIALIZER else entry[1]
             sign = -1 if entry[0] is Edit.REMOVE_CONSTANT else 1
             count, _ = there.get(value, (0, ""))
             there[value] = count + sign, f"<{value.type or ''} {value.name}>"

@@ -117,7 +117,7 @@ def _touched(entry: Entry) -> Iterator[Piece]:
         yield _node(subject)
         if edit is Edit.EXCHANGE_OUTPUTS:
             yield _node(rest[1])
-        elif edit is Edit.SETTLE:
+        elif edit is Edit.FOLD_TO_INITIALIZER:
             yield _value(rest[1])
     elif edit is Edit.RENAME_VALUE:
         yield _value(subject)

@@ -142,7 +142,7 @@ class _Touched:
         if edit in _HARMLESS and edit is not Edit.RENAME_NODE:
             return
         if edit in NODE_EDITS:
-            self.borders = self.borders or edit is Edit.SETTLE
+            self.borders = self.borders or edit is Edit.FOLD_TO_INITIALIZER
             self._node(subject)
             for other in entry[2:]:
                 if isinstance(other, Graph):  # that it was in before

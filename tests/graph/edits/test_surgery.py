@@ -387,16 +387,16 @@ def test_ppq_copies_stand_alone(graph: Graph) -> None:
         main.clone(main.nodes_of("If")[0])
 
 
-# --- settled --------------------------------------------------------------------------------------
+# --- folded ---------------------------------------------------------------------------------------
 
 
-def test_a_settled_output_is_an_initializer_that_everything_goes_on_reading() -> None:
+def test_a_folded_output_is_an_initializer_with_the_same_readers() -> None:
     model = fresh()
     value = model.main.values["a"]
     node, users, dag = value.producer, value.users, model.main.dag
     assert node is not None
     before = model.snapshot()
-    model.main.settle(node, 0, Tensor.of(np.ones((2, 3), np.float32)))
+    model.main.fold_to_initializer(node, 0, Tensor.of(np.ones((2, 3), np.float32)))
     assert (value.is_initializer, value.producer, value.users) == (True, None, users)
     assert value.static_shape == (2, 3)
     assert node not in dag
@@ -407,7 +407,7 @@ def test_a_settled_output_is_an_initializer_that_everything_goes_on_reading() ->
     assert set(dag.successors(node)) == set(node.successors)
 
 
-def test_what_is_read_of_a_node_beside_what_settles_keeps_it() -> None:
+def test_a_node_with_another_used_output_is_not_folded() -> None:
     main = small(
         """g (float[4] x) => (float[2] y)
         { a, b = Split<axis=0, num_outputs=2>(x)  y = Sub(a, b) }"""
@@ -415,15 +415,15 @@ def test_what_is_read_of_a_node_beside_what_settles_keeps_it() -> None:
     node = main.values["a"].producer
     assert node is not None
     with pytest.raises(ModelError, match="'b' is used"):
-        main.settle(node, 0, Tensor.of(np.ones(3, np.float32)))
+        main.fold_to_initializer(node, 0, Tensor.of(np.ones(3, np.float32)))
 
 
-def test_a_graph_output_does_not_settle() -> None:
+def test_a_graph_output_is_not_folded() -> None:
     main = fresh().main
     node = main.outputs[0].producer
     assert node is not None
-    with pytest.raises(ModelError, match="cannot settle: it is absent, or an output of a graph"):
-        main.settle(node, 0, Tensor.of(np.ones(3, np.float32)))
+    with pytest.raises(ModelError, match="cannot become an initializer: it is absent, or an output of a graph"):
+        main.fold_to_initializer(node, 0, Tensor.of(np.ones(3, np.float32)))
 
 
 def test_a_constant_of_one_element_is_a_number() -> None:

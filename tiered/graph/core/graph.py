@@ -18,13 +18,14 @@ from tiered.graph.core.gate import RewriteBlock
 from tiered.graph.core.node import Node, domain_of
 from tiered.graph.core.topological_sort import sort_nodes
 from tiered.graph.core.value import Value
-from tiered.graph.edits import declared_types, surgery
-from tiered.graph.edits import inline as transplant
+from tiered.graph.edits import declared_types as edit_declared_types
+from tiered.graph.edits import inline as edit_inline
 from tiered.graph.edits import interface as edit_interface
 from tiered.graph.edits import nodes as edit_nodes
 from tiered.graph.edits import operands as edit_operands
-from tiered.graph.edits import replace as replacing
-from tiered.graph.edits import unroll as unrolling
+from tiered.graph.edits import replace as edit_replace
+from tiered.graph.edits import surgery as edit_surgery
+from tiered.graph.edits import unroll as edit_unroll
 from tiered.graph.edits import values as edit_values
 from tiered.graph.queries import networkx_view
 
@@ -269,52 +270,36 @@ class Graph:
     def _new_body(self, owner: Node, attribute: str) -> Graph:
         return Graph(self.model, owner, attribute)
 
+    # edits/nodes.py
     add_node = edit_nodes.add_node
-    import_domain = edit_nodes.import_domain
     append_node = edit_nodes.append_node
     remove_node = edit_nodes.remove_node
-    settle = edit_nodes.settle
-    _settle = edit_nodes.settle_value
-    _unsettle = edit_nodes.unsettle
+    move_node = edit_nodes.move_node
+    fold_to_initializer = edit_nodes.fold_to_initializer
+    import_domain = edit_nodes.import_domain
+
+    # edits/operands.py
     set_input = edit_operands.set_input
     set_inputs = edit_operands.set_inputs
-    drop_outputs = edit_operands.drop_outputs
     set_outputs = edit_operands.set_outputs
+    drop_outputs = edit_operands.drop_outputs
     exchange_outputs = edit_operands.exchange_outputs
     set_attribute = edit_operands.set_attribute
     set_operator = edit_operands.set_operator
     set_metadata = edit_operands.set_metadata
     rename_node = edit_operands.rename_node
-    move_node = edit_nodes.move_node
-    _insert = edit_nodes.insert
-    _attach = edit_nodes.attach
-    _detach = edit_nodes.detach
-    _enter = edit_nodes.enter
-    _leave = edit_nodes.leave
-    _write_input = edit_operands.write_input
-    _write_inputs = edit_operands.write_inputs
-    _write_outputs = edit_operands.write_outputs
-    _write_exchanged = edit_operands.write_exchanged
-    _set_proto = edit_operands.set_proto
-    _write_proto = edit_operands.write_proto
-    _write_named = edit_operands.write_named
-    _write_graph = edit_nodes.write_graph
 
-    rename_value = edit_values.rename_value
-    set_type = edit_values.set_type
+    # edits/values.py
     constant = edit_values.constant
     add_constant = edit_values.add_constant
     append_constant = edit_values.append_constant
     remove_constant = edit_values.remove_constant
     set_constant = edit_values.set_constant
     move_constant = edit_values.move_constant
-    _write_name = edit_values.write_name
-    _enter_constant = edit_values.enter_constant
-    _leave_constant = edit_values.leave_constant
-    _write_tensor = edit_values.write_tensor
-    _write_constant_graph = edit_values.write_constant_graph
+    rename_value = edit_values.rename_value
+    set_type = edit_values.set_type
 
-    set_declared_type = declared_types.set_declared_type
+    # edits/interface.py and edits/declared_types.py
     set_graph_inputs = edit_interface.set_graph_inputs
     add_input = edit_interface.add_input
     mark_input = edit_interface.mark_input
@@ -325,35 +310,36 @@ class Graph:
     remove_output = edit_interface.remove_output
     order_outputs = edit_interface.order_outputs
     set_declarations = edit_interface.set_declarations
-    _write_graph_inputs = edit_interface.write_graph_inputs
-    _write_declarations = edit_interface.write_declarations
-    _declare_outputs = edit_interface.declare_outputs
-    _write_graph_outputs = edit_interface.write_graph_outputs
+    set_declared_type = edit_declared_types.set_declared_type
 
     # --- written in terms of the primitives -------------------------------------------------------
 
-    replace_uses = replacing.replace_uses
-    become_constant = replacing.become_constant
-    replace = replacing.replace
-    splice = replacing.splice
-    prune = replacing.prune
-    new_value = surgery.new_value
-    create_value = surgery.create_value
-    assign = surgery.assign
-    insert_before = surgery.insert_before
-    insert_after = surgery.insert_after
-    clone = surgery.clone
-    connect = surgery.connect
-    join = surgery.join
-    bypass = surgery.bypass
-    delete = surgery.delete
-    delete_value = surgery.delete_value
+    # edits/replace.py
+    replace = edit_replace.replace
+    replace_uses = edit_replace.replace_uses
+    become_constant = edit_replace.become_constant
+    splice = edit_replace.splice
+    prune = edit_replace.prune
 
-    dissolve = transplant.dissolve
-    copy_nodes = transplant.copy_nodes
-    inline_call = transplant.inline_call
-    unroll = unrolling.unroll
-    unroll_scan = unrolling.unroll_scan
+    # edits/surgery.py
+    new_value = edit_surgery.new_value
+    create_value = edit_surgery.create_value
+    assign = edit_surgery.assign
+    insert_before = edit_surgery.insert_before
+    insert_after = edit_surgery.insert_after
+    clone = edit_surgery.clone
+    connect = edit_surgery.connect
+    join = edit_surgery.join
+    bypass = edit_surgery.bypass
+    delete = edit_surgery.delete
+    delete_value = edit_surgery.delete_value
+
+    # edits/inline.py and edits/unroll.py
+    dissolve = edit_inline.dissolve
+    copy_nodes = edit_inline.copy_nodes
+    inline_call = edit_inline.inline_call
+    unroll = edit_unroll.unroll
+    unroll_scan = edit_unroll.unroll_scan
 
     def discard(self, value: Value | None) -> None:
         """Remove a value that nobody reads any more, with what only it needed."""

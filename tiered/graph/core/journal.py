@@ -53,7 +53,7 @@ class Edit(IntEnum):
     FORGET_TYPES = 21  # model, what was known before
     EXCHANGE_OUTPUTS = 22  # node, index, other node, other index
     EXCHANGE_CONTENT = 23  # model, what it held before
-    SETTLE = 24  # node, graph, the output that is an initializer now, its index, its type before
+    FOLD_TO_INITIALIZER = 24  # node, graph, the output, its index, its type before
 
 
 NODE_EDITS = frozenset(
@@ -67,7 +67,7 @@ NODE_EDITS = frozenset(
         Edit.RENAME_NODE,
         Edit.MOVE_NODE,
         Edit.EXCHANGE_OUTPUTS,
-        Edit.SETTLE,
+        Edit.FOLD_TO_INITIALIZER,
     }
 )
 """The edits whose subject is a node."""
@@ -220,7 +220,7 @@ def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
                 _add(found, entry[3:4])
             elif edit is Edit.SET_INPUTS:
                 _add(values, entry[2])
-            elif edit is Edit.SETTLE:
+            elif edit is Edit.FOLD_TO_INITIALIZER:
                 _add(found, entry[3]._users.values())
             elif edit is Edit.REMOVE_NODE and subject.bodies:
                 # What its bodies read has fewer readers now.

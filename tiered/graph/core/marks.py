@@ -25,7 +25,7 @@ _KEPT: Final = "the node is marked tiered.skip_optimization"
 _INSIDE: Final = "the function is marked to be left alone"
 _APART: Final = "the nodes are marked for different compilers"
 
-_CHANGES: Final = frozenset({Edit.REMOVE_NODE, Edit.SETTLE, Edit.SET_PROTO})
+_CHANGES: Final = frozenset({Edit.REMOVE_NODE, Edit.FOLD_TO_INITIALIZER, Edit.SET_PROTO})
 """The edits after which a node is not what it was."""
 
 

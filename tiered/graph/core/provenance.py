@@ -20,7 +20,7 @@ ORIGINS: Final = "tiered.origins"
 """The metadata key that `write_origins` writes."""
 
 _ADD_NODE: Final = Edit.ADD_NODE
-_REMOVALS: Final = (Edit.REMOVE_NODE, Edit.SETTLE)
+_REMOVALS: Final = (Edit.REMOVE_NODE, Edit.FOLD_TO_INITIALIZER)
 
 _MOST: Final = 16
 """How many different texts of one key, or names of origins, are written down."""

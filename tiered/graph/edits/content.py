@@ -86,7 +86,7 @@ def close_model(model: ModelState) -> None:
     """
     graphs = list(model.graphs())
     for edit, subject, *before in model.journal.entries:
-        if edit in (Edit.REMOVE_NODE, Edit.SETTLE):
+        if edit in (Edit.REMOVE_NODE, Edit.FOLD_TO_INITIALIZER):
             _close_nodes((subject,), graphs)
         elif edit is Edit.REMOVE_CONSTANT:
             _close_value(subject)

@@ -15,6 +15,7 @@ import onnx
 from tiered.errors import ModelError
 from tiered.graph.core.types import read_type, without_symbols
 from tiered.graph.core.value import Value
+from tiered.graph.edits.nodes import enter, insert
 from tiered.graph.edits.transactions import check_node, undone_on_error
 from tiered.graph.queries.call_graph import new_imports
 
@@ -198,7 +199,7 @@ class _Copier:
         inputs = [None if value is None else self._read(value) for value in node.inputs]
         while inputs and inputs[-1] is None and node.inputs[len(inputs) - 1] is not None:
             inputs.pop()
-        copy = graph._insert(proto, inputs, outputs, [body.attribute for body in node.bodies])
+        copy = insert(graph, proto, inputs, outputs, [body.attribute for body in node.bodies])
         for value, new in zip(node.outputs, copy.outputs, strict=True):
             if value is not None and new is not None:
                 self._stand(value, new)
@@ -222,7 +223,7 @@ class _Copier:
             if not value.is_initializer:
                 new = Value(model.next_serial(), None, model.names.fresh(self._named(value.name)))
                 new._type = read_type(info.type)
-                body._enter(new)
+                enter(body, new)
                 self._stand(value, new)
         body.set_graph_inputs([self._known(value) for value in source.inputs], infos)
         for node in source.topological_order():

@@ -15,6 +15,7 @@ from tiered.graph.core.names import check_free
 from tiered.graph.core.types import TensorType, ValueType, read_type, tensor_type, write_type
 from tiered.graph.core.value import NOT_INFERRED, Value
 from tiered.graph.edits.invalidate import forget_elements_below
+from tiered.graph.edits.nodes import enter, leave
 from tiered.graph.shape_inference.symbolic_dims import COMPOSED, INVENTED
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def set_graph_inputs(
     types = [(value, value._type) for value in dict.fromkeys((*before, *after))]
     stated = dict(zip(before, graph._input_infos, strict=False))
     graph._log(Edit.SET_GRAPH_INPUTS, graph, before, graph._input_infos, types)
-    graph._write_graph_inputs(after, list(infos))
+    write_graph_inputs(graph, after, list(infos))
     for value, info in zip(after, infos, strict=not graph.is_function):
         if stated.get(value) is not info:
             value._type = input_type(graph, info)
@@ -71,7 +72,7 @@ def write_graph_inputs(graph: Graph, inputs: list[Value], infos: list[onnx.Value
     for value in graph._inputs:
         value.input_of = None
         if value._tensor is None:
-            graph._leave(value)
+            leave(graph, value)
     for value in (*graph._inputs, *inputs):
         if value._tensor is not None:
             # Callers may feed it now, or no more.
@@ -82,7 +83,7 @@ def write_graph_inputs(graph: Graph, inputs: list[Value], infos: list[onnx.Value
         value.input_of = graph
         if value.graph is None:
             value.producer = None
-            graph._enter(value)
+            enter(graph, value)
 
 
 def input_type(graph: Graph, info: onnx.ValueInfoProto) -> ValueType | None:
@@ -244,7 +245,7 @@ def set_declarations(
     values = dict.fromkeys(value for value, _ in (*before, *after) if value is not None)
     spoken = [(value, value.declared) for value in values]
     graph._log(Edit.SET_DECLARATIONS, graph, keep, before, spoken)
-    graph._write_declarations(keep, after)
+    write_declarations(graph, keep, after)
 
 
 def write_declarations(
@@ -262,7 +263,7 @@ def write_declarations(
             value.declared = info
         elif info.name:
             names.take(info.name)
-    graph._declare_outputs()
+    declare_outputs(graph)
 
 
 def declare_outputs(graph: Graph) -> None:
@@ -285,7 +286,7 @@ def set_graph_outputs(
             raise ModelError(f"{value!r} cannot be an output of graph {graph.name!r}")
     _check_declared(graph, "outputs", outputs, infos)
     graph._log(Edit.SET_GRAPH_OUTPUTS, graph, graph._outputs, graph._output_infos)
-    graph._write_graph_outputs(list(outputs), list(infos))
+    write_graph_outputs(graph, list(outputs), list(infos))
 
 
 def write_graph_outputs(
@@ -299,4 +300,4 @@ def write_graph_outputs(
     graph._outputs, graph._output_infos = outputs, infos
     for value in outputs:
         use_lists.add_output_use(value, graph)
-    graph._declare_outputs()
+    declare_outputs(graph)

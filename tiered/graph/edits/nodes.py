@@ -54,7 +54,7 @@ def add_node(
     bodies = tuple(bodies)
     for key in bodies:
         proto.attribute.add(name=key, type=onnx.AttributeProto.GRAPH)
-    return graph._insert(proto, inputs, outputs, bodies)
+    return insert(graph, proto, inputs, outputs, bodies)
 
 
 def import_domain(graph: Graph, domain: str, op_type: str) -> None:
@@ -110,7 +110,7 @@ def insert(
     for index, value in enumerate(node._outputs):
         if value is not None:
             value.producer, value.index = node, index
-    graph._attach(node)
+    attach(graph, node)
     return node
 
 
@@ -164,7 +164,7 @@ def append_node(graph: Graph, node: Node) -> None:
     check_callee(graph, node.callee)
     # First of all: it raises where nobody may edit.
     graph._log(Edit.ADD_NODE, node)
-    graph._attach(node)
+    attach(graph, node)
 
 
 def check_detached(value: Value, node: Node) -> None:
@@ -187,29 +187,31 @@ def remove_node(graph: Graph, node: Node) -> None:
         if value is not None and value.is_used:
             raise ModelError(f"node {node.label!r} cannot be removed: {value.name!r} is used")
     graph._log(Edit.REMOVE_NODE, node, graph)
-    graph._detach(node)
+    detach(node)
 
 
-def settle(graph: Graph, node: Node, index: int, tensor: Tensor) -> None:
-    """Make an output an initializer of the same name, with these contents; the node goes.
+def fold_to_initializer(graph: Graph, node: Node, index: int, tensor: Tensor) -> None:
+    """Make an output an initializer of the same name, with these contents; remove the node.
 
-    Who reads it goes on reading it: this is what folding comes to, at the cost of one edit.
+    The readers of the value stay as they are, so that constant folding costs one edit.
 
     Raises:
         ModelError: another output is used, the output is one of a graph, or the graph can have no
             initializers.
     """
     check_node(graph, node)
-    value, reason = node._outputs[index], unsettled(node, index)
+    value, reason = node._outputs[index], why_not_foldable(node, index)
     if value is None or reason is not None:
-        raise ModelError(f"output {index} of node {node.label!r} cannot settle: {reason}")
-    graph._settle(node, value, tensor)
+        raise ModelError(
+            f"output {index} of node {node.label!r} cannot become an initializer: {reason}"
+        )
+    write_folded(graph, node, value, tensor)
 
 
-def settle_value(graph: Graph, node: Node, value: Value, tensor: Tensor) -> None:
-    """Do as `settle` says, for an output that can."""
-    graph._log(Edit.SETTLE, node, graph, value, value.index, value._type)
-    graph._detach(node, value)
+def write_folded(graph: Graph, node: Node, value: Value, tensor: Tensor) -> None:
+    """Log and write what `fold_to_initializer` does, for an output that allows it."""
+    graph._log(Edit.FOLD_TO_INITIALIZER, node, graph, value, value.index, value._type)
+    detach(node, value)
     forget_guesses_below(value)
     value.producer, value.index = None, 0
     value._type = value._elements = NOT_INFERRED
@@ -217,7 +219,7 @@ def settle_value(graph: Graph, node: Node, value: Value, tensor: Tensor) -> None
     graph._constants[value.id] = value
 
 
-def unsettled(node: Node, index: int) -> str | None:
+def why_not_foldable(node: Node, index: int) -> str | None:
     """Return why an output of a node cannot be an initializer; None if it can."""
     value, root = node._outputs[index], node.owner.root
     if value is None or value.is_graph_output:
@@ -230,11 +232,12 @@ def unsettled(node: Node, index: int) -> str | None:
     return None
 
 
-def unsettle(graph: Graph, node: Node, value: Value, index: int) -> None:
+def unfold(node: Node, graph: Graph, value: Value, index: int, before: Any) -> None:
+    """Undo `fold_to_initializer`; `before` is the type of the output."""
     del graph._constants[value.id]
     value._tensor, value._elements = None, NOT_INFERRED
-    value.producer, value.index = node, index
-    graph._attach(node, value)
+    value.producer, value.index, value._type = node, index, before
+    attach(graph, node, value)
     if graph._dag is not None:
         for user, slot in value.users:
             if user.graph is graph:
@@ -254,7 +257,7 @@ def attach(graph: Graph, node: Node, kept: Value | None = None) -> None:
         graph.model.node_names.take(name)
     for value in node._outputs:
         if value is not None and value is not kept:
-            graph._enter(value)
+            enter(graph, value)
     graph._order = None
     if graph._dag is not None:
         graph._dag.add_node(node)
@@ -262,8 +265,9 @@ def attach(graph: Graph, node: Node, kept: Value | None = None) -> None:
     use_lists.link_bodies(node)
 
 
-def detach(graph: Graph, node: Node, kept: Value | None = None) -> None:
+def detach(node: Node, kept: Value | None = None) -> None:
     """Undo `attach`; `kept` stays in the graph."""
+    graph = node.owner
     if node.bodies:
         use_lists.unlink_bodies(node)
     use_lists.unlink_inputs(node)
@@ -272,7 +276,7 @@ def detach(graph: Graph, node: Node, kept: Value | None = None) -> None:
     graph._order = None
     for value in node._outputs:
         if value is not None and value is not kept:
-            graph._leave(value)
+            leave(graph, value)
     if name := node.proto.name:
         graph.model.node_names.release(name)
     del graph._by_op[node.domain, node.op_type][node.id]
@@ -320,7 +324,7 @@ def move_node(graph: Graph, node: Node, target: Graph) -> None:
             for inner in body.walk():
                 check_callee(target, inner.callee)
     graph._log(Edit.MOVE_NODE, node, node.owner)
-    node.owner._write_graph(node, target)
+    write_graph(node, target)
 
 
 def _names_below(node: Node) -> Iterator[str]:
@@ -344,7 +348,7 @@ def check_move(value: Value, target: Graph) -> None:
             raise ModelError(f"{value!r} is read in {graph!r}, which does not see {target!r}")
 
 
-def write_graph(graph: Graph, node: Node, target: Graph) -> None:
+def write_graph(node: Node, target: Graph) -> None:
     with use_lists.unlinked(*(value for value in node._outputs if value is not None)):
-        graph._detach(node)
-        target._attach(node)
+        detach(node)
+        attach(target, node)

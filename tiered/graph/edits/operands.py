@@ -15,7 +15,7 @@ from tiered.graph.core.node import domain_of
 from tiered.graph.core.schema import Schema, attributes_of, encode_attribute, schema_of
 from tiered.graph.core.value import NOT_INFERRED, Value
 from tiered.graph.edits.invalidate import reconsider_elements_of
-from tiered.graph.edits.nodes import check_detached, check_distinct
+from tiered.graph.edits.nodes import check_detached, check_distinct, enter, leave
 from tiered.graph.edits.transactions import check_node, check_node_within, undone_on_error
 from tiered.graph.queries.call_graph import check_callee
 
@@ -32,7 +32,7 @@ def set_input(graph: Graph, node: Node, index: int, value: Value | None) -> None
         return
     _check_visible(node, value)
     graph._log(Edit.SET_INPUT, node, index, before, value)
-    graph._write_input(node, index, value)
+    write_input(node, index, value)
     reconsider_elements_of(node, before, value)
 
 
@@ -43,7 +43,7 @@ def _check_visible(node: Node, value: Value | None) -> None:
         raise ModelError(f"node {node.label!r} cannot read {value!r}, which it does not see")
 
 
-def write_input(graph: Graph, node: Node, index: int, value: Value | None) -> None:
+def write_input(node: Node, index: int, value: Value | None) -> None:
     before = node._inputs[index]
     if before is not None:
         use_lists.drop_use(before, node, index)
@@ -66,13 +66,11 @@ def set_inputs(graph: Graph, node: Node, inputs: Sequence[Value | None]) -> None
     proto = _copy(node.proto)
     del proto.input[:]
     proto.input.extend("" if value is None else value.name for value in inputs)
-    graph._write_inputs(node, list(inputs), proto)
+    write_inputs(node, list(inputs), proto)
     reconsider_elements_of(node, None, None)
 
 
-def write_inputs(
-    graph: Graph, node: Node, inputs: list[Value | None], proto: onnx.NodeProto
-) -> None:
+def write_inputs(node: Node, inputs: list[Value | None], proto: onnx.NodeProto) -> None:
     use_lists.unlink_inputs(node)
     node._inputs = inputs
     node.proto = proto
@@ -119,20 +117,18 @@ def set_outputs(graph: Graph, node: Node, outputs: Sequence[Value | None]) -> No
     proto = _copy(node.proto)
     del proto.output[:]
     proto.output.extend("" if value is None else value.name for value in after)
-    graph._write_outputs(node, after, proto)
+    write_outputs(node, after, proto)
 
 
-def write_outputs(
-    graph: Graph, node: Node, outputs: list[Value | None], proto: onnx.NodeProto
-) -> None:
+def write_outputs(node: Node, outputs: list[Value | None], proto: onnx.NodeProto) -> None:
     for value in node._outputs:
         if value is not None and value not in outputs:
-            graph._leave(value)
+            leave(node.owner, value)
             value.producer = None
     for index, value in enumerate(outputs):
         if value is not None and value.graph is None:
             value.producer, value.index = node, index
-            graph._enter(value)
+            enter(node.owner, value)
     node._outputs = outputs
     node.proto = proto
     node.forget_attributes()
@@ -150,10 +146,10 @@ def exchange_outputs(graph: Graph, one: Node, index: int, other: Node, place: in
     if one._outputs[index] is other._outputs[place]:
         return
     graph._log(Edit.EXCHANGE_OUTPUTS, one, index, other, place)
-    graph._write_exchanged(one, index, other, place)
+    write_exchanged(one, index, other, place)
 
 
-def write_exchanged(graph: Graph, one: Node, index: int, other: Node, place: int) -> None:
+def write_exchanged(one: Node, index: int, other: Node, place: int) -> None:
     first, second = one._outputs[index], other._outputs[place]
     assert first is not None
     assert second is not None
@@ -162,7 +158,7 @@ def write_exchanged(graph: Graph, one: Node, index: int, other: Node, place: int
             node._outputs[at] = value
             node.proto.output[at] = value.name
             value.producer, value.index = node, at
-    graph._order = None
+    one.owner._order = None
 
 
 def set_attribute(graph: Graph, node: Node, name: str, value: Any) -> None:
@@ -175,7 +171,7 @@ def set_attribute(graph: Graph, node: Node, name: str, value: Any) -> None:
             break
     if value is not None:
         proto.attribute.append(encode_attribute(name, value, node.schema))
-    graph._set_proto(node, proto)
+    set_proto(graph, node, proto)
 
 
 def set_metadata(graph: Graph, node: Node, entries: Mapping[str, str]) -> None:
@@ -185,7 +181,7 @@ def set_metadata(graph: Graph, node: Node, entries: Mapping[str, str]) -> None:
     del proto.metadata_props[:]
     for key, text in entries.items():
         proto.metadata_props.add(key=key, value=text)
-    graph._set_proto(node, proto)
+    set_proto(graph, node, proto)
 
 
 @undone_on_error
@@ -209,7 +205,7 @@ def set_operator(graph: Graph, node: Node, op_type: str, domain: str = "") -> No
             graph.set_type(value, NOT_INFERRED)
     proto = _copy(node.proto)
     proto.op_type, proto.domain = op_type, domain
-    graph._set_proto(node, proto)
+    set_proto(graph, node, proto)
 
 
 def _check_signature(node: Node, schema: Schema) -> None:
@@ -229,15 +225,16 @@ def _check_signature(node: Node, schema: Schema) -> None:
 
 def set_proto(graph: Graph, node: Node, proto: onnx.NodeProto) -> None:
     graph._log(Edit.SET_PROTO, node, node.proto)
-    graph._write_proto(node, proto)
+    write_proto(node, proto)
 
 
-def write_proto(graph: Graph, node: Node, proto: onnx.NodeProto) -> None:
+def write_proto(node: Node, proto: onnx.NodeProto) -> None:
     key = domain_of(proto.domain), proto.op_type
     if key != (node.domain, node.op_type):
-        del graph._by_op[node.domain, node.op_type][node.id]
+        by_op = node.owner._by_op
+        del by_op[node.domain, node.op_type][node.id]
         node.domain, node.op_type = key
-        graph._by_op.setdefault(key, {})[node.id] = node
+        by_op.setdefault(key, {})[node.id] = node
     node.proto = proto
     node.forget_attributes()
 
@@ -250,11 +247,11 @@ def rename_node(graph: Graph, node: Node, name: str) -> None:
     graph._log(Edit.RENAME_NODE, node, node.proto)
     proto = _copy(node.proto)
     proto.name = name
-    graph._write_named(node, proto)
+    write_named(node, proto)
 
 
-def write_named(graph: Graph, node: Node, proto: onnx.NodeProto) -> None:
-    names = graph.model.node_names
+def write_named(node: Node, proto: onnx.NodeProto) -> None:
+    names = node.owner.model.node_names
     if node.proto.name:
         names.release(node.proto.name)
     node.proto = proto

@@ -10,7 +10,7 @@ from tiered.graph.core.names import is_hidden
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import TensorType, ValueType
 from tiered.graph.core.value import SLOT_MASK, NotInferred, Value
-from tiered.graph.edits.nodes import unsettled
+from tiered.graph.edits.nodes import why_not_foldable, write_folded
 from tiered.graph.edits.transactions import check_model, check_node, undone_on_error
 
 if TYPE_CHECKING:
@@ -140,9 +140,9 @@ def become_constant(graph: Graph, value: Value, tensor: Tensor) -> Value:
     A graph output keeps its name as `replace_uses` says.
     """
     node = value.producer
-    if node is not None and _can_settle(node, value, tensor):
+    if node is not None and _is_foldable(node, value, tensor):
         reads = _reads(node)
-        graph._settle(node, value, tensor)
+        write_folded(graph, node, value, tensor)
         graph.prune(_unread(reads))
         return value
     name = value.name
@@ -155,14 +155,14 @@ def become_constant(graph: Graph, value: Value, tensor: Tensor) -> Value:
     return constant
 
 
-def _can_settle(node: Node, value: Value, tensor: Tensor) -> bool:
+def _is_foldable(node: Node, value: Value, tensor: Tensor) -> bool:
     """Tell whether a value can stay as it is, but for its source."""
     # What is declared of it, or pinned to it, is about what a node computes.
     if value.pins or value.declared is not None:
         return False
     if tensor.shape and any(map(_is_range, value._users.values())):
         return False
-    return unsettled(node, value.index) is None
+    return why_not_foldable(node, value.index) is None
 
 
 @undone_on_error

@@ -13,6 +13,7 @@ from tiered.errors import ModelError
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import Shape, TensorType, ValueType, tensor_type
 from tiered.graph.core.value import NOT_INFERRED, Value
+from tiered.graph.edits.nodes import insert
 from tiered.graph.edits.transactions import (
     check_node,
     check_node_within,
@@ -117,7 +118,7 @@ def clone(graph: Graph, node: Node) -> Node:
     proto.CopyFrom(node.proto)
     del proto.input[:], proto.output[:]
     proto.name = graph.model.node_names.fresh(node.name or node.op_type)
-    return graph._insert(proto, (), 0)
+    return insert(graph, proto, (), 0)
 
 
 @undone_on_error

@@ -22,7 +22,7 @@ from tiered.graph.core.types import (
 from tiered.graph.core.value import NOT_INFERRED, SLOT_MASK, NotInferred, Value
 from tiered.graph.edits.interface import declared_type
 from tiered.graph.edits.invalidate import forget_elements_below
-from tiered.graph.edits.nodes import check_move
+from tiered.graph.edits.nodes import check_move, enter, leave
 from tiered.graph.edits.transactions import check_model, check_value
 
 if TYPE_CHECKING:
@@ -40,13 +40,14 @@ def rename_value(graph: Graph, value: Value, name: str) -> None:
         return
     check_free(value.owner, name, value)
     graph._log(Edit.RENAME_VALUE, value, value.name)
-    value.owner._write_name(value, name)
+    write_name(value, name)
 
 
-def write_name(graph: Graph, value: Value, name: str) -> None:
-    graph._leave(value)
+def write_name(value: Value, name: str) -> None:
+    graph = value.owner
+    leave(graph, value)
     value.name = name
-    graph._enter(value)
+    enter(graph, value)
     if value.producer is not None:
         value.producer.proto.output[value.index] = name
     for key, node in value._users.items():
@@ -145,7 +146,7 @@ def add_constant(graph: Graph, tensor: Tensor, name: str) -> Value:
     value._tensor = tensor
     value._type = NOT_INFERRED
     graph._log(Edit.ADD_CONSTANT, value)
-    graph._enter_constant(value)
+    enter_constant(graph, value)
     return value
 
 
@@ -159,17 +160,18 @@ def append_constant(graph: Graph, value: Value) -> None:
         raise ModelError(f"{value!r} is no initializer that was removed")
     check_free(graph, value.name)
     graph._log(Edit.ADD_CONSTANT, value)
-    graph._enter_constant(value)
+    enter_constant(graph, value)
 
 
 def enter_constant(graph: Graph, value: Value) -> None:
-    graph._enter(value)
+    enter(graph, value)
     graph._constants[value.id] = value
 
 
-def leave_constant(graph: Graph, value: Value) -> None:
+def leave_constant(value: Value) -> None:
+    graph = value.owner
     del graph._constants[value.id]
-    graph._leave(value)
+    leave(graph, value)
 
 
 def remove_constant(graph: Graph, value: Value) -> None:
@@ -182,7 +184,7 @@ def remove_constant(graph: Graph, value: Value) -> None:
     if value.is_used or value.is_graph_input:
         raise ModelError(f"initializer {value.name!r} cannot be removed: it is used")
     graph._log(Edit.REMOVE_CONSTANT, value, graph)
-    graph._leave_constant(value)
+    leave_constant(value)
 
 
 def set_constant(graph: Graph, value: Value, tensor: Tensor | None) -> None:
@@ -200,15 +202,15 @@ def set_constant(graph: Graph, value: Value, tensor: Tensor | None) -> None:
                 "change the declaration (set_declared_type)"
             )
     graph._log(Edit.SET_CONSTANT, value, value._tensor)
-    graph._write_tensor(value, tensor)
+    write_tensor(value, tensor)
 
 
-def write_tensor(graph: Graph, value: Value, tensor: Tensor | None) -> None:
+def write_tensor(value: Value, tensor: Tensor | None) -> None:
     value._tensor = tensor
     if tensor is None:
-        graph._constants.pop(value.id, None)
+        value.owner._constants.pop(value.id, None)
     else:
-        graph._constants[value.id] = value
+        value.owner._constants[value.id] = value
     value._elements = NOT_INFERRED
     if value.input_of is None:
         # Callers may feed anything that is declared, whatever the default is.
@@ -227,10 +229,10 @@ def move_constant(graph: Graph, value: Value, target: Graph) -> None:
         raise ModelError(f"{value!r} cannot be an initializer of {target!r}")
     check_move(value, target)
     graph._log(Edit.MOVE_CONSTANT, value, graph)
-    value.owner._write_constant_graph(value, target)
+    write_constant_graph(value, target)
 
 
-def write_constant_graph(graph: Graph, value: Value, target: Graph) -> None:
+def write_constant_graph(value: Value, target: Graph) -> None:
     with use_lists.unlinked(value):
-        graph._leave_constant(value)
-        target._enter_constant(value)
+        leave_constant(value)
+        enter_constant(target, value)
