@@ -49,6 +49,9 @@ from tiered.graph import (
     ELEMENTWISE as ELEMENTWISE,
 )
 from tiered.graph import (
+    Constant as Constant,
+)
+from tiered.graph import (
     DataType as DataType,
 )
 from tiered.graph import (

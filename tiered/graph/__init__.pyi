@@ -40,9 +40,14 @@ from tiered.graph.core.types import (
     same_axes as same_axes,
 )
 from tiered.graph.core.use_lists import Slot as Slot
+from tiered.graph.core.value import (
+    Constant as Constant,
+)
 from tiered.graph.core.value import Elements as Elements
 from tiered.graph.core.value import Use as Use
-from tiered.graph.core.value import Value as Value
+from tiered.graph.core.value import (
+    Value as Value,
+)
 from tiered.graph.queries.elementwise import ELEMENTWISE as ELEMENTWISE
 from tiered.graph.queries.op_traits import is_deterministic as is_deterministic
 from tiered.graph.queries.padding import spatial_pads as spatial_pads

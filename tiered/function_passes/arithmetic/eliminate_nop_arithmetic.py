@@ -7,7 +7,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from tiered import DataType, Graph, Node, Skip, Value, broadcasts_into, const, op, rewrite, var
+from tiered import (
+    Constant,
+    DataType,
+    Graph,
+    Node,
+    Skip,
+    Value,
+    broadcasts_into,
+    const,
+    op,
+    rewrite,
+    var,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -33,15 +45,13 @@ _pattern = functools.reduce(
 
 @rewrite(_pattern, opt_level=2)
 def eliminate_nop_arithmetic(
-    graph: Graph, x: Value, unit: Value, node: Node, *, allow_signed_zero: bool = False
+    graph: Graph, x: Value, unit: Constant, node: Node, *, allow_signed_zero: bool = False
 ) -> Value | Skip:
     """Drop what changes no bit of x; where it only makes x larger, say so by an Expand.
 
     Args:
         allow_signed_zero: also drop x + 0.0 and x - (-0.0), which make another zero of a zero.
     """
-    assert unit.tensor is not None
-    assert unit.const is not None
     if not _is_neutral(node.op_type, unit.const, allow_signed_zero):
         return Skip("the constant is not neutral")
     if node.op_type == "Pow" and x.dtype in (None, DataType.INT64):

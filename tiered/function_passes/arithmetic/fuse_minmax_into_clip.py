@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, rewrite, var
 
 _FOR_DOUBLES: Final = 12
 
@@ -19,7 +19,7 @@ _low, _high = const(name="low"), const(name="high")
     numerics="reassociating",
 )
 def fuse_minmax_into_clip(
-    graph: Graph, x: Value, low: Value | None, high: Value, node: Node
+    graph: Graph, x: Value, low: Constant | None, high: Constant, node: Node
 ) -> Value | Skip:
     """Clip once, which runtimes have a kernel for and fuse into the operator before it.
 
@@ -31,17 +31,15 @@ def fuse_minmax_into_clip(
         return Skip("before opset 12 Clip has no kernel for doubles")
     if not x.has_rank_of(node.output):
         return Skip("a bound may give x more dims")
-    assert high.const is not None
     top = high.const
     bottom = np.zeros_like(top) if low is None else low.const
-    assert bottom is not None
     if bottom.size != 1 or top.size != 1:
         return Skip("a bound is not one number")
     bottom, top = bottom.reshape(()), top.reshape(())
     if np.isnan(bottom) or np.isnan(top):
         return Skip("a bound is NaN")
-    least = low if low is not None and low.rank == 0 else bottom
-    most = high if high.rank == 0 else top
+    least: Value | np.ndarray = low if low is not None and low.rank == 0 else bottom
+    most: Value | np.ndarray = high if high.rank == 0 else top
     if bottom > top:
         # The outer one decides, whatever x is.
         decisive = least if node.op_type == "Max" else most

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, rewrite, var
 
 
 @rewrite(
@@ -13,7 +13,7 @@ from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, var
     followed_by=("fold_constant", "eliminate_unused_initializer"),
     numerics="reassociating",
 )
-def group_constants(graph: Graph, node: Node, x: Value, a: Value, b: Value) -> Value | Skip:
+def group_constants(graph: Graph, node: Node, x: Value, a: Constant, b: Constant) -> Value | Skip:
     """Bring constants together, which are one afterwards.
 
     Opt-in: sums of floats in another order lose what is small beside a constant.
@@ -25,11 +25,9 @@ def group_constants(graph: Graph, node: Node, x: Value, a: Value, b: Value) -> V
     return graph.op.like(node, x, graph.op.like(node, a, b))
 
 
-def _stays_in_range(op_type: str, a: Value, b: Value) -> bool:
+def _stays_in_range(op_type: str, a: Constant, b: Constant) -> bool:
     """Tell whether no infinity and no 0 is made of numbers that are neither: x may be 0."""
     first, second = a.const, b.const
-    assert first is not None
-    assert second is not None
     is_product = op_type == "Mul"
     with np.errstate(all="ignore"):
         together = first * second if is_product else first + second

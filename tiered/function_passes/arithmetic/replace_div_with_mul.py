@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from tiered import DataType, Graph, Skip, Value, const, op, rewrite, var
+from tiered import Constant, DataType, Graph, Skip, Value, const, op, rewrite, var
 
 _LARGEST_EXPONENT: Final[Mapping[int, int]] = {
     DataType.FLOAT16: 14,
@@ -17,14 +17,12 @@ _LARGEST_EXPONENT: Final[Mapping[int, int]] = {
 
 
 @rewrite(op.Div(var.x, const(name="divisor")), opt_level=2)
-def replace_div_with_mul(graph: Graph, x: Value, divisor: Value) -> Value | Skip:
+def replace_div_with_mul(graph: Graph, x: Value, divisor: Constant) -> Value | Skip:
     """Multiply by a reciprocal that is exact.
 
     The quotient and the product are then one real number, rounded once: they have the same bits,
     also where that number is subnormal or overflows.
     """
-    assert divisor.const is not None
-    assert divisor.tensor is not None
     largest = _LARGEST_EXPONENT.get(divisor.tensor.dtype)
     if largest is None:
         return Skip("it divides no floats")

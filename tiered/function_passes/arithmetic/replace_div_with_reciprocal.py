@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from tiered import DataType, Graph, Skip, Value, const, op, rewrite, var
+from tiered import Constant, DataType, Graph, Skip, Value, const, op, rewrite, var
 
 _SMALLEST_NORMAL: Final[Mapping[int, float]] = {
     DataType.FLOAT16: 2.0**-14,
@@ -16,14 +16,12 @@ _SMALLEST_NORMAL: Final[Mapping[int, float]] = {
 
 
 @rewrite(op.Div(var.x, const(name="divisor")), opt_level=4, numerics="reassociating")
-def replace_div_with_reciprocal(graph: Graph, x: Value, divisor: Value) -> Value | Skip:
+def replace_div_with_reciprocal(graph: Graph, x: Value, divisor: Constant) -> Value | Skip:
     """Multiply by the rounded reciprocal: two roundings instead of one, off by one ulp or two.
 
     What `replace_div_with_mul` does exactly, at level 2, for powers of two.
     """
     array = divisor.const
-    assert array is not None
-    assert divisor.tensor is not None
     tiny = _SMALLEST_NORMAL.get(divisor.tensor.dtype)
     if tiny is None:
         return Skip("it divides no floats")

@@ -2,14 +2,26 @@
 
 from typing import Final
 
-from tiered import DataType, Graph, Node, Skip, Value, broadcasts_into, const, op, rewrite, var
+from tiered import (
+    Constant,
+    DataType,
+    Graph,
+    Node,
+    Skip,
+    Value,
+    broadcasts_into,
+    const,
+    op,
+    rewrite,
+    var,
+)
 
 _ROUNDED_TWICE: Final = (DataType.FLOAT16, DataType.BFLOAT16)
 
 
 @rewrite(op.Pow(var.x, const(name="exponent")), opt_level=2)
 def replace_pow(
-    graph: Graph, node: Node, x: Value, exponent: Value, *, cubes: bool = True
+    graph: Graph, node: Node, x: Value, exponent: Constant, *, cubes: bool = True
 ) -> Value | Skip:
     """Multiply where that gives the same bits.
 
@@ -19,8 +31,6 @@ def replace_pow(
     Args:
         cubes: also replace Pow(x, 3), by two Muls.
     """
-    assert exponent.tensor is not None
-    assert exponent.const is not None
     if exponent.const.size != 1:
         return Skip("the exponent is not one number")
     if not broadcasts_into(exponent.tensor.shape, x.shape):

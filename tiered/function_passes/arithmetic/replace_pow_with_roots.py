@@ -1,6 +1,6 @@
 """Pow(x, 0.5)  =>  Sqrt(x), Pow(x, -1)  =>  1 / x, Pow(x, 4)  =>  (x * x) * (x * x)"""
 
-from tiered import DataType, Graph, Skip, Value, broadcasts_into, const, op, rewrite, var
+from tiered import Constant, DataType, Graph, Skip, Value, broadcasts_into, const, op, rewrite, var
 
 
 @rewrite(
@@ -9,13 +9,11 @@ from tiered import DataType, Graph, Skip, Value, broadcasts_into, const, op, rew
     followed_by=("eliminate_cast_before_shape",),
     numerics="approximate",
 )
-def replace_pow_with_roots(graph: Graph, x: Value, exponent: Value) -> Value | Skip:
+def replace_pow_with_roots(graph: Graph, x: Value, exponent: Constant) -> Value | Skip:
     """Take roots and reciprocals for what they are; off by one ulp or two where x is positive.
 
     Of -0 and -Inf the square root is -0 and NaN, and not 0 and Inf as of Pow.
     """
-    assert exponent.tensor is not None
-    assert exponent.const is not None
     if exponent.const.size != 1 or not broadcasts_into(exponent.tensor.shape, x.shape):
         return Skip("the exponent is not one number, or may give x more dims")
     if x.dtype not in (DataType.FLOAT16, DataType.FLOAT, DataType.DOUBLE):

@@ -99,17 +99,15 @@ def _are_halves(size: int, first: Node | None, second: Node | None, split: Node 
         parts = None if sizes is None else sizes.const
         is_even = parts is None or parts.tolist() == [size // 2] * 2
         return len(split.outputs) == 2 and is_even and split.attr("axis") in (-1, 3)
-    assert first is not None
-    assert second is not None
     wanted = ((first, 0, size // 2), (second, size // 2, size))
     return all(_span(node, size) == (start, end) for node, start, end in wanted)
 
 
-def _span(node: Node, size: int) -> tuple[int, int] | None:
+def _span(node: Node | None, size: int) -> tuple[int, int] | None:
     """Return the part of the last dim that a Slice takes, None if it takes something else."""
-    operands = node.operands[1:]
+    operands = () if node is None else node.operands[1:]
     found = [None if value is None or value.const is None else value.const for value in operands]
-    if any(array is None or array.size != 1 for array in found[:3]):
+    if len(found) < 3 or any(array is None or array.size != 1 for array in found[:3]):
         return None
     starts, ends, axes = (int(array.item()) for array in found[:3] if array is not None)
     step = found[3] if len(found) > 3 else None

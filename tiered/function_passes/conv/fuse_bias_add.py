@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from tiered import DataType, Graph, Node, Skip, Value, const, op, opt, rewrite, var
+from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, opt, rewrite, var
 
 _conv = op.Conv(var.x, var.weight, opt.bias, attrs=...).bind("conv") | op.ConvTranspose(
     var.x, var.weight, opt.bias, attrs=...
@@ -18,7 +18,7 @@ _conv = op.Conv(var.x, var.weight, opt.bias, attrs=...).bind("conv") | op.ConvTr
     numerics="reassociating",
 )
 def fuse_bias_add(
-    graph: Graph, conv: Node, x: Value, weight: Value, bias: Value | None, offset: Value
+    graph: Graph, conv: Node, x: Value, weight: Value, bias: Value | None, offset: Constant
 ) -> Value | Skip:
     """Add in the convolution what is added to each of its channels.
 
@@ -33,7 +33,6 @@ def fuse_bias_add(
     if bias is not None and bias.const is None:
         return Skip("the bias is not a constant")
     channels = shape[0] if conv.op_type == "Conv" else shape[1] * int(conv.attr("group"))
-    assert offset.const is not None
     added = per_channel(offset.const, channels, len(shape))
     if added is None:
         return Skip("what is added is not one number a channel")

@@ -14,7 +14,13 @@ _fused = op("com.microsoft").FusedConv(var.x, var.weight, opt.bias, opt.z, attrs
     numerics="reassociating",
 )
 def fuse_residual_into_conv(
-    graph: Graph, node: Node, conv: Node, x: Value, weight: Value, bias: Value | None, z: Value
+    graph: Graph,
+    node: Node,
+    conv: Node,
+    x: Value,
+    weight: Value,
+    bias: Value | None,
+    z: Value | None,
 ) -> Value | Skip:
     """Add what is added where the convolution writes its result; then apply the activation.
 
@@ -28,7 +34,7 @@ def fuse_residual_into_conv(
         settings["activation"] = "Relu"
     elif weight.rank not in (3, 4, 5):
         return Skip("it is not known to have 1 to 3 spatial dims")
-    elif z.shape is None or None in z.shape or z.shape != conv.output.shape:
+    elif z is None or z.shape is None or None in z.shape or z.shape != conv.output.shape:
         return Skip("what is added may be broadcast")
     result: Value = graph.op("com.microsoft").FusedConv(x, weight, bias, z, **settings)
     return result

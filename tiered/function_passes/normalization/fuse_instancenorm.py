@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiered import (
+    Constant,
     DataType,
     Graph,
     Node,
@@ -39,26 +40,25 @@ def fuse_instancenorm(
     axes_of_mean: Value | None,
     epsilon: Value | None,
     norm: Node | None,
-    scale: Value | None,
-    bias: Value | None,
-    factor: Value | None,
-    offset: Value | None,
+    scale: Constant | None,
+    bias: Constant | None,
+    factor: Constant | None,
+    offset: Constant | None,
 ) -> Value | Skip:
     """Normalise each channel at once; then what it is multiplied with, and what is added to it."""
-    if norm is not None:
-        assert scale is not None
-        assert bias is not None
-        return _affine(graph, x, norm, scale, bias, factor, offset)
-    assert axes is not None
-    assert axes_of_mean is not None
-    if axes.const is None or axes_of_mean.const is None:
+    operand = offset if factor is None else factor
+    if norm is not None and scale is not None and bias is not None and operand is not None:
+        return _affine(graph, x, norm, scale, bias, operand, is_factor=factor is not None)
+    over = None if axes is None else axes.const
+    over_of_mean = None if axes_of_mean is None else axes_of_mean.const
+    if over is None or over_of_mean is None:
         return Skip("the axes are not constant")
     if x.rank is None or x.rank < 4 or not x.has_rank_of(node.output):
         return Skip("x is no picture")
     spatial = range(2, x.rank)
-    if not same_axes(axes_of_mean.const.ravel(), spatial, x.rank):
+    if not same_axes(over_of_mean.ravel(), spatial, x.rank):
         return Skip("it is not over all that is in a channel")
-    if not same_axes(axes.const.ravel(), spatial, x.rank):
+    if not same_axes(over.ravel(), spatial, x.rank):
         return Skip("mean and variance are over other axes")
     if x.dtype != DataType.FLOAT:
         return Skip("InstanceNormalization has no kernel for the dtype")
@@ -81,22 +81,18 @@ def _affine(
     graph: Graph,
     x: Value,
     norm: Node,
-    scale: Value,
-    bias: Value,
-    factor: Value | None,
-    offset: Value | None,
+    scale: Constant,
+    bias: Constant,
+    operand: Constant,
+    *,
+    is_factor: bool,
 ) -> Value | Skip:
-    assert scale.const is not None
-    assert bias.const is not None
     weight, shift = scale.const, bias.const
-    operand = factor if factor is not None else offset
-    assert operand is not None
-    assert operand.const is not None
     vector = _per_channel(operand.const, x.rank, weight.size)
     if vector is None:
         return Skip("what it is multiplied with, or added, is not one number a channel")
     with np.errstate(over="ignore", invalid="ignore"):
-        if factor is not None:
+        if is_factor:
             weight, shift = weight * vector, shift * vector
         else:
             shift = shift + vector

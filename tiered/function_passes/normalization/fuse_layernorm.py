@@ -40,16 +40,16 @@ def fuse_layernorm(
     bias: Value | None,
 ) -> Value | Skip:
     """Normalise the last dims at once; then what it is multiplied with, and what is added to it."""
-    if norm is not None:
+    if norm is not None and scale is not None:
         return _affine(graph, node, x, norm, scale, bias)
-    assert axes is not None
-    assert axes_of_mean is not None
     found = norm_over_last_dims(node, x, axes_of_mean, epsilon)
     if isinstance(found, Skip):
         return found
-    if axes.const is None or axes_of_mean.const is None or x.rank is None:
+    over = None if axes is None else axes.const
+    over_of_mean = None if axes_of_mean is None else axes_of_mean.const
+    if over is None or over_of_mean is None or x.rank is None:
         return Skip("the axes are not constant")
-    if not same_axes(axes.const.ravel(), axes_of_mean.const.ravel(), x.rank):
+    if not same_axes(over.ravel(), over_of_mean.ravel(), x.rank):
         return Skip("mean and variance are over other axes")
     return graph.op.LayerNormalization(
         x, found.ones(graph), axis=found.axis, epsilon=found.epsilon
@@ -57,10 +57,9 @@ def fuse_layernorm(
 
 
 def _affine(
-    graph: Graph, node: Node, x: Value, norm: Node, scale: Value | None, bias: Value | None
+    graph: Graph, node: Node, x: Value, norm: Node, scale: Value, bias: Value | None
 ) -> Value | Skip:
     """Take in what a layer norm is multiplied with, or what is added to it."""
-    assert scale is not None
     if x.rank is None or not x.has_rank_of(node.output):
         return Skip("the rank of x is not known, or grows")
     normed = int(norm.attr("axis")) % x.rank

@@ -33,8 +33,7 @@ def fuse_rmsnorm(
     scale: Value | None,
 ) -> Value | Skip:
     """Normalise the last dims by their root mean square, and scale them, at once."""
-    if norm is not None:
-        assert scale is not None
+    if norm is not None and scale is not None:
         return _scale(graph, node, x, norm, scale)
     found = norm_over_last_dims(node, x, axes, epsilon)
     if isinstance(found, Skip):

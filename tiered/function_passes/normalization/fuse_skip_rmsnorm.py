@@ -1,6 +1,7 @@
 """scale * s / Sqrt(mean(s * s) + epsilon), s = x + skip  =>  SkipSimplifiedLayerNormalization"""
 
 from tiered import (
+    Constant,
     Graph,
     Node,
     Skip,
@@ -23,7 +24,7 @@ from tiered import (
     numerics="reassociating",
 )
 def fuse_skip_rmsnorm(
-    graph: Graph, node: Node, x: Value, axes: Value | None, epsilon: Value, scale: Value
+    graph: Graph, node: Node, x: Value, axes: Value, epsilon: Constant, scale: Value
 ) -> Value | Skip:
     """Add and normalise at once; who else reads the sum gets it as the fourth output.
 
@@ -40,9 +41,9 @@ def fuse_skip_rmsnorm(
         return Skip("a constant gives the sum more dims")
     if not shape[-1]:
         return Skip("there is nothing to normalise")
-    if any(value is None or value.shape != shape for value in (first, second)):
+    if first is None or second is None or first.shape != shape or second.shape != shape:
         return Skip("one of what is added is broadcast")
-    if axes is None or axes.const is None or not same_axes(axes.const.ravel(), [-1], len(shape)):
+    if axes.const is None or not same_axes(axes.const.ravel(), [-1], len(shape)):
         return Skip("it is not over the last dim alone")
     number = norm_epsilon(epsilon)
     if isinstance(number, Skip):
@@ -51,8 +52,6 @@ def fuse_skip_rmsnorm(
         return Skip("the scale is not one number an element")
     if scale.producer is not None:
         return Skip("the scale is computed, perhaps from the sum")
-    assert first is not None
-    assert second is not None
     x, bias = bias_apart(first)
     skip = second
     if bias is None:

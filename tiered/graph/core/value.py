@@ -331,3 +331,15 @@ class Value:
     def is_scalar(self) -> bool:
         """Tell whether the value has exactly one element, whatever its rank."""
         return self.static_shape is not None and all(dim == 1 for dim in self.static_shape)
+
+
+if TYPE_CHECKING:
+
+    class Constant(Value):
+        """A value that `const(...)` matched, as a pass declares it: its numbers are there."""
+
+        tensor: Tensor
+        const: np.ndarray[Any, Any]
+
+else:
+    Constant = Value
