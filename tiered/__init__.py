@@ -7,4 +7,4 @@ from tiered.support.loading import load_later
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__ = load_later(__name__)
+__getattr__, __dir__ = load_later(__name__, moved="tiered.support.moved")

@@ -180,25 +180,13 @@ from tiered.rewriter import (
     COMMUTATIVE as COMMUTATIVE,
 )
 from tiered.rewriter import (
-    INTEGER_SPAN as INTEGER_SPAN,
-)
-from tiered.rewriter import (
-    BatchNorm as BatchNorm,
-)
-from tiered.rewriter import (
     Match as Match,
 )
 from tiered.rewriter import (
     Pattern as Pattern,
 )
 from tiered.rewriter import (
-    Quantized as Quantized,
-)
-from tiered.rewriter import (
     ReplacedPattern as ReplacedPattern,
-)
-from tiered.rewriter import (
-    Scale as Scale,
 )
 from tiered.rewriter import (
     Skip as Skip,
@@ -207,79 +195,13 @@ from tiered.rewriter import (
     SubgraphMatcher as SubgraphMatcher,
 )
 from tiered.rewriter import (
-    attention_of_heads as attention_of_heads,
-)
-from tiered.rewriter import (
-    attention_pattern as attention_pattern,
-)
-from tiered.rewriter import (
-    attention_scale as attention_scale,
-)
-from tiered.rewriter import (
-    batch_norm_of as batch_norm_of,
-)
-from tiered.rewriter import (
-    batch_norm_pattern as batch_norm_pattern,
-)
-from tiered.rewriter import (
-    bias_apart as bias_apart,
-)
-from tiered.rewriter import (
-    bias_in_steps as bias_in_steps,
-)
-from tiered.rewriter import (
-    cache_of_heads as cache_of_heads,
-)
-from tiered.rewriter import (
     chain as chain,
-)
-from tiered.rewriter import (
-    combine_branches as combine_branches,
 )
 from tiered.rewriter import (
     const as const,
 )
 from tiered.rewriter import (
-    dequantized as dequantized,
-)
-from tiered.rewriter import (
     find_matches as find_matches,
-)
-from tiered.rewriter import (
-    heads_pattern as heads_pattern,
-)
-from tiered.rewriter import (
-    is_held_by_attribute as is_held_by_attribute,
-)
-from tiered.rewriter import (
-    is_mask_of as is_mask_of,
-)
-from tiered.rewriter import (
-    is_number_or_column as is_number_or_column,
-)
-from tiered.rewriter import (
-    kernel_unit as kernel_unit,
-)
-from tiered.rewriter import (
-    keys_as_heads as keys_as_heads,
-)
-from tiered.rewriter import (
-    layer_norm_pattern as layer_norm_pattern,
-)
-from tiered.rewriter import (
-    loses_digits as loses_digits,
-)
-from tiered.rewriter import (
-    norm_epsilon as norm_epsilon,
-)
-from tiered.rewriter import (
-    norm_over_last_dims as norm_over_last_dims,
-)
-from tiered.rewriter import (
-    numbers_of_mask as numbers_of_mask,
-)
-from tiered.rewriter import (
-    only_reader as only_reader,
 )
 from tiered.rewriter import (
     op as op,
@@ -288,52 +210,13 @@ from tiered.rewriter import (
     opt as opt,
 )
 from tiered.rewriter import (
-    overflow_of as overflow_of,
-)
-from tiered.rewriter import (
-    parallel_branches as parallel_branches,
-)
-from tiered.rewriter import (
-    push_scale_back as push_scale_back,
-)
-from tiered.rewriter import (
-    push_scale_on as push_scale_on,
-)
-from tiered.rewriter import (
-    quantized_by as quantized_by,
-)
-from tiered.rewriter import (
-    quantized_unit as quantized_unit,
-)
-from tiered.rewriter import (
     replace_pattern as replace_pattern,
 )
 from tiered.rewriter import (
     rest as rest,
 )
 from tiered.rewriter import (
-    rms_norm_pattern as rms_norm_pattern,
-)
-from tiered.rewriter import (
-    scale_apart as scale_apart,
-)
-from tiered.rewriter import (
-    scaling_of as scaling_of,
-)
-from tiered.rewriter import (
-    swish_factor as swish_factor,
-)
-from tiered.rewriter import (
-    swish_pattern as swish_pattern,
-)
-from tiered.rewriter import (
     var as var,
-)
-from tiered.rewriter import (
-    weight_unit as weight_unit,
-)
-from tiered.rewriter import (
-    write_rescaled as write_rescaled,
 )
 from tiered.runtime import (
     QUANTISED as QUANTISED,

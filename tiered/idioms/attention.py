@@ -9,16 +9,62 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiered.graph.core.dtypes import DataType
-from tiered.idioms.normalization import attention_pattern, attention_scale, scale_apart
 from tiered.rewriter.language import const, op, var
 from tiered.rewriter.skip import Skip
 
 if TYPE_CHECKING:
-    from tiered.graph import Node, Value
+    from tiered.graph import Graph, Node, Value
     from tiered.graph.core.types import Dim
 
 _HEADS_FIRST: Final = (0, 2, 1, 3)
 _KEYS: Final = (0, 2, 3, 1)
+
+
+def attention_pattern(q: Any) -> Any:
+    """Return the pattern of how much each query attends to each key: Softmax(q k' * scale + mask).
+
+    It binds `keys`, which are k' ready to be multiplied with, `mask`, and `factor` or `divisor`.
+    """
+    plain = op.MatMul(q, var.keys)
+    scaled = op.Mul(plain, const(name="factor")) | op.Div(plain, const(name="divisor"))
+    scores = op.Add(scaled, var.mask) | scaled | op.Add(plain, var.mask) | plain
+    return op.Softmax(scores, axis=lambda axis: axis in (-1, 3))
+
+
+def attention_scale(factor: Value | None, divisor: Value | None) -> float | Skip:
+    """Return what scores are multiplied with: a factor, one by a divisor, or 1."""
+    number = factor if factor is not None else divisor
+    if number is None:
+        return 1.0
+    array = number.const
+    if array is None or array.size != 1 or array.ndim > 4 or not 0 < array.item() < np.inf:
+        return Skip("the scale is not one positive number")
+    return float(array.item()) if factor is not None else 1 / float(array.item())
+
+
+def split_scale(value: Value) -> tuple[Value, float]:
+    """Return what one positive number is multiplied with, and that number; else the value and 1."""
+    node = value.producer
+    if node is None or (node.op_type, node.domain) != ("Mul", "") or not value.has_one_user:
+        return value, 1.0
+    for x, factor in (node.inputs, node.inputs[::-1]):
+        scale = attention_scale(factor, None)
+        if x is not None and x.rank == value.rank and not isinstance(scale, Skip):
+            return x, scale
+    return value, 1.0
+
+
+def transposed_keys(graph: Graph, keys: Value) -> Value:
+    """Return k of the k' that is ready to be multiplied with: its last two dims change places."""
+    node = keys.producer
+    perm, before = (None, None) if node is None else (node.perm, node.input(0))
+    if perm is None or before is None:
+        return graph.op.Transpose(keys, perm=[0, 1, 3, 2])
+    upright = [*perm[:2], perm[3], perm[2]]
+    return before if upright == [0, 1, 2, 3] else graph.op.Transpose(before, perm=upright)
+
+
+# --- heads ---------------------------------------------------------------------------------------
 
 
 def heads_pattern() -> Any:
@@ -81,7 +127,7 @@ def attention_of_heads(
     """
     if node.output.dtype != DataType.FLOAT:
         return Skip("the kernels that attend compute in floats of 32 bits")
-    keys, of_keys = scale_apart(keys)
+    keys, of_keys = split_scale(keys)
     number, size, q = queries.output.dim(1), queries.output.dim(3), _source(queries)
     if not isinstance(number, int) or not isinstance(size, int) or q is None or q.rank != 3:
         return Skip("the number and the size of heads are not known")
@@ -92,9 +138,9 @@ def attention_of_heads(
         return Skip("the numbers of batches or heads may differ")
     if keys.dim(2) != size or keys.dim(3) is None or v.dim(2) != keys.dim(3):
         return Skip("keys and values may be of different lengths")
-    if mask is not None and not is_mask_of(mask, outer, (q.dim(1), keys.dim(3))):
+    if mask is not None and not is_attention_mask(mask, outer, (q.dim(1), keys.dim(3))):
         return Skip("the mask does not say of each query what it sees")
-    numbers = np.zeros(1) if mask is None else numbers_of_mask(mask)
+    numbers = np.zeros(1) if mask is None else mask_values(mask)
     if unseen is not None and (numbers is None or not np.isfinite(numbers).all()):
         return Skip("a query that sees nothing gets zeros")
     before, factor, divisor = scales
@@ -122,7 +168,7 @@ def _source(transpose: Node) -> Value | None:
     return None if reshape is None else reshape.inputs[0]
 
 
-def is_mask_of(mask: Value, outer: Sequence[Dim], inner: Sequence[Dim]) -> bool:
+def is_attention_mask(mask: Value, outer: Sequence[Dim], inner: Sequence[Dim]) -> bool:
     """Tell whether a mask is of rank 4, and only repeated for batches and heads.
 
     Args:
@@ -135,7 +181,7 @@ def is_mask_of(mask: Value, outer: Sequence[Dim], inner: Sequence[Dim]) -> bool:
     return all(dim in (1, whole) for dim, whole in zip(shape[:2], outer, strict=True))
 
 
-def numbers_of_mask(mask: Value) -> NDArray[np.float64] | None:
+def mask_values(mask: Value) -> NDArray[np.float64] | None:
     """Return what a mask may hold, if it is a constant or one of two; else None."""
     node, parts = mask.producer, [mask.const]
     if parts[0] is None and node is not None and (node.op_type, node.domain) == ("Where", ""):
@@ -161,3 +207,73 @@ def _before_split(x: Value, perm: tuple[int, ...]) -> Value | None:
     sizes = split.shape[2:]
     is_split = source.shape[:2] == split.shape[:2] and all(isinstance(dim, int) for dim in sizes)
     return source if is_split else None
+
+
+# --- keys and values of the past -----------------------------------------------------------------
+
+
+class Cache(NamedTuple):
+    """What adds new keys or values to those of the past, each [batch, groups, places, size]."""
+
+    node: Node
+    past: Value
+    new: Value
+
+
+def cache_of_heads(value: Value, heads: int, *, is_turned: bool) -> Cache | None:
+    """Return the cache that heads read, each group of them one part; None if others read it.
+
+    Args:
+        value: [batch, heads, places, size].
+        heads: their number.
+        is_turned: whether it is k', of which the last two dims have changed places.
+    """
+    if value.dim(1) != heads:
+        return None
+    found = _unrepeated(value, is_turned=is_turned)
+    node = None if found is None else found.producer
+    if found is None or node is None or (node.op_type, node.domain) != ("Concat", ""):
+        return None
+    if len(node.inputs) != 2 or node.attr("axis") not in (2, -2) or len(found.users) != 1:
+        return None
+    past, new = node.inputs
+    return None if past is None or new is None else Cache(node, past, new)
+
+
+def _unrepeated(value: Value, *, is_turned: bool) -> Value | None:
+    """Return what Unsqueeze, Expand and Reshape repeat for the heads of each group, upright.
+
+    The last two dims may change places before or after that. What is not repeated is itself.
+    """
+    upright = _producer_operand(value, "Transpose", (0, 1, 3, 2)) if is_turned else value
+    value = upright or value
+    repeated = _producer_operand(value, "Reshape")
+    apart = None if repeated is None else _producer_operand(repeated, "Expand")
+    if apart is None or repeated is None:
+        return upright
+    if upright is None:
+        apart = _producer_operand(apart, "Transpose", (0, 1, 2, 4, 3))
+    shared = None if apart is None else _producer_operand(apart, "Unsqueeze")
+    if shared is None or shared.shape is None or apart is None or apart.shape is None:
+        return upright
+    groups, heads, rows = shared.shape, value.shape, repeated.shape
+    inner = groups[2:] if upright is not None else groups[:1:-1]
+    is_repeated = (
+        len(groups) == 4
+        and apart.shape == (*groups[:2], 1, *groups[2:])
+        and rows is not None
+        and (len(rows), rows[:2], rows[3:]) == (5, groups[:2], inner)
+        and heads is not None
+        and (heads[0], heads[2:]) == (groups[0], inner)
+    )
+    return shared if is_repeated else None
+
+
+def _producer_operand(
+    value: Value, op_type: str, perm: tuple[int, ...] | None = None
+) -> Value | None:
+    """Return the first operand of the producer of a value with one user, None if it is another."""
+    node = value.producer
+    if node is None or (node.op_type, node.domain) != (op_type, "") or not value.has_one_user:
+        return None
+    return node.inputs[0] if node.perm == perm else None

@@ -1,4 +1,4 @@
-"""Idioms that several passes know: how exporters write an operator, and what its numbers are."""
+"""Normalizations: how exporters write them, and their parameters."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def layer_norm_pattern() -> Any:
     return rms_norm_pattern(op.Sub(var.x, op.ReduceMean(var.x, var.axes_of_mean)))
 
 
-def is_held_by_attribute(number: float, dtype: int | None) -> bool:
+def fits_float_attribute(number: float, dtype: int | None) -> bool:
     """Tell whether an attribute, which is of 32 bits, holds a number of a dtype as it is."""
     return dtype != DataType.DOUBLE or float(np.float32(number)) == number
 
@@ -104,7 +104,7 @@ def norm_epsilon(epsilon: Value | None) -> float | Skip:
     array = None if epsilon is None else epsilon.const
     if array is None or array.size != 1 or not 0 < array.item() < np.inf:
         return Skip("epsilon is not one positive number")
-    if epsilon is not None and not is_held_by_attribute(array.item(), epsilon.dtype):
+    if epsilon is not None and not fits_float_attribute(array.item(), epsilon.dtype):
         return Skip("epsilon is a double that no attribute holds")
     return float(array.item())
 
@@ -157,7 +157,7 @@ def norm_over_last_dims(
     return NormOverLastDims(sizes, x.dtype, added)
 
 
-def bias_apart(x: Value) -> tuple[Value, Value | None]:
+def split_bias(x: Value) -> tuple[Value, Value | None]:
     """Return what a constant vector along the last dim is added to, and that; else x and None."""
     node = x.producer
     if node is None or (node.op_type, node.domain) != ("Add", "") or not x.has_one_user:
@@ -168,71 +168,3 @@ def bias_apart(x: Value) -> tuple[Value, Value | None]:
         if x.shape and bias.shape == x.shape[-1:] and None not in x.shape:
             return data, bias
     return x, None
-
-
-# --- activations ----------------------------------------------------------------------------------
-
-
-def swish_pattern(x: Any) -> Any:
-    """Return the pattern of x * Sigmoid(alpha * x), which binds `alpha`: None where it is 1."""
-    return op.Mul(x, op.Sigmoid(op.Mul(x, const(name="alpha")))) | op.Mul(x, op.Sigmoid(x))
-
-
-def swish_factor(node: Node, x: Value, alpha: Value | None) -> float | Skip:
-    """Return the factor of x in the sigmoid of a swish that ends at a node."""
-    if not x.has_rank_of(node.output):
-        return Skip("a constant may give x more dims")
-    if alpha is None:
-        return 1.0
-    if alpha.const is None or alpha.const.size != 1:
-        return Skip("alpha is not one number")
-    if not is_held_by_attribute(alpha.const.item(), alpha.dtype):
-        return Skip("alpha is a double that no attribute holds")
-    return float(alpha.const.item())
-
-
-# --- attention ------------------------------------------------------------------------------------
-
-
-def attention_pattern(q: Any) -> Any:
-    """Return the pattern of how much each query attends to each key: Softmax(q k' * scale + mask).
-
-    It binds `keys`, which are k' ready to be multiplied with, `mask`, and `factor` or `divisor`.
-    """
-    plain = op.MatMul(q, var.keys)
-    scaled = op.Mul(plain, const(name="factor")) | op.Div(plain, const(name="divisor"))
-    scores = op.Add(scaled, var.mask) | scaled | op.Add(plain, var.mask) | plain
-    return op.Softmax(scores, axis=lambda axis: axis in (-1, 3))
-
-
-def attention_scale(factor: Value | None, divisor: Value | None) -> float | Skip:
-    """Return what scores are multiplied with: a factor, one by a divisor, or 1."""
-    number = factor if factor is not None else divisor
-    if number is None:
-        return 1.0
-    array = number.const
-    if array is None or array.size != 1 or array.ndim > 4 or not 0 < array.item() < np.inf:
-        return Skip("the scale is not one positive number")
-    return float(array.item()) if factor is not None else 1 / float(array.item())
-
-
-def scale_apart(value: Value) -> tuple[Value, float]:
-    """Return what one positive number is multiplied with, and that number; else the value and 1."""
-    node = value.producer
-    if node is None or (node.op_type, node.domain) != ("Mul", "") or not value.has_one_user:
-        return value, 1.0
-    for x, factor in (node.inputs, node.inputs[::-1]):
-        scale = attention_scale(factor, None)
-        if x is not None and x.rank == value.rank and not isinstance(scale, Skip):
-            return x, scale
-    return value, 1.0
-
-
-def keys_as_heads(graph: Graph, keys: Value) -> Value:
-    """Return k of the k' that is ready to be multiplied with: its last two dims change places."""
-    node = keys.producer
-    perm, before = (None, None) if node is None else (node.perm, node.input(0))
-    if perm is None or before is None:
-        return graph.op.Transpose(keys, perm=[0, 1, 3, 2])
-    upright = [*perm[:2], perm[3], perm[2]]
-    return before if upright == [0, 1, 2, 3] else graph.op.Transpose(before, perm=upright)

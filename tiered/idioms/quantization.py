@@ -174,7 +174,7 @@ def is_number_or_column(value: Value, columns: Dim) -> bool:
     return is_wide and not isinstance(value.shape[0], int)
 
 
-def bias_in_steps(
+def integer_bias(
     graph: Graph, bias: Value | None, data: Quantized, kernel: Quantized, step: float
 ) -> Value | Skip | None:
     """Return a bias as integers of 32 bits, in steps of the scale of data times that of the weight.
@@ -204,7 +204,7 @@ def bias_in_steps(
     return graph.constant(steps.astype(np.int32), bias.name)
 
 
-def overflow_of(
+def why_may_overflow(
     data: Quantized, kernel: Quantized, summed: slice, bias: Value | None = None
 ) -> Skip | None:
     """Return why sums of products may not fit 32 bits, in which kernels compute; None if they do.

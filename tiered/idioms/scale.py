@@ -85,7 +85,7 @@ def scaling_of(node: Node) -> tuple[Value, Scale] | Skip | None:
 # --- where a scale can go -------------------------------------------------------------------------
 
 
-def push_scale_back(x: Value, user: Node, scale: Scale) -> Rescaled | Skip:
+def push_scale_backward(x: Value, user: Node, scale: Scale) -> Rescaled | Skip:
     """Return what makes `x` come out times the scale, or why nothing can.
 
     Args:
@@ -105,12 +105,12 @@ def push_scale_back(x: Value, user: Node, scale: Scale) -> Rescaled | Skip:
         return _push_into_arms(node, x, scale)
     inner, passed = node.input(0), _pass_scale(node, scale, back=True)
     if inner is not None and not isinstance(passed, Skip):
-        return push_scale_back(inner, node, passed)
+        return push_scale_backward(inner, node, passed)
     scaled = _absorb_after(node, scale)
     return scaled if scaled is not None else _refusal(node, passed)
 
 
-def push_scale_on(x: Value, scale: Scale) -> Rescaled | Skip:
+def push_scale_forward(x: Value, scale: Scale) -> Rescaled | Skip:
     """Return what lets all that reads `x` do without the scale that it has, or why nothing can.
 
     Returns:
@@ -124,7 +124,7 @@ def push_scale_on(x: Value, scale: Scale) -> Rescaled | Skip:
         if isinstance(passed, Skip):
             scaled = _absorb_before(node, slot, scale) or _refusal(node, passed)
         else:
-            scaled = push_scale_on(node.output, passed)
+            scaled = push_scale_forward(node.output, passed)
         if isinstance(scaled, Skip):
             return scaled
         plan.update(scaled)
@@ -144,7 +144,7 @@ def _push_into_arms(node: Node, x: Value, scale: Scale) -> Rescaled | Skip:
         if arm.is_constant:
             scaled = _scaled(node, {slot: within.spread(arm.rank)})
         else:
-            scaled = push_scale_back(arm, node, within)
+            scaled = push_scale_backward(arm, node, within)
         if isinstance(scaled, Skip):
             return scaled
         plan.update(scaled)

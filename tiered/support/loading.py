@@ -8,17 +8,25 @@ import importlib
 import pkgutil
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, TypeGuard
 
 
-def load_later(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def load_later(
+    package: str, *, moved: str | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the `__getattr__` and `__dir__` of a package whose public names load on first use.
 
     The names are written once, in the `__init__.pyi` beside the package's `__init__.py`: type
     checkers read it, and so does this function, at the first name that is asked for.
+
+    Args:
+        package: its name.
+        moved: a module with `MOVED`, the new place of each name that left the package: these load
+            from there, with a DeprecationWarning.
     """
 
     @functools.cache
@@ -30,6 +38,10 @@ def load_later(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     def load(name: str) -> Any:
         if name == "__all__":
             return sorted(module_of())
+        if not name.startswith("__") and name not in module_of() and moved is not None:
+            place = importlib.import_module(moved).MOVED.get(name)
+            if place is not None:
+                return _moved(f"{package}.{name}", place)
         if name.startswith("__") or name not in module_of():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         # Code is no garbage: the collector would look at all that is loaded, again and again.
@@ -39,6 +51,17 @@ def load_later(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
         return value
 
     return load, lambda: sorted({*module_of(), *vars(sys.modules[package])})
+
+
+def _moved(old: str, new: str) -> Any:
+    """Return the object of a name that moved, with a warning that names the new place."""
+    warnings.warn(
+        f"{old} is {new} now; the old name goes with the next release",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    module, _, name = new.rpartition(".")
+    return getattr(importlib.import_module(module), name)
 
 
 def public_names(stub: str) -> dict[str, str]:

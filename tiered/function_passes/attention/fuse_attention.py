@@ -4,19 +4,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tiered import (
-    DataType,
-    Graph,
-    Skip,
-    Value,
-    attention_pattern,
-    attention_scale,
-    broadcasts_into,
-    keys_as_heads,
-    op,
-    rewrite,
-    var,
-)
+from tiered import DataType, Graph, Skip, Value, broadcasts_into, op, rewrite, var
+from tiered.idioms.attention import attention_pattern, attention_scale, transposed_keys
 
 _AVERAGES: Final = 25
 """From this opset on onnxruntime averages rows that the lowest number masks; before they are 0."""
@@ -83,7 +72,7 @@ def fuse_attention(
             return Skip("the mask may be larger than the scores")
         if graph.opset() < _AVERAGES and _hides_by_lowest(mask):
             return Skip("of rows that the lowest number masks onnxruntime's kernel makes 0")
-    return graph.op.Attention(q, keys_as_heads(graph, keys), v, mask, scale=scale)
+    return graph.op.Attention(q, transposed_keys(graph, keys), v, mask, scale=scale)
 
 
 def _hides_by_lowest(mask: Value) -> bool:

@@ -4,21 +4,14 @@ from typing import Final
 
 import numpy as np
 
-from tiered import (
-    DataType,
-    Graph,
-    Node,
-    Skip,
-    Value,
+from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, var
+from tiered.idioms.attention import (
     attention_pattern,
     attention_scale,
     cache_of_heads,
-    is_mask_of,
-    numbers_of_mask,
-    op,
-    rewrite,
-    scale_apart,
-    var,
+    is_attention_mask,
+    mask_values,
+    split_scale,
 )
 
 _HIDING: Final = -1e38
@@ -55,7 +48,7 @@ def fuse_group_query_attention(
     several only of a batch of 1, and of an empty batch none. Keys and values are read by each head
     of a group as they are.
     """
-    (q, earlier), (keys, of_keys) = scale_apart(q), scale_apart(keys)
+    (q, earlier), (keys, of_keys) = split_scale(q), split_scale(keys)
     if q.shape is None or len(q.shape) != 4 or q.shape[2] != 1:
         return Skip("there may be several queries, from which the kernel hides what comes later")
     batch, heads, _, size = q.shape
@@ -115,9 +108,9 @@ def _refused_mask(
         q, keys: what the scores are of, [batch, heads, 1, size] and [batch, heads, size, places].
         past: the keys but for the new one, [batch, groups, places, size].
     """
-    if mask is not None and not is_mask_of(mask, (q.dim(0), q.dim(1)), (1, keys.dim(3))):
+    if mask is not None and not is_attention_mask(mask, (q.dim(0), q.dim(1)), (1, keys.dim(3))):
         return Skip("the mask does not say of each head what it sees")
-    numbers = np.zeros(1) if mask is None else numbers_of_mask(mask)
+    numbers = np.zeros(1) if mask is None else mask_values(mask)
     if numbers is None or ((numbers < _HIDING) & np.isfinite(numbers)).any():
         return Skip("where everything is hidden by a finite number, the kernel takes no average")
     if unseen is None or np.isfinite(numbers).all():

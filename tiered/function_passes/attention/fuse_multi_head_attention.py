@@ -1,15 +1,7 @@
 """Reshape(Transpose(MatMul(Softmax(MatMul(q, k') + mask), v)))  =>  MultiHeadAttention(q, k, v)"""
 
-from tiered import (
-    Graph,
-    Node,
-    Skip,
-    Value,
-    attention_of_heads,
-    heads_pattern,
-    keys_as_heads,
-    rewrite,
-)
+from tiered import Graph, Node, Skip, Value, rewrite
+from tiered.idioms.attention import attention_of_heads, heads_pattern, transposed_keys
 
 
 @rewrite(
@@ -46,7 +38,7 @@ def fuse_multi_head_attention(
     heads = attention_of_heads(node, queries, keys, v, mask, unseen, (before, factor, divisor))
     if isinstance(heads, Skip):
         return heads
-    k, v = heads.before_split or (keys_as_heads(graph, heads.keys), v)
+    k, v = heads.before_split or (transposed_keys(graph, heads.keys), v)
     made: Value = graph.op("com.microsoft").MultiHeadAttention(
         *(heads.q, k, v, None, None, mask), num_heads=heads.number, scale=heads.scale
     )

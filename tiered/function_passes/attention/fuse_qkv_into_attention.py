@@ -6,7 +6,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tiered import Graph, Node, Skip, Value, attention_of_heads, heads_pattern, rewrite
+from tiered import Graph, Node, Skip, Value, rewrite
+from tiered.idioms.attention import attention_of_heads, heads_pattern
 
 Matrix: TypeAlias = NDArray[Any]
 

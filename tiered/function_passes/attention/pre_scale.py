@@ -1,6 +1,7 @@
 """MatMul(q, k') * scale  =>  MatMul(q * scale, k'), where there are fewer queries than scores"""
 
-from tiered import Graph, Node, Skip, Value, attention_pattern, attention_scale, rewrite, var
+from tiered import Graph, Node, Skip, Value, rewrite, var
+from tiered.idioms.attention import attention_pattern, attention_scale
 
 
 @rewrite(

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiered import (
-    BatchNorm,
     Graph,
     Model,
     Node,
@@ -14,15 +13,14 @@ from tiered import (
     Size,
     Skip,
     Value,
-    batch_norm_of,
-    batch_norm_pattern,
-    loses_digits,
     op,
     opt,
     rewrite,
     size_in_bytes,
     var,
 )
+from tiered.idioms.normalization import BatchNorm, batch_norm_of, batch_norm_pattern
+from tiered.idioms.scale import loses_digits
 
 _conv = op.Conv(var.x, var.weight, opt.bias, attrs=...).bind("conv") | op.ConvTranspose(
     var.x, var.weight, opt.bias, attrs=...

@@ -2,7 +2,8 @@
 
 from collections.abc import Hashable
 
-from tiered import Graph, Node, PassContext, combine_branches, function_pass
+from tiered import Graph, Node, PassContext, function_pass
+from tiered.idioms.parallel_branches import combine_branches
 
 
 @function_pass(

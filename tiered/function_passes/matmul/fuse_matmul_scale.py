@@ -4,7 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tiered import Graph, Node, Skip, Value, const, is_held_by_attribute, op, rewrite, var
+from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered.idioms.normalization import fits_float_attribute
 
 _MATRIX: Final = 2
 
@@ -65,7 +66,7 @@ def fuse_matmul_scale(
             return Skip("the scale is 0 or not finite")
         alpha = float(settings.get("alpha", 1.0))
         settings["alpha"] = alpha * number if factor is not None else alpha / number
-        if not is_held_by_attribute(settings["alpha"], a.dtype):
+        if not fits_float_attribute(settings["alpha"], a.dtype):
             return Skip("the scale is a double that no attribute holds")
     else:
         assert transpose is not None

@@ -5,16 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tiered import (
-    Graph,
-    Node,
-    PassContext,
-    Skip,
-    Value,
-    function_pass,
-    only_reader,
-    parallel_branches,
-)
+from tiered import Graph, Node, PassContext, Skip, Value, function_pass
+from tiered.idioms.parallel_branches import only_reader, parallel_branches
 
 
 class _Branch(NamedTuple):

@@ -3,21 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from tiered import (
-    Constant,
-    DataType,
-    Graph,
-    Node,
-    Skip,
-    Value,
-    const,
-    layer_norm_pattern,
-    norm_epsilon,
-    op,
-    rewrite,
-    same_axes,
-    var,
-)
+from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, rewrite, same_axes, var
+from tiered.idioms.normalization import layer_norm_pattern, norm_epsilon
 
 _norm = op.InstanceNormalization(
     var.x, const(name="scale"), const(name="bias"), attrs=...

@@ -2,20 +2,8 @@
 
 import numpy as np
 
-from tiered import (
-    Graph,
-    Node,
-    Skip,
-    Value,
-    broadcasts_into,
-    const,
-    layer_norm_pattern,
-    norm_over_last_dims,
-    op,
-    rewrite,
-    same_axes,
-    var,
-)
+from tiered import Graph, Node, Skip, Value, broadcasts_into, const, op, rewrite, same_axes, var
+from tiered.idioms.normalization import layer_norm_pattern, norm_over_last_dims
 
 _is_one = const(lambda array: bool((array == 1).all()))
 _scaled = op.Mul(op.LayerNormalization(var.x, _is_one, attrs=...).bind("norm"), var.scale)

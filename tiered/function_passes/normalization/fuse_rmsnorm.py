@@ -1,17 +1,7 @@
 """x / Sqrt(mean(x * x) + epsilon) * scale  =>  RMSNormalization(x, scale)"""
 
-from tiered import (
-    Graph,
-    Node,
-    Skip,
-    Value,
-    const,
-    norm_over_last_dims,
-    op,
-    rewrite,
-    rms_norm_pattern,
-    var,
-)
+from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered.idioms.normalization import norm_over_last_dims, rms_norm_pattern
 
 _is_one = const(lambda array: bool((array == 1).all()))
 _scaled = op.Mul(op.RMSNormalization(var.x, _is_one, attrs=...).bind("norm"), var.scale)

@@ -1,6 +1,7 @@
 """LayerNormalization(x + skip, scale, bias)  =>  SkipLayerNormalization(x, skip, scale, bias)"""
 
-from tiered import Graph, Node, Skip, Value, bias_apart, op, opt, rewrite, var
+from tiered import Graph, Node, Skip, Value, op, opt, rewrite, var
+from tiered.idioms.normalization import split_bias
 
 
 @rewrite(
@@ -32,9 +33,9 @@ def fuse_skip_layernorm(
     if any(value is not None and value.shape != shape[-1:] for value in (scale, bias)):
         return Skip("scale or bias is not one number an element")
     epsilon = float(node.attr("epsilon"))
-    x, third = bias_apart(x)
+    x, third = split_bias(x)
     if third is None:
-        skip, third = bias_apart(skip)
+        skip, third = split_bias(skip)
     contrib, operands = graph.op("com.microsoft"), (x, skip, scale, bias, third)
     if added.output.has_one_user:
         result: Value = contrib.SkipLayerNormalization(*operands, epsilon=epsilon)

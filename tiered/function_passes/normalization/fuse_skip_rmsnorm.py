@@ -1,19 +1,7 @@
 """scale * s / Sqrt(mean(s * s) + epsilon), s = x + skip  =>  SkipSimplifiedLayerNormalization"""
 
-from tiered import (
-    Constant,
-    Graph,
-    Node,
-    Skip,
-    Value,
-    bias_apart,
-    norm_epsilon,
-    op,
-    rewrite,
-    rms_norm_pattern,
-    same_axes,
-    var,
-)
+from tiered import Constant, Graph, Node, Skip, Value, op, rewrite, same_axes, var
+from tiered.idioms.normalization import norm_epsilon, rms_norm_pattern, split_bias
 
 
 @rewrite(
@@ -52,10 +40,10 @@ def fuse_skip_rmsnorm(
         return Skip("the scale is not one number an element")
     if scale.producer is not None:
         return Skip("the scale is computed, perhaps from the sum")
-    x, bias = bias_apart(first)
+    x, bias = split_bias(first)
     skip = second
     if bias is None:
-        skip, bias = bias_apart(second)
+        skip, bias = split_bias(second)
     result, _, _, total = graph.op("com.microsoft").SkipSimplifiedLayerNormalization(
         x, skip, scale, bias, outputs=4, epsilon=number
     )

@@ -1,16 +1,7 @@
 """BatchNormalization(x, ...)  =>  Conv(x, scale', shift', group=channels), of one pixel"""
 
-from tiered import (
-    DataType,
-    Graph,
-    Node,
-    Skip,
-    Value,
-    batch_norm_of,
-    batch_norm_pattern,
-    rewrite,
-    var,
-)
+from tiered import DataType, Graph, Node, Skip, Value, rewrite, var
+from tiered.idioms.normalization import batch_norm_of, batch_norm_pattern
 
 
 @rewrite(

@@ -4,7 +4,8 @@ from typing import Final
 
 import numpy as np
 
-from tiered import INTEGER_SPAN, DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
+from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
+from tiered.idioms.quantization import INTEGER_SPAN
 
 # A graph output of fewer bits would be an Identity, for which onnxruntime has no kernel.
 _INTEGERS: Final = (DataType.INT16, DataType.INT8, DataType.UINT16, DataType.UINT8)

@@ -1,16 +1,7 @@
 """MatMul(DequantizeLinear(a), DequantizeLinear(b))  =>  MatMulIntegerToFloat(a, b)"""
 
-from tiered import (
-    Graph,
-    Skip,
-    Value,
-    dequantized,
-    op,
-    overflow_of,
-    rewrite,
-    var,
-    weight_unit,
-)
+from tiered import Graph, Skip, Value, op, rewrite, var
+from tiered.idioms.quantization import dequantized, weight_unit, why_may_overflow
 
 
 @rewrite(
@@ -35,7 +26,7 @@ def fuse_dequantize_into_matmul(graph: Graph, a: Value, b: Value) -> Value | Ski
         return kernel
     if kernel.axis is not None and b.rank != 2:
         return Skip("a scale for each column is taken of one matrix only")
-    overflow = overflow_of(data, kernel, slice(-2, -1))
+    overflow = why_may_overflow(data, kernel, slice(-2, -1))
     if overflow is not None:
         return overflow
     (x, x_scale, x_zero), (w, w_scale, w_zero) = data.operands(graph), kernel.operands(graph)

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from tiered import QUANTISED, Graph, Node, Skip, Value, op, quantized_unit, rest, rewrite, var
+from tiered import QUANTISED, Graph, Node, Skip, Value, op, rest, rewrite, var
+from tiered.idioms.quantization import quantized_unit
 
 
 @rewrite(

@@ -1,19 +1,7 @@
 """QuantizeLinear(Conv(DequantizeLinear(x), DequantizeLinear(w), b))  =>  QLinearConv(x, w, b)"""
 
-from tiered import (
-    QUANTISED,
-    Graph,
-    Node,
-    Skip,
-    Value,
-    bias_in_steps,
-    kernel_unit,
-    op,
-    opt,
-    overflow_of,
-    rewrite,
-    var,
-)
+from tiered import QUANTISED, Graph, Node, Skip, Value, op, opt, rewrite, var
+from tiered.idioms.quantization import integer_bias, kernel_unit, why_may_overflow
 
 
 @rewrite(
@@ -37,10 +25,10 @@ def fuse_qdq_into_conv(
     if isinstance(units, Skip):
         return units
     data, kernel, result = units
-    steps = bias_in_steps(graph, bias, data, kernel, float(result.scales.item()))
+    steps = integer_bias(graph, bias, data, kernel, float(result.scales.item()))
     if isinstance(steps, Skip):
         return steps
-    overflow = overflow_of(data, kernel, slice(1, None), steps)
+    overflow = why_may_overflow(data, kernel, slice(1, None), steps)
     if overflow is not None:
         return overflow
     integers: Value = graph.op.QLinearConv(

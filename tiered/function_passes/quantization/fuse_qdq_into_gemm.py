@@ -1,19 +1,7 @@
 """QuantizeLinear(Gemm(DequantizeLinear(a), DequantizeLinear(b), c))  =>  QGemm(a, b, c)"""
 
-from tiered import (
-    QUANTISED,
-    Graph,
-    Node,
-    Skip,
-    Value,
-    bias_in_steps,
-    kernel_unit,
-    op,
-    opt,
-    overflow_of,
-    rewrite,
-    var,
-)
+from tiered import QUANTISED, Graph, Node, Skip, Value, op, opt, rewrite, var
+from tiered.idioms.quantization import integer_bias, kernel_unit, why_may_overflow
 
 
 @rewrite(
@@ -34,11 +22,11 @@ def fuse_qdq_into_gemm(
     if isinstance(units, Skip):
         return units
     data, kernel, result = units
-    steps = bias_in_steps(graph, c, data, kernel, float(result.scales.item()))
+    steps = integer_bias(graph, c, data, kernel, float(result.scales.item()))
     if isinstance(steps, Skip):
         return steps
     summed = slice(1, 2) if gemm.attr("transB") else slice(0, 1)
-    overflow = overflow_of(data, kernel, summed, steps)
+    overflow = why_may_overflow(data, kernel, summed, steps)
     if overflow is not None:
         return overflow
     settings = {name: gemm.attr(name) for name in ("transA", "transB")}

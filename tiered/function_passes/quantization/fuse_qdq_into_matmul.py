@@ -1,6 +1,7 @@
 """QuantizeLinear(MatMul(DequantizeLinear(a), DequantizeLinear(b)))  =>  QLinearMatMul(a, b)"""
 
-from tiered import QUANTISED, Graph, Node, Skip, Value, kernel_unit, op, overflow_of, rewrite, var
+from tiered import QUANTISED, Graph, Node, Skip, Value, op, rewrite, var
+from tiered.idioms.quantization import kernel_unit, why_may_overflow
 
 
 @rewrite(
@@ -20,7 +21,7 @@ def fuse_qdq_into_matmul(graph: Graph, node: Node, a: Value, b: Value) -> Value 
     data, kernel, result = units
     if kernel.axis is not None and b.rank != 2:
         return Skip("a scale for each column is taken of one matrix only")
-    overflow = overflow_of(data, kernel, slice(-2, -1))
+    overflow = why_may_overflow(data, kernel, slice(-2, -1))
     if overflow is not None:
         return overflow
     return graph.op.QLinearMatMul(

@@ -3,18 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tiered import (
-    Graph,
-    Node,
-    Skip,
-    Value,
-    dequantized,
-    op,
-    quantized_by,
-    rest,
-    rewrite,
-    var,
-)
+from tiered import Graph, Node, Skip, Value, op, rest, rewrite, var
+from tiered.idioms.quantization import dequantized, quantized_by
 
 _alone = op.DepthToSpace | op.Flatten | op.Identity | op.MaxPool | op.SpaceToDepth | op.Transpose
 _with_others = (

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-from tiered import QUANTISED, Graph, Node, Skip, Value, op, quantized_unit, rewrite, var
+from tiered import QUANTISED, Graph, Node, Skip, Value, op, rewrite, var
+from tiered.idioms.quantization import quantized_unit
 
 _RANK = 4
 _LARGE: Final = 1 << 24

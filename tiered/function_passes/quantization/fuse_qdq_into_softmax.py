@@ -1,6 +1,7 @@
 """QuantizeLinear(Softmax(DequantizeLinear(x)))  =>  QLinearSoftmax(x)"""
 
-from tiered import QUANTISED, Graph, Node, Skip, Value, op, quantized_unit, rewrite, var
+from tiered import QUANTISED, Graph, Node, Skip, Value, op, rewrite, var
+from tiered.idioms.quantization import quantized_unit
 
 _FIRST_OPSET = 13
 """Before it, a Softmax was over all axes from one on."""

@@ -1,14 +1,7 @@
 """Mul(f(Conv(x, w, b)), s)  =>  f(Conv(x, s * w, s * b)), for f that commute with s"""
 
-from tiered import (
-    Graph,
-    PassContext,
-    Skip,
-    function_pass,
-    push_scale_back,
-    scaling_of,
-    write_rescaled,
-)
+from tiered import Graph, PassContext, Skip, function_pass
+from tiered.idioms.scale import push_scale_backward, scaling_of, write_rescaled
 
 
 @function_pass(
@@ -29,7 +22,7 @@ def backward_fold_scale_axis(graph: Graph, ctx: PassContext) -> None:
             ctx.skip(node, scaling)
             continue
         x, scale = scaling
-        rescaled = push_scale_back(x, node, scale)
+        rescaled = push_scale_backward(x, node, scale)
         if isinstance(rescaled, Skip):
             ctx.skip(node, rescaled)
             continue

@@ -2,17 +2,8 @@
 
 from typing import Final
 
-from tiered import (
-    Graph,
-    Node,
-    PassContext,
-    Skip,
-    Value,
-    function_pass,
-    push_scale_on,
-    scaling_of,
-    write_rescaled,
-)
+from tiered import Graph, Node, PassContext, Skip, Value, function_pass
+from tiered.idioms.scale import push_scale_forward, scaling_of, write_rescaled
 
 # What activations and normalizations are known by, and what stands between it and their end.
 _HEARTS: Final = frozenset({"Erf", "Sqrt", "Tanh"})
@@ -41,7 +32,7 @@ def forward_fold_scale_axis(graph: Graph, ctx: PassContext) -> None:
         if _is_fusible(x):
             ctx.skip(node, Skip("it ends an activation or a normalization, which runtimes fuse"))
             continue
-        rescaled = push_scale_on(node.output, scale)
+        rescaled = push_scale_forward(node.output, scale)
         if isinstance(rescaled, Skip):
             ctx.skip(node, rescaled)
             continue
