@@ -57,7 +57,6 @@ from tiered.graph.queries.shape_sources import (
 from tiered.graph.queries.shape_sources import (
     shape_source as shape_source,
 )
-from tiered.graph.shape_inference.coverage import TypeCoverage as TypeCoverage
 from tiered.graph.shape_inference.rules.control_flow import loop_turns as loop_turns
 from tiered.graph.shape_inference.rules.shape_rule import (
     TypeRule as TypeRule,
@@ -71,5 +70,6 @@ from tiered.graph.shape_inference.rules.shape_rule import (
 from tiered.graph.shape_inference.rules.shape_rule import (
     unregister_type_rule as unregister_type_rule,
 )
+from tiered.graph.shape_inference.type_coverage import TypeCoverage as TypeCoverage
 
 __all__: list[str]

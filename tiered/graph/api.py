@@ -27,8 +27,8 @@ from tiered.graph.io.save import save_model, tensors_of
 from tiered.graph.opset.convert import operand_index, operands_of
 from tiered.graph.queries import invariants, onnx_checker
 from tiered.graph.queries.schema_check import check_operators
-from tiered.graph.shape_inference import coverage
 from tiered.graph.shape_inference import set_input_shapes as shapes_of_inputs
+from tiered.graph.shape_inference import type_coverage
 from tiered.graph.shape_inference.engine import ShapeInference
 from tiered.graph.shape_inference.symbolic_dims import Dims
 from tiered.support.loading import paused_collector
@@ -36,7 +36,7 @@ from tiered.support.loading import paused_collector
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Function
     from tiered.graph.io.save import Storage
-    from tiered.graph.shape_inference.coverage import TypeCoverage
+    from tiered.graph.shape_inference.type_coverage import TypeCoverage
 
 Node._newest_operands = operands_of
 Node._operand_index = operand_index
@@ -191,7 +191,7 @@ class Model(ModelState):
 
     def type_coverage(self) -> TypeCoverage:
         """Return how many values have a type, and which have none; its `str()` is a sentence."""
-        return coverage.type_coverage(self)
+        return type_coverage.type_coverage(self)
 
     def set_input_shapes(
         self,

@@ -1,4 +1,4 @@
-"""Partially known elements: what each rule tells, and that onnxruntime agrees whatever the dims are."""
+"""Data propagation: the elements that each rule infers, and that onnxruntime computes for all dims."""
 
 import math
 import re
@@ -16,7 +16,7 @@ from tiered.graph.shape_inference.symbolic_dims import Element, Poly
 from tiered.runtime import run
 from tiered.testing import parse
 
-TOLD = {
+EXPECTED = {
     "Add": ("Add(s, one)", "1+n 1+m 4"),
     "And": ("And(known, open)", "False ?"),
     "Cast": ("Cast<to=6>(s)", "n m 3"),
@@ -53,7 +53,7 @@ TOLD = {
     "Unsqueeze": ("Unsqueeze(three, zero)", "3"),
     "Where": ("Where(known, two, one)", "1 2"),
 }
-"""Operator to an expression, and the elements that the rule tells of it."""
+"""An expression for each operator, and the elements that its rule infers."""
 
 GIVEN = (
     "<int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, int64[1] minus = {-1},"
@@ -68,8 +68,8 @@ def shown(element: Element) -> str:
 
 
 @pytest.mark.parametrize("op_type", sorted(op_type for _, op_type in VALUE_RULES))
-def test_what_a_rule_tells_of_dynamic_dims(op_type: str) -> None:
-    expression, expected = TOLD[op_type]
+def test_elements_that_a_rule_infers_for_dynamic_dims(op_type: str) -> None:
+    expression, expected = EXPECTED[op_type]
     outputs = "y, y1, y2" if op_type == "Split" else "y"
     model = Model.from_proto(
         parse(
@@ -86,7 +86,7 @@ def test_what_a_rule_tells_of_dynamic_dims(op_type: str) -> None:
 @pytest.mark.parametrize(
     ("start", "end", "expected"), [(-9, -9, "n"), (9, -9, "3 m n"), (-9, 9, ""), (-2, -3, "m")]
 )
-def test_a_slice_that_goes_backwards_begins_in_what_is_there(
+def test_a_slice_with_a_negative_step_starts_inside_the_operand(
     start: int, end: int, expected: str
 ) -> None:
     model = Model.from_proto(
@@ -109,7 +109,7 @@ def test_a_slice_that_goes_backwards_begins_in_what_is_there(
 @pytest.mark.parametrize(
     ("expression", "expected"), [("Mul(i, j)", "?"), ("Add(i, j)", "?"), ("Identity(i)", "n")]
 )
-def test_what_is_computed_of_dims_in_32_bits_may_wrap(expression: str, expected: str) -> None:
+def test_arithmetic_on_dims_in_32_bits_may_wrap(expression: str, expected: str) -> None:
     model = Model.from_proto(
         parse(
             "(float[n] x, float[m] z) => (int64[1] y) { s = Shape(x) t = Shape(z)"
@@ -134,11 +134,11 @@ STEPS = (
     ("b", "GreaterOrEqual(v, w)"), ("b", "Not(b)"), ("b", "And(b, b)"), ("b", "Or(b, b)"),
     ("b", "Cast<to=9>(v)"), ("v", "Cast<to=7>(b)"),
 )  # fmt: skip
-"""What a step gives, and how: v are three numbers, k one, l four, f a scalar, i of 32 bits, b booleans."""
+"""Kinds of results with expressions: v has 3 integers, k 1, l 4, f is a scalar, i int32, b boolean."""
 
 
 def random_chains(random: Random) -> tuple[str, list[str]]:
-    """Return a model of shape arithmetic, as text, and the names of what it computes."""
+    """Return a model of shape arithmetic as a string, and the names of its results."""
     known = {"v": ["s", "t"], "k": ["n", "m"], "l": [], "f": [], "i": [], "b": []}
     lines = ["s = Shape(x)", "t = Shape(z)", "n = Gather(s, zero)", "m = Gather(t, zero)"]
     for _ in range(random.randint(4, 16)):
@@ -170,7 +170,7 @@ def value_of(element: Element, dims: Mapping[str, int]) -> int:
     max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
 @given(st.integers(0, 1 << 30))
-def test_onnxruntime_computes_what_is_told_whatever_the_dims_are(seed: int) -> None:
+def test_onnxruntime_computes_the_inferred_elements_for_all_dims(seed: int) -> None:
     random = Random(seed)
     text, names = random_chains(random)
     proto = parse(text)
@@ -190,7 +190,7 @@ def test_onnxruntime_computes_what_is_told_whatever_the_dims_are(seed: int) -> N
                 assert element is None or value_of(element, dims) == number, (name, dims, text)
 
 
-def test_dims_of_inputs_without_a_name_are_told_apart_and_never_saved() -> None:
+def test_unnamed_dims_of_inputs_have_distinct_names_that_are_never_saved() -> None:
     source = parse("(float[?,?] x, float[?,2] z) => (float[?,?] y) { h = Relu(x) y = MatMul(h, z) }")
     model = Model.from_proto(source)
     dims = [dim for value in model.main.inputs for dim in value.shape or ()]
@@ -204,7 +204,7 @@ def test_dims_of_inputs_without_a_name_are_told_apart_and_never_saved() -> None:
     assert not any(dim.dim_param for info in saved.graph.value_info for dim in info.type.tensor_type.shape.dim)
 
 
-def test_the_names_of_unknown_dims_are_no_news_of_an_input() -> None:
+def test_invented_names_of_dims_do_not_contradict_a_declared_input() -> None:
     model = Model.from_proto(parse("(float[?,2] x) => (float[?,2] y) { y = Relu(x) }"))
     (x,) = model.main.inputs
     named = x.type
@@ -216,7 +216,7 @@ def test_the_names_of_unknown_dims_are_no_news_of_an_input() -> None:
     model.check_view()
 
 
-def test_elements_may_be_asked_for_before_any_type() -> None:
+def test_elements_are_inferred_before_any_type_is_asked_for() -> None:
     model = Model.from_proto(
         parse(
             "(float[n,3] x, float[1,1,1,1] one) => (float[a,b,c,d] y)"

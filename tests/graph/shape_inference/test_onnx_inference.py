@@ -1,4 +1,4 @@
-"""What onnx infers and is not so: onnxruntime computes the shapes that are told instead."""
+"""Where onnx's shape inference is not sound: inferred shapes are those that onnxruntime computes."""
 
 from itertools import product
 from random import Random
@@ -38,7 +38,7 @@ def computed(proto: onnx.ModelProto, feeds: dict[str, Any]) -> np.ndarray[Any, A
 def random_pool(random: Random) -> tuple[onnx.ModelProto, int]:
     dim, stride = random.randint(1, 9), random.randint(1, 4)
     kernel, dilation = random.randint(1, 4), random.randint(1, 3)
-    # onnxruntime takes no more padding than this.
+    # onnxruntime accepts no larger padding.
     pads = [random.randrange(kernel) for _ in range(2)]
     text = (
         f"(float[1,1,{dim}] x) => (float[?,?,?] y) {{ y = {random.choice(POOLS)}<ceil_mode=1,"
@@ -47,17 +47,17 @@ def random_pool(random: Random) -> tuple[onnx.ModelProto, int]:
     return parsed(text), dim
 
 
-def test_a_pool_that_rounds_up_gives_as_many_windows_as_onnxruntime_counts() -> None:
-    random, told = Random(0), 0
+def test_a_pool_with_ceil_mode_has_the_windows_that_onnxruntime_computes() -> None:
+    random, known = Random(0), 0
     for _ in range(SETTINGS):
         proto, dim = random_pool(random)
         shape = shape_of(proto, "y")
         assert shape is not None
         if isinstance(shape[2], int):
-            told += 1
+            known += 1
             x = np.zeros((1, 1, dim), np.float32)
             assert computed(proto, {"x": x}).shape == shape, onnx.printer.to_text(proto)
-    assert told > SETTINGS // 2
+    assert known > SETTINGS // 2
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_pool_that_rounds_up_gives_as_many_windows_as_onnxruntime_counts() -> 
     ],
 )
 @pytest.mark.parametrize("pool", ["MaxPool", "AveragePool", "LpPool"])
-def test_of_a_pool_that_rounds_up_what_is_not_sure_is_not_told(
+def test_an_uncertain_dim_of_a_pool_with_ceil_mode_is_unknown(
     pool: str, attributes: str, expected: str
 ) -> None:
     proto = parsed(f"(float[N,3,7,7] x) => (float[?,?,?,?] y) {{ y = {pool}<ceil_mode=1, {attributes}>(x) }}")
@@ -83,7 +83,7 @@ def test_of_a_pool_that_rounds_up_what_is_not_sure_is_not_told(
 
 
 @pytest.mark.parametrize("opset", [10, 18, 21])
-def test_a_window_of_one_does_not_start_behind_the_end(opset: int) -> None:
+def test_a_window_of_size_one_starts_inside_the_input(opset: int) -> None:
     proto = parsed(
         "(float[2,3,2] x) => (float[?,?,?] y)"
         " { y = MaxPool<ceil_mode=1, kernel_shape=[1], strides=[2]>(x) }",
@@ -92,7 +92,7 @@ def test_a_window_of_one_does_not_start_behind_the_end(opset: int) -> None:
     assert shape_of(proto, "y") == (2, 3, 1)
 
 
-def test_the_places_of_the_largest_are_as_many() -> None:
+def test_the_indices_of_a_max_pool_have_the_shape_of_the_maxima() -> None:
     proto = parsed(
         "(float[1,1,N] x, float[1,1,7] v) => (int64[?,?,?] i, float[?,?,?] m)"
         " { m, i = MaxPool<ceil_mode=1, kernel_shape=[2], strides=[2], pads=[1,1]>(v) }"
@@ -100,7 +100,7 @@ def test_the_places_of_the_largest_are_as_many() -> None:
     assert shape_of(proto, "i") == shape_of(proto, "m") == (1, 1, 4)
 
 
-def test_a_pool_of_integers_that_rounds_up_is_not_told_by_onnx_either() -> None:
+def test_a_quantized_pool_with_ceil_mode_does_not_use_the_dims_of_onnx() -> None:
     proto = parsed(
         "(uint8[1,2,7] x, float s, uint8 z) => (uint8[?,?,?] y) { y = com.microsoft.QLinearAveragePool"
         "<ceil_mode=1, kernel_shape=[2], strides=[2], pads=[1,1]>(x, s, z, s, z) }"
@@ -111,7 +111,7 @@ def test_a_pool_of_integers_that_rounds_up_is_not_told_by_onnx_either() -> None:
     assert shape[2] != 5
 
 
-# One suffices for onnx to infer the whole model at once.
+# A body makes onnx infer the whole model at once.
 BODY = (
     " y = If(c) <then_branch = t () => (float[?] p) { p = Neg(w) },"
     " else_branch = e () => (float[?] q) { q = Abs(w) }>"
@@ -132,7 +132,7 @@ BODY = (
     ],
     ids=["beside a body", "function", "decided by the call"],
 )
-def test_onnx_is_not_believed_where_it_infers_the_whole_model(text: str) -> None:
+def test_unsound_shapes_are_ignored_when_onnx_infers_the_whole_model(text: str) -> None:
     pool = "MaxPool<ceil_mode=1, kernel_shape=[2], strides=[2], pads=[1,1]>"
     proto = parsed(text.replace("POOL", pool))
     x, w = np.zeros((1, 1, 7), np.float32), np.zeros(2, np.float32)
@@ -146,13 +146,13 @@ def test_onnx_is_not_believed_where_it_infers_the_whole_model(text: str) -> None
 @pytest.mark.parametrize(
     ("x", "nodes", "expected"),
     [
-        # onnxruntime drops every 1 when there are no axes, onnx keeps them.
+        # With empty axes, onnxruntime drops every dim of size 1; onnx keeps them.
         ("float[1,4,1,3] x", "<int64[0] a = {}> { t = Squeeze(x, a) s = Shape(t)", [4, 3]),
-        # By the standard a scalar that is not 0 has no place, for onnxruntime one.
+        # For a scalar other than 0, the standard returns no row of indices, and onnxruntime one.
         ("float x", "<int64[1] o = {1}> { t = NonZero(x) n = Size(t) s = Reshape(n, o)", [1]),
     ],
 )
-def test_what_onnxruntime_computes_otherwise_than_onnx_infers_is_not_told(
+def test_a_shape_that_onnxruntime_computes_differently_is_unknown(
     body: str, x: str, nodes: str, expected: list[int]
 ) -> None:
     results = "int64[?] s, float[?] y" if body else "int64[?] s"
@@ -163,27 +163,27 @@ def test_what_onnxruntime_computes_otherwise_than_onnx_infers_is_not_told(
     assert computed(optimize(proto, opt_level=2), feeds).tolist() == expected
 
 
-def test_of_a_squeeze_by_an_empty_attribute_nothing_is_known() -> None:
+def test_a_squeeze_with_an_empty_axes_attribute_has_an_unknown_shape() -> None:
     proto = parsed("(float[1,4] x) => (float[?,?] y) { t = Squeeze<axes=[0]>(x) y = Neg(t) }", opset=11)
     del proto.graph.node[0].attribute[0].ints[:]
     assert shape_of(proto, "t") is None
 
 
-def test_what_onnx_misjudges_has_its_dtype() -> None:
+def test_an_output_with_an_unsound_shape_has_its_dtype() -> None:
     proto = parsed("(float[2,3] x, int64[K] s) => (float[?] y) { t = Reshape(x, s) y = Neg(t) }")
     model = Model.from_proto(proto)
     assert model.main.values["t"].dtype == onnx.TensorProto.FLOAT
     assert model.main.values["t"].shape is None
 
 
-def test_places_of_what_has_dims_have_a_row_for_each() -> None:
+def test_nonzero_has_a_row_for_each_dim() -> None:
     shape = shape_of(parsed("(float[2,N,3] x) => (int64[?,?] y) { y = NonZero(x) }"), "y")
     assert shape is not None
     assert shape[0] == 3
 
 
 @pytest.mark.parametrize("body", ["", BODY], ids=["straight", "beside a body"])
-def test_where_a_0_copies_a_dim_the_size_asked_for_is_not_told(body: str) -> None:
+def test_a_size_that_may_be_0_and_copy_a_dim_is_unknown(body: str) -> None:
     proto = parsed(
         "(float[1] x, float[A] z, float[2] w, bool c) => (bool[1] e, float[?] y)"
         f" {{ s = Shape(z) r = Reshape(x, s) t = Shape(r) e = Equal(t, s){body or ' y = Abs(w)'} }}"
@@ -194,8 +194,8 @@ def test_where_a_0_copies_a_dim_the_size_asked_for_is_not_told(body: str) -> Non
     assert computed(optimize(proto, opt_level=2), feeds).tolist() == [False]
 
 
-def test_reshapes_give_what_is_told_also_where_a_dim_is_0() -> None:
-    random, told = Random(0), 0
+def test_inferred_dims_of_a_reshape_hold_if_a_dim_is_0() -> None:
+    random, known = Random(0), 0
     for _ in range(RESHAPES):
         dims = [random.choice(["A", "B", "1", "2"]) for _ in range(random.randint(1, 3))]
         target = [random.choice("ABNMZ12") for _ in range(random.randint(1, 3))]
@@ -212,7 +212,7 @@ def test_reshapes_give_what_is_told_also_where_a_dim_is_0() -> None:
         shape = shape_of(proto, "y")
         assert shape is not None
         for a, b in product(range(4), repeat=2):
-            # That dims which have nothing to do with each other are both 0 is not looked at.
+            # Two unrelated dims that are both 0 are not considered.
             sizes: dict[object, int] = {"A": a, "B": b, "A*B": a * b, "1": 1, "2": 2}
             if a == b == 0:
                 continue
@@ -223,7 +223,7 @@ def test_reshapes_give_what_is_told_also_where_a_dim_is_0() -> None:
             except RuntimeFailure:
                 continue
             for dim, actual in zip(shape, result.shape, strict=True):
-                told += dim in sizes
+                known += dim in sizes
                 expected = dim if isinstance(dim, int) else sizes.get(dim, actual)
                 assert actual == expected, (dims, target, shape, a, b, result.shape)
-    assert told > 200
+    assert known > 200

@@ -1,4 +1,4 @@
-"""Other shapes for the inputs of a model: names of dims become sizes or other names, everywhere."""
+"""Other shapes for the inputs of a model; a renamed dim is renamed in the whole model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState
 
 Names = dict[str, Dim]
-"""What becomes of the names of dims."""
+"""The new sizes or names of dims, by their old names."""
 
 
 def set_input_shapes(
@@ -34,23 +34,23 @@ def set_input_shapes(
     shapes: Mapping[str, Sequence[int | str]],
     dims: Mapping[str, int | str] | None = None,
 ) -> None:
-    """Give inputs of the main graph other shapes, and let the rest of the model follow.
+    """Set the shapes of inputs of the main graph, and adapt the declarations of the model.
 
     Args:
         model: the model.
-        shapes: by name of the input: a size, a name for a dim that stays dynamic, or a negative
-            number to leave a dim as it is. A name that becomes something does so wherever it occurs
-            in the main graph and its bodies; value_info that this proves wrong goes. What is
-            declared of outputs gets the sizes that follow.
+        shapes: by name of the input, for each dim a size, a name if it stays dynamic, or a
+            negative number to keep it. The old name of a dim is replaced wherever it occurs in the
+            main graph and its bodies; value_info that contradicts the result is dropped.
+            Declarations of outputs get the inferred sizes.
         dims: the same by name of the dim, for all inputs that have it.
 
     Raises:
-        UsageError: there is no such input or dim, or a size or a name is none.
-        ShapeError: an input has another rank or another fixed size, one name would be two sizes, or
-            the model only works with other sizes, as where a batch was written into a Reshape.
+        UsageError: there is no such input or dim, or a size or a name is invalid.
+        ShapeError: an input has another rank or another fixed size, one name would have two sizes,
+            or the model only works with other sizes, for example because of a constant Reshape.
     """
     shapes = with_dims(model, shapes, dims or {})
-    own, names = _wanted(model, shapes)
+    own, names = _requested(model, shapes)
     if not own:
         return
     with model.transaction():
@@ -63,31 +63,31 @@ def _write_shapes(
     own: dict[Value, Shape],
     names: Names,
 ) -> None:
-    was_whole = _complaint(model) is None
+    was_valid = _complaint(model) is None
     graphs = [graph for graph in model.graphs() if graph.root is model.main]
     for graph in graphs:
-        _follow(graph, own if graph.is_main else {}, names)
+        _declare(graph, own if graph.is_main else {}, names)
     model.forget_types()
     model.refresh_types()
     for graph in graphs:
         drop_contradicted(graph)
     declare_known_sizes(model)
     wrong = next(_impossible_reshapes(model), None)
-    complaint = _complaint(model) if was_whole and wrong is None else None
+    complaint = _complaint(model) if was_valid and wrong is None else None
     if wrong is None and complaint is not None:
         wrong = next(_suspects(model), None) or complaint
     if wrong is not None:
-        wanted = ", ".join(f"{name}:{','.join(map(str, dims))}" for name, dims in shapes.items())
-        raise ShapeError(f"the model does not work with {wanted}: {wrong}")
+        requested = ", ".join(f"{name}:{','.join(map(str, dims))}" for name, dims in shapes.items())
+        raise ShapeError(f"the model does not work with {requested}: {wrong}")
 
 
 def with_dims(
     model: ModelState, shapes: Mapping[str, Sequence[int | str]], dims: Mapping[str, int | str]
 ) -> dict[str, Sequence[int | str]]:
-    """Return the shapes by name of the input, those that the names of dims ask for among them.
+    """Return the shapes by name of the input, with the dims that are given by their own names.
 
     Raises:
-        UsageError: no input has a dim of this name, or a size or a name is none.
+        UsageError: no input has a dim of this name, or a size or a name is invalid.
     """
     _check_dims(shapes, dims)
     named = named_dims(model)
@@ -102,7 +102,7 @@ def with_dims(
             continue
         given = found.get(name, [-1] * len(known))
         if len(given) != len(known):
-            continue  # the wrong rank is an error later
+            continue  # a wrong rank raises later
         found[name] = [
             dims[old] if isinstance(old, str) and old in dims and _is_kept(new, old) else new
             for old, new in zip(known, given, strict=True)
@@ -111,7 +111,7 @@ def with_dims(
 
 
 def named_dims(model: ModelState) -> dict[str, list[tuple[str, int]]]:
-    """Return where inputs have each dim that the file names: (input, axis)."""
+    """Return the places (input, axis) of each named dim of the inputs."""
     places: dict[str, list[tuple[str, int]]] = {}
     for name, dims in declared_dims(model).items():
         for axis, dim in enumerate(dims):
@@ -121,7 +121,7 @@ def named_dims(model: ModelState) -> dict[str, list[tuple[str, int]]]:
 
 
 def declared_dims(model: ModelState) -> dict[str, Shape]:
-    """Return the dims of each input as the file declares them, None for those without a name."""
+    """Return the dims of each input as the file declares them; None for unnamed ones."""
     declared = {info.name: read_type(info.type) for info in model.main.input_infos}
     return {
         name: stated.shape
@@ -135,10 +135,10 @@ def _is_kept(new: int | str, old: str) -> bool:
 
 
 def _check_dims(shapes: Mapping[str, Sequence[int | str]], dims: Mapping[str, int | str]) -> None:
-    """Raise if what is given is neither a size nor a name.
+    """Check that dims are sizes or names.
 
     Raises:
-        UsageError: it is not.
+        UsageError: a dim is neither.
     """
     for name, given in shapes.items():
         if isinstance(given, str) or not isinstance(given, Sequence):
@@ -151,13 +151,13 @@ def _check_dims(shapes: Mapping[str, Sequence[int | str]], dims: Mapping[str, in
             raise UsageError(f"the dim {name!r} is to be {dim!r}; {EXPECTED}")
 
 
-# --- what is wanted -------------------------------------------------------------------------------
+# --- requested dims -------------------------------------------------------------------------------
 
 
-def _wanted(
+def _requested(
     model: ModelState, shapes: Mapping[str, Sequence[int | str]]
 ) -> tuple[dict[Value, Shape], Names]:
-    """Return the new dims of the inputs that change, and what becomes of the names of dims."""
+    """Return the new dims of the inputs that change, and the new sizes or names of dims."""
     inputs = {value.name: value for value in model.main.inputs}
     own: dict[Value, Shape] = {}
     names: Names = {}
@@ -177,7 +177,7 @@ def _wanted(
 
 
 def _changed(name: str, before: TensorType, dims: Sequence[int | str]) -> Shape:
-    """Return the dims that an input gets, None for each that stays."""
+    """Return the new dims of an input, None for each that is kept."""
     known: Sequence[Dim] = before.shape if before.shape is not None else [None] * len(dims)
     if len(known) != len(dims):
         raise ShapeError(f"input {name!r} has {len(known)} dims ({before}), not {len(dims)}")
@@ -190,11 +190,11 @@ def _changed(name: str, before: TensorType, dims: Sequence[int | str]) -> Shape:
     return tuple(changed)
 
 
-# --- what follows ---------------------------------------------------------------------------------
+# --- declarations ---------------------------------------------------------------------------------
 
 
-def _follow(graph: Graph, own: Mapping[Value, Shape], names: Names) -> None:
-    """Rewrite what a graph declares of its inputs, its outputs and other values."""
+def _declare(graph: Graph, own: Mapping[Value, Shape], names: Names) -> None:
+    """Rename dims in the declarations of inputs, outputs and other values of a graph."""
     inputs = [
         _renamed(info, names, own.get(value))
         for value, info in zip(graph.inputs, graph.input_infos, strict=True)
@@ -212,7 +212,7 @@ def _follow(graph: Graph, own: Mapping[Value, Shape], names: Names) -> None:
 def _renamed(
     info: onnx.ValueInfoProto, names: Names, own: Shape | None = None
 ) -> onnx.ValueInfoProto:
-    """Return a declaration with other dims: itself, where they are the same."""
+    """Return a declaration with renamed dims; itself if they are the same."""
     copy = onnx.ValueInfoProto()
     copy.CopyFrom(info)
     for shape in _shapes(copy.type):
@@ -247,9 +247,9 @@ def _write(dim: onnx.TensorShapeProto.Dimension, size: Dim) -> None:
 
 
 def declare_known_sizes(model: ModelState) -> None:
-    """Write the sizes that inference knows into what is declared of outputs and other values.
+    """Write inferred sizes into the declarations of outputs and other values.
 
-    Inputs stay as they are, and so do declarations that have a size already.
+    Inputs and dims with a declared size do not change.
     """
     for graph in model.graphs():
         if graph.root is not model.main:
@@ -267,7 +267,7 @@ def declare_known_sizes(model: ModelState) -> None:
 
 
 def _sized(info: onnx.ValueInfoProto, value: Value | None) -> onnx.ValueInfoProto:
-    """Return a declaration with the sizes that are known of the value: itself, if it has them."""
+    """Return a declaration with the inferred sizes of the value; itself if nothing is new."""
     known = None if value is None or value.input_of is not None else value.shape
     declared = info.type.tensor_type.shape.dim
     if known is None or len(known) != len(declared) or not info.type.HasField("tensor_type"):
@@ -285,11 +285,11 @@ def _sized(info: onnx.ValueInfoProto, value: Value | None) -> onnx.ValueInfoProt
     return copy
 
 
-# --- whether it can be ----------------------------------------------------------------------------
+# --- contradictions -------------------------------------------------------------------------------
 
 
 def _complaint(model: ModelState) -> str | None:
-    """Return what strict inference finds wrong with the model, if it does."""
+    """Return the first error of onnx's strict inference; None if there is none."""
     proto = export_model(model, max_elements=DATA_ELEMENTS)
     if not calls_are_bounded(model):
         return None
@@ -302,21 +302,21 @@ def _complaint(model: ModelState) -> str | None:
 
 
 def _reshapes(model: ModelState) -> Iterator[tuple[str, Sequence[int], Sequence[int], bool]]:
-    """Yield (words, input shape, target, whether 0 copies) of each Reshape of known shapes."""
+    """Yield (description, input shape, target, whether 0 copies) of each static Reshape."""
     for node in model.main.walk():
         data, target = (node.input(0), node.input(1)) if node.op_type == "Reshape" else (None, None)
         if node.domain or data is None or target is None or target.const is None:
             continue
         if data.static_shape is not None:
             sizes = [int(size) for size in target.const.ravel()]
-            words = f"Reshape {node.label!r} makes {sizes} of {list(data.static_shape)}"
-            words += f", which is baked into its constant {target.name!r}"
-            yield words, data.static_shape, sizes, not node.attr("allowzero", 0)
+            text = f"Reshape {node.label!r} makes {sizes} of {list(data.static_shape)}"
+            text += f", which is baked into its constant {target.name!r}"
+            yield text, data.static_shape, sizes, not node.attr("allowzero", 0)
 
 
 def _impossible_reshapes(model: ModelState) -> Iterator[str]:
-    """Yield each Reshape whose constant target has room for another number of elements."""
-    for words, data, target, copies in _reshapes(model):
+    """Yield each Reshape whose constant target has another number of elements."""
+    for text, data, target, copies in _reshapes(model):
         sizes = [
             data[at] if size == 0 and copies and at < len(data) else size
             for at, size in enumerate(target)
@@ -324,11 +324,11 @@ def _impossible_reshapes(model: ModelState) -> Iterator[str]:
         total, room = math.prod(data), math.prod(size for size in sizes if size >= 0)
         has_rest = any(size < 0 for size in sizes)
         if total != room if not has_rest else (room == 0 or total % room != 0):
-            yield words
+            yield text
 
 
 def _suspects(model: ModelState) -> Iterator[str]:
-    """Yield each Reshape that puts another size in the place of the first dim."""
-    for words, data, target, _ in _reshapes(model):
+    """Yield each Reshape that changes the first dim: the batch may be fixed in its target."""
+    for text, data, target, _ in _reshapes(model):
         if data and target and target[0] > 1 and target[0] != data[0]:
-            yield words
+            yield text

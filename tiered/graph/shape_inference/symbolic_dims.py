@@ -1,8 +1,7 @@
 """Sizes that depend on dynamic dims: integer polynomials in the names of dims.
 
-A dim is never negative, so a polynomial without negative coefficients is not negative either: that
-is what lets `Equal(dim, -1)` be answered. Division is done only where it leaves no remainder
-whatever the dims are.
+A dim is never negative, so a polynomial without negative coefficients is not negative either; that
+decides `Equal(dim, -1)`. Only divisions without remainder for all dims are computed.
 """
 
 from __future__ import annotations
@@ -16,37 +15,37 @@ Monomial = tuple[str, ...]
 """The sorted names of a product of dims; () for a constant term."""
 
 COMPOSED: Final = "="
-"""What the names of composed sizes begin with, so that no name of a user's can mean one."""
+"""The prefix of names of composed sizes; names in files do not have it."""
 
 INVENTED: Final = "unk__"
-"""What the names begin with that onnx's shape inference makes up."""
+"""The prefix of names that shape inference invents for unknown dims."""
 
 
 def is_invented(dim: Dim) -> bool:
-    """Tell whether a dim is an invented name, or a size composed of such."""
+    """Return whether a dim is an invented name, or a size composed of such names."""
     if not isinstance(dim, str):
         return False
     return dim.startswith(INVENTED) or (dim.startswith(COMPOSED) and INVENTED in dim)
 
 
 class Poly(NamedTuple):
-    """A polynomial with at least one dim in it, as sorted terms (monomial, coefficient)."""
+    """A polynomial that contains a dim, as sorted terms (monomial, coefficient)."""
 
     terms: tuple[tuple[Monomial, int], ...]
 
     @property
     def is_non_negative(self) -> bool:
-        """Tell whether it can be seen that no dims make it negative."""
+        """Return whether it is known to be at least 0 for all dims."""
         return all(coefficient > 0 for _, coefficient in self.terms)
 
     @property
     def is_positive(self) -> bool:
-        """Tell whether it can be seen that no dims make it 0 or negative."""
+        """Return whether it is known to be at least 1 for all dims."""
         return self.is_non_negative and any(not names for names, _ in self.terms)
 
     @property
     def symbol(self) -> str | None:
-        """Return the name of the dim, if it is nothing but one."""
+        """Return the name of the dim if the polynomial is a single dim, else None."""
         if len(self.terms) == 1:
             ((names, coefficient),) = self.terms
             if coefficient == 1 and len(names) == 1:
@@ -63,7 +62,7 @@ class Poly(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def size_of_dim(name: str) -> Poly:
-    """Return the size of a dim of this name: one object, as it is asked for again and again."""
+    """Return the size of a dim of this name; a shared object, as it is needed often."""
     return Poly((((name,), 1),))
 
 
@@ -114,9 +113,9 @@ def subtract(a: Size, b: Size) -> Size:
 
 
 def divide(a: Size, b: Size) -> Size | None:
-    """Return a / b where that is exact for all dims for which b is not zero, else None.
+    """Return a / b if it is exact for all dims with b != 0, else None.
 
-    Two integers are divided as ONNX divides them, towards zero.
+    The quotient of two integers is truncated towards zero, as in ONNX.
     """
     if b == 0:
         return None
@@ -148,7 +147,7 @@ def _without(names: Monomial, divisor: Monomial) -> Monomial | None:
 
 
 def equal(a: Size, b: Size) -> bool | None:
-    """Tell whether two sizes are equal for all dims (True), for none (False), or it depends."""
+    """Return whether two sizes are equal for all dims (True) or for none (False), else None."""
     difference = subtract(a, b)
     if isinstance(difference, int):
         return difference == 0
@@ -157,7 +156,7 @@ def equal(a: Size, b: Size) -> bool | None:
 
 
 def sign_of(size: Size) -> int | None:
-    """Return the sign if it is the same for all dims: 1, 0 or -1; None if it depends on them."""
+    """Return the sign (1, 0 or -1) if it is the same for all dims, else None."""
     if isinstance(size, int):
         return (size > 0) - (size < 0)
     constant = dict(size.terms).get((), 0)
@@ -170,30 +169,30 @@ def sign_of(size: Size) -> int | None:
 
 
 class Dims:
-    """What the names of dims stand for, and which of them turned out to be the same.
+    """The sizes of the named dims of one model, and the invented names with known sizes.
 
-    One for each model. Composed sizes get a name, so that a shape can hold them.
+    Composed sizes get a name, so that a shape can hold them.
     """
 
-    __slots__ = ("_capped", "_composed", "_given", "_invented", "_known", "has_news")
+    __slots__ = ("_capped", "_composed", "_given", "_invented", "_known", "has_learned")
 
     def __init__(self) -> None:
         self._composed: dict[str, Poly] = {}
-        # Of min(most, size): the dim that the size alone has.
+        # The dim of `size` by the name of min(most, size).
         self._capped: dict[str, Dim] = {}
-        # Invented names that turned out to be something else.
+        # The sizes that were found for invented names.
         self._known: dict[str, Size] = {}
-        # Whether a name was learnt that shapes may still show.
-        self.has_news = False
+        # Whether shapes may still contain a name that was learned.
+        self.has_learned = False
         self._invented = 0
-        # Names of dims of inputs: callers decide them, so no more can be learnt of them.
+        # Invented names of dims of inputs, which callers decide: no size can be learned.
         self._given: set[str] = set()
 
     def invent(self, *, is_given: bool = False) -> str:
-        """Return a new name for a dim of which nothing is known; onnx's own have no dot.
+        """Return a new name for an unknown dim; the names that onnx invents have no dot.
 
         Args:
-            is_given: the dim is one of a graph input.
+            is_given: whether it is a dim of a graph input.
         """
         self._invented += 1
         name = f"{INVENTED}.{self._invented}"
@@ -202,18 +201,18 @@ class Dims:
         return name
 
     def is_given(self, dim: Dim) -> bool:
-        """Return whether a dim has the invented name of one of a graph input."""
+        """Return whether a dim has a name that was invented for a graph input."""
         return dim in self._given
 
     def size(self, dim: Dim) -> Size | None:
-        """Return what a dim stands for, as far as is known now; None for an unknown one."""
+        """Return the size of a dim as known now; None for an unknown one."""
         if dim is None or isinstance(dim, int):
             return dim
         size = self._known.get(dim, self._composed.get(dim))
         return size_of_dim(dim) if size is None else self._resolved(size)
 
     def dim(self, size: Element) -> Dim:
-        """Return the dim that stands for a size."""
+        """Return the dim of a size; None for an unknown or negative one."""
         if not isinstance(size, Poly):
             return None if size is None or size < 0 else int(size)
         if size.symbol is not None:
@@ -225,7 +224,7 @@ class Dims:
         return name
 
     def capped(self, size: Poly, most: int) -> Size | None:
-        """Return min(size, most) for more than 1; None where a name may still be learnt."""
+        """Return min(size, most) for most > 1; None if the size has an invented name."""
         if not size.is_non_negative or most < 2:
             return None
         if any(name.startswith(INVENTED) for names, _ in size.terms for name in names):
@@ -235,33 +234,33 @@ class Dims:
         return size_of_dim(name)
 
     def broadcast(self, a: str, b: str) -> str | None:
-        """Return what two dims broadcast to, None where that depends on their sizes.
+        """Return the dim that two dims broadcast to; None if it depends on their sizes.
 
-        A size and the same one that is cut at a number above 1 broadcast only if they are equal.
+        A size and its minimum with a number above 1 broadcast only if they are equal.
         """
         if a == b or self._capped.get(b) == a:
             return a
         return b if self._capped.get(a) == b else None
 
     def resolve(self, dim: Dim) -> Dim:
-        """Return what a dim is now known as."""
+        """Return a dim with learned sizes in place of invented names."""
         if not isinstance(dim, str) or not (dim in self._known or dim in self._composed):
             return dim
         return self.dim(self.size(dim))
 
     def learn(self, invented: str, size: Size) -> bool:
-        """Note that an invented name is a size; tell whether that is news."""
+        """Record the size of a dim with an invented name; return whether it was unknown."""
         if not invented.startswith(INVENTED) or invented in self._known or invented in self._given:
             return False
         size = self._resolved(size)
         if isinstance(size, Poly) and any(invented in names for names, _ in size.terms):
             return False
         self._known[invented] = size
-        self.has_news = True
+        self.has_learned = True
         return True
 
     def _resolved(self, size: Size) -> Size:
-        """Replace the names that turned out to be something else."""
+        """Replace names by the sizes learned for them."""
         if isinstance(size, int) or not any(
             name in self._known for names, _ in size.terms for name in names
         ):

@@ -1,4 +1,4 @@
-"""The registry of shape rules: what a rule may take and return, and one rule of a kind."""
+"""The registry of shape rules: parameters and results of rules, and one rule of each kind."""
 
 import subprocess
 import sys

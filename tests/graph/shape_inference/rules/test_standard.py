@@ -1,4 +1,4 @@
-"""The rules for types agree with onnx's own inference, and know when they cannot tell."""
+"""The type rules agree with onnx's own inference, and decline what they cannot infer."""
 
 import onnx
 import pytest
@@ -65,7 +65,7 @@ def modelled(call: str) -> Model:
 
 
 @pytest.mark.parametrize("call", AGREE)
-def test_a_rule_says_what_onnx_says(call: str) -> None:
+def test_a_rule_infers_the_type_that_onnx_infers(call: str) -> None:
     node = modelled(call).main.nodes[0]
     ruled, inferred = inferred_types(node), onnx_types(node)[0]
     assert ruled is not None
@@ -75,20 +75,20 @@ def test_a_rule_says_what_onnx_says(call: str) -> None:
     assert kind.dtype == inferred.dtype
     assert inferred.shape is not None
     assert kind.shape is not None
-    # A dim that onnx cannot name may well be known here, as a product or a sum.
+    # The rule may know a dim that onnx cannot name, as a product or a sum.
     for own, theirs in zip(kind.shape, inferred.shape, strict=True):
         assert own == theirs or theirs is None
 
 
 @pytest.mark.parametrize("call", ONNX_IS_ASKED)
-def test_where_a_rule_cannot_tell_onnx_is_asked(call: str) -> None:
+def test_onnx_is_asked_where_a_rule_declines(call: str) -> None:
     node = modelled(call).main.nodes[0]
     assert inferred_types(node) is None
     if (inferred := onnx_types(node)) and "TopK" not in call:
         assert infer_outputs(node)[0] == inferred[0]
 
 
-def test_both_outputs_of_a_split_are_told() -> None:
+def test_both_outputs_of_a_split_have_types() -> None:
     text = f"{HEADER} {{ p, q1 = Split<axis=1>(r, halves) out = Relu(r) }}"
     ruled = inferred_types(parsed_model(text, opset=21).main.nodes[0])
     assert ruled is not None
@@ -104,14 +104,14 @@ def test_both_outputs_of_a_split_are_told() -> None:
         ("Pad<pads=[0,1,0,1]>(r)", "float[N,8]"),
     ],
 )
-def test_operands_that_were_attributes_are_read_from_there(call: str, kind: str) -> None:
+def test_rules_read_attributes_of_older_opsets(call: str, kind: str) -> None:
     node = parsed_model(f"{HEADER} {{ t = {call} out = Relu(r) }}", opset=9).main.nodes[0]
     ruled = inferred_types(node)
     assert ruled is not None
     assert str(ruled.types[0]) == kind
 
 
-def test_a_dim_that_nothing_is_known_of_gets_one_name_that_is_passed_on() -> None:
+def test_an_unknown_dim_gets_one_name_that_consumers_inherit() -> None:
     model = parsed_model(f"{HEADER} {{ t = Add(u, r) k = Neg(t) out = Relu(r) }}", opset=21)
     first, second = (node.output.shape for node in model.main.nodes[:2])
     assert first is not None

@@ -1,8 +1,8 @@
-"""Types of the operators that most models consist of, and what their rules share.
+"""Types of the most frequent operators, and the helpers that rules share.
 
 onnx's own inference of one node takes 20 to 60 µs, mostly to convert types to C++ and back. A rule
-here takes 2 to 5 µs, and keeps sizes that depend on dynamic dims. Where a rule does not infer all
-that onnx may infer, it returns None or raises, and onnx is asked.
+here takes 2 to 5 µs, and keeps sizes that depend on dynamic dims. A rule that may infer less
+than onnx returns None or raises, and onnx is asked.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def _transpose(node: Node, operands: list[TensorType]) -> Types:
 @shape_rule("NonZero")
 def _non_zero(_: Node, operands: list[TensorType]) -> Types:
     shape = operands[0].shape
-    # Of a scalar, the standard returns no row of indices, and onnxruntime one.
+    # For a scalar, the standard returns no row of indices, and onnxruntime one.
     return tensor_type(DataType.INT64, (len(shape) if shape else None, None))
 
 

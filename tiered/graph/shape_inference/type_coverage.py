@@ -1,4 +1,4 @@
-"""How much is known of the types of a model, and where the first gap is."""
+"""Type coverage: how many values of a model have a type, a rank and a static shape."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 class TypeCoverage(NamedTuple):
-    """What is known of the types of all values, outputs of nodes, inputs and constants alike.
+    """How many values have known types: outputs of nodes, inputs and constants.
 
     Attributes:
         total: the number of values.
-        typed: how many of them have a dtype, or are a sequence, optional, map or sparse tensor.
-        ranked: how many of the tensors have a known rank too.
-        static: how many of the tensors have a shape of numbers only.
-        untyped: the values without a type, in topological order: the first one is the reason for
-            most of the others.
+        typed: the number with a dtype, or a sequence, optional, map or sparse tensor type.
+        ranked: the number of tensors with a known rank.
+        static: the number of tensors with a static shape.
+        untyped: the values without a type, in topological order; most others follow from the
+            first one.
     """
 
     total: int
@@ -45,7 +45,7 @@ class TypeCoverage(NamedTuple):
 
 
 def type_coverage(model: ModelState) -> TypeCoverage:
-    """Return how many values have a type, and which have none."""
+    """Return how many values have a type, and which ones have none."""
     values = [
         value
         for graph in model.graphs()
@@ -68,7 +68,7 @@ def type_coverage(model: ModelState) -> TypeCoverage:
 
 
 def _percent(part: int, whole: int) -> str:
-    """Return a share in percent, which is 100 only where nothing is missing."""
+    """Return a share in percent; 100 only if it is complete."""
     if part == whole:
         return "100 %"
     return f"{min(round(100 * part / whole), 99)} %"
