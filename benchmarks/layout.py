@@ -18,9 +18,8 @@ from pathlib import Path
 
 from benchmarks.worker import TOOLS
 from tiered import LayoutSizes, Model
-from tiered.layout.convert import wiring_of
-from tiered.layout.cost import Cost
-from tiered.layout.counting import transposing
+from tiered.layout.convert import reach_of
+from tiered.layout.cost import Cost, transpose_cost
 
 PEERS = ("ort-basic", "onnxslim", "onnxsim")
 """Of onnxruntime what it does in standard operators, its transpose optimiser among it: its own
@@ -60,7 +59,7 @@ def _print(model: str, tool: str, cost: Cost | None) -> None:
 
 def counted(file: Path) -> Cost:
     """Return how many Transposes a model has, and the bytes that they move."""
-    return transposing(wiring_of(Model.load(file)), LayoutSizes())
+    return transpose_cost(reach_of(Model.load(file)), LayoutSizes())
 
 
 def optimized(tool: str, file: Path, folder: Path, timeout: float) -> Cost | None:

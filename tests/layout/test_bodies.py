@@ -1,13 +1,12 @@
-"""Permutations pass the borders of bodies: If, Loop and Scan."""
+"""Permutations of the tensors that If, Loop and Scan pass into and out of their bodies."""
 
 import numpy as np
 import onnx
 import pytest
 
 from tiered import Model, get_pass
-from tiered.layout.convert import wiring_of
-from tiered.layout.cost import LayoutSizes
-from tiered.layout.counting import transposing
+from tiered.layout.convert import reach_of
+from tiered.layout.cost import LayoutSizes, transpose_cost
 from tiered.runtime import Session, make_inputs
 from tiered.testing import parse
 
@@ -66,7 +65,7 @@ SCANNED = f"""(float[1,3,5,4,4] x, float[1,4,4,3] s) => (float[1,4,4,3] z, float
 
 
 def counted(model: Model) -> int:
-    return transposing(wiring_of(model), LayoutSizes()).transposes
+    return transpose_cost(reach_of(model), LayoutSizes()).transposes
 
 
 def converted(text: str, feeds: dict[str, np.ndarray]) -> Model:
@@ -84,26 +83,26 @@ def converted(text: str, feeds: dict[str, np.ndarray]) -> Model:
 
 
 @pytest.mark.parametrize("taken", [True, False])
-def test_both_branches_of_an_if_take_another_order(taken: bool) -> None:
+def test_both_branches_of_an_if_are_permuted(taken: bool) -> None:
     assert counted(converted(BRANCHES, {"c": np.array(taken)})) == 0
 
 
-def test_what_a_loop_carries_takes_another_order() -> None:
+def test_a_carried_value_of_a_loop_is_permuted() -> None:
     assert counted(converted(CARRIED, {"n": np.array(3)})) == 0
 
 
-def test_what_a_loop_stacks_takes_another_order() -> None:
+def test_a_stacked_output_of_a_loop_is_permuted() -> None:
     assert counted(converted(STACKED, {"n": np.array(2)})) == 0
 
 
-def test_what_a_scan_slices_and_stacks_takes_another_order() -> None:
+def test_scan_inputs_and_outputs_are_permuted() -> None:
     model = converted(SCANNED, {})
     assert counted(model) == 0
     (node,) = model.main.nodes_of("Scan")
     assert (node.attr("scan_input_axes"), node.attr("scan_output_axes")) == ((2,), (2,))
 
 
-def test_a_turn_that_saves_nothing_is_undone() -> None:
+def test_a_permutation_that_saves_nothing_is_undone() -> None:
     text = BRANCHES.replace(f"t = {FIRST}(r)", "t = Identity(r)")
     text = text.replace(f"a = {LAST}(p)", "a = Reshape(p, s)")
     text = text.replace("bool c)", "bool c, int64[4] s)")
@@ -113,7 +112,7 @@ def test_a_turn_that_saves_nothing_is_undone() -> None:
     assert not model.changed_since(mark)
 
 
-def test_an_output_that_a_body_gives_twice_stays() -> None:
+def test_a_duplicate_output_of_a_body_is_not_permuted() -> None:
     text = BRANCHES.replace("z = If", "z, other = If")
     text = text.replace("=> (float[1,3,2,3] y)", "=> (float[1,3,2,3] y, float[1,3,4,3] other)")
     for name in "ab":

@@ -33,11 +33,11 @@ def assert_same(before: onnx.ModelProto, after: onnx.ModelProto, perm: tuple[int
     onnx.checker.check_model(after, full_check=True)
     shapes = dims(before), dims(after)
     feeds = make_inputs(before, seed=1).feeds
-    turned = {
+    permuted_value = {
         name: array if shapes[0][name] == shapes[1][name] else array.transpose(perm)
         for name, array in feeds.items()
     }
-    expected, actual = Session(before).run(feeds), Session(after).run(turned)
+    expected, actual = Session(before).run(feeds), Session(after).run(permuted_value)
     for name, array in expected.items():
         same = shapes[0][name] == shapes[1][name]
         wanted = array if same else array.transpose(perm)
@@ -74,8 +74,8 @@ def test_a_model_of_nhwc_images_takes_those_of_onnx() -> None:
 def test_remarks_say_what_changed() -> None:
     with PassContext(opt_level=3) as ctx:
         Sequential([converting()])(parse(CONVS))
-    said = " ".join(str(remark) for remark in ctx.remarks)
-    assert "input 'x' is [1,5,5,3] now, permuted by [0, 2, 3, 1]" in said
+    notes = " ".join(str(remark) for remark in ctx.remarks)
+    assert "input 'x' is [1,5,5,3] now, permuted by [0, 2, 3, 1]" in notes
 
 
 def test_an_input_with_a_default_stays() -> None:

@@ -30,7 +30,7 @@ def test_an_operator_stops_it_with_its_reason() -> None:
     )
     (left,) = report(text).left
     assert "MaxPool" in left.below
-    assert "it fixes the order of its axes, reached through Relu" in left.below
+    assert "the operator fixes its axis order, reached through Relu" in left.below
 
 
 def test_an_operator_of_the_other_order_stops_it() -> None:
@@ -54,11 +54,8 @@ def test_dims_of_size_one_move_no_bytes() -> None:
 
 
 def test_calls_of_functions_are_named_with_their_domain() -> None:
-    text = (
-        "(float[1,2,3,3] x) => (float[1,2,2,2] y) "
-        "{ [pool] y = MaxPool<kernel_shape=[2,2]>(x) }"
-    )
+    text = "(float[1,2,3,3] x) => (float[1,2,2,2] y) { [pool] y = MaxPool<kernel_shape=[2,2]>(x) }"
     model = Model.from_proto(parse(text))
     get_pass("convert_layout", desired_layouts={"MaxPool": "NHWC"}).apply(model)
     reason = layout_report(model).left[0].below
-    assert reason == "tiered.nhwc::MaxPool 'pool': it fixes the order of its axes"
+    assert reason == "tiered.nhwc::MaxPool 'pool': the operator fixes its axis order"

@@ -13,8 +13,8 @@ from tiered import Model, Node, Skip, Value
 from tiered.graph import DataType
 from tiered.graph.queries.elementwise import BROADCASTING, UNARY
 from tiered.layout.permutation import inverse
-from tiered.layout.propagation import Passage, Permuted
-from tiered.layout.rules import passage_of
+from tiered.layout.propagation import Permuted, Propagation
+from tiered.layout.rules import propagation_of
 from tiered.runtime import Session
 from tiered.testing import parse
 
@@ -24,36 +24,36 @@ Draw = Callable[[st.SearchStrategy[object]], object]
 # --- the operator in another order ----------------------------------------------------------------
 
 
-def orders_of(passage: Passage) -> list[tuple[int, ...]]:
+def orders_of(propagation: Propagation) -> list[tuple[int, ...]]:
     """Return the orders that a passage allows, without the one that the operator has."""
-    found = itertools.islice(itertools.permutations(passage.labels), 5040)
-    ports = [labels for labels in (*passage.inputs, *passage.outputs) if labels]
+    found = itertools.islice(itertools.permutations(propagation.labels), 5040)
+    ports = [labels for labels in (*propagation.inputs, *propagation.outputs) if labels]
     return [
         order
         for order in found
-        if passage.allows(order)
+        if propagation.allows(order)
         and any(tuple(label for label in order if label in port) != port for port in ports)
     ]
 
 
-def write_in_order(node: Node, passage: Passage, order: tuple[int, ...]) -> None:
+def write_in_order(node: Node, propagation: Propagation, order: tuple[int, ...]) -> None:
     """Write a node in another order, with Transposes before and after it."""
     graph = node.owner
 
     def fetch(op: Permuted, slot: int) -> Value:
         value = node.inputs[slot]
         assert value is not None
-        perm = op.perm(passage.own(slot))
+        perm = op.perm(propagation.own(slot))
         if value.const is not None:
             return graph.constant(value.const.transpose(perm), value.name)
         return graph.op.Transpose(value, perm=perm)
 
-    op = Permuted(node, passage, order, fetch)
+    op = Permuted(node, propagation, order, fetch)
     since = graph.model.peek_serial()
-    made = passage.write(op)
+    made = propagation.write(op)
     back = [
         value if labels is None else graph.op.Transpose(value, perm=inverse(op.perm(labels)))
-        for value, labels in zip(made, passage.outputs, strict=True)
+        for value, labels in zip(made, propagation.outputs, strict=True)
     ]
     graph.replace(node, back, since=since)
 
@@ -62,19 +62,17 @@ def write_in_order(node: Node, passage: Passage, order: tuple[int, ...]) -> None
 ROUNDED = {"GroupNormalization", "InstanceNormalization", "LayerNormalization"}
 
 
-def check(
-    text: str, data: st.DataObject, opset: int = 21, *, is_rounded: bool = False
-) -> None:
+def check(text: str, data: st.DataObject, opset: int = 21, *, is_rounded: bool = False) -> None:
     """Assert that the one node of a model without constants gives the same in another order."""
     # In the text, [] is an unknown rank.
     proto = parse(text.replace("[]", ""), opset=opset)
     model = Model.from_proto(proto)
     (node,) = (node for node in model.main.nodes if node.op_type != "Constant")
-    passage = passage_of(node)
-    assert not isinstance(passage, Skip), str(passage)
-    orders = orders_of(passage)
+    propagation = propagation_of(node)
+    assert not isinstance(propagation, Skip), str(propagation)
+    orders = orders_of(propagation)
     assume(orders)
-    write_in_order(node, passage, data.draw(st.sampled_from(orders), label="order"))
+    write_in_order(node, propagation, data.draw(st.sampled_from(orders), label="order"))
     result = model.to_proto()
     onnx.checker.check_model(result, full_check=True)
     feeds = _feeds(proto, data.draw(st.integers(0, 9), label="seed"))
@@ -147,9 +145,7 @@ def test_one_tensor_element_by_element(name: str, dims: list[int], data: st.Data
 def test_two_tensors_that_broadcast(name: str, dims: list[int], data: st.DataObject) -> None:
     dtype = DTYPES.get(name, "float")
     rank = data.draw(st.integers(0, len(dims)))
-    other = [
-        data.draw(st.sampled_from([1, dim])) for dim in dims[len(dims) - rank :]
-    ]
+    other = [data.draw(st.sampled_from([1, dim])) for dim in dims[len(dims) - rank :]]
     operands = [f"{dtype}[{_dims(dims)}] x", f"{dtype}[{_dims(other)}] z"]
     names, swap = ["x", "z"], name != "PRelu" and data.draw(st.booleans())
     if swap:
@@ -449,9 +445,7 @@ def _regrouped(d: Drawn) -> str:
 def _flatten(d: Drawn) -> str:
     axis = d.integer(0, d.rank)
     out = [int(np.prod(d.dims[:axis])), int(np.prod(d.dims[axis:]))]
-    return (
-        f"(float[{d.shape}] x) => (float[{_dims(out)}] y) {{ y = Flatten<axis={axis}>(x) }}"
-    )
+    return f"(float[{d.shape}] x) => (float[{_dims(out)}] y) {{ y = Flatten<axis={axis}>(x) }}"
 
 
 def _shape(d: Drawn) -> str:

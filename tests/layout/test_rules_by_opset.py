@@ -55,9 +55,7 @@ def _unsqueeze(d: Drawn) -> str:
 def _pad(d: Drawn) -> str:
     pads = [d.integer(0, 2) for _ in range(2 * d.rank)]
     out = ",".join(str(n + pads[at] + pads[at + d.rank]) for at, n in enumerate(d.dims))
-    return (
-        f"(float[{d.shape}] x) => (float[{out}] y) {{ y = Pad<pads={pads}, value=1.5>(x) }}"
-    )
+    return f"(float[{d.shape}] x) => (float[{out}] y) {{ y = Pad<pads={pads}, value=1.5>(x) }}"
 
 
 def _slice(d: Drawn) -> str:

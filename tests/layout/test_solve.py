@@ -1,4 +1,4 @@
-"""Placements are the best there are: compared with every placement, on the topologies of models."""
+"""Solutions are optimal: compared with all assignments, on the topologies of models."""
 
 import itertools
 import math
@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tiered import Model, get_pass
-from tiered.layout.convert import wiring_of
-from tiered.layout.cost import LayoutSizes, strands_of
+from tiered.layout.convert import reach_of
+from tiered.layout.cost import LayoutSizes, tensor_costs_of
 from tiered.layout.equivalence import Operator
 from tiered.layout.region import Region, regions
-from tiered.layout.solve import Known, place
+from tiered.layout.solve import Solutions, solve
 from tiered.runtime import Session, make_inputs
 from tiered.testing import parse
 
@@ -23,7 +23,7 @@ TO_NCHW, TO_NHWC = "Transpose<perm=[0,3,1,2]>", "Transpose<perm=[0,2,3,1]>"
 
 
 class Body:
-    """Text of a model as converters from NHWC write it: each Conv between two Transposes."""
+    """Model text as converters from NHWC write it: each Conv is between two Transposes."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -122,40 +122,40 @@ TOPOLOGIES: dict[Callable[[Body], str], int] = {
 each_topology = pytest.mark.parametrize("build", TOPOLOGIES, ids=lambda build: build.__name__)
 
 
-def unpeeled(text: str) -> Region:
+def unpruned(text: str) -> Region:
     """Return one region of all operators of a model with all their choices."""
-    wiring = wiring_of(Model.from_proto(parse(text)))
-    free = wiring.free
-    return Region(wiring, free, strands_of(free, LayoutSizes()))
+    reach = reach_of(Model.from_proto(parse(text)))
+    free = reach.free
+    return Region(reach, free, tensor_costs_of(free, LayoutSizes()))
 
 
 def most_saved(region: Region) -> int:
-    """Return what the best placement saves, by trying all of them."""
-    here = weigh(region, dict.fromkeys(region.operators, 0))
+    """Return the saving of the best assignment, found by enumeration."""
+    here = objective(region, dict.fromkeys(region.operators, 0))
     return here - min(
-        weigh(region, dict(zip(region.operators, states, strict=True)))
-        for states in itertools.product(*(operator.open for operator in region.operators))
+        objective(region, dict(zip(region.operators, choices, strict=True)))
+        for choices in itertools.product(*(operator.candidates for operator in region.operators))
     )
 
 
 def saved(text: str) -> int:
-    """Return what the placement of a model saves."""
+    """Return the saving of the solution of a model."""
     total = 0
-    for region in regions(wiring_of(Model.from_proto(parse(text))), LayoutSizes()):
+    for region in regions(reach_of(Model.from_proto(parse(text))), LayoutSizes()):
         here = dict.fromkeys(region.operators, 0)
-        total += weigh(region, here) - weigh(region, place(region, {}))
+        total += objective(region, here) - objective(region, solve(region, {}))
     return total
 
 
-def weigh(region: Region, state: Mapping[Operator, int]) -> int:
-    cost = region.cost(state)
+def objective(region: Region, assignment: Mapping[Operator, int]) -> int:
+    cost = region.cost(assignment)
     return cost.nbytes * 1000 + cost.transposes
 
 
 @each_topology
-def test_no_placement_is_better(build: Callable[[Body], str]) -> None:
+def test_no_assignment_is_better(build: Callable[[Body], str]) -> None:
     text = build(Body())
-    assert saved(text) == most_saved(unpeeled(text)) > 0
+    assert saved(text) == most_saved(unpruned(text)) > 0
 
 
 CHANNELS_FIRST, CHANNELS_LAST = "1,2,3,4", "1,3,4,2"
@@ -163,7 +163,7 @@ CHANNELS_FIRST, CHANNELS_LAST = "1,2,3,4", "1,3,4,2"
 
 @st.composite
 def models_in_two_orders(draw: st.DrawFn) -> str:
-    """Draw a model of operators that any order passes, of some that none does, and Transposes."""
+    """Draw a model of Transposes, operators that can be permuted, and some that cannot."""
     lines: list[str] = []
     known = [("x", True), ("z", False)]
     for at in range(draw(st.integers(2, 9))):
@@ -197,9 +197,9 @@ def models_in_two_orders(draw: st.DrawFn) -> str:
 
 @settings(max_examples=60)
 @given(text=models_in_two_orders())
-def test_of_two_orders_the_best_placement_is_found(text: str) -> None:
+def test_with_two_orders_the_solution_is_optimal(text: str) -> None:
     assert saved(f'<ir_version: 8, opset_import: ["": 17]> g {text}') == most_saved(
-        unpeeled(f'<ir_version: 8, opset_import: ["": 17]> g {text}')
+        unpruned(f'<ir_version: 8, opset_import: ["": 17]> g {text}')
     )
 
 
@@ -207,7 +207,7 @@ ORDERS = ((0, 1, 2), (2, 0, 1), (0, 2, 1), (1, 0, 2))
 
 
 class Several:
-    """Text of a random model whose tensors have several orders of the axes of one shape."""
+    """A random model whose tensors are permutations of one shape."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -245,7 +245,7 @@ class Several:
         lines = [*self.lines, *(f"y{at} = Identity({end})" for at, (end, _) in enumerate(ends))]
         inputs = ", ".join(declared(name, order) for name, order in self.known[:2])
         outputs = ", ".join(declared(f"y{at}", order) for at, (_, order) in enumerate(ends))
-        # What acme makes has the types that are declared.
+        # The outputs of acme operators have declared types.
         types = ", ".join(declared(name, order) for name, order in self.known[2:])
         return (
             f'<ir_version: 8, opset_import: ["": 17, "acme": 1]> g ({inputs}) => ({outputs}) '
@@ -254,10 +254,10 @@ class Several:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_of_several_orders_the_best_placement_is_found(seed: int) -> None:
+def test_with_several_orders_the_solution_is_optimal(seed: int) -> None:
     text = Several(seed).text()
-    whole = unpeeled(text)
-    if math.prod(len(operator.open) for operator in whole.operators) < 5000:
+    whole = unpruned(text)
+    if math.prod(len(operator.candidates) for operator in whole.operators) < 5000:
         assert saved(text) == most_saved(whole)
 
 
@@ -273,7 +273,7 @@ def test_only_the_interface_needs_transposes(build: Callable[[Body], str]) -> No
     assert abs(before - after).max() < 1e-5
 
 
-def test_a_second_run_finds_nothing() -> None:
+def test_a_second_run_changes_nothing() -> None:
     model = Model.from_proto(parse(residual(Body())))
     get_pass("convert_layout").apply(model)
     mark = model.mark()
@@ -286,7 +286,7 @@ def test_two_runs_give_the_same_bytes() -> None:
     assert protos[0].SerializeToString() == protos[1].SerializeToString()
 
 
-def test_regions_that_are_alike_are_placed_once() -> None:
+def test_equal_regions_are_solved_once() -> None:
     layer = """
         t{0} = Transpose<perm=[0,2,3,1]>(x{0})  r{0} = Relu(t{0})
         y{0} = Transpose<perm=[0,3,1,2]>(r{0})"""
@@ -297,8 +297,8 @@ def test_regions_that_are_alike_are_placed_once() -> None:
     ]
     body = "".join(layer.format(at) for at in range(len(widths)))
     model = Model.from_proto(parse(f"({ends[0]}) => ({ends[1]}) {{ {body} }}"))
-    found = list(regions(wiring_of(model), LayoutSizes()))
-    known: Known = {}
+    found = list(regions(reach_of(model), LayoutSizes()))
+    solutions: Solutions = {}
     for region in found:
-        place(region, known)
-    assert (len(found), len(known)) == (4, 2)
+        solve(region, solutions)
+    assert (len(found), len(solutions)) == (4, 2)

@@ -1,1 +1,1 @@
-"""Layouts: permutations of axes, how operators pass them, and where Transposes cost the least."""
+"""Minimum-cost layout assignment: the axis order of each operator that moves the fewest bytes."""

@@ -1,4 +1,4 @@
-"""Writing a placement: operators in their new orders, and Transposes only where they are needed."""
+"""Apply an assignment: write operators in their new orders, and Transposes where orders differ."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tiered.graph import Graph, Model, Node, TensorType, Value
-from tiered.layout.equivalence import Operator, Port, Wire, is_live
+from tiered.layout.equivalence import Operator, Port, TensorClass, is_live
 from tiered.layout.permutation import (
     Permutation,
     between,
@@ -16,11 +16,11 @@ from tiered.layout.permutation import (
     permuted,
 )
 from tiered.layout.propagation import Permuted
-from tiered.layout.region import Region, State
+from tiered.layout.region import Assignment, Region
 
 
 def positions(model: Model) -> dict[Node, int]:
-    """Return the place of each node in an order in which producers come first, bodies included."""
+    """Return the index of each node in topological order, bodies included."""
     places: dict[Node, int] = {}
     for root in (model.main, *model.functions):
         _number(root, places)
@@ -35,30 +35,30 @@ def _number(graph: Graph, places: dict[Node, int]) -> None:
 
 
 class Writer:
-    """Writes the operators of a region in the states of a placement."""
+    """Writes the operators of a region in the orders of an assignment."""
 
-    def __init__(self, region: Region, state: State, places: Mapping[Node, int]) -> None:
+    def __init__(self, region: Region, assignment: Assignment, places: Mapping[Node, int]) -> None:
         self.region = region
-        self.state = state
-        changing = [operator for operator in region.operators if state[operator]]
+        self.assignment = assignment
+        changing = [operator for operator in region.operators if assignment[operator]]
         self.changing = sorted(changing, key=lambda operator: places[operator.node])
         self._rebuilt = [
-            port.wire for operator in self.changing for port in operator.ports if port.is_output
+            port.tensor for operator in self.changing for port in operator.ports if port.is_output
         ]
         self._gone = {operator.node for operator in self.changing}
-        # What there is of each wire, by order; the order in which it is made comes first.
-        self._made: dict[Wire, dict[Permutation, Value]] = {}
-        # What takes the place of sizes and the like that others have wires of.
-        self._renamed: dict[Wire, Value] = {}
+        # The values of each tensor by order; the order in which it is made comes first.
+        self._made: dict[TensorClass, dict[Permutation, Value]] = {}
+        # The new roots of tensors that are not permuted, such as sizes.
+        self._renamed: dict[TensorClass, Value] = {}
         self._constants: dict[tuple[Value, Permutation], Value] = {}
 
     def write(self) -> None:
-        """Write the operators, and let everybody else read what they read before."""
+        """Write the operators; all other consumers read the same data as before."""
         named = [(operator.node, self._write(operator)) for operator in self.changing]
-        for wire in self._wires():
-            self._serve(wire)
+        for tensor in self._tensors():
+            self._redirect_consumers(tensor)
         nodes = [operator.node for operator in reversed(self.changing)]
-        views = [view.producer for wire in self._wires() for view in list(wire.views)[1:]]
+        views = [view.producer for tensor in self._tensors() for view in list(tensor.views)[1:]]
         names = {node: node.name for node, _ in named}
         for node in (*nodes, *filter(None, views)):
             if node.is_live:
@@ -69,56 +69,56 @@ class Writer:
                 new.owner.rename_node(new, names[old])
 
     def _note_views(self) -> None:
-        """Tell other regions what there is now of the wires that were written anew."""
-        for wire in self._rebuilt:
-            wire.views = {value: order for order, value in self._made[wire].items()}
-            wire.root = next(iter(wire.views))
-        for wire, root in self._renamed.items():
-            orders = list(wire.views.items())[1:]
-            wire.views = {root: wire.identity, **dict(orders)}
-            wire.root = root
+        """Update the views of the tensors that were written, for the regions that follow."""
+        for tensor in self._rebuilt:
+            tensor.views = {value: order for order, value in self._made[tensor].items()}
+            tensor.root = next(iter(tensor.views))
+        for tensor, root in self._renamed.items():
+            orders = list(tensor.views.items())[1:]
+            tensor.views = {root: tensor.identity, **dict(orders)}
+            tensor.root = root
 
-    def _wires(self) -> list[Wire]:
-        return list(dict.fromkeys(port.wire for each in self.changing for port in each.ports))
+    def _tensors(self) -> list[TensorClass]:
+        return list(dict.fromkeys(port.tensor for each in self.changing for port in each.ports))
 
     def _write(self, operator: Operator) -> Node | None:
-        labels, orders = operator.choices[self.state[operator]]
+        labels, orders = operator.choices[self.assignment[operator]]
         ported = list(zip(operator.ports, orders, strict=True))
-        inputs = {port.slot: (port.wire, order) for port, order in ported if not port.is_output}
+        inputs = {port.slot: (port.tensor, order) for port, order in ported if not port.is_output}
 
         def fetch(op: Permuted, slot: int) -> Value:
             if slot in inputs:
                 return self.fetch(*inputs[slot])
             value = operator.node.inputs[slot]
             assert value is not None
-            return self._moved(operator.node.owner, value, op.perm(operator.passage.own(slot)))
+            return self._moved(operator.node.owner, value, op.perm(operator.propagation.own(slot)))
 
-        passage = operator.passage
-        op = Permuted(operator.node, passage, labels, fetch)
-        made = passage.write(op)
+        propagation = operator.propagation
+        op = Permuted(operator.node, propagation, labels, fetch)
+        made = propagation.write(op)
         for port, order in ported:
             if port.is_output:
-                self._made[port.wire] = {order: made[port.slot]}
-                _state_type(port, made[port.slot], order)
-        for value, own, new in zip(operator.node.outputs, passage.outputs, made, strict=True):
+                self._made[port.tensor] = {order: made[port.slot]}
+                _set_type(port, made[port.slot], order)
+        for value, own, new in zip(operator.node.outputs, propagation.outputs, made, strict=True):
             if value is not None and own is None:
-                # Sizes and the like are the same in every order.
+                # Sizes do not depend on the order.
                 value.owner.replace_uses(value, new)
                 self._rename(value, new)
         return made[0].producer
 
     def _rename(self, old: Value, new: Value) -> None:
-        """Note that the wire of a value has another value in its place, in the same order."""
-        wire = self.region.wiring.wires.get(old)
-        if wire is not None and wire.root is old:
-            self._renamed[wire] = new
-            self._made[wire] = {wire.identity: new}
-            for view, order in wire.views.items():
+        """Replace the root of a tensor by another value in the same order."""
+        tensor = self.region.reach.tensors.get(old)
+        if tensor is not None and tensor.root is old:
+            self._renamed[tensor] = new
+            self._made[tensor] = {tensor.identity: new}
+            for view, order in tensor.views.items():
                 if view.graph is new.graph:
-                    self._made[wire].setdefault(order, view)
+                    self._made[tensor].setdefault(order, view)
 
     def _moved(self, graph: Graph, value: Value, perm: Permutation) -> Value:
-        """Return a value of no wire in another order: constants are moved here and now."""
+        """Return a value of no tensor class in another order; permute constants now."""
         if is_identity(perm):
             return value
         array = value.const
@@ -131,16 +131,16 @@ class Writer:
             known = self._constants[key] = graph.constant(moved, value.name)
         return known
 
-    # --- orders of wires --------------------------------------------------------------------------
+    # --- orders of tensors ------------------------------------------------------------------------
 
-    def fetch(self, wire: Wire, order: Permutation) -> Value:
-        """Return a wire in an order, with a Transpose if nobody makes it like that."""
-        made = self._made.get(wire)
+    def fetch(self, tensor: TensorClass, order: Permutation) -> Value:
+        """Return a tensor in an order; add a Transpose if no value has it."""
+        made = self._made.get(tensor)
         if made is None:
-            made = self._made[wire] = {}
-            for view, perm in wire.views.items():
-                # A view of a body is not for everybody.
-                if view.graph is wire.root.graph:
+            made = self._made[tensor] = {}
+            for view, perm in tensor.views.items():
+                # A view in a body is not visible outside of it.
+                if view.graph is tensor.root.graph:
                     made.setdefault(perm, view)
         if order not in made:
             have, source = next(iter(made.items()))
@@ -155,25 +155,25 @@ class Writer:
                 return graph.op.Reshape(value, np.array(target, np.int64))
         return graph.op.Transpose(value, perm=perm)
 
-    def _serve(self, wire: Wire) -> None:
-        """Give those who read a wire and stay as they are what they read before."""
+    def _redirect_consumers(self, tensor: TensorClass) -> None:
+        """Let the unchanged consumers of a tensor read it in the same order as before."""
         gone = self._gone
-        for view, perm in list(wire.views.items()):
+        for view, perm in list(tensor.views.items()):
             if not is_live(view):
                 continue
             others = any(
-                node not in gone and not (node.outputs and node.outputs[0] in wire.views)
+                node not in gone and not (node.outputs and node.outputs[0] in tensor.views)
                 for node, _ in view.users
             )
             if others or view.output_of or view.pins:
-                value = self.fetch(wire, perm)
+                value = self.fetch(tensor, perm)
                 if value is not view:
                     view.owner.replace_uses(view, value)
 
 
-def _state_type(port: Port, value: Value, order: Permutation) -> None:
-    """State a type that no inference would find."""
-    old = port.wire.root
+def _set_type(port: Port, value: Value, order: Permutation) -> None:
+    """Set the type of an output that shape inference does not know."""
+    old = port.tensor.root
     node = value.producer
     if node is not None and node.domain and old.shape is not None and old.dtype is not None:
         node.owner.set_type(value, TensorType(old.dtype, permuted(old.shape, order)))

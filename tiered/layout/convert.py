@@ -1,27 +1,27 @@
-"""Conversion of a model: its regions one after the other, each as its placement says."""
+"""Conversion of a model: solve each region, and write its solution."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from tiered.graph import Model, Node, Value
 from tiered.graph.opset.adapter import NoEquivalentForm
 from tiered.layout.apply import Writer, positions
-from tiered.layout.cost import LayoutSizes
-from tiered.layout.equivalence import Operator, Wire, is_live
+from tiered.layout.cost import LayoutSizes, transpose_cost
+from tiered.layout.equivalence import Operator, TensorClass, is_live
 from tiered.layout.nhwc import (
-    Say,
+    DesiredLayouts,
+    OnSkip,
     Supports,
-    Wanted,
     checked_layouts,
     layout_wanted,
-    no_kernels,
+    standard_only,
 )
 from tiered.layout.permutation import Permutation
-from tiered.layout.reach import Wiring, open_graphs, transposes
-from tiered.layout.region import Region, State, regions
-from tiered.layout.solve import Known
-from tiered.layout.solve import place as placed
+from tiered.layout.reach import Reach, open_graphs, transposes
+from tiered.layout.region import Assignment, Region, regions
+from tiered.layout.solve import Solutions, solve
 from tiered.rewriter import Skip
 
 LAW = "operators in the order of axes in which the fewest bytes are moved"
@@ -29,100 +29,99 @@ LAW = "operators in the order of axes in which the fewest bytes are moved"
 ONE_VIEW = "a Transpose of what is there in this order  =>  what is there"
 
 
-def wiring_of(
-    model: Model, wanted: Wanted | None = None, supports: Supports = no_kernels
-) -> Wiring:
-    """Return the wires around all Transposes of a model, and the operators that these may pass.
+def reach_of(
+    model: Model, wanted: DesiredLayouts | None = None, supports: Supports = standard_only
+) -> Reach:
+    """Return the tensors and operators that a permutation may reach from the Transposes of a model.
 
     Args:
         model: the model.
-        wanted: operators that the user wants in another layout; the search begins there too.
-        supports: tells which operators of its own the target has.
+        wanted: operators that the user asks for in another layout; the search starts there too.
+        supports: returns whether the target has an operator that is not in ONNX.
     """
-    wiring = Wiring(model, wanted, supports)
+    reach = Reach(model, wanted, supports)
     graphs = list(open_graphs(model))
     if wanted and "NHWC" in wanted.values():
         nodes = [node for graph in graphs for node in graph.nodes]
         named = [node for node in nodes if layout_wanted(node, wanted) == "NHWC"]
-        wiring.search([start for node in named for start in wiring.wanted_starts(node)])
-    found = [wiring.wire_of(node.output) for graph in graphs for node in transposes(graph)]
-    wires = [wire for wire in dict.fromkeys(found) if wire is not None]
-    wiring.search((wire, view) for wire in wires for view in wire.views.values())
-    return wiring
+        reach.search([start for node in named for start in reach.wanted_starts(node)])
+    found = [reach.tensor_of(node.output) for graph in graphs for node in transposes(graph)]
+    tensors = [tensor for tensor in dict.fromkeys(found) if tensor is not None]
+    reach.search((tensor, view) for tensor in tensors for view in tensor.views.values())
+    return reach
 
 
 def place_transposes(
     model: Model,
     sizes: LayoutSizes,
-    say: Say,
-    desired_layouts: Wanted | None = None,
+    on_skip: OnSkip,
+    desired_layouts: DesiredLayouts | None = None,
     *,
-    supports: Supports = no_kernels,
-    tell: Callable[[str], None] | None = None,
+    supports: Supports = standard_only,
+    on_change: Callable[[str], None] | None = None,
 ) -> None:
-    """Write each region of a model in the orders in which the fewest bytes are moved.
+    """Write each region of a model in the axis orders that move the fewest bytes.
 
     Args:
         model: edited in place.
-        sizes: what dynamic dims count.
-        say: is told of operators that the model cannot have in another order.
+        sizes: the sizes of dynamic dims.
+        on_skip: called for operators that cannot be written in another order.
         desired_layouts: NHWC or NCHW by operator, or by `Operator@glob of node names`.
-        supports: tells which operators of its own the target has: `backend.supports`.
-        tell: is told of inputs and outputs that get another layout; without it, all keep theirs.
+        supports: returns whether the target has an operator: `backend.supports`.
+        on_change: called for inputs and outputs that get another layout; None: all keep theirs.
 
     Raises:
-        UsageError: there is no such layout.
+        UsageError: a layout is neither NCHW nor NHWC.
     """
-    wanted = checked_layouts(model, desired_layouts or {}, say)
-    if tell is not None:
+    wanted = checked_layouts(model, desired_layouts or {}, on_skip)
+    if on_change is not None:
         from tiered.layout.interface import convert_interface
 
-        for said in convert_interface(model, wanted, supports):
-            tell(said)
+        for change in convert_interface(model, wanted, supports):
+            on_change(change)
 
-    def wire() -> Wiring:
-        return wiring_of(model, wanted, supports)
+    def find_reach() -> Reach:
+        return reach_of(model, wanted, supports)
 
-    def place(wiring: Wiring) -> None:
-        while _place(wiring, sizes, say):
-            wiring = wire()
+    def optimize(reach: Reach) -> None:
+        while _write_regions(reach, sizes, on_skip):
+            reach = find_reach()
 
-    wiring = wire()
-    place(wiring)
-    if wiring.wires and any(graph.owner is not None for graph in open_graphs(model)):
-        # Few models have bodies: what turns their borders is loaded for those.
-        from tiered.layout.bodies import Turning
-        from tiered.layout.counting import transposing
+    reach = find_reach()
+    optimize(reach)
+    if reach.tensors and any(graph.owner is not None for graph in open_graphs(model)):
+        # Few models have bodies: the module is loaded for these only.
+        from tiered.layout.bodies import BodyConversion
 
-        Turning(model, wire, place, lambda wiring: transposing(wiring, sizes)).run()
+        cost_of = partial(transpose_cost, sizes=sizes)
+        BodyConversion(model, find_reach, optimize, cost_of).run()
 
 
-def _place(wiring: Wiring, sizes: LayoutSizes, say: Say) -> bool:
-    """Write each region of a wiring as its placement says.
+def _write_regions(reach: Reach, sizes: LayoutSizes, on_skip: OnSkip) -> bool:
+    """Solve and write each region; return whether a further run may find a lower cost.
 
-    Return whether an operator was written that another placement may improve. The cost decreases
-    with each placement that is written, so that this ends.
+    Each solution that is written lowers the cost, so repeated runs terminate.
     """
-    if not wiring.wires:
+    if not reach.tensors:
         return False
-    for wire in dict.fromkeys(wiring.wires.values()):
-        _merge_views(wire)
+    for tensor in dict.fromkeys(reach.tensors.values()):
+        _merge_views(tensor)
     places: dict[Node, int] = {}
-    known, is_stepwise = Known(), False
-    for region in regions(wiring, sizes):
-        state = placed(region, known)
-        if any(state.values()):
-            # Asked for before anything is written, and only then.
-            places = places or positions(wiring.model)
-            written = _write(region, state, places, say)
-            is_stepwise |= any(operator.passage.is_stepwise for operator in written)
+    solutions, is_stepwise = Solutions(), False
+    for region in regions(reach, sizes):
+        assignment = solve(region, solutions)
+        if any(assignment.values()):
+            # Computed once, before the first region is written.
+            places = places or positions(reach.model)
+            written = _write(region, assignment, places, on_skip)
+            is_stepwise |= any(operator.propagation.is_stepwise for operator in written)
     return is_stepwise
 
 
-def _merge_views(wire: Wire) -> None:
-    """Leave one value of each order of a wire, and what nobody read not even that."""
+def _merge_views(tensor: TensorClass) -> None:
+    """Keep one live value per order of a tensor; redirect readers of the others."""
     first: dict[Permutation, Value] = {}
-    for view, order in list(wire.views.items()):
+    for view, order in list(tensor.views.items()):
         if not is_live(view):
             continue
         if order not in first or not is_live(first[order]):
@@ -133,20 +132,20 @@ def _merge_views(wire: Wire) -> None:
         graph = view.owner
         with graph.rewrite(ONE_VIEW, node):
             graph.replace(node, [kept])
-        wire.trace()
+        tensor.trace()
 
 
 def _write(
-    region: Region, state: State, places: dict[Node, int], say: Say
+    region: Region, assignment: Assignment, places: dict[Node, int], on_skip: OnSkip
 ) -> Sequence[Operator]:
-    """Write a region; return the operators that are in another order now."""
-    model, anchor = region.wiring.model, region.operators[0].node
+    """Write a region; return the operators whose order has changed."""
+    model, anchor = region.reach.model, region.operators[0].node
     mark = model.mark()
     try:
         with anchor.owner.rewrite(LAW, anchor):
-            Writer(region, state, places).write()
+            Writer(region, assignment, places).write()
     except NoEquivalentForm as error:
         model.undo_to(mark)
-        say(anchor, Skip("{}", str(error)))
+        on_skip(anchor, Skip("{}", str(error)))
         return ()
-    return [operator for operator in region.operators if state[operator]]
+    return [operator for operator in region.operators if assignment[operator]]

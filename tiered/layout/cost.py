@@ -1,6 +1,7 @@
-"""A wire of a region, and what it costs that it is read in orders in which nobody makes it.
+"""The cost of layouts: bytes and Transposes of each tensor, for an assignment and for a model.
 
-It is the bytes of the wire for each such order, paid once however many read it so.
+A tensor costs its bytes once for each order in which it is read and its producer does not make it,
+however many consumers read it in that order.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from tiered.graph import Node
 from tiered.graph.core.dtypes import bits_of
 from tiered.graph.shape_inference.symbolic_dims import Poly
-from tiered.layout.equivalence import Operator, Wire
-from tiered.layout.permutation import Permutation
+from tiered.layout.equivalence import Operator, TensorClass
+from tiered.layout.permutation import Permutation, is_identity
+from tiered.layout.reach import Reach, open_graphs, transposes
 
-Place = tuple[Operator, int]
-"""An operator, and which of its ports."""
+PortRef = tuple[Operator, int]
+"""An operator, and the index of one of its ports."""
 
 
 class Cost(NamedTuple):
-    """What a placement costs: bytes that are moved, and Transposes that move them."""
+    """Bytes that are moved, and the Transposes that move them."""
 
     nbytes: int
     transposes: int
@@ -41,17 +44,17 @@ def total(costs: Iterable[Cost]) -> Cost:
 
 
 class LayoutSizes(NamedTuple):
-    """How many elements dims stand for: what the user says, and a guess for the others."""
+    """The sizes of dynamic dims: given ones by name, and a default for the others."""
 
     known: Mapping[str, int] = MappingProxyType({})
     default: int = 16
 
-    def nbytes(self, wire: Wire) -> int:
-        """Return the bytes of a wire."""
-        value = wire.root
+    def nbytes(self, tensor: TensorClass) -> int:
+        """Return the bytes of a tensor."""
+        value = tensor.root
         dims = value.owner.model.dims
         width = 4.0 if value.dtype is None else (bits_of(value.dtype) or _STRING_BITS) / 8
-        return math.ceil(width * math.prod(self._size(dims.size(dim)) for dim in wire.shape))
+        return math.ceil(width * math.prod(self._size(dims.size(dim)) for dim in tensor.shape))
 
     def _size(self, size: int | Poly | None) -> int:
         if size is None:
@@ -65,49 +68,49 @@ class LayoutSizes(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
-class Strand:
-    """One wire: which free operators make it and read it, and which orders all others want.
+class TensorCost:
+    """The cost term of one tensor.
 
     Attributes:
-        wire: the wire.
-        nbytes: what a Transpose of it moves.
-        producer: where it is made; None where its order is nobody's to choose.
-        readers: where it is read.
-        pinned: the orders in which others read it.
+        tensor: the tensor.
+        nbytes: the bytes that a Transpose of it moves.
+        producer: the free operator that makes it; None if its order cannot be chosen.
+        consumers: the free operators that read it.
+        pinned: the orders in which all others read it.
     """
 
-    wire: Wire
+    tensor: TensorClass
     nbytes: int
-    producer: Place | None = None
-    readers: list[Place] = field(default_factory=list)
+    producer: PortRef | None = None
+    consumers: list[PortRef] = field(default_factory=list)
     pinned: set[Permutation] = field(default_factory=set)
     _has_ones: bool = False
 
     def __post_init__(self) -> None:
-        self._has_ones = 1 in self.wire.shape
+        self._has_ones = 1 in self.tensor.shape
 
     @property
-    def places(self) -> Iterator[Place]:
-        """Yield where free operators have it."""
+    def free_ports(self) -> Iterator[PortRef]:
+        """Yield the ports of free operators that read or make it."""
         if self.producer is not None:
             yield self.producer
-        yield from self.readers
+        yield from self.consumers
 
-    def is_only_of(self, operator: Operator) -> bool:
-        """Tell whether no other free operator has a say in it."""
+    def is_local_to(self, operator: Operator) -> bool:
+        """Return whether no other free operator reads or makes it."""
         if self.producer is not None and self.producer[0] is not operator:
             return False
-        return {operator}.issuperset([reader for reader, _ in self.readers])
+        return {operator}.issuperset([consumer for consumer, _ in self.consumers])
 
     def moving(self, order: Permutation) -> Permutation:
-        """Return what of an order matters to the data: the axes that are not of size 1."""
+        """Return the axes of an order that are not of size 1: only these move data."""
         if not self._has_ones:
             return order
-        shape = self.wire.shape
+        shape = self.tensor.shape
         return tuple([axis for axis in order if shape[axis] != 1])
 
     def cost(self, made: Permutation, wanted: Iterable[Permutation]) -> Cost:
-        """Return what it costs that orders are wanted where one is made."""
+        """Return the cost of reading it in the wanted orders if it is made in another one."""
         others = {order for order in wanted if order != made}
         if not others:
             return FREE
@@ -116,46 +119,76 @@ class Strand:
         moves = {self.moving(order) for order in others} - {self.moving(made)}
         return Cost(self.nbytes * len(moves), len(others))
 
-    def fix(self, operator: Operator) -> None:
-        """Take an operator for one of the others: it stays as it is."""
+    def pin(self, operator: Operator) -> None:
+        """Treat an operator as not free: it keeps its present order."""
         if self.producer is not None and self.producer[0] is operator:
             self.producer = None
-        self.pinned.update(each.ports[at].view for each, at in self.readers if each is operator)
-        self.readers = [place for place in self.readers if place[0] is not operator]
+        self.pinned.update(each.ports[at].view for each, at in self.consumers if each is operator)
+        self.consumers = [each for each in self.consumers if each[0] is not operator]
 
 
-def strands_of(operators: Iterable[Operator], sizes: LayoutSizes) -> dict[Wire, Strand]:
-    """Return the strands of all wires that free operators may have in several orders."""
-    strands: dict[Wire, Strand] = {}
-    # Most wires of a model are of few types.
+def tensor_costs_of(
+    operators: Iterable[Operator], sizes: LayoutSizes
+) -> dict[TensorClass, TensorCost]:
+    """Return the cost terms of all tensors that free operators may have in several orders."""
+    terms: dict[TensorClass, TensorCost] = {}
+    # Most tensors of a model are of few types.
     nbytes: dict[Hashable, int] = {}
     for operator in operators:
-        others = [operator.choices[number].orders for number in operator.open if number]
+        others = [operator.choices[number].orders for number in operator.candidates if number]
         for at, port in enumerate(operator.ports):
-            wire, view = port.wire, port.view
+            tensor, view = port.tensor, port.view
             if {view}.issuperset([orders[at] for orders in others]):
                 continue
-            strand = strands.get(wire)
-            if strand is None:
-                key = wire.shape, wire.root.dtype
+            term = terms.get(tensor)
+            if term is None:
+                key = tensor.shape, tensor.root.dtype
                 if key not in nbytes:
-                    nbytes[key] = sizes.nbytes(wire)
-                strand = strands[wire] = Strand(wire, nbytes[key])
+                    nbytes[key] = sizes.nbytes(tensor)
+                term = terms[tensor] = TensorCost(tensor, nbytes[key])
             if port.is_output:
-                strand.producer = operator, at
+                term.producer = operator, at
             else:
-                strand.readers.append((operator, at))
-    for strand in strands.values():
-        strand.pinned = _pinned(strand)
-    return strands
+                term.consumers.append((operator, at))
+    for term in terms.values():
+        term.pinned = _pinned(term)
+    return terms
 
 
-def _pinned(strand: Strand) -> set[Permutation]:
-    """Return the orders in which a wire is read by others than free operators."""
-    wire = strand.wire
-    free = {(operator.node, operator.ports[at].slot) for operator, at in strand.readers}
+def _pinned(term: TensorCost) -> set[Permutation]:
+    """Return the orders in which a tensor is read by others than free operators."""
+    tensor = term.tensor
+    free = {(operator.node, operator.ports[at].slot) for operator, at in term.consumers}
     return {
         view
-        for value, view in wire.views.items()
-        if value.output_of or value.pins or not free.issuperset(wire.uses[value])
+        for value, view in tensor.views.items()
+        if value.output_of or value.pins or not free.issuperset(tensor.uses[value])
     }
+
+
+# --- the Transposes that a model has --------------------------------------------------------------
+
+
+def transpose_cost(reach: Reach, sizes: LayoutSizes) -> Cost:
+    """Return the cost of the Transposes that a model has, without those of constants."""
+    return total(Cost(moved_bytes(node, tensor, sizes), 1) for node, tensor in transposes_of(reach))
+
+
+def transposes_of(reach: Reach) -> Iterator[tuple[Node, TensorClass]]:
+    """Yield the Transposes of a model with their tensors, without those of constants."""
+    for graph in open_graphs(reach.model):
+        for node in transposes(graph):
+            tensor = reach.tensor_of(node.output)
+            if tensor is not None:
+                yield node, tensor
+
+
+def moved_bytes(node: Node, tensor: TensorClass, sizes: LayoutSizes) -> int:
+    """Return the bytes that a Transpose moves: 0 if only dims of size 1 change places."""
+    shape, perm = node.output.shape, node.perm
+    assert perm is not None
+    if shape is not None:
+        moving = [axis for axis, dim in zip(perm, shape, strict=True) if dim != 1]
+        if moving == sorted(moving):
+            return 0
+    return 0 if is_identity(perm) else sizes.nbytes(tensor)

@@ -1,7 +1,7 @@
-"""Wires: tensors whatever their order, and operators with the orders that they may have.
+"""Equivalence classes of values up to permutation, and operators with the orders they may have.
 
-A Transpose gives the tensor that it reads another order, and nothing else: both are one wire, of
-which each value is a view.
+A Transpose changes only the axis order of a tensor, so its input and its output are in one class,
+a `TensorClass`. Each value in the class is a view: a permutation of the root.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from tiered.graph import Node, Value
 from tiered.graph.core.types import Shape
 from tiered.graph.core.value import Use
 from tiered.layout.permutation import Permutation, compose
-from tiered.layout.propagation import Labels, Passage
+from tiered.layout.propagation import Labels, Propagation
 
 
 def is_live(value: Value) -> bool:
-    """Tell whether a value is in its model: what nobody reads goes with what it alone had read."""
+    """Return whether a value is still in its model."""
     producer = value.producer
     return value.graph is not None and (producer is None or producer.is_live)
 
 
-class Wire:
-    """One tensor, whatever its order.
+class TensorClass:
+    """One tensor in all its axis orders.
 
     Attributes:
-        root: the value that its producer makes, or that the graph is given.
-        shape: of the root.
-        views: each value that is a permutation of the root, and which; the root too.
-        uses: who reads each view and where, without the Transposes.
-        orders: those that the wire might have: its views', and what operators would hand on; each
-            with how much further a search that came to it might have gone, 0 where none came.
+        root: the output of its producer, or a graph input.
+        shape: the shape of the root.
+        views: the values that are permutations of the root, with the permutation; the root too.
+        uses: the uses of each view, without those by Transposes.
+        orders: the possible orders: those of the views, and those that a search found; each with
+            the number of operators that the search may continue from here, 0 if none did.
     """
 
     __slots__ = ("orders", "root", "shape", "uses", "views")
@@ -45,18 +45,18 @@ class Wire:
 
     @property
     def identity(self) -> Permutation:
-        """Return the order in which it is made."""
+        """Return the order in which the producer makes it."""
         return self.views[self.root]
 
     def trace(self) -> None:
-        """Find all views, and who reads them."""
+        """Find all views and their uses."""
         self.views, self.uses = {self.root: tuple(range(len(self.shape)))}, {}
         pending = [self.root]
         while pending:
             value = pending.pop()
             uses = self.uses[value] = []
             for use in value.users:
-                # Few readers are Transposes: the others are not asked for their permutation.
+                # `perm` is None for all operators but Transpose.
                 perm = use.node.perm
                 if perm is None or len(perm) != len(self.shape):
                     uses.append(use)
@@ -68,14 +68,14 @@ class Wire:
 
     @property
     def users(self) -> Iterator[Node]:
-        """Yield the nodes that make the wire or read it, without the Transposes."""
+        """Yield the producer and the consumers of the tensor, without Transposes."""
         if self.root.producer is not None:
             yield self.root.producer
         for uses in self.uses.values():
             yield from (node for node, _ in uses)
 
     def users_in_other_orders(self, order: Permutation) -> list[Node]:
-        """Return the users that have it in another order than this one."""
+        """Return the users that have the tensor in another order than this one."""
         others = [value for value, view in self.views.items() if view != order]
         found = [node for value in others for node, _ in self.uses[value]]
         if self.root.producer is not None and self.identity != order:
@@ -84,39 +84,40 @@ class Wire:
 
 
 class Port(NamedTuple):
-    """Where an operator reads or makes a wire: the value there is a view of it."""
+    """An operand or output of an operator: a view of a tensor."""
 
-    wire: Wire
+    tensor: TensorClass
     view: Permutation
     slot: int
     is_output: bool
 
 
 class Choice(NamedTuple):
-    """An order that an operator may have, and those of the wires of its ports then."""
+    """An order that an operator may have, and the resulting orders of the tensors at its ports."""
 
     labels: Labels
     orders: tuple[Permutation, ...]
 
 
-class Kind:
-    """Operators of one passage that have their wires in the same orders: what they may choose.
+class ChoiceTable:
+    """The choices of operators with equal propagations whose tensors are in the same orders.
 
     Attributes:
-        passage: how permutations pass them.
-        ports: which wires they read and make, whatever these are: labels and views.
-        choices: the orders that they may have, as far as they were asked for; as they are comes
-            first.
+        propagation: how permutations propagate through the operators.
+        ports: the labels and the view of each port.
+        choices: the orders found so far; the present order is number 0.
     """
 
-    def __init__(self, passage: Passage, ports: Sequence[tuple[Labels, Permutation]]) -> None:
-        self.passage = passage
+    def __init__(
+        self, propagation: Propagation, ports: Sequence[tuple[Labels, Permutation]]
+    ) -> None:
+        self.propagation = propagation
         self.ports = tuple(ports)
-        self.choices = [Choice(passage.labels, tuple(view for _, view in ports))]
+        self.choices = [Choice(propagation.labels, tuple(view for _, view in ports))]
         self._numbers: dict[tuple[int, Permutation], int | None] = {}
 
     def find(self, at: int, order: Permutation) -> int | None:
-        """Return the number of the choice in which a port has an order, if there is one."""
+        """Return the number of the choice in which a port has an order; None if there is none."""
         key = at, order
         if key not in self._numbers:
             self._numbers[key] = self._find(at, order)
@@ -126,14 +127,14 @@ class Kind:
         labels, view = self.ports[at]
         if order == view:
             return 0
-        completed = self.passage.in_order(labels, view, order)
+        completed = self.propagation.in_order(labels, view, order)
         if completed is None:
             return None
         number = self.choose(completed)
         return number if self.choices[number].orders[at] == order else None
 
     def choose(self, labels: Labels) -> int:
-        """Return the number of the choice of these labels."""
+        """Return the number of the choice with these labels; add it if it is new."""
         orders = tuple([_order(own, view, labels) for own, view in self.ports])
         for number, choice in enumerate(self.choices):
             if choice.orders == orders:
@@ -143,62 +144,62 @@ class Kind:
 
 
 def _order(own: Labels, view: Permutation, labels: Labels) -> Permutation:
-    """Return the order of a wire's axes in which an operator in another order has it."""
+    """Return the order of a tensor's axes if its operator has the order `labels`."""
     axis_of = dict(zip(own, view, strict=True))
     return tuple([axis_of[label] for label in labels if label in axis_of])
 
 
 class Operator:
-    """A node that a permutation may pass.
+    """A node through which permutations propagate: a variable of the labelling problem.
 
     Attributes:
         node: the node.
-        kind: what it may choose.
-        ports: the wires that it reads and makes.
-        open: the numbers of the choices that a placement has to look at.
-        wanted: the number of the one in which the user wants it.
+        table: its choices.
+        ports: the tensors that it reads and makes.
+        candidates: the numbers of the choices that the solver considers.
+        wanted: the number of the choice that the user asks for; None if any will do.
     """
 
-    __slots__ = ("kind", "node", "open", "ports", "wanted")
+    __slots__ = ("candidates", "node", "ports", "table", "wanted")
 
-    def __init__(self, node: Node, kind: Kind, ports: Sequence[Port]) -> None:
+    def __init__(self, node: Node, table: ChoiceTable, ports: Sequence[Port]) -> None:
         self.node = node
-        self.kind = kind
+        self.table = table
         self.ports = tuple(ports)
-        self.open = [0]
+        self.candidates = [0]
         self.wanted: int | None = None
 
     def __hash__(self) -> int:
         return self.node.id
 
     @property
-    def passage(self) -> Passage:
-        return self.kind.passage
+    def propagation(self) -> Propagation:
+        return self.table.propagation
 
     @property
     def choices(self) -> Sequence[Choice]:
-        return self.kind.choices
+        return self.table.choices
 
     @property
     def is_free(self) -> bool:
-        """Tell whether there is more than one order to choose from."""
-        return len(self.open) > 1
+        """Return whether it has more than one candidate."""
+        return len(self.candidates) > 1
 
-    def find(self, wire: Wire, order: Permutation) -> int | None:
-        """Return the number of the choice in which it has a wire in an order, if there is one."""
+    def find(self, tensor: TensorClass, order: Permutation) -> int | None:
+        """Return the number of the choice with a tensor in an order; None if there is none."""
         for at, port in enumerate(self.ports):
-            if port.wire is wire:
-                number = self.kind.find(at, order)
+            if port.tensor is tensor:
+                number = self.table.find(at, order)
                 if number is not None:
                     return number
         return None
 
-    def offer(self, number: int) -> None:
-        """Take a choice for one that a placement has to look at."""
-        if number not in self.open:
-            self.open.append(number)
+    def add_candidate(self, number: int) -> None:
+        """Add a choice to the candidates."""
+        if number not in self.candidates:
+            self.candidates.append(number)
 
-    def want(self, labels: Labels) -> None:
-        """Note in which order the user wants it."""
-        self.wanted = self.kind.choose(labels)
-        self.offer(self.wanted)
+    def prefer(self, labels: Labels) -> None:
+        """Set the order that the user asks for, and make it a candidate."""
+        self.wanted = self.table.choose(labels)
+        self.add_candidate(self.wanted)

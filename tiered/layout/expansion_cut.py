@@ -1,10 +1,10 @@
-"""An offer as a minimum cut: each operator keeps its state or takes what is offered."""
+"""An expansion move as a minimum cut: each operator keeps its choice or takes the proposed one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tiered.layout.cost import Strand
+from tiered.layout.cost import TensorCost
 from tiered.layout.equivalence import Operator
 from tiered.layout.max_flow import SINK, SOURCE, Network
 from tiered.layout.permutation import Permutation
@@ -13,7 +13,13 @@ Key = Callable[[Permutation], Permutation]
 
 
 class _Demand:
-    """Who wants a wire in one order: those that keep their state, those that take another."""
+    """The operators that need a tensor in one order.
+
+    Attributes:
+        always: some operator needs it whatever this move decides.
+        keeping: the network nodes of operators that need it if they keep their choice.
+        taking: the same of operators that need it if they take the proposed choice.
+    """
 
     def __init__(self) -> None:
         self.always = False
@@ -21,36 +27,37 @@ class _Demand:
         self.taking: list[int] = []
 
 
-class Cut:
-    """The network of an offer: who is cut off from the source takes the order that is offered.
+class ExpansionCut:
+    """The network of one move: operators on the sink side of the cut take the proposed choice.
 
-    In one offer each wire has one order that is offered. So who wants that one wants it by taking
-    or in any case, and who wants another wants it by keeping or in any case: each term of the cost
-    is an edge, with a node between where several share it.
+    A proposal contains one order of each tensor. An operator needs that order because it takes the
+    proposed choice, or in either case; it needs another order because it keeps its choice, or in
+    either case. So each cost term is one edge, with an auxiliary node where several operators
+    share the term.
     """
 
-    def __init__(self, state: Mapping[Operator, int], targets: Mapping[Operator, int]) -> None:
-        self.state = state
+    def __init__(self, assignment: Mapping[Operator, int], targets: Mapping[Operator, int]) -> None:
+        self.assignment = assignment
         self.targets = targets
         self.network = Network()
         self._numbers = {operator: self.network.add_node() for operator in targets}
 
-    def taking(self) -> list[Operator]:
-        """Return who takes what is offered, in a cheapest cut."""
+    def switching(self) -> list[Operator]:
+        """Return the operators that take the proposed choice in a minimum cut."""
         side = self.network.sink_side()
         return [operator for operator, number in self._numbers.items() if side[number]]
 
-    def add(self, strand: Strand, key: Key, weight: int) -> None:
-        """Add what it costs that a wire is wanted in orders in which it is not made.
+    def add(self, term: TensorCost, key: Key, weight: int) -> None:
+        """Add the cost of each order in which a tensor is read but not made.
 
         Args:
-            strand: the wire.
-            key: what of an order counts.
-            weight: the cost of each.
+            term: the tensor and the operators that read and make it.
+            key: maps an order to what is compared: orders with equal keys count once.
+            weight: the cost of each order.
         """
-        kept, took, maker = self._made(strand, key)
+        kept, took, maker = self._made(term, key)
         edge = self.network.add_edge
-        for wanted, demand in self._demands(strand, key).items():
+        for wanted, demand in self._demands(term, key).items():
             if wanted in (kept, took) and kept == took:
                 continue
             is_kept, is_taken = wanted == kept, wanted == took
@@ -64,35 +71,35 @@ class Cut:
             else:
                 edge(self._last(demand.keeping), maker if is_kept else SINK, weight)
 
-    def add_wish(self, operator: Operator, weight: int) -> None:
-        """Add what it costs that an operator is not in the order that the user wants."""
+    def add_preference(self, operator: Operator, weight: int) -> None:
+        """Add the cost of an operator that is not in the layout that the user asks for."""
         number = self._numbers.get(operator)
         if number is None:
             return
-        if self.state[operator] == operator.wanted:
+        if self.assignment[operator] == operator.wanted:
             self.network.add_edge(SOURCE, number, weight)
         elif self.targets[operator] == operator.wanted:
             self.network.add_edge(number, SINK, weight)
 
-    def _made(self, strand: Strand, key: Key) -> tuple[Permutation, Permutation, int]:
-        """Return the orders of the producer, kept and taken, and its number."""
-        if strand.producer is None:
-            identity = key(strand.wire.identity)
+    def _made(self, term: TensorCost, key: Key) -> tuple[Permutation, Permutation, int]:
+        """Return the orders of the producer, kept and taken, and its network node."""
+        if term.producer is None:
+            identity = key(term.tensor.identity)
             return identity, identity, SOURCE
-        operator, at = strand.producer
+        operator, at = term.producer
         return (*self._orders(operator, at, key), self._numbers.get(operator, SOURCE))
 
     def _orders(self, operator: Operator, at: int, key: Key) -> tuple[Permutation, Permutation]:
-        choices, state = operator.choices, self.state[operator]
-        kept = key(choices[state].orders[at])
+        choices = operator.choices
+        kept = key(choices[self.assignment[operator]].orders[at])
         target = self.targets.get(operator)
         return kept, kept if target is None else key(choices[target].orders[at])
 
-    def _demands(self, strand: Strand, key: Key) -> dict[Permutation, _Demand]:
+    def _demands(self, term: TensorCost, key: Key) -> dict[Permutation, _Demand]:
         demands: dict[Permutation, _Demand] = {}
-        for order in sorted(strand.pinned):
+        for order in sorted(term.pinned):
             demands.setdefault(key(order), _Demand()).always = True
-        for operator, at in strand.readers:
+        for operator, at in term.consumers:
             kept, took = self._orders(operator, at, key)
             if kept == took:
                 demands.setdefault(kept, _Demand()).always = True
@@ -102,7 +109,7 @@ class Cut:
         return demands
 
     def _first(self, numbers: list[int]) -> int:
-        """Return a node that takes as soon as one of these does."""
+        """Return a node that is on the sink side if any of these is."""
         if len(set(numbers)) == 1:
             return numbers[0]
         between = self.network.add_node()
@@ -111,7 +118,7 @@ class Cut:
         return between
 
     def _last(self, numbers: list[int]) -> int:
-        """Return a node that keeps as long as one of these does."""
+        """Return a node that is on the source side if any of these is."""
         if len(set(numbers)) == 1:
             return numbers[0]
         between = self.network.add_node()

@@ -1,7 +1,7 @@
-"""Offers: an order for each operator of a region, such that all agree about their wires.
+"""The proposals of expansion moves: one order for each operator, consistent along the tensors.
 
-An offer begins with an order of one wire and is handed on by all operators that have it. What
-another order contradicts is left out.
+A proposal starts from an order of one tensor; every operator that has the tensor hands the order
+on. Orders that contradict an earlier one are left to the next proposal.
 """
 
 from __future__ import annotations
@@ -9,84 +9,88 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tiered.layout.cost import Strand
-from tiered.layout.equivalence import Operator, Wire
+from tiered.layout.cost import TensorCost
+from tiered.layout.equivalence import Operator, TensorClass
 from tiered.layout.permutation import Permutation
 
-MOST_OFFERS: Final = 6
+MAX_PROPOSALS: Final = 6
 
-Offer = Mapping[Operator, int]
-"""The number of the choice that is offered to an operator."""
+Proposal = Mapping[Operator, int]
+"""The number of the choice that is proposed to each operator."""
 
-Seed = tuple[Wire, Permutation]
+Seed = tuple[TensorClass, Permutation]
 
 
-def offers(operators: Sequence[Operator], strands: Mapping[Wire, Strand]) -> list[Offer]:
-    """Return offers that together have every order of every wire, the heaviest wires first."""
-    pending = _seeds(operators, strands)
-    found: list[Offer] = []
-    while pending and len(found) < MOST_OFFERS:
-        growing = _Growing(strands)
-        for wire, order in pending:
-            growing.begin(wire, order)
-        left = [(wire, order) for wire, order in pending if growing.orders[wire] != order]
+def proposals(
+    operators: Sequence[Operator], tensor_costs: Mapping[TensorClass, TensorCost]
+) -> list[Proposal]:
+    """Return proposals that together contain every order of every tensor, largest tensors first."""
+    pending = _seeds(operators, tensor_costs)
+    found: list[Proposal] = []
+    while pending and len(found) < MAX_PROPOSALS:
+        builder = _ProposalBuilder(tensor_costs)
+        for tensor, order in pending:
+            builder.propagate(tensor, order)
+        left = [(tensor, order) for tensor, order in pending if builder.orders[tensor] != order]
         if len(left) == len(pending):
             break
-        for wire in strands:
-            growing.begin(wire, wire.identity)
-        found.append(growing.offer)
+        for tensor in tensor_costs:
+            builder.propagate(tensor, tensor.identity)
+        found.append(builder.proposal)
         pending = left
     return found
 
 
-def _seeds(operators: Sequence[Operator], strands: Mapping[Wire, Strand]) -> list[Seed]:
-    """Return the orders that operators may have their wires in, the heaviest wires first."""
+def _seeds(
+    operators: Sequence[Operator], tensor_costs: Mapping[TensorClass, TensorCost]
+) -> list[Seed]:
+    """Return the orders that operators may have their tensors in, the largest tensors first."""
     seeds: dict[Seed, int] = {}
     for operator in operators:
-        for number in operator.open:
+        for number in operator.candidates:
             for port, order in zip(operator.ports, operator.choices[number].orders, strict=True):
-                if port.wire in strands:
-                    seeds[port.wire, order] = strands[port.wire].nbytes
+                if port.tensor in tensor_costs:
+                    seeds[port.tensor, order] = tensor_costs[port.tensor].nbytes
     return sorted(seeds, key=lambda seed: -seeds[seed])
 
 
-class _Growing:
-    """An offer that grows from orders of wires."""
+class _ProposalBuilder:
+    """A proposal that is built by propagating orders from tensor to tensor."""
 
-    def __init__(self, strands: Mapping[Wire, Strand]) -> None:
-        self.strands = strands
-        self.orders: dict[Wire, Permutation] = {}
-        self.offer: dict[Operator, int] = {}
+    def __init__(self, tensor_costs: Mapping[TensorClass, TensorCost]) -> None:
+        self.tensor_costs = tensor_costs
+        self.orders: dict[TensorClass, Permutation] = {}
+        self.proposal: dict[Operator, int] = {}
 
-    def begin(self, wire: Wire, order: Permutation) -> None:
-        """Take in an order of a wire that has none yet, and all that it leads to."""
-        if wire in self.orders:
+    def propagate(self, tensor: TensorClass, order: Permutation) -> None:
+        """Fix the order of a tensor that has none yet, and all orders that follow from it."""
+        if tensor in self.orders:
             return
-        self.orders[wire] = order
-        pending = [wire]
+        self.orders[tensor] = order
+        pending = [tensor]
         while pending:
-            wire = pending.pop()
-            for operator, _ in self.strands[wire].places:
-                number = operator.find(wire, self.orders[wire])
+            tensor = pending.pop()
+            for operator, _ in self.tensor_costs[tensor].free_ports:
+                number = operator.find(tensor, self.orders[tensor])
                 if number is not None and self._fits(operator, number):
-                    pending += self._take(operator, number)
+                    pending += self._assign(operator, number)
 
     def _fits(self, operator: Operator, number: int) -> bool:
-        """Tell whether an operator that has no offer yet can take a choice."""
-        if operator in self.offer or number not in operator.open:
+        """Return whether a choice of an unassigned operator agrees with all fixed orders."""
+        if operator in self.proposal or number not in operator.candidates:
             return False
         orders = operator.choices[number].orders
         return all(
-            self.orders.get(port.wire, order) == order
+            self.orders.get(port.tensor, order) == order
             for port, order in zip(operator.ports, orders, strict=True)
         )
 
-    def _take(self, operator: Operator, number: int) -> list[Wire]:
-        """Offer an operator its order; return the wires that have one by that."""
-        self.offer[operator] = number
+    def _assign(self, operator: Operator, number: int) -> list[TensorClass]:
+        """Assign a choice to an operator; return the tensors that get their order from it."""
+        self.proposal[operator] = number
         fresh = []
         for port, order in zip(operator.ports, operator.choices[number].orders, strict=True):
-            if port.wire in self.strands and port.wire not in self.orders:
-                self.orders[port.wire] = order
-                fresh.append(port.wire)
+            if port.tensor in self.tensor_costs and port.tensor not in self.orders:
+                self.orders[port.tensor] = order
+                fresh.append(port.tensor)
         return fresh

@@ -1,69 +1,69 @@
-"""The interface in another layout: inputs and outputs that operators of images lead to."""
+"""Conversion of graph inputs and outputs to the layout of the image operators they connect to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from tiered.graph import Graph, Model, TensorType, Value
-from tiered.layout.nhwc import Supports, Wanted, channels_last, layout_wanted
+from tiered.layout.nhwc import DesiredLayouts, Supports, channels_last, layout_wanted
 from tiered.layout.permutation import Permutation, compose, inverse, permuted
-from tiered.layout.reach import Start, Wiring
+from tiered.layout.reach import Reach, Start
 
 LAW = "an input or output  =>  itself in the layout that is asked for, and a Transpose"
 
 
-def convert_interface(model: Model, wanted: Wanted, supports: Supports) -> list[str]:
-    """Give the main graph's inputs and outputs the layout of the operators that they lead to.
+def convert_interface(model: Model, wanted: DesiredLayouts, supports: Supports) -> list[str]:
+    """Convert inputs and outputs of the main graph to the layout of the operators they connect to.
 
-    Transposes stand between them and what reads or makes them then. Inputs with a default stay.
+    A Transpose is added at each converted input or output. Inputs with a default are not converted.
 
     Args:
         model: edited in place.
-        wanted: NHWC or NCHW by operator. If any is wanted channels last, that is the layout.
-        supports: tells which operators of its own the target has.
+        wanted: NHWC or NCHW by operator. If any is NHWC, images are converted to NHWC.
+        supports: returns whether the target has an operator that is not in ONNX.
 
     Returns:
-        What was changed, a sentence for each.
+        A sentence for each input or output that was converted.
     """
-    graph, wiring = model.main, Wiring(model, wanted, supports)
+    graph, reach = model.main, Reach(model, wanted, supports)
     to_last = "NHWC" in wanted.values()
-    wiring.search(_starts(wiring, wanted, to_last=to_last))
-    said = []
+    reach.search(_starts(reach, wanted, to_last=to_last))
+    changes = []
     for value in (*graph.inputs, *graph.outputs):
-        wire = wiring.wires.get(value)
-        if wire is None or len(wire.shape) < 3 or value.default is not None:
+        tensor = reach.tensors.get(value)
+        if tensor is None or len(tensor.shape) < 3 or value.default is not None:
             continue
         if value.is_graph_input and value.is_graph_output:
             continue
-        last = channels_last(len(wire.shape))
+        last = channels_last(len(tensor.shape))
         perm = last if to_last else inverse(last)
-        if wire.orders.get(compose(wire.views[value], perm)):
+        if tensor.orders.get(compose(tensor.views[value], perm)):
             kind = "input" if value.is_graph_input else "output"
-            turn = turn_input if value.is_graph_input else turn_output
+            permute = permute_input if value.is_graph_input else permute_output
             with graph.rewrite(LAW, value):
-                turned = turn(graph, value, perm)
-            dims = ",".join("?" if dim is None else str(dim) for dim in turned.shape or ())
-            said.append(f"{kind} {turned.name!r} is [{dims}] now, permuted by {list(perm)}")
-    return said
+                changed = permute(graph, value, perm)
+            dims = ",".join("?" if dim is None else str(dim) for dim in changed.shape or ())
+            changes.append(f"{kind} {changed.name!r} is [{dims}] now, permuted by {list(perm)}")
+    return changes
 
 
-def _starts(wiring: Wiring, wanted: Wanted, *, to_last: bool) -> Iterator[Start]:
-    """Yield the orders in which operators that the user names have their images."""
-    graph = wiring.model.main
+def _starts(reach: Reach, wanted: DesiredLayouts, *, to_last: bool) -> Iterator[Start]:
+    """Yield the orders of the images of the operators that the user names."""
+    graph = reach.model.main
     for node in graph.nodes:
         if layout_wanted(node, wanted) != ("NHWC" if to_last else "NCHW"):
             continue
         if to_last:
-            yield from wiring.wanted_starts(node)
+            yield from reach.wanted_starts(node)
             continue
         for value in (*node.inputs[:1], *node.outputs[:1]):
-            wire = None if value is None else wiring.wire_of(value)
-            if wire is not None and value is not None:
-                yield wire, wire.views[value]
+            tensor = None if value is None else reach.tensor_of(value)
+            if tensor is not None and value is not None:
+                yield tensor, tensor.views[value]
 
 
-def turn_input(graph: Graph, value: Value, perm: Permutation) -> Value:
-    """Replace an input by one in another order, and return it."""
+def permute_input(graph: Graph, value: Value, perm: Permutation) -> Value:
+    """Replace an input by a permuted one and return it."""
     name, at = value.name, graph.inputs.index(value)
     assert value.shape is not None
     assert value.dtype is not None
@@ -75,8 +75,8 @@ def turn_input(graph: Graph, value: Value, perm: Permutation) -> Value:
     return new
 
 
-def turn_output(graph: Graph, value: Value, perm: Permutation) -> Value:
-    """Replace an output by one in another order, and return it."""
+def permute_output(graph: Graph, value: Value, perm: Permutation) -> Value:
+    """Replace an output by a permuted one and return it."""
     name, at = value.name, graph.outputs.index(value)
     graph.remove_output(value)
     graph.rename_value(value, graph.model.names.fresh(name))

@@ -1,7 +1,7 @@
 """Minimum cuts of networks whose nodes are numbers: Dinic's algorithm on plain lists.
 
-Networks of a placement have a few hundred nodes and are cut by the dozen, so building one must cost
-next to nothing.
+The networks of expansion moves have a few hundred nodes each and there are dozens of them, so
+building one must be cheap.
 
 Source: Dinic 1970, "Algorithm for solution of a problem of maximum flow in networks with power
 estimation".
@@ -19,10 +19,10 @@ UNLIMITED: Final = 1 << 200
 
 
 class Network:
-    """Edges with capacities between numbers, of which SOURCE and SINK are two."""
+    """A flow network: nodes are numbers, SOURCE and SINK are two of them."""
 
     def __init__(self) -> None:
-        # Each edge has its reverse behind it, which has room for what flows.
+        # Edge 2k and its reverse 2k+1 are neighbours; `_room` is the residual capacity.
         self._edges: list[list[int]] = [[], []]
         self._targets: list[int] = []
         self._room: list[int] = []
@@ -33,7 +33,7 @@ class Network:
         return len(self._edges) - 1
 
     def add_edge(self, source: int, target: int, capacity: int = UNLIMITED) -> None:
-        """Add what it costs to cut one node off from another."""
+        """Add an edge; cutting it costs its capacity."""
         at = len(self._targets)
         self._targets += (target, source)
         self._room += (capacity, 0)
@@ -41,7 +41,7 @@ class Network:
         self._edges[target].append(at + 1)
 
     def sink_side(self) -> list[bool]:
-        """Return which nodes a cheapest cut leaves with the sink: the fewest, of several cuts."""
+        """Return which nodes are on the sink side of the minimum cut with the fewest such nodes."""
         while True:
             distances = self._distances()
             if not distances[SOURCE]:
@@ -49,7 +49,7 @@ class Network:
             self._fill(distances)
 
     def _distances(self) -> list[int]:
-        """Return how far each node is from the sink, from 1; 0 where nothing more can flow."""
+        """Return the distance of each node to the sink, plus 1; 0 if no residual path exists."""
         distances = [0] * len(self._edges)
         distances[SINK] = 1
         edges, targets, room = self._edges, self._targets, self._room
@@ -65,7 +65,7 @@ class Network:
         return distances
 
     def _fill(self, distances: list[int]) -> None:
-        """Let flow what can on shortest ways."""
+        """Find a blocking flow along shortest paths."""
         edges, targets, room = self._edges, self._targets, self._room
         following = [0] * len(edges)
         path: list[int] = []
@@ -83,14 +83,14 @@ class Network:
                 path.append(out[at])
                 node = targets[out[at]]
             elif path:
-                # A dead end: no way leads through it any more.
+                # A dead end: no residual path leads through it.
                 distances[node] = 0
                 node = targets[path.pop() ^ 1]
             else:
                 return
 
     def _flow_on(self, path: list[int]) -> int:
-        """Let flow as much as a path takes; cut it off where it is full, and return that node."""
+        """Augment along a path; cut it at its first saturated edge and return its source."""
         room = self._room
         amount = min([room[edge] for edge in path])
         full = 0

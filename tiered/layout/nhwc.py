@@ -1,9 +1,9 @@
-"""Channels last: operators that ONNX defines channels first, as local functions.
+"""Channels-last operators as local functions, for operators that ONNX defines channels first.
 
-`tiered.nhwc::Conv(X, W, B)` takes and makes images with channels last, and a kernel in the same
-order (OHWI). Its body is Transposes around the standard operator, so every runtime can run it; a
-target with a kernel of its own recognises the call. Functions of images of other ranks than 4 are
-named after their spatial dims: `Conv1D`, `Conv3D`.
+`tiered.nhwc::Conv(X, W, B)` reads and makes images with channels last, and its kernel has the same
+order (OHWI). The function's body is the standard operator between Transposes, so every runtime can
+run it; a target with a native kernel recognises the call. Functions for images of other ranks than
+4 are named after their spatial dims: `Conv1D`, `Conv3D`.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ import onnx
 from tiered.errors import UsageError
 from tiered.graph import Graph, Model, Node, Value
 from tiered.layout.permutation import Permutation, inverse, permuted
-from tiered.layout.propagation import Labels, Passage, Permuted, rank_of, whole
+from tiered.layout.propagation import Labels, Permuted, Propagation, rank_of, whole
 from tiered.rewriter import Skip
 
 DOMAIN: Final = "tiered.nhwc"
 KEEP: Final = "tiered.keep"
 
 KERNEL_SLOT: Final = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "QLinearConv": 3}
-"""Which operand is a kernel: its last dims are spatial too."""
+"""The operand that is a kernel: its last dims are spatial too."""
 
 IMAGE_OPERATORS: Final = (
     "AveragePool", "BatchNormalization", "Conv", "ConvInteger", "ConvTranspose", "DepthToSpace",
     "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GroupNormalization",
     "InstanceNormalization", "LRN", "LpPool", "MaxPool", "QLinearConv", "Resize", "SpaceToDepth",
 )  # fmt: skip
-"""Operators whose channels are axis 1, or which runtimes have for such images alone."""
+"""Operators with channels in axis 1, by definition or in all runtimes."""
 
 VECTOR_SLOTS: Final = {"Resize": (2, 3)}
-"""Which operands have a number for each axis: scales and sizes, of which a call gives one."""
+"""Operands with one number for each axis: scales and sizes; a call has one of them."""
 
 MICROSOFT: Final = "com.microsoft"
 
@@ -47,45 +47,47 @@ NATIVE: Final[Mapping[tuple[str, str], tuple[str, Mapping[str, int]]]] = {
     (MICROSOFT, "QLinearAveragePool"): ("QLinearAveragePool", CHANNELS_LAST),
     (MICROSOFT, "QLinearGlobalAveragePool"): ("QLinearGlobalAveragePool", CHANNELS_LAST),
 }
-"""Operators of com.microsoft that are one with channels last, and what attributes say so."""
+"""Operators of com.microsoft with channels last, and the attributes that select this."""
 
 Supports = Callable[[str, str, "int | None"], bool]
-"""Tells whether a target has an operator of a domain, for data of a dtype."""
+"""Returns whether a target has an operator of a domain, for data of a dtype."""
 
-Wanted = Mapping[str, str]
-"""By operator, or `Operator@glob of node names`: NHWC or NCHW."""
+DesiredLayouts = Mapping[str, str]
+"""NHWC or NCHW by operator, or by `Operator@glob of node names`."""
 
-Say = Callable[[Node | None, Skip], None]
-"""Is told why something is left alone."""
+OnSkip = Callable[[Node | None, Skip], None]
+"""Called with a node and the reason why it is not converted."""
 
 
-def checked_layouts(model: Model, desired_layouts: Wanted, say: Say) -> Wanted:
-    """Return the layouts that a user asks for, as far as the model can have them.
+def checked_layouts(
+    model: Model, desired_layouts: DesiredLayouts, on_skip: OnSkip
+) -> DesiredLayouts:
+    """Return the layouts that a user asks for; none if the model cannot have functions.
 
     Args:
-        model: what will be converted.
+        model: the model to convert.
         desired_layouts: NHWC or NCHW by operator, or by `Operator@glob of node names`.
-        say: is told if the model cannot.
+        on_skip: called if the model cannot have functions.
 
     Raises:
-        UsageError: there is no such layout.
+        UsageError: a layout is neither NCHW nor NHWC.
     """
     unknown = sorted(set(desired_layouts.values()) - {"NCHW", "NHWC"})
     if unknown:
         raise UsageError(f"desired_layouts: {unknown[0]!r} is no layout; NCHW and NHWC are")
     if "NHWC" in desired_layouts.values() and model.ir_version < 8:
-        say(None, Skip("before IR 8 there are no local functions for NHWC operators"))
+        on_skip(None, Skip("before IR 8 there are no local functions for NHWC operators"))
         return {}
     return desired_layouts
 
 
 def channels_last(rank: int) -> Permutation:
-    """Return the permutation that brings axis 1 to the end."""
+    """Return the permutation that moves axis 1 to the end."""
     return (0, *range(2, rank), 1)
 
 
-def layout_wanted(node: Node, wanted: Wanted) -> str | None:
-    """Return the layout that the user wants a node in, None where nothing is said of it."""
+def layout_wanted(node: Node, wanted: DesiredLayouts) -> str | None:
+    """Return the layout that the user asks for; None if the node is not named."""
     if node.domain and (node.domain, node.op_type) not in NATIVE:
         return None
     for entry, layout in wanted.items():
@@ -95,42 +97,45 @@ def layout_wanted(node: Node, wanted: Wanted) -> str | None:
     return wanted.get(node.op_type)
 
 
-def no_kernels(op_type: str, domain: str, dtype: int | None) -> bool:
-    """Tell of a target of which nothing is known that it has nothing but ONNX."""
+def standard_only(op_type: str, domain: str, dtype: int | None) -> bool:
+    """Default target: supports standard ONNX operators only."""
     return False
 
 
-def offered(
-    node: Node, passage: Passage | Skip, wanted: Wanted, supports: Supports = no_kernels
-) -> Passage | Skip:
-    """Return the passage of a node that may also have its channels last.
+def with_channels_last(
+    node: Node,
+    propagation: Propagation | Skip,
+    wanted: DesiredLayouts,
+    supports: Supports = standard_only,
+) -> Propagation | Skip:
+    """Return a propagation that also allows channels last, if the node can have them.
 
-    It is an operator of the target then, or a local function. Where the user wants some operators
-    channels last, all others may follow, unless he wants them channels first.
+    A node with channels last is an operator of the target or a local function. If the user asks for
+    channels last for some operators, others may follow unless they are asked for channels first.
     """
     rank = rank_of(node)
     if "NHWC" not in wanted.values() or layout_wanted(node, wanted) == "NCHW":
-        return passage
+        return propagation
     if rank is None or rank < 3 or node.has_references or node.is_pinned or len(node.outputs) > 1:
-        return passage
+        return propagation
     write = _writer(node, supports)
     if write is None:
-        return passage
+        return propagation
     labels, last = whole(rank), permuted(whole(rank), channels_last(rank))
     inputs: list[Labels | None] = [labels, *(None for _ in node.inputs[1:])]
     slot = KERNEL_SLOT.get(node.op_type) if write is _write_function else None
     if slot is not None:
         if rank_of(node, slot) != rank:
-            return passage
-        # A kernel is in the order of the images: so what makes one may make it in that order.
+            return propagation
+        # A kernel has the order of the images, so its producer may make it in that order.
         inputs[slot] = labels
-    standard = None if isinstance(passage, Skip) else passage
+    standard = None if isinstance(propagation, Skip) else propagation
 
     def allows(order: Labels) -> bool:
         return order == last or (standard is not None and standard.allows(order))
 
     either = partial(_write_either, last, write, standard)
-    return Passage(tuple(inputs), (labels,), either, allows=allows)
+    return Propagation(tuple(inputs), (labels,), either, allows=allows)
 
 
 Write = Callable[[Permuted], Sequence[Value]]
@@ -149,7 +154,7 @@ def _writer(node: Node, supports: Supports) -> Write | None:
 
 
 def _write_either(
-    last: Labels, write: Write, standard: Passage | None, op: Permuted
+    last: Labels, write: Write, standard: Propagation | None, op: Permuted
 ) -> Sequence[Value]:
     if op.order == last:
         return write(op)
@@ -160,17 +165,17 @@ def _write_either(
 def _write_native(name: str, flags: Mapping[str, int], op: Permuted) -> Sequence[Value]:
     node = op.node
     attributes = {**node.attributes, **flags}
-    # Of the indices that nobody reads.
+    # It only concerns the indices, an absent output.
     attributes.pop("storage_order", None)
     build = getattr(op.graph.op(MICROSOFT), name)
     return (build(op.operand(0), *node.inputs[1:], name=node.name, **attributes),)
 
 
 def _is_plain_resize(node: Node) -> bool:
-    """Tell whether a Resize interpolates, and says it with scales or sizes of all axes.
+    """Return whether a Resize interpolates with scales or sizes of all axes.
 
-    In any order of its axes goes what takes the nearest pixel. Before opset 13 a region of interest
-    cannot be left out.
+    A nearest Resize needs no function: it can have any axis order. Before opset 13 the region of
+    interest cannot be omitted.
     """
     mode, crop = node.attr("mode"), node.attr("coordinate_transformation_mode", b"")
     return (
@@ -183,7 +188,7 @@ def _is_plain_resize(node: Node) -> bool:
 
 
 def _vectors(node: Node) -> list[int]:
-    """Return which operands with a number for each axis a node has; an empty one is none."""
+    """Return the operands with one number for each axis; an empty operand counts as absent."""
     operands = {slot: node.input(slot) for slot in VECTOR_SLOTS.get(node.op_type, ())}
     return [slot for slot, value in operands.items() if value is not None and value.dim(0) != 0]
 
@@ -205,7 +210,7 @@ def _write_function(op: Permuted) -> Sequence[Value]:
 
 
 def declare(graph: Graph, node: Node, rank: int) -> str:
-    """Return the name of the function that is an operator channels last; add it if it is new."""
+    """Return the name of the channels-last function of an operator; add it if it is new."""
     model, root = graph.model, graph.root
     name = node.op_type if rank == 4 else f"{node.op_type}{rank - 2}D"
     if node.op_type == "Resize" and _vectors(node) != [2]:

@@ -13,7 +13,7 @@ Item = TypeVar("Item")
 
 
 def compose(first: Permutation, then: Permutation) -> Permutation:
-    """Return the one permutation that does what the two do one after the other."""
+    """Return the permutation that equals `first` followed by `then`."""
     return tuple(first[axis] for axis in then)
 
 
@@ -27,17 +27,17 @@ def is_identity(perm: Permutation) -> bool:
 
 
 def permuted(items: Sequence[Item], perm: Permutation) -> tuple[Item, ...]:
-    """Return what belongs to each axis, in the order of the permuted axes."""
+    """Return the items of the axes, in the order of the permuted axes."""
     return tuple(items[axis] for axis in perm)
 
 
 def between(have: Sequence[Item], want: Sequence[Item]) -> Permutation:
-    """Return the permutation that brings items which all differ from one order into another."""
+    """Return the permutation from one order of distinct items to another."""
     places = {item: at for at, item in enumerate(have)}
     return tuple(places[item] for item in want)
 
 
 def keeps_the_data(perm: Permutation, shape: Shape) -> bool:
-    """Tell whether only dims of size 1 change places: no element moves then."""
+    """Return whether only dims of size 1 change places, so that no element moves."""
     moving = [axis for axis in perm if shape[axis] != 1]
     return moving == sorted(moving)

@@ -1,9 +1,9 @@
-"""Passages: how the axes of an operator's operands and outputs belong together.
+"""Axis propagation: which axes of an operator's operands and outputs are permuted together.
 
-A rule gives each axis of each operand and output a label, an integer. Axes with one label change
-places together: `Add(x, y)` of ranks 4 and 3 has the labels (0, 1, 2, 3), (1, 2, 3) and (0, 1, 2,
-3). An order is the tuple of all labels of the operator; written in it, each operand and output has
-its own labels in that order.
+A rule assigns a label, an integer, to each axis of each operand and output. Axes with one label are
+permuted together: `Add(x, y)` of ranks 4 and 3 has the labels (0, 1, 2, 3), (1, 2, 3) and (0, 1, 2,
+3). An order is a tuple of all labels of the operator; an operator that is written in this order has
+the labels of each operand and output in the same sequence.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ def any_order(order: Labels) -> bool:
     return True
 
 
-class Passage(NamedTuple):
-    """What a permutation of an operator's axes may be, and how the operator is written then.
+class Propagation(NamedTuple):
+    """The permutations that an operator allows, and how it is written with permuted axes.
 
     Attributes:
-        inputs: the labels of each input; None for one that stays as it is.
+        inputs: the labels of each input; None for an input that is not permuted.
         outputs: the same for the outputs.
-        write: makes the operator in another order, and returns its outputs.
-        allows: tells whether there is such an operator.
-        ties: labels that are side by side in every allowed order, of operands and of outputs, as
-            where a Reshape makes several dims of one.
+        write: builds the operator in another order and returns its outputs.
+        allows: returns whether the operator exists in an order.
+        ties: labels of operands and labels of outputs that are adjacent in every allowed order, as
+            where a Reshape splits one dim into several.
         is_exact: whether the operator computes the same bits in every order.
-        reach: how many operators further an order is followed that it hands on; None for all.
+        max_distance: how many operators further an order is propagated; None for no limit.
         is_stepwise: whether the orders of its operands and outputs are independent of each other.
-            One placement changes one of them, so another placement may change the next.
+            One solution changes one of them, so a further solution may change the next.
     """
 
     inputs: tuple[Labels | None, ...]
@@ -50,7 +50,7 @@ class Passage(NamedTuple):
     allows: Callable[[Labels], bool] = any_order
     ties: tuple[tuple[Labels, Labels], ...] = ()
     is_exact: bool = True
-    reach: int | None = None
+    max_distance: int | None = None
     is_stepwise: bool = False
 
     @property
@@ -60,9 +60,9 @@ class Passage(NamedTuple):
         return tuple(dict.fromkeys(label for port in ports for label in port or ()))
 
     def completed(self, known: Labels) -> Labels:
-        """Return an order of all labels, of which the order of some is known.
+        """Extend an order of some labels to an order of all labels.
 
-        What is tied to known ones goes behind them, what is not goes behind what stands before it.
+        Labels tied to known ones follow them; other labels follow their predecessors.
         """
         order = list(known)
         for before, after in self.ties:
@@ -75,28 +75,28 @@ class Passage(NamedTuple):
         return tuple(order)
 
     def in_order(self, own: Labels, view: Permutation, order: Permutation) -> Labels | None:
-        """Return the order of all labels in which it has a wire in an order; None if it cannot.
+        """Return the order of all labels that puts a tensor into an order; None if there is none.
 
         Args:
             own: the labels of an operand or output.
-            view: which order of the wire that is now.
-            order: the one to have it in.
+            view: the present order of the tensor.
+            order: the order to put it into.
         """
         label_of = dict(zip(view, own, strict=True))
         completed = self.completed(tuple([label_of[axis] for axis in order]))
         return completed if self.allows(completed) else None
 
     def own(self, slot: int) -> Labels:
-        """Return the labels of an input that has some."""
+        """Return the labels of an input that is permuted."""
         labels = self.inputs[slot]
         assert labels is not None
         return labels
 
 
 def insert_missing(order: list[int], items: Sequence[int]) -> None:
-    """Put what an order does not have yet behind what stands before it among the items.
+    """Insert each missing item after its predecessor in `items`.
 
-    What stands first goes before the first that the order has.
+    A missing first item is inserted before the first item that is present.
     """
     for at, item in enumerate(items):
         if item in order:
@@ -108,21 +108,25 @@ def insert_missing(order: list[int], items: Sequence[int]) -> None:
         order.insert(place, item)
 
 
-Rule = Callable[[Node], Passage | Skip]
-"""Says how permutations pass an operator, or why none does."""
+Rule = Callable[[Node], Propagation | Skip]
+"""Returns how permutations propagate through an operator, or why none does."""
 
 
 class Permuted:
-    """An operator that is written in another order of its axes.
+    """An operator that is being written in another order of its axes.
 
-    `fetch` gives an input in that order.
+    `fetch` returns an input in that order.
     """
 
     def __init__(
-        self, node: Node, passage: Passage, order: Labels, fetch: Callable[[Permuted, int], Value]
+        self,
+        node: Node,
+        propagation: Propagation,
+        order: Labels,
+        fetch: Callable[[Permuted, int], Value],
     ) -> None:
         self.node = node
-        self.passage = passage
+        self.propagation = propagation
         self.order = order
         self.fetch = fetch
 
@@ -139,11 +143,11 @@ class Permuted:
         return tuple(sorted(labels, key=self.places.__getitem__))
 
     def moved(self, labels: Labels, axis: int) -> int:
-        """Return the new place of an axis, which may count from the end."""
+        """Return the new index of an axis, which may be negative."""
         return self.arranged(labels).index(labels[axis])
 
     def perm(self, labels: Labels) -> Permutation:
-        """Return the permutation that brings a tensor of these labels into the new order."""
+        """Return the permutation of a tensor with these labels to the new order."""
         return between(labels, self.arranged(labels))
 
     def operand(self, slot: int) -> Value:
@@ -151,8 +155,8 @@ class Permuted:
         return self.fetch(self, slot)
 
     def aligned(self, slot: int, target: Labels) -> Value:
-        """Return an input such that it broadcasts to labels in the new order of them."""
-        value, own = self.fetch(self, slot), self.passage.own(slot)
+        """Return an input with dims of size 1 inserted so that it broadcasts to permuted labels."""
+        value, own = self.fetch(self, slot), self.propagation.own(slot)
         wanted = self.arranged(target)
         start = min((wanted.index(label) for label in own), default=len(wanted))
         missing = [at for at, label in enumerate(wanted[start:]) if label not in own]
@@ -170,7 +174,7 @@ class Permuted:
         return self.graph.op.Unsqueeze(value, np.array(axes, np.int64))
 
     def vector(self, slot: int, labels: Labels, halves: int = 1) -> Value | None:
-        """Return an operand that has a number for each axis, `halves` times, in the new order."""
+        """Return an operand with one number for each axis, `halves` times, in the new order."""
         value = self.operands[slot]
         if value is None:
             return None
@@ -180,7 +184,7 @@ class Permuted:
         )
         array = constant_array(value)
         if array is not None:
-            # Some operators take an empty list for "none given".
+            # For some operators an empty list means that the operand is absent.
             return detached(array[index], value.name) if array.size else value
         return self.graph.op.Gather(value, index)
 
@@ -199,7 +203,7 @@ class Permuted:
     def emit(
         self, operands: Mapping[int, Value | np.ndarray[Any, Any] | None], **attributes: Any
     ) -> tuple[Value, ...]:
-        """Make the operator with other operands and attributes, and return its outputs."""
+        """Build the operator with other operands and attributes, and return its outputs."""
         old, written = self._form
         inputs: list[Any] = list(old)
         inputs += [None] * (max(operands, default=-1) + 1 - len(inputs))
@@ -212,25 +216,25 @@ class Permuted:
 
 
 def constant_array(value: Value) -> np.ndarray[Any, Any] | None:
-    """Return the numbers of a constant, in a graph or detached."""
+    """Return the array of a constant value, in a graph or detached; None otherwise."""
     if value.graph is not None:
         return value.const
     return None if value.default is None else value.default.numpy()
 
 
 def whole(rank: int, start: int = 0) -> Labels:
-    """Return as many labels as there are axes."""
+    """Return `rank` consecutive labels."""
     return tuple(range(start, start + rank))
 
 
 def rank_of(node: Node, slot: int = 0) -> int | None:
-    """Return the rank of an input; None where there is no such input, or it is not known."""
+    """Return the rank of an input; None if the input is absent or its rank unknown."""
     value = node.input(slot)
     return None if value is None else value.rank
 
 
 def constant_operand(node: Node, slot: int) -> np.ndarray[Any, Any] | None:
-    """Return the numbers of an operand of the newest form, None where they are not constant."""
+    """Return the array of an operand in the newest opset form; None if it is not constant."""
     value = node.operand(slot)
     return None if value is None else constant_array(value)
 

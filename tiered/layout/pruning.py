@@ -1,10 +1,9 @@
-"""Peeling: choices that can be no better than to stay are closed before anything is searched.
+"""Pruning: remove choices that no optimal assignment needs, before the search (persistency).
 
-What an operator pays on wires that are its own to decide is known. What it may save on a wire that
-others have a say in is at most one Transpose of it, and nothing where somebody reads the wire in
-the operator's present order in any case. If a choice costs at least what it may save, no placement
-needs it. An operator without choices is one more that has its orders in any case, which lets its
-neighbours be looked at again.
+The cost of a choice on tensors that no other free operator has is known. On a tensor that it shares
+with others, a choice saves at most one Transpose, and nothing if a pinned consumer reads the tensor
+in the operator's present order. A choice that costs at least what it may save is removed. An
+operator with one choice left is pinned, so its neighbours are examined again.
 """
 
 from __future__ import annotations
@@ -12,13 +11,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from tiered.layout.cost import FREE, Cost, Strand
-from tiered.layout.equivalence import Operator, Wire
+from tiered.layout.cost import FREE, Cost, TensorCost
+from tiered.layout.equivalence import Operator, TensorClass
 from tiered.layout.permutation import Permutation
 
 
-def peel(operators: Iterable[Operator], strands: Mapping[Wire, Strand]) -> None:
-    """Close choices of operators as long as one is found that no best placement needs."""
+def prune_choices(
+    operators: Iterable[Operator], tensor_costs: Mapping[TensorClass, TensorCost]
+) -> None:
+    """Remove choices that no optimal assignment needs, until none is found."""
     pending = deque(operators)
     waiting = set(pending)
     while pending:
@@ -26,67 +27,69 @@ def peel(operators: Iterable[Operator], strands: Mapping[Wire, Strand]) -> None:
         waiting.discard(operator)
         kept = [
             number
-            for number in operator.open
-            if not number or not _is_needless(operator, number, strands)
+            for number in operator.candidates
+            if not number or not _cannot_pay_off(operator, number, tensor_costs)
         ]
-        if len(kept) == len(operator.open):
+        if len(kept) == len(operator.candidates):
             continue
-        operator.open = kept
+        operator.candidates = kept
         if operator.is_free:
             continue
         for port in operator.ports:
-            strand = strands.get(port.wire)
-            if strand is None:
+            term = tensor_costs.get(port.tensor)
+            if term is None:
                 continue
-            strand.fix(operator)
-            for neighbour, _ in strand.places:
+            term.pin(operator)
+            for neighbour, _ in term.free_ports:
                 if neighbour not in waiting:
                     waiting.add(neighbour)
                     pending.append(neighbour)
 
 
-def _is_needless(operator: Operator, number: int, strands: Mapping[Wire, Strand]) -> bool:
-    """Tell whether a choice costs at least what it may save, whatever others choose."""
+def _cannot_pay_off(
+    operator: Operator, number: int, tensor_costs: Mapping[TensorClass, TensorCost]
+) -> bool:
+    """Return whether a choice costs at least what it may save, whatever others choose."""
     if operator.wanted == number:
         return False
     balance = FREE
-    here, there = operator.choices[0].orders, operator.choices[number].orders
-    for wire in dict.fromkeys([port.wire for port in operator.ports]):
-        strand = strands.get(wire)
-        if strand is None:
+    present, there = operator.choices[0].orders, operator.choices[number].orders
+    for tensor in dict.fromkeys([port.tensor for port in operator.ports]):
+        term = tensor_costs.get(tensor)
+        if term is None:
             continue
-        if strand.is_only_of(operator):
-            now, then = (_alone(operator, strand, orders) for orders in (here, there))
+        if term.is_local_to(operator):
+            now, then = (_local_cost(operator, term, orders) for orders in (present, there))
             balance = Cost(
                 balance.nbytes + then.nbytes - now.nbytes,
                 balance.transposes + then.transposes - now.transposes,
             )
         else:
-            balance = _less_savings(balance, operator, strand, there)
+            balance = _minus_savings(balance, operator, term, there)
     return balance.nbytes >= 0 and balance.transposes >= 0
 
 
-def _alone(operator: Operator, strand: Strand, orders: tuple[Permutation, ...]) -> Cost:
-    """Return what a wire costs on which only this operator has a choice."""
-    made = strand.wire.identity
-    if strand.producer is not None:
-        made = orders[strand.producer[1]]
-    return strand.cost(made, strand.pinned.union([orders[at] for _, at in strand.readers]))
+def _local_cost(operator: Operator, term: TensorCost, orders: tuple[Permutation, ...]) -> Cost:
+    """Return the cost of a tensor whose order depends on this operator only."""
+    made = term.tensor.identity
+    if term.producer is not None:
+        made = orders[term.producer[1]]
+    return term.cost(made, term.pinned.union([orders[at] for _, at in term.consumers]))
 
 
-def _less_savings(
-    balance: Cost, operator: Operator, strand: Strand, there: tuple[Permutation, ...]
+def _minus_savings(
+    balance: Cost, operator: Operator, term: TensorCost, there: tuple[Permutation, ...]
 ) -> Cost:
-    """Return a balance less the most that the operator may save on a wire that it shares."""
+    """Return a balance minus the most that the operator may save on a shared tensor."""
     nbytes, transposes = balance
-    made = strand.wire.identity if strand.producer is None else None
+    made = term.tensor.identity if term.producer is None else None
     for at, port in enumerate(operator.ports):
         order = port.view
-        if port.wire is not strand.wire or there[at] == order or order in strand.pinned:
+        if port.tensor is not term.tensor or there[at] == order or order in term.pinned:
             continue
         if not port.is_output and order == made:
             continue
         transposes -= 1
-        if strand.moving(order) != strand.moving(there[at]):
-            nbytes -= strand.nbytes
+        if term.moving(order) != term.moving(there[at]):
+            nbytes -= term.nbytes
     return Cost(nbytes, transposes)

@@ -1,8 +1,8 @@
-"""The wiring of a model: the operators that a change of order would reach.
+"""Reach: the operators that a permutation can be moved to, starting from the Transposes of a model.
 
-From the Transposes on, a search follows the orders of their wires through all operators that a
-permutation passes. What has the order already, or cannot have it, ends the search; what it does not
-reach is not looked at.
+A breadth-first search propagates axis orders from the Transposes through the operators around them.
+It stops at operators that have the order already or cannot have it. Operators that it does not
+reach are not part of the optimisation.
 """
 
 from __future__ import annotations
@@ -12,52 +12,52 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Final
 
 from tiered.graph import Function, Graph, Model, Node, Value
-from tiered.layout.equivalence import Kind, Operator, Port, Wire
+from tiered.layout.equivalence import ChoiceTable, Operator, Port, TensorClass
 from tiered.layout.nhwc import (
     DOMAIN,
+    DesiredLayouts,
     Supports,
-    Wanted,
     channels_last,
     layout_wanted,
-    no_kernels,
-    offered,
+    standard_only,
+    with_channels_last,
 )
 from tiered.layout.permutation import Permutation
-from tiered.layout.propagation import Labels, Passage, rank_of
-from tiered.layout.rules import passage_of
+from tiered.layout.propagation import Labels, Propagation, rank_of
+from tiered.layout.rules import propagation_of
 from tiered.rewriter import Skip
 
-MOST_ORDERS: Final = 6
-"""Of one wire: what else an operator hands on is not followed."""
+MAX_ORDERS: Final = 6
+"""Bound on the orders of one tensor: further orders are not propagated."""
 
-FAR: Final = 1 << 30
+UNLIMITED: Final = 1 << 30
 
-Start = tuple[Wire, Permutation]
+Start = tuple[TensorClass, Permutation]
 
 
-class Wiring:
-    """The wires of a model as far as they were asked for, and the operators found on the way."""
+class Reach:
+    """The tensor classes that a search has visited, and the operators that it found."""
 
     def __init__(
-        self, model: Model, wanted: Wanted | None = None, supports: Supports = no_kernels
+        self, model: Model, wanted: DesiredLayouts | None = None, supports: Supports = standard_only
     ) -> None:
         self.model = model
         self.wanted = wanted or {}
         self.supports = supports
-        self.wires: dict[Value, Wire] = {}
+        self.tensors: dict[Value, TensorClass] = {}
         self.operators: dict[Node, Operator] = {}
         self._takes_channels_last = "NHWC" in self.wanted.values()
-        # Of each node that a search came to, which keeps the passages alive.
-        self._passages: dict[Node, Passage | Skip] = {}
+        # By visited node. Keeps the propagations alive: their ids are keys.
+        self._propagations: dict[Node, Propagation | Skip] = {}
         self._allowed: dict[Hashable, bool] = {}
-        # A kind keeps its passage alive, whose identity is the key.
-        self._kinds: dict[Hashable, Kind] = {}
+        # By id of the propagation, views, slots and sides.
+        self._tables: dict[Hashable, ChoiceTable] = {}
 
-    # --- wires ------------------------------------------------------------------------------------
+    # --- tensors ----------------------------------------------------------------------------------
 
-    def wire_of(self, value: Value) -> Wire | None:
-        """Return the wire that a value is a view of; None for constants and unknown ranks."""
-        known = self.wires.get(value)
+    def tensor_of(self, value: Value) -> TensorClass | None:
+        """Return the tensor that a value is a view of; None for constants and unknown ranks."""
+        known = self.tensors.get(value)
         if known is not None:
             return known
         root = value
@@ -68,61 +68,61 @@ class Wiring:
             root = source
         if root.tensor is not None or root.shape is None:
             return None
-        return self.wires.get(root) or self._new(Wire(root, root.shape))
+        return self.tensors.get(root) or self._new(TensorClass(root, root.shape))
 
-    def _new(self, wire: Wire) -> Wire:
-        wire.trace()
-        for value in wire.views:
-            self.wires[value] = wire
-        return wire
+    def _new(self, tensor: TensorClass) -> TensorClass:
+        tensor.trace()
+        for value in tensor.views:
+            self.tensors[value] = tensor
+        return tensor
 
     # --- operators --------------------------------------------------------------------------------
 
-    def passage(self, node: Node) -> Passage | Skip:
-        """Return how permutations pass a node, or why none does."""
-        known = self._passages.get(node)
+    def propagation(self, node: Node) -> Propagation | Skip:
+        """Return how permutations propagate through a node, or why none does."""
+        known = self._propagations.get(node)
         if known is None:
-            known = offered(node, passage_of(node), self.wanted, self.supports)
-            self._passages[node] = known
+            known = with_channels_last(node, propagation_of(node), self.wanted, self.supports)
+            self._propagations[node] = known
         return known
 
     @property
     def free(self) -> list[Operator]:
-        """The operators that may have several orders, as a search came to them."""
-        found = [self.operators.get(node) for node in self._passages]
+        """The operators that may have several orders, as the search found them."""
+        found = [self.operators.get(node) for node in self._propagations]
         return [operator for operator in found if operator is not None and operator.is_free]
 
     def operator(self, node: Node) -> Operator | None:
-        """Return the operator with its wires; None where no permutation passes the node."""
+        """Return the operator of a node; None if no permutation propagates through it."""
         known = self.operators.get(node)
         if known is not None:
             return known
-        passage = self.passage(node)
-        if isinstance(passage, Skip):
+        propagation = self.propagation(node)
+        if isinstance(propagation, Skip):
             return None
-        ports = self._ports(node.inputs, passage.inputs, is_output=False)
-        ports += self._ports(node.outputs, passage.outputs, is_output=True)
-        operator = self.operators[node] = Operator(node, self._kind(passage, ports), ports)
-        labels = self._wanted_labels(node)
-        if labels is not None and passage.allows(labels):
-            operator.want(labels)
+        ports = self._ports(node.inputs, propagation.inputs, is_output=False)
+        ports += self._ports(node.outputs, propagation.outputs, is_output=True)
+        operator = self.operators[node] = Operator(node, self._table(propagation, ports), ports)
+        labels = self._preferred_labels(node)
+        if labels is not None and propagation.allows(labels):
+            operator.prefer(labels)
         return operator
 
-    def _may_have(self, node: Node, wire: Wire, order: Permutation) -> bool:
-        """Tell whether a node can have a wire in another order; many cannot, and need no ports."""
+    def _may_have(self, node: Node, tensor: TensorClass, order: Permutation) -> bool:
+        """Return whether a node can have a tensor in an order; those that cannot need no ports."""
         if self._takes_channels_last:
             return True
-        passage = self.passage(node)
-        if isinstance(passage, Skip):
+        propagation = self.propagation(node)
+        if isinstance(propagation, Skip):
             return False
-        values, labels = (*node.inputs, *node.outputs), (*passage.inputs, *passage.outputs)
+        values, labels = (*node.inputs, *node.outputs), (*propagation.inputs, *propagation.outputs)
         for value, own in zip(values, labels, strict=True):
-            view = None if value is None else wire.views.get(value)
+            view = None if value is None else tensor.views.get(value)
             if own is None or view is None or view == order:
                 continue
-            key = id(passage), own, view, order
+            key = id(propagation), own, view, order
             if key not in self._allowed:
-                self._allowed[key] = passage.in_order(own, view, order) is not None
+                self._allowed[key] = propagation.in_order(own, view, order) is not None
             if self._allowed[key]:
                 return True
         return False
@@ -134,26 +134,26 @@ class Wiring:
         for slot, (value, own) in enumerate(zip(values, labels, strict=True)):
             if value is None or own is None:
                 continue
-            wire = self.wire_of(value)
-            if wire is not None:
-                found.append(Port(wire, wire.views[value], slot, is_output))
+            tensor = self.tensor_of(value)
+            if tensor is not None:
+                found.append(Port(tensor, tensor.views[value], slot, is_output))
         return found
 
-    def _kind(self, passage: Passage, ports: Sequence[Port]) -> Kind:
-        """Return what operators of a passage may choose; those with the same ports share it."""
-        # Without their wires: views, slots and sides.
-        key = id(passage), tuple([port[1:] for port in ports])
-        kind = self._kinds.get(key)
-        if kind is None:
+    def _table(self, propagation: Propagation, ports: Sequence[Port]) -> ChoiceTable:
+        """Return the choices of operators with a propagation; equal ports share one table."""
+        key = id(propagation), tuple([port[1:] for port in ports])
+        table = self._tables.get(key)
+        if table is None:
             labels = (
-                (passage.outputs if port.is_output else passage.inputs)[port.slot] for port in ports
+                (propagation.outputs if port.is_output else propagation.inputs)[port.slot]
+                for port in ports
             )
             pairs = [(own or (), port.view) for own, port in zip(labels, ports, strict=True)]
-            kind = self._kinds[key] = Kind(passage, pairs)
-        return kind
+            table = self._tables[key] = ChoiceTable(propagation, pairs)
+        return table
 
-    def _wanted_labels(self, node: Node) -> Labels | None:
-        """Return the order that the user wants of a node's labels; None where it may choose."""
+    def _preferred_labels(self, node: Node) -> Labels | None:
+        """Return the order that the user asks for, in labels of the node; None if any will do."""
         if layout_wanted(node, self.wanted) != "NHWC":
             return None
         rank = rank_of(node)
@@ -162,45 +162,45 @@ class Wiring:
     # --- search -----------------------------------------------------------------------------------
 
     def search(self, starts: Iterable[Start]) -> None:
-        """Follow orders of wires from where they begin through all operators that have them."""
-        pending = deque((wire, order, FAR) for wire, order in starts)
+        """Propagate orders of tensors from the starts through all operators that can have them."""
+        pending = deque((tensor, order, UNLIMITED) for tensor, order in starts)
         while pending:
-            wire, order, reach = pending.popleft()
-            if wire.orders.get(order, 0) >= reach:
+            tensor, order, steps = pending.popleft()
+            if tensor.orders.get(order, 0) >= steps:
                 continue
-            if order not in wire.orders and len(wire.orders) == MOST_ORDERS:
+            if order not in tensor.orders and len(tensor.orders) == MAX_ORDERS:
                 continue
-            wire.orders[order] = reach
-            for node in wire.users_in_other_orders(order):
+            tensor.orders[order] = steps
+            for node in tensor.users_in_other_orders(order):
                 operator = self.operators.get(node)
-                if operator is None and self._may_have(node, wire, order):
+                if operator is None and self._may_have(node, tensor, order):
                     operator = self.operator(node)
-                number = None if operator is None else operator.find(wire, order)
+                number = None if operator is None else operator.find(tensor, order)
                 if operator is None or not number:
                     continue
-                operator.offer(number)
-                further = _further(operator, reach)
+                operator.add_candidate(number)
+                steps_after = _steps_after(operator, steps)
                 orders = operator.choices[number].orders
                 for port, other in zip(operator.ports, orders, strict=True):
-                    if other != port.view and port.wire.orders.get(other, 0) < further:
-                        pending.append((port.wire, other, further))
+                    if other != port.view and port.tensor.orders.get(other, 0) < steps_after:
+                        pending.append((port.tensor, other, steps_after))
 
     def wanted_starts(self, node: Node) -> Iterator[Start]:
-        """Yield the orders of its wires in which the user wants a node."""
+        """Yield the orders of the tensors of a node in the layout that the user asks for."""
         operator = self.operator(node)
         if operator is not None and operator.wanted is not None:
             orders = operator.choices[operator.wanted].orders
-            yield from zip((port.wire for port in operator.ports), orders, strict=True)
+            yield from zip((port.tensor for port in operator.ports), orders, strict=True)
 
 
-def _further(operator: Operator, reach: int) -> int:
-    """Return how far behind an operator an order is followed that came from so far."""
-    own = operator.passage.reach or FAR
-    return min(reach - 1, own) if reach < FAR else own
+def _steps_after(operator: Operator, steps: int) -> int:
+    """Return how many operators the search may continue after this one."""
+    own = operator.propagation.max_distance or UNLIMITED
+    return min(steps - 1, own) if steps < UNLIMITED else own
 
 
 def open_graphs(model: Model) -> Iterator[Graph]:
-    """Yield the graphs of a model, without those of the functions that stand for operators."""
+    """Yield the graphs of a model, without the bodies of `tiered.nhwc` functions."""
     for graph in model.graphs():
         root = graph.root
         if not (isinstance(root, Function) and root.domain == DOMAIN):

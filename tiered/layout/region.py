@@ -1,7 +1,7 @@
-"""Regions: operators with a choice, joined by the wires that they have a say in.
+"""Regions: operators with several choices, connected by the tensors that their choices affect.
 
-A state of an operator is the number of its choice; 0 is as it is. What a placement costs is what
-its wires cost together.
+An assignment maps each operator to the number of its choice; 0 is the present order. The cost of an
+assignment is the sum of the costs of its tensors.
 """
 
 from __future__ import annotations
@@ -10,99 +10,106 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from tiered.layout.cost import Cost, LayoutSizes, Strand, strands_of, total
-from tiered.layout.equivalence import Operator, Wire
-from tiered.layout.expansion_moves import Offer, offers
+from tiered.layout.cost import Cost, LayoutSizes, TensorCost, tensor_costs_of, total
+from tiered.layout.equivalence import Operator, TensorClass
+from tiered.layout.expansion_moves import Proposal, proposals
 from tiered.layout.permutation import Permutation
-from tiered.layout.pruning import peel
-from tiered.layout.reach import Wiring
+from tiered.layout.pruning import prune_choices
+from tiered.layout.reach import Reach
 
-REFUSAL: Final = 1 << 60
-"""Bytes that it counts when an operator is not in the order that the user wants."""
+PREFERENCE_PENALTY: Final = 1 << 60
+"""Cost in bytes of an operator that is not in the layout that the user asks for."""
 
-State = Mapping[Operator, int]
+Assignment = Mapping[Operator, int]
 
 
 class Region:
-    """Operators whose orders are chosen together, and the strands of their wires."""
+    """Operators that are solved together, and the costs of their tensors."""
 
     def __init__(
-        self, wiring: Wiring, operators: Sequence[Operator], strands: Mapping[Wire, Strand]
+        self,
+        reach: Reach,
+        operators: Sequence[Operator],
+        tensor_costs: Mapping[TensorClass, TensorCost],
     ) -> None:
-        self.wiring = wiring
+        self.reach = reach
         self.operators = list(operators)
         own = set(operators)
-        wires = dict.fromkeys(port.wire for operator in operators for port in operator.ports)
-        # What an operator has in one order in any case may be for another region to choose.
-        self.strands = {
-            wire: strands[wire]
-            for wire in wires
-            if wire in strands and any(each in own for each, _ in strands[wire].places)
+        tensors = dict.fromkeys(port.tensor for operator in operators for port in operator.ports)
+        # A tensor whose order is the same for all choices of these may belong to another region.
+        self.tensor_costs = {
+            tensor: tensor_costs[tensor]
+            for tensor in tensors
+            if tensor in tensor_costs
+            and any(each in own for each, _ in tensor_costs[tensor].free_ports)
         }
         self.wanted = [operator for operator in operators if operator.wanted is not None]
 
     @cached_property
-    def offers(self) -> list[Offer]:
-        """The orders that are offered to all operators at once."""
-        return offers(self.operators, self.strands)
+    def proposals(self) -> list[Proposal]:
+        """The proposals of expansion moves: orders for all operators at once."""
+        return proposals(self.operators, self.tensor_costs)
 
-    def likeness(self) -> Hashable:
-        """Return what is equal for two regions only if one placement is right for both.
+    def cache_key(self) -> Hashable:
+        """Return a key that is equal only for regions with the same solution.
 
-        All that a placement rests on: what each operator may be and has its wires in then, and what
-        each wire costs.
+        It contains all inputs of the solver: the choices of each operator with the order of each
+        of its tensors, and the cost terms of each tensor.
         """
         numbers = {operator: number for number, operator in enumerate(self.operators)}
         operators = tuple(
-            (each.wanted, *((number, each.choices[number].orders) for number in each.open))
+            (each.wanted, *((number, each.choices[number].orders) for number in each.candidates))
             for each in self.operators
         )
-        strands = tuple(
+        tensor_costs = tuple(
             (
-                strand.nbytes,
-                strand.moving(strand.wire.identity),
-                strand.producer and (numbers[strand.producer[0]], strand.producer[1]),
-                tuple((numbers[operator], at) for operator, at in strand.readers),
-                tuple(sorted(strand.pinned)),
+                term.nbytes,
+                term.moving(term.tensor.identity),
+                term.producer and (numbers[term.producer[0]], term.producer[1]),
+                tuple((numbers[operator], at) for operator, at in term.consumers),
+                tuple(sorted(term.pinned)),
             )
-            for strand in self.strands.values()
+            for term in self.tensor_costs.values()
         )
-        return operators, strands
+        return operators, tensor_costs
 
-    def cost(self, state: State, wires: Iterable[Wire] | None = None) -> Cost:
-        """Return what a placement costs, or what it costs on some wires."""
-        strands: Iterable[Strand] = self.strands.values()
-        if wires is not None:
-            strands = [self.strands[wire] for wire in dict.fromkeys(wires) if wire in self.strands]
-        moved = total(strand.cost(_made(strand, state), _read(strand, state)) for strand in strands)
-        refused = sum(operator.wanted != state[operator] for operator in self.wanted)
-        return Cost(moved.nbytes + refused * REFUSAL, moved.transposes)
-
-
-def _made(strand: Strand, state: State) -> Permutation:
-    """Return the order in which a wire is made."""
-    if strand.producer is None:
-        return strand.wire.identity
-    operator, at = strand.producer
-    return operator.choices[state[operator]].orders[at]
+    def cost(self, assignment: Assignment, tensors: Iterable[TensorClass] | None = None) -> Cost:
+        """Return the cost of an assignment, or its cost on some tensors only."""
+        terms: Iterable[TensorCost] = self.tensor_costs.values()
+        if tensors is not None:
+            unique = dict.fromkeys(tensors)
+            terms = [self.tensor_costs[each] for each in unique if each in self.tensor_costs]
+        moved = total(
+            term.cost(_produced(term, assignment), _consumed(term, assignment)) for term in terms
+        )
+        unmet = sum(operator.wanted != assignment[operator] for operator in self.wanted)
+        return Cost(moved.nbytes + unmet * PREFERENCE_PENALTY, moved.transposes)
 
 
-def _read(strand: Strand, state: State) -> Iterator[Permutation]:
-    """Yield the orders in which a wire is read."""
-    yield from strand.pinned
-    for operator, at in strand.readers:
-        yield operator.choices[state[operator]].orders[at]
+def _produced(term: TensorCost, assignment: Assignment) -> Permutation:
+    """Return the order in which a tensor is made."""
+    if term.producer is None:
+        return term.tensor.identity
+    operator, at = term.producer
+    return operator.choices[assignment[operator]].orders[at]
 
 
-def regions(wiring: Wiring, sizes: LayoutSizes) -> Iterator[Region]:
-    """Yield the regions of a model, without the choices that no placement needs.
+def _consumed(term: TensorCost, assignment: Assignment) -> Iterator[Permutation]:
+    """Yield the orders in which a tensor is read."""
+    yield from term.pinned
+    for operator, at in term.consumers:
+        yield operator.choices[assignment[operator]].orders[at]
 
-    Each may be written before the next one is asked for.
+
+def regions(reach: Reach, sizes: LayoutSizes) -> Iterator[Region]:
+    """Yield the regions of a model, without the choices that no optimal assignment needs.
+
+    The caller may write each region before it asks for the next one.
     """
-    # What nobody read may have gone with views that there were twice.
-    free = [operator for operator in wiring.free if operator.node.is_live]
-    strands = strands_of(free, sizes)
-    peel(free, strands)
+    # Merging equal views may have removed unused operators.
+    free = [operator for operator in reach.free if operator.node.is_live]
+    tensor_costs = tensor_costs_of(free, sizes)
+    prune_choices(free, tensor_costs)
     seen: set[Operator] = set()
     for start in free:
         if start in seen or not start.is_free:
@@ -113,22 +120,24 @@ def regions(wiring: Wiring, sizes: LayoutSizes) -> Iterator[Region]:
             operator = pending.pop()
             found.append(operator)
             for port in operator.ports:
-                strand = strands.get(port.wire)
-                for other, _ in strand.places if strand is not None else ():
+                term = tensor_costs.get(port.tensor)
+                for other, _ in term.free_ports if term is not None else ():
                     if other not in seen:
                         seen.add(other)
                         pending.append(other)
         kept = [operator for operator in found if operator.node.is_live]
         if len(kept) < len(found):
-            _forget_the_gone(kept, strands)
+            _drop_dead_readers(kept, tensor_costs)
         if kept:
-            yield Region(wiring, sorted(kept, key=lambda each: each.node.id), strands)
+            yield Region(reach, sorted(kept, key=lambda each: each.node.id), tensor_costs)
 
 
-def _forget_the_gone(operators: Iterable[Operator], strands: Mapping[Wire, Strand]) -> None:
-    """Leave out who read wires of operators, but only to make sizes that nobody needs any more."""
+def _drop_dead_readers(
+    operators: Iterable[Operator], tensor_costs: Mapping[TensorClass, TensorCost]
+) -> None:
+    """Drop readers that were removed (they computed sizes that are no longer needed)."""
     for operator in operators:
         for port in operator.ports:
-            strand = strands.get(port.wire)
-            if strand is not None:
-                strand.readers = [place for place in strand.readers if place[0].node.is_live]
+            term = tensor_costs.get(port.tensor)
+            if term is not None:
+                term.consumers = [each for each in term.consumers if each[0].node.is_live]

@@ -1,4 +1,4 @@
-"""The report: what a placement saves, and why each Transpose that is left cannot go."""
+"""The layout report: bytes saved, and the reason why each remaining Transpose stays."""
 
 from __future__ import annotations
 
@@ -7,19 +7,25 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tiered.graph import Model, Node
-from tiered.layout.convert import place_transposes, wiring_of
-from tiered.layout.cost import Cost, LayoutSizes, strands_of
-from tiered.layout.counting import moved_bytes, transposes_of, transposing
-from tiered.layout.equivalence import Operator, Wire
+from tiered.layout.convert import place_transposes, reach_of
+from tiered.layout.cost import (
+    Cost,
+    LayoutSizes,
+    moved_bytes,
+    tensor_costs_of,
+    transpose_cost,
+    transposes_of,
+)
+from tiered.layout.equivalence import Operator, TensorClass
 from tiered.layout.permutation import Permutation
-from tiered.layout.reach import Wiring
+from tiered.layout.reach import Reach
 from tiered.layout.region import Region
 from tiered.rewriter import Skip
 
 
 @dataclass(frozen=True, slots=True)
 class LeftTranspose:
-    """A Transpose that stays, what it moves, and what stops it on either side."""
+    """A Transpose that remains, the bytes it moves, and what blocks it on either side."""
 
     name: str
     perm: Permutation
@@ -30,14 +36,13 @@ class LeftTranspose:
 
 @dataclass(frozen=True, slots=True)
 class LayoutReport:
-    """What the Transposes of a model cost, before and after.
+    """The cost of the Transposes of a model, before and after.
 
     Attributes:
-        transposes: how many there are: before, after.
-        nbytes: what they move: before, after.
-        greedy: Transposes and bytes if each operator, in its turn, took the order in which it costs
-            the least there.
-        left: those that stay, the heaviest first.
+        transposes: their number: before, after.
+        nbytes: the bytes they move: before, after.
+        greedy: the cost if each operator, one after the other, took its locally cheapest order.
+        left: those that remain, most bytes first.
     """
 
     transposes: tuple[int, int]
@@ -47,21 +52,21 @@ class LayoutReport:
 
 
 def layout_report(model: Model, sizes: LayoutSizes | None = None) -> LayoutReport:
-    """Return what `convert_layout` does to the Transposes of a model, which it edits.
+    """Convert a model as `convert_layout` does, and return what became of its Transposes.
 
     Args:
         model: edited in place, as the pass would.
-        sizes: what dynamic dims count.
+        sizes: the sizes of dynamic dims.
     """
     sizes = sizes or LayoutSizes()
-    before = wiring_of(model)
-    was = transposing(before, sizes)
+    before = reach_of(model)
+    was = transpose_cost(before, sizes)
     free = before.free
-    whole = Region(before, free, strands_of(free, sizes))
+    whole = Region(before, free, tensor_costs_of(free, sizes))
     gain, here = whole.cost(greedy(whole)), whole.cost(dict.fromkeys(free, 0))
     place_transposes(model, sizes, _ignore)
-    after = wiring_of(model)
-    now = transposing(after, sizes)
+    after = reach_of(model)
+    now = transpose_cost(after, sizes)
     left = sorted(_left(after, sizes), key=lambda each: -each.nbytes)
     return LayoutReport(
         (was.transposes, now.transposes),
@@ -75,53 +80,53 @@ def layout_report(model: Model, sizes: LayoutSizes | None = None) -> LayoutRepor
 
 
 def _ignore(node: Node | None, reason: Skip) -> None:
-    """Say nothing: the report tells more."""
+    """Ignore a skip: the report has the reasons."""
 
 
 def greedy(region: Region) -> dict[Operator, int]:
-    """Return the placement in which each operator takes what is cheapest where it stands."""
-    state = dict.fromkeys(region.operators, 0)
+    """Return the assignment in which each operator takes its locally cheapest order."""
+    assignment = dict.fromkeys(region.operators, 0)
     for operator in region.operators:
-        wires = [port.wire for port in operator.ports]
-        best = region.cost(state, wires)
-        for number in operator.open[1:]:
-            kept = state[operator]
-            state[operator] = number
-            cost = region.cost(state, wires)
+        tensors = [port.tensor for port in operator.ports]
+        best = region.cost(assignment, tensors)
+        for number in operator.candidates[1:]:
+            kept = assignment[operator]
+            assignment[operator] = number
+            cost = region.cost(assignment, tensors)
             if cost < best:
                 best = cost
             else:
-                state[operator] = kept
-    return state
+                assignment[operator] = kept
+    return assignment
 
 
 # --- reasons --------------------------------------------------------------------------------------
 
 FAR = 200
-"""Operators that are asked before the search for what stops a Transpose is given up."""
+"""Bound on the operators that are searched for the reason why a Transpose remains."""
 
 
-def _left(wiring: Wiring, sizes: LayoutSizes) -> Iterator[LeftTranspose]:
-    for node, wire in transposes_of(wiring):
+def _left(reach: Reach, sizes: LayoutSizes) -> Iterator[LeftTranspose]:
+    for node, tensor in transposes_of(reach):
         perm = node.perm
         assert perm is not None
-        identity, order = wire.identity, wire.views[node.output]
-        producer = wire.root.producer
-        above = _interface(wire) if producer is None else _stops(wiring, wire, producer, order)
-        reasons = [_stops(wiring, wire, user, identity) for user, _ in node.output.users]
+        identity, order = tensor.identity, tensor.views[node.output]
+        producer = tensor.root.producer
+        above = _interface(tensor) if producer is None else _stops(reach, tensor, producer, order)
+        reasons = [_stops(reach, tensor, user, identity) for user, _ in node.output.users]
         if node.output.output_of:
             reasons.insert(0, f"graph output '{node.output.name}'")
         yield LeftTranspose(
-            node.label, perm, moved_bytes(node, wire, sizes), above, "; ".join(_few(reasons))
+            node.label, perm, moved_bytes(node, tensor, sizes), above, "; ".join(_few(reasons))
         )
 
 
-def _interface(wire: Wire) -> str:
-    """Return which input or output of its graph a wire is; nothing for any other wire."""
-    kind = "graph" if wire.root.owner.is_main else "body or function"
-    if wire.root.producer is None:
-        return f"{kind} input '{wire.root.name}'"
-    names = [view.name for view in wire.views if view.output_of]
+def _interface(tensor: TensorClass) -> str:
+    """Return the graph input or output that a tensor is, as text; empty for other tensors."""
+    kind = "graph" if tensor.root.owner.is_main else "body or function"
+    if tensor.root.producer is None:
+        return f"{kind} input '{tensor.root.name}'"
+    names = [view.name for view in tensor.views if view.output_of]
     return f"{kind} output '{names[0]}'" if names else ""
 
 
@@ -131,35 +136,35 @@ def _few(reasons: Iterable[str], most: int = 3) -> list[str]:
     return [*listed[:most], *more]
 
 
-def _stops(wiring: Wiring, wire: Wire, node: Node, order: Permutation) -> str:
-    """Return what keeps an operator from having a wire in another order.
+def _stops(reach: Reach, tensor: TensorClass, node: Node, order: Permutation) -> str:
+    """Return why an operator cannot have a tensor in another order.
 
-    That is the operator itself, or the first behind it that cannot follow.
+    The cause is the operator itself or the first one after it that cannot change its order.
     """
-    pending = deque([(wire, node, order)])
+    pending = deque([(tensor, node, order)])
     seen = {node}
     while pending and len(seen) < FAR:
-        wire, asked, order = pending.popleft()
+        tensor, asked, order = pending.popleft()
         name = _name(asked)
         via = "" if asked is node else f", reached through {_name(node)}"
-        operator = wiring.operator(asked)
+        operator = reach.operator(asked)
         if operator is None:
-            return f"{name}: {wiring.passage(asked)}{via}"
-        number = operator.find(wire, order)
+            return f"{name}: {reach.propagation(asked)}{via}"
+        number = operator.find(tensor, order)
         if number is None:
             return f"{name}: its axes cannot be in that order{via}"
         for port, wanted in zip(operator.ports, operator.choices[number].orders, strict=True):
-            if port.wire is wire or wanted == port.view:
+            if port.tensor is tensor or wanted == port.view:
                 continue
-            if _interface(port.wire):
-                return f"{_interface(port.wire)}, reached through {_name(node)}"
-            around = dict.fromkeys(port.wire.users)
-            pending.extend((port.wire, other, wanted) for other in around if other not in seen)
+            if _interface(port.tensor):
+                return f"{_interface(port.tensor)}, reached through {_name(node)}"
+            around = dict.fromkeys(port.tensor.users)
+            pending.extend((port.tensor, other, wanted) for other in around if other not in seen)
             seen.update(around)
     return f"{_name(node)}: in that order, more bytes would be moved"
 
 
 def _name(node: Node) -> str:
-    """Return what a node is, and what it is called."""
+    """Return the operator and the name of a node."""
     domain = f"{node.domain}::" if node.domain else ""
     return f"{domain}{node.op_type} '{node.label}'"

@@ -1,4 +1,4 @@
-"""The rules: how permutations pass each operator, one table by operator."""
+"""The rules: how permutations propagate through each operator, one table by operator."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from tiered.graph import Node
 from tiered.graph.opset.adapter import NoEquivalentForm
 from tiered.graph.queries.elementwise import BROADCASTING, UNARY
-from tiered.layout.propagation import Passage, Rule
+from tiered.layout.propagation import Propagation, Rule
 from tiered.layout.rules import axes, elementwise, normalization, products, structure, vectors
 from tiered.rewriter import Skip
 
@@ -69,13 +69,13 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {"": STANDARD, "com.microsoft":
 """By domain and operator."""
 
 _OF_ANY_OPSET: Final = ("LayerNormalization",)
-"""Operators that onnxruntime has, and writes, in opsets older than the first that has them."""
+"""Operators that onnxruntime writes in opsets older than the first that has them."""
 
-FIXED: Final = Skip("it fixes the order of its axes")
+FIXED: Final = Skip("the operator fixes its axis order")
 
 
-def passage_of(node: Node) -> Passage | Skip:
-    """Return how permutations pass a node, or why none does."""
+def propagation_of(node: Node) -> Propagation | Skip:
+    """Return how permutations propagate through a node, or why none does."""
     rule = RULES.get(node.domain, {}).get(node.op_type)
     if rule is None:
         return FIXED
@@ -87,9 +87,9 @@ def passage_of(node: Node) -> Passage | Skip:
     if node.has_references:
         return Skip("{}", node.parameter_reason)
     if node.is_pinned:
-        return Skip("training info or an annotation speaks of its output")
+        return Skip("training info or an annotation names its output")
     if None in node.outputs:
-        return Skip("one of its outputs is left out")
+        return Skip("an output is absent")
     try:
         return rule(node)
     except NoEquivalentForm as error:

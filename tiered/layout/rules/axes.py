@@ -1,4 +1,4 @@
-"""Rules of operators that name axes: the axes get other numbers, the data is the same."""
+"""Rules of operators with axes as attributes or operands: these are renumbered."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tiered.graph.opset.convert import newest_attribute
 from tiered.layout.propagation import (
     NO_RANK,
     Labels,
-    Passage,
     Permuted,
+    Propagation,
     constant_operand,
     rank_of,
     whole,
@@ -23,50 +23,50 @@ from tiered.rewriter import Skip
 Write = Callable[[Permuted], Sequence[Value]]
 
 EXACT_REDUCTIONS: Final = frozenset({"ArgMax", "ArgMin", "ReduceMax", "ReduceMin"})
-"""Those that give the same whatever the order in which they see the elements."""
+"""Reductions whose result does not depend on the order of the elements."""
 
 
-def along(*slots: int) -> Callable[[Node], Passage | Skip]:
+def along(*slots: int) -> Callable[[Node], Propagation | Skip]:
     """Return the rule of operators with an attribute `axis`.
 
     Args:
-        slots: the inputs of the rank of the first that go with it; none for all inputs.
+        slots: the inputs that are permuted with the first one; none for all inputs.
     """
 
-    def rule(node: Node) -> Passage | Skip:
+    def rule(node: Node) -> Propagation | Skip:
         rank = rank_of(node)
         if rank is None:
             return NO_RANK
         if not -rank <= newest_attribute(node, "axis") < rank:
-            return Skip("its axis is none of the tensor's")
+            return Skip("its axis is out of range")
         return followed(node, rank, slots or range(len(node.inputs)), _write_along)
 
     return rule
 
 
-def followed(node: Node, rank: int, slots: Iterable[int], write: Write) -> Passage | Skip:
-    """Return the passage of an operator whose outputs and some inputs have the same axes."""
+def followed(node: Node, rank: int, slots: Iterable[int], write: Write) -> Propagation | Skip:
+    """Return the propagation of an operator whose outputs and given inputs have the same axes."""
     labels, taken = whole(rank), set(slots)
     if any(rank_of(node, slot) != rank for slot in taken):
         return Skip("its operands differ in rank")
     inputs = tuple(labels if slot in taken else None for slot in range(len(node.inputs)))
     outputs = tuple(None if value is None else labels for value in node.outputs)
-    return Passage(inputs, outputs, write)
+    return Propagation(inputs, outputs, write)
 
 
 def followed_operands(op: Permuted) -> dict[int, Value]:
-    """Return the operands that have labels, in the new order."""
-    inputs = enumerate(op.passage.inputs)
+    """Return the permuted operands, in the new order."""
+    inputs = enumerate(op.propagation.inputs)
     return {slot: op.operand(slot) for slot, labels in inputs if labels is not None}
 
 
 def _write_along(op: Permuted) -> Sequence[Value]:
-    axis = op.moved(op.passage.own(0), newest_attribute(op.node, "axis"))
+    axis = op.moved(op.propagation.own(0), newest_attribute(op.node, "axis"))
     return op.emit(followed_operands(op), axis=axis)
 
 
-def softmax(node: Node) -> Passage | Skip:
-    """Softmax, LogSoftmax and Hardmax: along an axis; before opset 13, of all dims from it on."""
+def softmax(node: Node) -> Propagation | Skip:
+    """Softmax, LogSoftmax and Hardmax: along an axis; before opset 13, over all dims from it on."""
     rank = rank_of(node)
     if rank is None:
         return NO_RANK
@@ -74,9 +74,9 @@ def softmax(node: Node) -> Passage | Skip:
         return along(0)(node)
     axis = node.attr("axis", 1)
     if not -rank <= axis <= rank:
-        return Skip("its axis is none of the tensor's")
+        return Skip("its axis is out of range")
     labels, start = whole(rank), axis % rank if axis < 0 else axis
-    # Of several that are equal, Hardmax takes the first.
+    # Hardmax takes the first of several equal maxima.
     is_ordered = node.op_type == "Hardmax"
 
     def allows(order: Labels) -> bool:
@@ -84,7 +84,7 @@ def softmax(node: Node) -> Passage | Skip:
         return last == labels[start:] if is_ordered else set(last) == set(labels[start:])
 
     exact = is_ordered or rank - start < 2
-    return Passage((labels,), (labels,), _write_flattening, allows=allows, is_exact=exact)
+    return Propagation((labels,), (labels,), _write_flattening, allows=allows, is_exact=exact)
 
 
 def _write_flattening(op: Permuted) -> Sequence[Value]:
@@ -95,8 +95,8 @@ def _write_flattening(op: Permuted) -> Sequence[Value]:
     return (made.output,)
 
 
-def cumulative(node: Node) -> Passage | Skip:
-    """CumSum and its like: the axis is an operand."""
+def cumulative(node: Node) -> Propagation | Skip:
+    """CumSum and CumProd: the axis is an operand."""
     rank, axis = rank_of(node), constant_operand(node, 1)
     if rank is None:
         return NO_RANK
@@ -108,32 +108,32 @@ def cumulative(node: Node) -> Passage | Skip:
 def _write_cumulative(op: Permuted) -> Sequence[Value]:
     axis = constant_operand(op.node, 1)
     assert axis is not None
-    moved = op.moved(op.passage.own(0), int(axis.item()))
+    moved = op.moved(op.propagation.own(0), int(axis.item()))
     return op.emit({0: op.operand(0), 1: np.full(axis.shape, moved, axis.dtype)})
 
 
-def mean_variance(node: Node) -> Passage | Skip:
-    """MeanVarianceNormalization: it has a list of axes."""
+def mean_variance(node: Node) -> Propagation | Skip:
+    """MeanVarianceNormalization: the axes are a list."""
     rank = rank_of(node)
     if rank is None:
         return NO_RANK
-    passage = followed(node, rank, (0,), _write_mean_variance)
-    if isinstance(passage, Skip):
-        return passage
-    return Passage(passage.inputs, passage.outputs, passage.write, is_exact=False)
+    propagation = followed(node, rank, (0,), _write_mean_variance)
+    if isinstance(propagation, Skip):
+        return propagation
+    return Propagation(propagation.inputs, propagation.outputs, propagation.write, is_exact=False)
 
 
 def _write_mean_variance(op: Permuted) -> Sequence[Value]:
-    labels = op.passage.own(0)
+    labels = op.propagation.own(0)
     axes = sorted(op.moved(labels, axis) for axis in op.node.attr("axes"))
     return op.emit({0: op.operand(0)}, axes=axes)
 
 
-# --- axes that go, and axes that come -------------------------------------------------------------
+# --- axes that are removed and added --------------------------------------------------------------
 
 
 def reduced_axes(node: Node, rank: int) -> tuple[int, ...] | Skip:
-    """Return the axes that a reduction or a Squeeze names, counted from the front, in order."""
+    """Return the axes of a reduction, non-negative and sorted."""
     if node.op_type.startswith("Arg"):
         given: Sequence[int] = [node.attr("axis")]
     else:
@@ -149,8 +149,8 @@ def reduced_axes(node: Node, rank: int) -> tuple[int, ...] | Skip:
     return tuple(sorted(found))
 
 
-def reduction(node: Node) -> Passage | Skip:
-    """Reduce* and Arg*: with or without the dims that they reduce."""
+def reduction(node: Node) -> Propagation | Skip:
+    """Reduce* and Arg*: with or without the reduced dims."""
     rank = rank_of(node)
     if rank is None:
         return NO_RANK
@@ -163,7 +163,7 @@ def reduction(node: Node) -> Passage | Skip:
     floats = value is None or value.dtype is None or DataType(value.dtype).is_float
     exact = node.op_type in EXACT_REDUCTIONS or not floats
     inputs = (labels, *(None for _ in node.inputs[1:]))
-    return Passage(inputs, (kept,), _write_reduction, is_exact=exact)
+    return Propagation(inputs, (kept,), _write_reduction, is_exact=exact)
 
 
 def _without(labels: Labels, axes: Sequence[int]) -> Labels:
@@ -171,7 +171,7 @@ def _without(labels: Labels, axes: Sequence[int]) -> Labels:
 
 
 def _write_reduction(op: Permuted) -> Sequence[Value]:
-    labels, node = op.passage.own(0), op.node
+    labels, node = op.propagation.own(0), op.node
     if node.op_type.startswith("Arg"):
         return op.emit({0: op.operand(0)}, axis=op.moved(labels, node.attr("axis")))
     axes = constant_operand(node, 1)
@@ -181,15 +181,15 @@ def _write_reduction(op: Permuted) -> Sequence[Value]:
     return op.emit({0: op.operand(0), 1: np.array(moved, np.int64)})
 
 
-def squeeze(node: Node) -> Passage | Skip:
-    """Squeeze: the dims that it names go, or all that are known to be 1."""
+def squeeze(node: Node) -> Propagation | Skip:
+    """Squeeze: it removes the given axes, or all dims that are 1."""
     value = node.input(0)
     if value is None or value.shape is None:
         return NO_RANK
     axes = constant_operand(node, 1)
     if axes is None and node.operand("axes") is None:
         if any(not isinstance(dim, int) for dim in value.shape):
-            return Skip("which dims it drops is not known")
+            return Skip("the dims that it removes are not known")
         gone: Sequence[int] = [at for at, dim in enumerate(value.shape) if dim == 1]
     elif axes is None:
         return Skip("its axes are not constant")
@@ -197,17 +197,17 @@ def squeeze(node: Node) -> Passage | Skip:
         gone = [int(axis) % len(value.shape) for axis in axes.ravel()]
     labels = whole(len(value.shape))
     inputs = (labels, *(None for _ in node.inputs[1:]))
-    return Passage(inputs, (_without(labels, gone),), _write_squeeze)
+    return Propagation(inputs, (_without(labels, gone),), _write_squeeze)
 
 
 def _write_squeeze(op: Permuted) -> Sequence[Value]:
-    labels, (kept,) = op.passage.own(0), op.passage.outputs
+    labels, (kept,) = op.propagation.own(0), op.propagation.outputs
     places = [at for at, label in enumerate(op.arranged(labels)) if label not in (kept or ())]
     return op.emit({0: op.operand(0), 1: np.array(places, np.int64)})
 
 
-def unsqueeze(node: Node) -> Passage | Skip:
-    """Unsqueeze: the new dims may stand anywhere."""
+def unsqueeze(node: Node) -> Propagation | Skip:
+    """Unsqueeze: the new dims may be at any position."""
     rank, axes = rank_of(node), constant_operand(node, 1)
     if rank is None:
         return NO_RANK
@@ -217,40 +217,40 @@ def unsqueeze(node: Node) -> Passage | Skip:
     new = {int(axis) % wide for axis in axes.ravel()}
     labels = whole(wide)
     inputs = (_without(labels, sorted(new)), *(None for _ in node.inputs[1:]))
-    return Passage(inputs, (labels,), _write_unsqueeze)
+    return Propagation(inputs, (labels,), _write_unsqueeze)
 
 
 def _write_unsqueeze(op: Permuted) -> Sequence[Value]:
-    old, (labels,) = op.passage.own(0), op.passage.outputs
+    old, (labels,) = op.propagation.own(0), op.propagation.outputs
     places = [at for at, label in enumerate(op.arranged(labels or ())) if label not in old]
     return op.emit({0: op.operand(0), 1: np.array(places, np.int64)})
 
 
-def one_hot(node: Node) -> Passage | Skip:
-    """OneHot: the new axis may stand anywhere."""
+def one_hot(node: Node) -> Propagation | Skip:
+    """OneHot: the new axis may be at any position."""
     rank = rank_of(node)
     if rank is None:
         return NO_RANK
     labels, new = whole(rank + 1), node.attr("axis") % (rank + 1)
-    return Passage((_without(labels, (new,)), None, None), (labels,), _write_one_hot)
+    return Propagation((_without(labels, (new,)), None, None), (labels,), _write_one_hot)
 
 
 def _write_one_hot(op: Permuted) -> Sequence[Value]:
-    (labels,) = op.passage.outputs
+    (labels,) = op.propagation.outputs
     assert labels is not None
     return op.emit({0: op.operand(0)}, axis=op.moved(labels, op.node.attr("axis") % len(labels)))
 
 
-# --- operators that keep some axes where they are -------------------------------------------------
+# --- operators with fixed positions of some axes --------------------------------------------------
 
 
-def reverse_sequence(node: Node) -> Passage | Skip:
-    """ReverseSequence: its batch and time are the first two axes, in either order."""
+def reverse_sequence(node: Node) -> Propagation | Skip:
+    """ReverseSequence: batch and time are the first two axes, in either order."""
     rank = rank_of(node)
     if rank is None:
         return NO_RANK
     labels = whole(rank)
-    return Passage(
+    return Propagation(
         (labels, None),
         (labels,),
         _write_reverse_sequence,
@@ -259,7 +259,7 @@ def reverse_sequence(node: Node) -> Passage | Skip:
 
 
 def _write_reverse_sequence(op: Permuted) -> Sequence[Value]:
-    labels, node = op.passage.own(0), op.node
+    labels, node = op.propagation.own(0), op.node
     return op.emit(
         {0: op.operand(0)},
         batch_axis=op.moved(labels, node.attr("batch_axis")),
@@ -267,26 +267,26 @@ def _write_reverse_sequence(op: Permuted) -> Sequence[Value]:
     )
 
 
-def trilu(node: Node) -> Passage | Skip:
-    """Trilu: the last two axes; exchanged, the upper part is the lower one."""
+def trilu(node: Node) -> Propagation | Skip:
+    """Trilu: transposing the last two axes exchanges the upper and the lower part."""
     rank = rank_of(node)
     if rank is None or rank < 2:
         return NO_RANK
     labels = whole(rank)
     inputs = (labels, *(None for _ in node.inputs[1:]))
-    return Passage(
+    return Propagation(
         inputs, (labels,), _write_trilu, allows=lambda order: set(order[-2:]) == set(labels[-2:])
     )
 
 
 def _write_trilu(op: Permuted) -> Sequence[Value]:
-    labels, diagonal = op.passage.own(0), op.operands[1] if len(op.operands) > 1 else None
+    labels, diagonal = op.propagation.own(0), op.operands[1] if len(op.operands) > 1 else None
     if op.arranged(labels)[-2:] == labels[-2:]:
         return op.emit({0: op.operand(0)})
     array = None if diagonal is None else diagonal.const
-    turned: Value | np.ndarray[Any, Any] | None = None
+    negated: Value | np.ndarray[Any, Any] | None = None
     if array is not None:
-        turned = np.asarray(-array)
+        negated = np.asarray(-array)
     elif diagonal is not None:
-        turned = op.graph.op.Neg(diagonal)
-    return op.emit({0: op.operand(0), 1: turned}, upper=1 - op.node.attr("upper"))
+        negated = op.graph.op.Neg(diagonal)
+    return op.emit({0: op.operand(0), 1: negated}, upper=1 - op.node.attr("upper"))

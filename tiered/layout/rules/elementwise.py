@@ -1,4 +1,4 @@
-"""Rules of operators that compute each element of the output from the elements at its place."""
+"""Rules of elementwise operators."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final
 
 from tiered.graph import Node, Value
 from tiered.graph.queries.op_traits import is_deterministic
-from tiered.layout.propagation import NO_RANK, Passage, Permuted, rank_of, whole
+from tiered.layout.propagation import NO_RANK, Permuted, Propagation, rank_of, whole
 from tiered.rewriter import Skip
 
 UNARY_MICROSOFT: Final = ("Gelu", "QuickGelu", "QLinearSigmoid", "QLinearLeakyRelu")
 
 
-def unary(node: Node) -> Passage | Skip:
-    """Return the passage of an operator that any permutation passes."""
+def unary(node: Node) -> Propagation | Skip:
+    """Return the propagation of a unary elementwise operator: any order is allowed."""
     rank = rank_of(node)
     if rank is None:
         return NO_RANK
@@ -25,31 +25,31 @@ def unary(node: Node) -> Passage | Skip:
     return _unary(rank, len(others), len(node.outputs))
 
 
-def dropout(node: Node) -> Passage | Skip:
-    """Dropout: in training it draws for one element after the other, and stays."""
-    # Before opset 7 it trains unless it says that it does not.
+def dropout(node: Node) -> Propagation | Skip:
+    """Dropout: in inference only; in training its random mask depends on the order."""
+    # Before opset 7 it trains by default.
     if not is_deterministic(node) or (node.version < 7 and node.attr("is_test") != 1):
-        return Skip("it trains")
+        return Skip("it is in training mode")
     return unary(node)
 
 
 @lru_cache
-def _unary(rank: int, others: int, outputs: int) -> Passage:
+def _unary(rank: int, others: int, outputs: int) -> Propagation:
     labels = whole(rank)
-    return Passage((labels, *(None,) * others), (labels,) * outputs, _write_unary)
+    return Propagation((labels, *(None,) * others), (labels,) * outputs, _write_unary)
 
 
 def _write_unary(op: Permuted) -> Sequence[Value]:
     return op.emit({0: op.operand(0)})
 
 
-def broadcasting(node: Node) -> Passage | Skip:
-    """Return the passage of an operator whose operands broadcast to one shape."""
+def broadcasting(node: Node) -> Propagation | Skip:
+    """Return the propagation of an operator whose operands broadcast to one shape."""
     return broadcasting_at(node, range(len(node.inputs)))
 
 
-def broadcasting_at(node: Node, slots: Sequence[int]) -> Passage | Skip:
-    """Return the passage of an operator of which these operands broadcast, the others stay."""
+def broadcasting_at(node: Node, slots: Sequence[int]) -> Propagation | Skip:
+    """Return the propagation of an operator whose given operands broadcast; others are fixed."""
     ranks: list[int | None] = [None] * len(node.inputs)
     for slot in slots:
         rank = ranks[slot] = rank_of(node, slot)
@@ -59,25 +59,25 @@ def broadcasting_at(node: Node, slots: Sequence[int]) -> Passage | Skip:
 
 
 @lru_cache
-def _broadcasting(ranks: tuple[int | None, ...]) -> Passage:
+def _broadcasting(ranks: tuple[int | None, ...]) -> Propagation:
     labels = whole(max(rank for rank in ranks if rank is not None))
     inputs = tuple(None if rank is None else labels[len(labels) - rank :] for rank in ranks)
-    return Passage(inputs, (labels,), _write_broadcasting)
+    return Propagation(inputs, (labels,), _write_broadcasting)
 
 
 def _write_broadcasting(op: Permuted) -> Sequence[Value]:
-    (target,) = op.passage.outputs
+    (target,) = op.propagation.outputs
     assert target is not None
-    slots = [slot for slot, labels in enumerate(op.passage.inputs) if labels is not None]
+    slots = [slot for slot, labels in enumerate(op.propagation.inputs) if labels is not None]
     return op.emit({slot: op.aligned(slot, target) for slot in slots})
 
 
-def quantized_binary(node: Node) -> Passage | Skip:
-    """QLinearAdd and QLinearMul: A, its scale and zero point, B and its own, those of C."""
+def quantized_binary(node: Node) -> Propagation | Skip:
+    """QLinearAdd and QLinearMul: inputs 0 and 3 broadcast; others are scales, zero points."""
     return broadcasting_at(node, (0, 3))
 
 
-def quantization(node: Node) -> Passage | Skip:
+def quantization(node: Node) -> Propagation | Skip:
     """QuantizeLinear and DequantizeLinear: per tensor, per axis, or per block."""
     rank, scale_rank = rank_of(node), rank_of(node, 1)
     if rank is None or scale_rank is None:
@@ -87,16 +87,16 @@ def quantization(node: Node) -> Passage | Skip:
     if scale_rank == rank and node.attr("block_size", 0):
         scale = labels
     elif scale_rank > 1:
-        return Skip("its scale is neither a scalar nor of one axis")
+        return Skip("its scale is neither a scalar nor 1-D")
     elif scale_rank == 1 and not -rank <= axis < rank:
-        return Skip("its axis is none of the tensor's")
+        return Skip("its axis is out of range")
     others = tuple(scale for value in node.inputs[1:])
-    return Passage((labels, *others), (labels,), _write_quantization)
+    return Propagation((labels, *others), (labels,), _write_quantization)
 
 
 def _write_quantization(op: Permuted) -> Sequence[Value]:
-    labels = op.passage.own(0)
-    slots = [slot for slot, own in enumerate(op.passage.inputs) if own is not None]
+    labels = op.propagation.own(0)
+    slots = [slot for slot, own in enumerate(op.propagation.inputs) if own is not None]
     operands = {slot: op.operand(slot) for slot in slots}
     if rank_of(op.node, 1) == 0:
         return op.emit(operands)

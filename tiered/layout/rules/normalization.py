@@ -1,11 +1,11 @@
-"""Rules of normalizations: the axes that they count together stay where the operator wants them."""
+"""Rules of normalizations: the positions of normalised axes and of channels are fixed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from tiered.graph import Node, Value
-from tiered.layout.propagation import NO_RANK, Labels, Passage, Permuted, rank_of, whole
+from tiered.layout.propagation import NO_RANK, Labels, Permuted, Propagation, rank_of, whole
 from tiered.layout.rules.axes import followed_operands
 from tiered.rewriter import Skip
 
@@ -14,26 +14,26 @@ def _write(op: Permuted) -> Sequence[Value]:
     return op.emit(followed_operands(op))
 
 
-def batch_normalization(node: Node) -> Passage | Skip:
-    """BatchNormalization and LRN: channels stay axis 1, all else may change places."""
+def batch_normalization(node: Node) -> Propagation | Skip:
+    """BatchNormalization and LRN: channels stay axis 1; other axes may be permuted."""
     rank = rank_of(node)
     if rank is None or rank < 2:
         return NO_RANK
     if node.attr("training_mode", 0) or len(node.outputs) > 1:
-        return Skip("it trains")
+        return Skip("it is in training mode")
     labels = whole(rank)
     others = tuple(None for _ in node.inputs[1:])
-    return Passage((labels, *others), (labels,), _write, allows=lambda order: order[1] == 1)
+    return Propagation((labels, *others), (labels,), _write, allows=lambda order: order[1] == 1)
 
 
-def instance_normalization(node: Node) -> Passage | Skip:
-    """InstanceNormalization and GroupNormalization: batch and channels stay, the rest moves."""
+def instance_normalization(node: Node) -> Propagation | Skip:
+    """InstanceNormalization and GroupNormalization: only spatial axes may be permuted."""
     rank = rank_of(node)
     if rank is None or rank < 2:
         return NO_RANK
     labels = whole(rank)
     others = tuple(None for _ in node.inputs[1:])
-    return Passage(
+    return Propagation(
         (labels, *others),
         (labels,),
         _write,
@@ -42,10 +42,10 @@ def instance_normalization(node: Node) -> Passage | Skip:
     )
 
 
-def layer_normalization(node: Node) -> Passage | Skip:
-    """LayerNormalization and RMSNormalization: what is normalised stays last.
+def layer_normalization(node: Node) -> Propagation | Skip:
+    """LayerNormalization and RMSNormalization: the normalised axes stay last.
 
-    In another order of the normalised axes, scale and bias change theirs too.
+    If the normalised axes are permuted, scale and bias are permuted too.
     """
     rank = rank_of(node)
     if rank is None:
@@ -55,7 +55,7 @@ def layer_normalization(node: Node) -> Passage | Skip:
     ranks = [None if value is None else value.rank for value in node.inputs[1:]]
     for value, width in zip(node.inputs[1:], ranks, strict=True):
         if value is not None and (width is None or width > len(tail)):
-            return Skip("its scale or bias may have more dims than what is normalised")
+            return Skip("scale or bias may exceed the normalised dims")
     movable = all(width in (None, len(tail)) for width in ranks)
     scales = tuple(tail if width == len(tail) else None for width in ranks)
 
@@ -64,4 +64,4 @@ def layer_normalization(node: Node) -> Passage | Skip:
         return last == tail or (movable and set(last) == set(tail))
 
     outputs = tuple(None if value is None else labels for value in node.outputs)
-    return Passage((labels, *scales), outputs, _write, allows=allows, is_exact=len(tail) == 1)
+    return Propagation((labels, *scales), outputs, _write, allows=allows, is_exact=len(tail) == 1)

@@ -1,4 +1,4 @@
-"""Rules of matrix products: batch dims in any order; the last two by exchanging the operands."""
+"""Rules of matrix products: batch dims in any order; the last two by swapping the operands."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 
 from tiered.graph import DataType, Node, Value
-from tiered.layout.propagation import NO_RANK, Labels, Passage, Permuted, rank_of, whole
+from tiered.layout.propagation import NO_RANK, Labels, Permuted, Propagation, rank_of, whole
 from tiered.rewriter import Skip
 
 ROW, INNER, COLUMN = 1000, 1001, 1002
-"""Labels of a product: rows of the first operand, what is summed over, columns of the second."""
+"""Labels of a product: rows of the first operand, the summed axis, columns of the second."""
 
-REACH = 2
-"""Exchanged operands only pay near the Transpose that they spare; models are full of products."""
+MAX_DISTANCE = 2
+"""Swapped operands pay off near the removed Transpose only; models have many products."""
 
 
-def matmul(node: Node) -> Passage | Skip:
-    """MatMul: its batch dims in any order; all of A B exchanged with its transpose, B' A'.
+def matmul(node: Node) -> Propagation | Skip:
+    """MatMul: batch dims in any order; the transpose of A B is B' A'.
 
-    Where one operand is constant, what is summed over has one label with what the result has in its
-    place: a permutation that comes in goes out.
+    If one operand is constant, the summed axis and the result's axis at its position have one
+    label: a permutation of the operand is one of the result.
     """
     left, right = rank_of(node), rank_of(node, 1)
     if left is None or right is None:
@@ -33,28 +33,28 @@ def matmul(node: Node) -> Passage | Skip:
     if 1 in (left, right):
         return _matmul_of_vector(left, right, not _is_float(node))
     constant = (_is_constant(node, 0), _is_constant(node, 1))
-    can_turn = node.is_op("MatMul")
-    return _matmul((left, right), constant, len(node.inputs) - 2, can_turn, not _is_float(node))
+    can_swap = node.is_op("MatMul")
+    return _matmul((left, right), constant, len(node.inputs) - 2, can_swap, not _is_float(node))
 
 
 @lru_cache
-def _matmul_of_vector(left: int, right: int, is_exact: bool) -> Passage:
-    """Return the passage of a product of matrices and a vector, which has no order of its own.
+def _matmul_of_vector(left: int, right: int, is_exact: bool) -> Propagation:
+    """Return the propagation of a product of matrices and a vector; the vector is fixed.
 
-    `MatMul(X, v)` sums over the last axis of X, `MatMul(v, X)` over the last but one; the other
-    axes are those of the result, in any order.
+    `MatMul(X, v)` sums over the last axis of X, `MatMul(v, X)` over the second to last one; the
+    other axes are those of the result, in any order.
     """
     matrices, rank = (0, left) if right == 1 else (1, right)
     summed = rank - 1 if right == 1 else rank - 2
     labels = whole(rank)
     inputs = (labels, None) if right == 1 else (None, labels)
-    return Passage(
+    return Propagation(
         inputs,
         ((*labels[:summed], *labels[summed + 1 :]),),
         partial(_write_matmul_of_vector, matrices, summed),
         allows=lambda order: summed in order[-2:],
         is_exact=is_exact,
-        reach=REACH,
+        max_distance=MAX_DISTANCE,
     )
 
 
@@ -72,8 +72,8 @@ def _is_constant(node: Node, slot: int) -> bool:
 
 @lru_cache
 def _matmul(
-    ranks: tuple[int, int], constant: tuple[bool, bool], others: int, can_turn: bool, is_exact: bool
-) -> Passage:
+    ranks: tuple[int, int], constant: tuple[bool, bool], others: int, can_swap: bool, is_exact: bool
+) -> Propagation:
     left, right = ranks
     most = max(ranks) - 2
     row, column = (INNER if constant[0] else ROW), COLUMN
@@ -82,15 +82,15 @@ def _matmul(
     batch = whole(most)
     one = (*batch[most + 2 - left :], row, INNER)
     other = (*batch[most + 2 - right :], INNER, column)
-    # The axes of a constant are nobody's: it is permuted as the product needs it.
+    # A constant has no labels: it is permuted as the product needs it.
     inputs = (None if row == INNER else one, None if column == INNER else other)
-    return Passage(
+    return Propagation(
         (*inputs, *(None,) * others),
         ((*batch, row, column),),
         partial(_write_matmul, row, column),
-        allows=partial(_allows, batch, row, column, can_turn),
+        allows=partial(_allows, batch, row, column, can_swap),
         is_exact=is_exact,
-        reach=REACH,
+        max_distance=MAX_DISTANCE,
     )
 
 
@@ -99,28 +99,28 @@ def _is_float(node: Node) -> bool:
     return value is None or value.dtype is None or DataType(value.dtype).is_float
 
 
-def _allows(batch: Labels, row: int, column: int, can_turn: bool, order: Labels) -> bool:
+def _allows(batch: Labels, row: int, column: int, can_swap: bool, order: Labels) -> bool:
     if set(order[: len(batch)]) != set(batch):
         return False
     rest = order[len(batch) :]
-    straight, turned = (row, INNER, column), (column, INNER, row)
+    straight, swapped = (row, INNER, column), (column, INNER, row)
     return rest == tuple(dict.fromkeys(straight)) or (
-        can_turn and rest == tuple(dict.fromkeys(turned))
+        can_swap and rest == tuple(dict.fromkeys(swapped))
     )
 
 
 def _write_matmul(row: int, column: int, op: Permuted) -> Sequence[Value]:
-    (out,) = op.passage.outputs
+    (out,) = op.propagation.outputs
     assert out is not None
-    turned = op.places[column] < op.places[row]
+    swapped = op.places[column] < op.places[row]
     batch = op.arranged(out[:-2])
     pair = [
-        _constant(op, slot, out, batch, turned)
+        _constant(op, slot, out, batch, swapped)
         if labels is None
         else _spread(op, op.operand(slot), labels[:-2], batch)
-        for slot, labels in enumerate(op.passage.inputs[:2])
+        for slot, labels in enumerate(op.propagation.inputs[:2])
     ]
-    if turned:
+    if swapped:
         pair.reverse()
     return op.emit(dict(enumerate(pair)))
 
@@ -132,8 +132,8 @@ def _spread(op: Permuted, value: Value, own: Labels, batch: Labels) -> Value:
     return op.unsqueezed(value, missing)
 
 
-def _constant(op: Permuted, slot: int, out: Labels, batch: Labels, turned: bool) -> Value:
-    """Return a constant operand with its batch dims in the new order, and turned if need be."""
+def _constant(op: Permuted, slot: int, out: Labels, batch: Labels, swapped: bool) -> Value:
+    """Return a constant operand with its batch dims in the new order, transposed if asked for."""
     value = op.operands[slot]
     assert value is not None
     array = value.const
@@ -141,7 +141,7 @@ def _constant(op: Permuted, slot: int, out: Labels, batch: Labels, turned: bool)
     rank = array.ndim
     own = out[len(out) - rank : -2]
     arranged = tuple(label for label in batch if label in own)
-    matrix = [rank - 1, rank - 2] if turned else [rank - 2, rank - 1]
+    matrix = [rank - 1, rank - 2] if swapped else [rank - 2, rank - 1]
     perm = [*(own.index(label) for label in arranged), *matrix]
     if perm != list(range(rank)):
         value = op.graph.constant(np.ascontiguousarray(array.transpose(perm)), value.name)
@@ -151,10 +151,10 @@ def _constant(op: Permuted, slot: int, out: Labels, batch: Labels, turned: bool)
 # --- Gemm -----------------------------------------------------------------------------------------
 
 
-def gemm(node: Node) -> Passage | Skip:
-    """Gemm: each operand and the result in any order, whatever the others are in.
+def gemm(node: Node) -> Propagation | Skip:
+    """Gemm: the orders of each operand and of the result are independent.
 
-    A flag says the order of an operand; that of the result exchanges the operands.
+    A flag transposes an operand; swapping the operands transposes the result.
     """
     bias = rank_of(node, 2) if node.input(2) is not None else 0
     if rank_of(node) is None or rank_of(node, 1) is None or bias is None:
@@ -164,16 +164,16 @@ def gemm(node: Node) -> Passage | Skip:
 
 
 @lru_cache
-def _gemm(is_square: bool, bias: int | None, is_exact: bool) -> Passage:
+def _gemm(is_square: bool, bias: int | None, is_exact: bool) -> Propagation:
     first, out = whole(2), whole(2, 20)
     second = first if is_square else whole(2, 10)
     others = () if bias is None else (out[2 - bias :],)
-    return Passage(
+    return Propagation(
         (first, second, *others),
         (out,),
         _write_gemm,
         is_exact=is_exact,
-        reach=REACH,
+        max_distance=MAX_DISTANCE,
         is_stepwise=not is_square,
     )
 
@@ -182,9 +182,9 @@ def _write_gemm(op: Permuted) -> Sequence[Value]:
     operands = [op.operand(0), op.operand(1)]
     flips = [
         op.node.attr(name) ^ (op.arranged(labels) != labels)
-        for name, labels in (("transA", op.passage.own(0)), ("transB", op.passage.own(1)))
+        for name, labels in (("transA", op.propagation.own(0)), ("transB", op.propagation.own(1)))
     ]
-    (out,) = op.passage.outputs
+    (out,) = op.propagation.outputs
     assert out is not None
     if op.arranged(out) != out:
         operands.reverse()
@@ -198,16 +198,16 @@ def _write_gemm(op: Permuted) -> Sequence[Value]:
 # --- Einsum ---------------------------------------------------------------------------------------
 
 
-def einsum(node: Node) -> Passage | Skip:
-    """Einsum: its letters are the labels, and another equation says the new order."""
+def einsum(node: Node) -> Propagation | Skip:
+    """Einsum: the letters are the labels; the equation is rewritten."""
     equation = _equation(node)
     if equation is None:
-        return Skip("its equation repeats a letter in a term, or has an ellipsis")
+        return Skip("its equation has an ellipsis or repeated letter")
     terms, result = equation
     inputs = tuple(tuple(map(ord, term)) for term in terms)
     sums = any(letter not in result for term in terms for letter in term)
     exact = not (sums and _is_float(node))
-    return Passage(inputs, (tuple(map(ord, result)),), _write_einsum, is_exact=exact)
+    return Propagation(inputs, (tuple(map(ord, result)),), _write_einsum, is_exact=exact)
 
 
 def _equation(node: Node) -> tuple[list[str], str] | None:
@@ -224,8 +224,8 @@ def _equation(node: Node) -> tuple[list[str], str] | None:
 
 
 def _write_einsum(op: Permuted) -> Sequence[Value]:
-    terms = ["".join(map(chr, op.arranged(labels or ()))) for labels in op.passage.inputs]
-    (out,) = op.passage.outputs
+    terms = ["".join(map(chr, op.arranged(labels or ()))) for labels in op.propagation.inputs]
+    (out,) = op.propagation.outputs
     result = "".join(map(chr, op.arranged(out or ())))
     operands = {slot: op.operand(slot) for slot in range(len(terms))}
     return op.emit(operands, equation=f"{','.join(terms)}->{result}")

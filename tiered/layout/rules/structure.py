@@ -1,4 +1,4 @@
-"""Rules of operators that make other axes of those they have: Reshape, Gather, Scatter, Shape."""
+"""Rules of operators that change the set of axes: Reshape, Gather, Scatter, Shape."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tiered.graph.shape_inference.symbolic_dims import Size, divide, multiply
 from tiered.layout.propagation import (
     NO_RANK,
     Labels,
-    Passage,
     Permuted,
+    Propagation,
     rank_of,
     whole,
 )
@@ -27,21 +27,21 @@ Group = tuple[Labels, Labels]
 """Dims of the operand, and the dims of the result that hold the same elements in the same order."""
 
 SizedShape = tuple[tuple[Dim, Size | None], ...]
-"""Dims, and how many elements each is, with names where that is dynamic."""
+"""Dims with their sizes; a size is symbolic if the dim is dynamic."""
 
-UNPROVEN: Final = Skip("which dims it splits and merges is not known")
+UNPROVEN: Final = Skip("the dims that it splits or merges are not known")
 
 
 class Regrouping(NamedTuple):
-    """What a Reshape does: groups of dims become other groups; dims of size 1 come and go.
+    """A Reshape as groups of dims that become other groups; dims of size 1 are in no group.
 
     Attributes:
         source: the labels of the operand.
-        target: those of the result.
-        groups: which of the former become which of the latter.
-        sizes: of the result.
+        target: the labels of the result.
+        groups: the labels of operand and result that hold the same elements.
+        sizes: the dims of the result.
         vanishing: the dims of the result that may be 0.
-        takes_empty: whether it has to do it where one of these is.
+        takes_empty: whether the Reshape is valid if one of these is 0.
     """
 
     source: Labels
@@ -52,7 +52,7 @@ class Regrouping(NamedTuple):
     takes_empty: bool
 
     def allows(self, order: Labels) -> bool:
-        """Tell whether a Reshape still does it when all dims are in another order."""
+        """Return whether a Reshape maps the groups if all dims are in another order."""
         place = {label: at for at, label in enumerate(order)}
         sides = []
         for side in range(2):
@@ -66,9 +66,9 @@ class Regrouping(NamedTuple):
         return sides[0] == sides[1] and self.shape(order) is not None
 
     def shape(self, order: Labels) -> list[int] | None:
-        """Return what the Reshape is given in another order; None where no constant says it.
+        """Return the target shape in another order; None if no constant expresses it.
 
-        Nobody can tell what -1 stands for beside a dim that is 0.
+        Beside a dim that is 0, the value of -1 is not determined.
         """
         place = {label: at for at, label in enumerate(order)}
         source = sorted(self.source, key=place.__getitem__)
@@ -88,10 +88,10 @@ class Regrouping(NamedTuple):
         return dims if dims.count(-1) <= 1 else None
 
 
-def reshape(node: Node) -> Passage | Skip:
-    """Reshape and Flatten: where it is known which dims they merge and split, these stay together.
+def reshape(node: Node) -> Propagation | Skip:
+    """Reshape and Flatten: dims that are merged or split stay adjacent.
 
-    Dims of size 1 may stand anywhere.
+    Dims of size 1 may be at any position.
     """
     value, result = node.input(0), node.outputs[0]
     if value is None or result is None or value.shape is None or result.shape is None:
@@ -106,7 +106,7 @@ def reshape(node: Node) -> Passage | Skip:
 
 
 def _takes_empty(node: Node) -> bool:
-    """Tell whether a Reshape or Flatten may work where a dim is 0, which one beside -1 forbids."""
+    """Return whether it is valid if a dim is 0, which is not allowed beside -1."""
     shape = node.operand("shape") if node.op_type == "Reshape" else None
     elements = None if shape is None else shape.elements
     if elements is None or -1 not in (known := elements.tolist()):
@@ -117,7 +117,7 @@ def _takes_empty(node: Node) -> bool:
 @lru_cache
 def _reshape(
     before: SizedShape, after: SizedShape, others: int, takes_empty: bool
-) -> Passage | Skip:
+) -> Propagation | Skip:
     groups = _groups(before, after)
     if groups is None:
         return UNPROVEN
@@ -134,16 +134,14 @@ def _reshape(
     vanishing = tuple(
         label for label, (_, size) in zip(target, after, strict=True) if _may_be_zero(size)
     )
-    regrouping = Regrouping(
-        tuple(source), tuple(target), named, sizes, vanishing, takes_empty
-    )
+    regrouping = Regrouping(tuple(source), tuple(target), named, sizes, vanishing, takes_empty)
     inputs = (tuple(source), *(None,) * others)
     write = partial(_write_reshape, regrouping)
-    return Passage(inputs, (tuple(target),), write, allows=regrouping.allows, ties=ties)
+    return Propagation(inputs, (tuple(target),), write, allows=regrouping.allows, ties=ties)
 
 
 def _may_be_zero(size: Size | None) -> bool:
-    """Tell whether a dim may be 0: all that is no number, but what is more than a non-negative."""
+    """Return whether a dim may be 0: a dynamic one that has no positive lower bound."""
     if size is None or isinstance(size, int):
         return size is None
     return not size.is_positive
@@ -157,7 +155,7 @@ def _write_reshape(regrouping: Regrouping, op: Permuted) -> Sequence[Value]:
 
 
 def _groups(before: SizedShape, after: SizedShape) -> list[Group] | None:
-    """Return which dims become which, without those of size 1."""
+    """Return the groups of dims, without dims of size 1; None if they are not known."""
     old = [(at, size) for at, (dim, size) in enumerate(before) if dim != 1]
     new = [(at, size) for at, (dim, size) in enumerate(after) if dim != 1]
     groups: list[Group] = []
@@ -182,7 +180,7 @@ def _group(old: Sequence[tuple[int, Size | None]], new: Sequence[tuple[int, Size
 
 
 def _one_group(old: Sequence[Size | None], new: Sequence[Size | None]) -> tuple[int, int] | None:
-    """Return how many dims at the front of either side have the same product, None if unknown."""
+    """Return how many leading dims of either side have the same product; None if unknown."""
     taken = [1, 1]
     sides = (old, new)
     product = [old[0], new[0]]
@@ -206,16 +204,16 @@ def _one_group(old: Sequence[Size | None], new: Sequence[Size | None]) -> tuple[
 # --- Shape ----------------------------------------------------------------------------------------
 
 
-def shape_of(node: Node) -> Passage | Skip:
-    """Shape: of the permuted tensor, and its sizes put back into their order."""
+def shape_of(node: Node) -> Propagation | Skip:
+    """Shape: the sizes of the permuted tensor, gathered into the original order."""
     rank = rank_of(node)
     if rank is None:
         return NO_RANK
-    return Passage((whole(rank),), (None,), _write_shape)
+    return Propagation((whole(rank),), (None,), _write_shape)
 
 
 def _write_shape(op: Permuted) -> Sequence[Value]:
-    labels, node = op.passage.own(0), op.node
+    labels, node = op.propagation.own(0), op.node
     wanted = labels[slice(node.attr("start", 0), node.attr("end", None))]
     arranged = op.arranged(labels)
     places = np.array([arranged.index(label) for label in wanted], np.int64)
@@ -223,19 +221,19 @@ def _write_shape(op: Permuted) -> Sequence[Value]:
     return (op.graph.op.Gather(sizes, places),)
 
 
-def size_of(node: Node) -> Passage | Skip:
-    """Size: the order of the axes says nothing about it."""
+def size_of(node: Node) -> Propagation | Skip:
+    """Size: it does not depend on the order."""
     rank = rank_of(node)
     if rank is None:
         return NO_RANK
-    return Passage((whole(rank),), (None,), lambda op: op.emit({0: op.operand(0)}))
+    return Propagation((whole(rank),), (None,), lambda op: op.emit({0: op.operand(0)}))
 
 
 # --- Gather and Scatter ---------------------------------------------------------------------------
 
 
-def gather(node: Node) -> Passage | Skip:
-    """Gather: the axes of the indices stand together, where the gathered axis was."""
+def gather(node: Node) -> Propagation | Skip:
+    """Gather: the axes of the indices replace the gathered axis and stay adjacent."""
     rank, width = rank_of(node), rank_of(node, 1)
     if rank is None or width is None or rank == 0:
         return NO_RANK
@@ -244,7 +242,7 @@ def gather(node: Node) -> Passage | Skip:
     indices = (axis,) if width == 1 else whole(width, 100)
     out = (*data[:axis], *indices, *data[axis + 1 :])
     if width == 1:
-        return Passage((data, indices), (out,), _write_gather)
+        return Propagation((data, indices), (out,), _write_gather)
 
     def allows(order: Labels) -> bool:
         rest = [label for label in order if label in data]
@@ -254,17 +252,17 @@ def gather(node: Node) -> Passage | Skip:
         return wanted == [label for label in order if label in out]
 
     ties = (((axis,), indices),) if indices else ()
-    return Passage((data, indices), (out,), _write_gather, allows=allows, ties=ties)
+    return Propagation((data, indices), (out,), _write_gather, allows=allows, ties=ties)
 
 
 def _write_gather(op: Permuted) -> Sequence[Value]:
-    data = op.passage.own(0)
+    data = op.propagation.own(0)
     axis = op.moved(data, op.node.attr("axis"))
     return op.emit({0: op.operand(0), 1: op.operand(1)}, axis=axis)
 
 
-def gather_nd(node: Node) -> Passage | Skip:
-    """GatherND: the axes that no index names stay last, in any order; so may those of the list."""
+def gather_nd(node: Node) -> Propagation | Skip:
+    """GatherND: axes without an index stay last, in any order; so do the axes of the indices."""
     rank, width, depth = rank_of(node), rank_of(node, 1), _depth(node)
     if rank is None or width is None or depth is None:
         return NO_RANK
@@ -283,11 +281,11 @@ def gather_nd(node: Node) -> Passage | Skip:
             and set(_arranged(order, listed + free)[: len(listed)]) == set(listed)
         )
 
-    return Passage((data, indices), (out,), _write_nd, allows=allows)
+    return Propagation((data, indices), (out,), _write_nd, allows=allows)
 
 
-def scatter_nd(node: Node) -> Passage | Skip:
-    """ScatterND: the axes that no index names stay last, in any order."""
+def scatter_nd(node: Node) -> Propagation | Skip:
+    """ScatterND: axes without an index stay last, in any order."""
     rank, width, depth = rank_of(node), rank_of(node, 1), _depth(node)
     if rank is None or width is None or depth is None:
         return NO_RANK
@@ -295,18 +293,18 @@ def scatter_nd(node: Node) -> Passage | Skip:
     updates = (*indices[:-1], *data[depth:])
 
     def allows(order: Labels) -> bool:
-        # Where one place is written twice, the order of the list counts.
+        # If two indices are equal, the order of the updates matters.
         return (
             _starts(order, data, data[:depth])
             and _arranged(order, indices) == indices
             and _starts(order, updates, indices[:-1])
         )
 
-    return Passage((data, indices, updates), (data,), _write_nd, allows=allows)
+    return Propagation((data, indices, updates), (data,), _write_nd, allows=allows)
 
 
 def _depth(node: Node) -> int | None:
-    """Return how many axes of the data an index of GatherND or ScatterND names."""
+    """Return the number of data axes in one index of GatherND or ScatterND."""
     indices = node.input(1)
     depth = indices.dim(-1) if indices is not None else None
     return depth if isinstance(depth, int) else None
@@ -324,19 +322,17 @@ def _write_nd(op: Permuted) -> Sequence[Value]:
     return op.emit({slot: op.operand(slot) for slot in range(len(op.node.inputs))})
 
 
-def compress(node: Node) -> Passage | Skip:
-    """Compress: of one axis; without an axis it lists elements, in their order."""
+def compress(node: Node) -> Propagation | Skip:
+    """Compress: along an axis; without one it flattens the operand."""
     rank, axis = rank_of(node), node.attr("axis", None)
     if rank is None:
         return NO_RANK
     if axis is None:
-        return Skip("it lists the elements in their order")
+        return Skip("without an axis it flattens its operand")
     labels = whole(rank)
-    return Passage((labels, None), (labels,), _write_compress)
+    return Propagation((labels, None), (labels,), _write_compress)
 
 
 def _write_compress(op: Permuted) -> Sequence[Value]:
-    axis = op.moved(op.passage.own(0), op.node.attr("axis"))
+    axis = op.moved(op.propagation.own(0), op.node.attr("axis"))
     return op.emit({0: op.operand(0)}, axis=axis)
-
-

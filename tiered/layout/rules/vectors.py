@@ -1,4 +1,4 @@
-"""Rules of operators with a number for each axis: sizes, starts, pads, repeats, scales."""
+"""Rules of operators with one number for each axis: sizes, starts, pads, repeats, scales."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tiered.graph.opset.convert import newest_attribute
 from tiered.layout.propagation import (
     NO_RANK,
     Labels,
-    Passage,
     Permuted,
+    Propagation,
     constant_array,
     constant_operand,
     rank_of,
@@ -22,38 +22,38 @@ from tiered.layout.propagation import (
 from tiered.rewriter import Skip
 
 
-def pad(node: Node) -> Passage | Skip:
-    """Pad: its pads are of all axes, or of those that it names."""
+def pad(node: Node) -> Propagation | Skip:
+    """Pad: the pads are of all axes or of given ones."""
     rank, axes = rank_of(node), constant_operand(node, 3)
     if rank is None:
         return NO_RANK
     if axes is None and len(node.inputs) > 3 and node.inputs[3] is not None:
         return Skip("its axes are not constant")
     labels = whole(rank)
-    return Passage((labels, *(None for _ in node.inputs[1:])), (labels,), _write_pad)
+    return Propagation((labels, *(None for _ in node.inputs[1:])), (labels,), _write_pad)
 
 
 def _write_pad(op: Permuted) -> Sequence[Value]:
-    labels, axes = op.passage.own(0), constant_operand(op.node, 3)
+    labels, axes = op.propagation.own(0), constant_operand(op.node, 3)
     if axes is None:
         return op.emit({0: op.operand(0), 1: op.vector(1, labels, halves=2)})
     return op.emit({0: op.operand(0), 3: _moved(op, labels, axes)})
 
 
 def _moved(op: Permuted, labels: Labels, axes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return axes in the same sequence, with their new numbers."""
+    """Return the new numbers of axes, in the same sequence."""
     return np.array([op.moved(labels, int(axis)) for axis in axes.ravel()], axes.dtype)
 
 
-def slices(node: Node) -> Passage | Skip:
-    """Slice: it names its axes, or means the first ones."""
+def slices(node: Node) -> Propagation | Skip:
+    """Slice: the axes are given, or the leading ones."""
     rank = rank_of(node)
     if rank is None:
         return NO_RANK
     if _sliced_axes(node) is None:
         return Skip("its axes are not constant")
     labels = whole(rank)
-    return Passage((labels, *(None for _ in node.inputs[1:])), (labels,), _write_slices)
+    return Propagation((labels, *(None for _ in node.inputs[1:])), (labels,), _write_slices)
 
 
 def _sliced_axes(node: Node) -> np.ndarray[Any, Any] | None:
@@ -65,7 +65,7 @@ def _sliced_axes(node: Node) -> np.ndarray[Any, Any] | None:
         return np.arange(starts.size, dtype=np.int64)
     value = node.operand("starts")
     size = value.dim(0) if value is not None else None
-    # The axes are of the dtype of the starts.
+    # The axes have the dtype of the starts.
     dtype = None if value is None or value.dtype is None else value.dtype
     kind = np.int32 if dtype == 6 else np.int64
     return np.arange(size, dtype=kind) if isinstance(size, int) else None
@@ -74,35 +74,35 @@ def _sliced_axes(node: Node) -> np.ndarray[Any, Any] | None:
 def _write_slices(op: Permuted) -> Sequence[Value]:
     axes = _sliced_axes(op.node)
     assert axes is not None
-    return op.emit({0: op.operand(0), 3: _moved(op, op.passage.own(0), axes)})
+    return op.emit({0: op.operand(0), 3: _moved(op, op.propagation.own(0), axes)})
 
 
-def tile(node: Node) -> Passage | Skip:
-    """Tile: a number of repeats for each axis."""
+def tile(node: Node) -> Propagation | Skip:
+    """Tile: one number of repeats for each axis."""
     rank = rank_of(node)
     if rank is None:
         return NO_RANK
-    return Passage((whole(rank), None), (whole(rank),), _write_tile)
+    return Propagation((whole(rank), None), (whole(rank),), _write_tile)
 
 
 def _write_tile(op: Permuted) -> Sequence[Value]:
-    return op.emit({0: op.operand(0), 1: op.vector(1, op.passage.own(0))})
+    return op.emit({0: op.operand(0), 1: op.vector(1, op.propagation.own(0))})
 
 
-def expand(node: Node) -> Passage | Skip:
+def expand(node: Node) -> Propagation | Skip:
     """Expand: the operand and the shape broadcast to each other."""
     rank, shape = rank_of(node), node.operand("shape")
     size = None if shape is None else shape.dim(0)
     if rank is None or not isinstance(size, int):
         return NO_RANK
     if size < rank and constant_operand(node, 1) is None:
-        return Skip("its shape is of fewer axes than its operand")
+        return Skip("its shape has fewer axes than its operand")
     most = max(rank, size)
-    return Passage((whole(most)[most - rank :], None), (whole(most),), _write_expand)
+    return Propagation((whole(most)[most - rank :], None), (whole(most),), _write_expand)
 
 
 def _write_expand(op: Permuted) -> Sequence[Value]:
-    (labels,) = op.passage.outputs
+    (labels,) = op.propagation.outputs
     assert labels is not None
     data, shape = op.aligned(0, labels), constant_operand(op.node, 1)
     if shape is None:
@@ -118,11 +118,11 @@ _STRETCH: Final = ("stretch", b"stretch")
 _CROP: Final = ("tf_crop_and_resize", b"tf_crop_and_resize")
 
 
-def resize(node: Node) -> Passage | Skip:
-    """Resize: scales or sizes of all axes, or of those that it names.
+def resize(node: Node) -> Propagation | Skip:
+    """Resize: scales or sizes of all axes or of given ones.
 
-    What interpolates weighs its neighbours axis by axis, and runtimes have kernels only for resized
-    axes at the end: their order stays, and they stay last.
+    Interpolation runs axis by axis, and runtimes have kernels for trailing resized axes only: these
+    stay last, in their order.
     """
     rank = rank_of(node)
     if rank is None:
@@ -130,9 +130,9 @@ def resize(node: Node) -> Passage | Skip:
     labels = whole(rank)
     inputs = (labels, *(None for _ in node.inputs[1:]))
     if newest_attribute(node, "mode") in ("nearest", b"nearest"):
-        return Passage(inputs, (labels,), _write_resize)
+        return Propagation(inputs, (labels,), _write_resize)
     resized = _resized(node, labels)
-    return Passage(
+    return Propagation(
         inputs,
         (labels,),
         _write_resize,
@@ -141,10 +141,10 @@ def resize(node: Node) -> Passage | Skip:
 
 
 def _resized(node: Node, labels: Labels) -> Labels:
-    """Return the axes that may be resized: all that are not known to stay as they are.
+    """Return the axes that may be resized: all that are not known to be unchanged.
 
-    Where scales say it, only a scale of 1 is known to: one of 1.2 makes 3 elements of 3, and others
-    of them. So does a crop, and what keeps to a ratio.
+    With scales, an axis is unchanged only if its scale is 1: a scale of 1.2 maps 3 elements to 3
+    different ones. So do a crop and a policy that keeps the aspect ratio.
     """
     named = node.attr("axes", None)
     axes = [axis % len(labels) for axis in (labels if named is None else named)]
@@ -170,7 +170,7 @@ def _resized(node: Node, labels: Labels) -> Labels:
 
 
 def _write_resize(op: Permuted) -> Sequence[Value]:
-    labels, node = op.passage.own(0), op.node
+    labels, node = op.propagation.own(0), op.node
     axes = node.attr("axes", None)
     if axes:
         moved = [op.moved(labels, axis) for axis in axes]
@@ -183,18 +183,18 @@ def _write_resize(op: Permuted) -> Sequence[Value]:
 
 
 def _numbers(op: Permuted, slot: int, labels: Labels, halves: int) -> Value | None:
-    """Return a region of interest, scales or sizes; an empty one stands for none."""
+    """Return a region of interest, scales or sizes; an empty one means absent."""
     value = op.operands[slot]
     assert value is not None
     return value if value.dim(0) == 0 else op.vector(slot, labels, halves)
 
 
-def upsample(node: Node) -> Passage | Skip:
-    """Upsample: nearest passes in any order, as Resize."""
+def upsample(node: Node) -> Propagation | Skip:
+    """Upsample: a nearest one in any order, as for Resize."""
     rank = rank_of(node)
     if rank is None:
         return NO_RANK
     if node.attr("mode") not in ("nearest", b"nearest"):
         return Skip("it interpolates")
     others = tuple(None for _ in node.inputs[1:])
-    return Passage((whole(rank), *others), (whole(rank),), _write_tile)
+    return Propagation((whole(rank), *others), (whole(rank),), _write_tile)

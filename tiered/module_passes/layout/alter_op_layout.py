@@ -1,16 +1,16 @@
-"""Operators  =>  the same operators in the layout that the backend runs best"""
+"""Operators  =>  the same operators in the layout that the backend prefers"""
 
 from tiered import Model, PassContext, Skip, module_pass
 
 
 @module_pass(opt_level=3, numerics="reassociating", acts_on=("*",))
 def alter_op_layout(model: Model, ctx: PassContext, *, default_dim: int = 16) -> None:
-    """Give operators of images the layout of the backend's table, as `convert_layout` would.
+    """Convert image operators to the layouts that the backend prefers, as `convert_layout` does.
 
-    A backend that prefers nothing, or what ONNX has, leaves the model to `convert_layout`.
+    If the backend prefers no operator channels last, the model is left to `convert_layout`.
 
     Args:
-        default_dim: what a dynamic dim counts in bytes that are moved.
+        default_dim: the size of a dynamic dim when bytes are counted.
     """
     if "NHWC" not in (ctx.target.layout, *ctx.target.layouts.values()):
         return ctx.skip(None, Skip("the backend prefers no operator channels last"))

@@ -21,32 +21,35 @@ def convert_layout(
 ) -> None:
     """Place Transposes where they move the fewest bytes, over the whole graph.
 
-    Operators that a permutation passes are written in another order of their axes where that
-    saves more than it costs; constants are permuted once, here. The result is never worse, but
-    where the layout that is asked for has its price. Operators that are asked for in NHWC become
-    calls of local functions, `tiered.nhwc::Conv` and the like, which every runtime can run; the
-    pools and normalizations around them follow where that is cheaper. Inputs and outputs keep their
-    layout, or are converted too if an operator that is asked for leads to them in that layout,
-    through operators that a permutation passes; they keep their names, those with a default stay,
-    and a remark says what they are now.
+    Operators are written in another order of their axes where that saves more than it costs
+    (`tiered/layout/solve.py` has the algorithm); constants are permuted once, here. The result
+    never moves more bytes than before, unless a desired layout requires it. Operators that are
+    desired in NHWC become calls of local functions such as `tiered.nhwc::Conv`, which every
+    runtime can run; pools and normalizations around them follow where that is cheaper.
+
+    Inputs and outputs keep their layout unless `io_layout` is "convert". Then those that connect to
+    an operator with a desired layout, through operators that can be permuted, are converted. They
+    keep their names, and a remark states their new shapes; inputs with a default are not converted.
 
     Args:
-        desired_layouts: NHWC or NCHW by operator, or by `Operator@glob of node names`. NCHW is what
-            ONNX has.
-        io_layout: whether inputs and outputs that are images keep their layout. If any operator is
-            asked for in NHWC, images are converted to that.
-        default_dim: what a dynamic dim counts in bytes that are moved.
+        desired_layouts: NHWC or NCHW by operator, or by `Operator@glob of node names`. NCHW is the
+            layout of standard ONNX.
+        io_layout: whether inputs and outputs that are images keep their layout or are converted:
+            to NHWC if it is desired for any operator.
+        default_dim: the size of a dynamic dim when bytes are counted.
 
     Raises:
-        UsageError: there is no such layout.
+        UsageError: a layout is neither NCHW nor NHWC.
     """
     has_transposes = any(graph.nodes_of("Transpose") for graph in model.graphs())
     converts = io_layout == "convert"
     if not (has_transposes or converts) and {"NCHW"}.issuperset(desired_layouts.values()):
         return
-    # What has nothing to place does not load what places it.
+    # Models without Transposes do not load the solver.
     from tiered import LayoutSizes, place_transposes
 
     sizes, supports = LayoutSizes(default=default_dim), ctx.target.supports
-    tell = ctx.remark if converts else None
-    place_transposes(model, sizes, ctx.skip, desired_layouts, supports=supports, tell=tell)
+    on_change = ctx.remark if converts else None
+    place_transposes(
+        model, sizes, ctx.skip, desired_layouts, supports=supports, on_change=on_change
+    )
