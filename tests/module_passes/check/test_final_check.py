@@ -32,7 +32,7 @@ def test_a_valid_model_passes() -> None:
     assert_unchanged(PASS, "(float[2] x) => (float[2] y) { y = Relu(x) }")
 
 
-def test_what_the_passes_broke_is_an_error() -> None:
+def test_an_invalid_result_is_an_error() -> None:
     model = Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Softmax<axis=0>(x) }"))
     (node,) = model.main.nodes
     model.main.set_attribute(node, "alpha", 1.0)
@@ -48,7 +48,7 @@ def test_a_model_that_was_invalid_already_is_noted() -> None:
     assert "alpha" in note
 
 
-def test_what_the_backend_does_not_take_is_a_remark() -> None:
+def test_unsupported_operators_are_remarks() -> None:
     target = Backend(name="npu", opset=Bounds(7, 13))
     text = "(float[2] x) => (float[2] y) { y = Relu(x) }"
     assert_unchanged(
@@ -114,7 +114,7 @@ def test_another_dim_than_an_output_declares_is_an_error() -> None:
         get_pass(PASS).apply(model)
 
 
-def test_a_dtype_that_an_operator_does_not_take_is_an_error() -> None:
+def test_an_unsupported_dtype_is_an_error() -> None:
     model = Model.from_proto(parse("(float[2] x, int64[2] i) => (float[2] y) { y = Sigmoid(x) }"))
     (node,) = model.main.nodes
     model.main.set_input(node, 0, model.main.inputs[1])
@@ -134,7 +134,7 @@ def test_a_wrong_declared_dim_of_the_file_is_noted_and_an_error_under_strict() -
         optimize(parse(WRONG_BEFORE), strict=True)
 
 
-def test_what_folding_exposes_is_noted() -> None:
+def test_errors_exposed_by_folding_are_remarks() -> None:
     text = """(float[2] x) => (float[M,4] y) <float[6] w = {1,2,3,4,5,6}, int64[2] s = {2,3}>
     { two = Identity(s) h = Reshape(w, two) z = Relu(h) y = Abs(z) }"""
     proto = parse(text)

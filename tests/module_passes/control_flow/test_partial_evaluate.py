@@ -57,7 +57,7 @@ def test_a_loop_that_runs_once_is_its_body(constants: str, operands: str, goes_o
     assert_undone(PASS, text)
 
 
-def test_what_each_iteration_collects_is_stacked() -> None:
+def test_scan_outputs_are_stacked() -> None:
     text = (
         "(float[2] x) => (float[2] y, float[3,2] s, int64[3] k) <int64 n = {3}, bool c = {1}> { y, s, k = Loop(n, c, x) <"
         "body = b (int64 i, bool ci, float[2] xi) => (bool co, float[2] xo, float[2] t, int64 k2) { co = Identity(ci) xo = Add(xi, xi) t = Mul(xo, x) k2 = Identity(i) }> }"
@@ -106,7 +106,7 @@ def test_loops_in_loops_are_unrolled_from_the_inside() -> None:
     assert_undone(PASS, text, max_iterations=2)
 
 
-def test_a_loop_whose_count_the_outer_iteration_gives_is_next() -> None:
+def test_an_inner_loop_with_the_outer_trip_count_is_next() -> None:
     inner = "<body = ib (int64 j, bool cj, float[2] v) => (bool d, float[2] w) { d = Identity(cj) w = Exp(v) }>"
     text = loop(
         "int64 n = {2}, bool c = {1}",
@@ -153,10 +153,10 @@ BODY = "<body = b (int64 i, bool ci, float[2] xi) => (bool co, float[2] xo) {{ {
         ),
         (
             "(float[2] x) => (float[2] y, float[k,2] s) <int64 n = {0}, bool c = {1}> { y, s = Loop(n, c, x) <body = b (int64 i, bool ci, float[2] xi) => (bool co, float[2] xo, float[2] t) { co = Identity(ci) xo = Add(xi, xi) t = Neg(xo) }> }",
-            "it collects nothing, in a shape that is not known",
+            "its empty scan output has no known shape",
         ),
-        (loop("int64 n = {1}, bool c = {1}", "n, c"), "its operands are not those of its body"),
-        (loop("int64 n = {1}, bool c = {1}", "n, c, "), "its operands are not those of its body"),
+        (loop("int64 n = {1}, bool c = {1}", "n, c"), "its operands do not match its body"),
+        (loop("int64 n = {1}, bool c = {1}", "n, c, "), "its operands do not match its body"),
     ],
 )
 def test_loops_that_stay(text: str, because: str) -> None:
@@ -168,12 +168,12 @@ def test_a_draw_of_each_iteration_is_another_one() -> None:
     assert_unchanged(
         PASS,
         loop("int64 n = {2}, bool c = {1}", "n, c, x", body),
-        because="what the body does may differ each time",
+        because="the body is not deterministic",
         max_iterations=5,
     )
 
 
-def test_what_would_become_too_large_stays() -> None:
+def test_a_loop_that_exceeds_max_nodes_stays() -> None:
     assert_unchanged(
         PASS,
         loop("int64 n = {1000000000}, bool c = {1}", "n, c, x"),
@@ -194,7 +194,7 @@ def test_quantization_annotations_keep_their_body() -> None:
     body = proto.graph.node[0].attribute[0].g
     annotation = body.quantization_annotation.add(tensor_name="xo")
     annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="xi")
-    check_declined(proto, because="quantization annotations speak of the body")
+    check_declined(proto, because="quantization annotations refer to the body")
 
 
 def check_declined(proto: onnx.ModelProto, because: str) -> None:
@@ -249,15 +249,15 @@ def test_a_scan_is_unrolled_on_demand() -> None:
     [
         (_scan("2"), "it runs 2 times, more than max_iterations=0"),
         (_scan("N"), "the number of iterations is not a constant"),
-        (_scan("0"), "it collects nothing, in a shape that is not known"),
-        (_scan("1", ", scan_input_directions=[1]"), "along another axis, or backwards"),
+        (_scan("0"), "its empty scan output has no known shape"),
+        (_scan("1", ", scan_input_directions=[1]"), "it scans backwards or along another axis"),
         (
             """<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
             g (float[2] s, float[1,2] w) => (float[2] y) { y = d.f<n=1>(s, w) }
             <domain: "d", opset_import: ["" : 21]>
             f <n> (s, w) => (y) { y, z = Scan<num_scan_inputs: int = @n, body = b (p, q) => (r, t) {
               r = Add(p, q) t = Neg(r) }>(s, w) }""",
-            "its operands are not those of its body",
+            "its operands do not match its body",
         ),
     ],
 )
@@ -271,7 +271,7 @@ def test_rows_of_8_bit_floats_are_not_joined() -> None:
         "(float[2] s, float[1,2] w) => (float[2] y, float8e4m3fn[1,2] z) {"
         " y, z = Scan<num_scan_inputs = 1, body = b (float[2] p, float[2] q) =>"
         " (float[2] r, float8e4m3fn[2] t) { r = Add(p, q) t = Cast<to=17>(r) }> (s, w) }",
-        because="rows of this dtype cannot be taken and joined",
+        because="rows of this dtype cannot be concatenated",
         opset=19,
     )
 

@@ -28,7 +28,7 @@ def test_a_call_becomes_the_body() -> None:
     assert [entry.domain for entry in made.opset_import] == [""]
 
 
-def test_names_tell_where_a_node_comes_from() -> None:
+def test_names_of_copies_start_with_the_call() -> None:
     made = assert_undone(
         PASS,
         HEADER
@@ -61,7 +61,7 @@ ATTRIBUTES = function("f<alpha, beta: float = 0.25>", "(a) => (b, c)", "b = Leak
         ("", "", "<alpha=0.25>"),
     ],
 )
-def test_attributes_are_bound_or_have_their_default_or_go(given: str, alpha: str, beta: str) -> None:
+def test_attributes_are_bound_or_default_or_removed(given: str, alpha: str, beta: str) -> None:
     assert_rewrites(
         PASS,
         HEADER + f"g (float[2] x) => (float[2] y, float[2] z) {{ y, z = local.f{given}(x) }} " + ATTRIBUTES,
@@ -96,7 +96,7 @@ def test_optional_inputs_that_the_call_leaves_out_are_absent() -> None:
     )
 
 
-def test_an_input_handed_through_and_an_output_given_twice() -> None:
+def test_an_input_as_output_and_a_duplicate_output() -> None:
     text = (
         HEADER
         + "g (float[2] x) => (float[2] y, float[2] z, float[2] p, float[2] q) { k = Exp(x) p, q, r = local.f(x) y = Neg(r) l, m, n = local.f(k) z = Add(m, n) } "
@@ -111,7 +111,7 @@ def test_an_input_handed_through_and_an_output_given_twice() -> None:
     assert_undone(PASS, text)
 
 
-def test_outputs_that_nobody_reads_bring_nothing_in() -> None:
+def test_unused_outputs_are_not_inlined() -> None:
     assert_rewrites(
         PASS,
         HEADER
@@ -136,7 +136,7 @@ def test_calls_in_calls_and_in_bodies() -> None:
     assert_undone(PASS, text)
 
 
-def test_a_body_of_the_function_captures_what_the_call_gives() -> None:
+def test_a_body_of_the_function_captures_operands() -> None:
     text = (
         HEADER
         + "g (float[2] x, int64 n) => (float[2] y) { k = Exp(x) y = local.f(k, n) } "
@@ -215,7 +215,7 @@ def test_an_unknown_operator_at_another_version_stays() -> None:
     ("marked", "because"),
     [("function", "the function is marked to be kept"), ("call", "the call is marked to be kept")],
 )
-def test_what_is_marked_stays(key: str, marked: str, because: str) -> None:
+def test_marked_functions_stay(key: str, marked: str, because: str) -> None:
     proto = parse(UNARY + function("f", "(a) => (b)", "b = local.h(a)") + function("h", "(a) => (b)", "b = Relu(a)"))
     holder = proto.functions[0] if marked == "function" else proto.graph.node[0]
     holder.metadata_props.add(key=key, value="1")
@@ -255,7 +255,7 @@ def test_a_model_whose_functions_call_themselves_is_refused(other: str) -> None:
         Model.from_proto(parse(text))
 
 
-def test_a_recursion_that_nobody_reaches_is_left_alone() -> None:
+def test_an_unreachable_recursion_stays() -> None:
     call = function("p", "(a) => (b)", "b = local.p(a)")
     assert_unchanged(PASS, UNARY.replace("local.f", "Relu") + call, because="calls itself")
 
@@ -270,7 +270,7 @@ def test_functions_that_double_again_and_again_stay() -> None:
     assert time.perf_counter() - started < 10
 
 
-def test_the_limit_counts_what_would_be_there() -> None:
+def test_the_limit_counts_nodes_after_inlining() -> None:
     text = UNARY + function("f", "(a) => (b)", "c = Add(a, a) b = Relu(c)")
     assert_unchanged(PASS, text, because="more than max_nodes=1", max_nodes=1)
     assert_rewrites(PASS, text, "(float[2] x) => (float[2] y) { c = Add(x, x) y = Relu(c) }", max_nodes=2)
@@ -293,11 +293,11 @@ def test_once_leaves_functions_that_are_shared() -> None:
     assert_unchanged(PASS, after, because="the function is called from more than one place", once=True)
 
 
-def test_a_name_of_the_standard_is_ambiguous() -> None:
+def test_a_standard_name_is_ambiguous() -> None:
     assert_unchanged(
         PASS,
         '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y) { y = Relu(x) } <domain: "", opset_import: ["" : 21]> Relu (a) => (b) { b = Neg(a) }',
-        because="a standard operator has the name: which is meant, runtimes decide",
+        because="a standard operator has the same name",
     )
 
 
@@ -305,11 +305,11 @@ def test_an_output_that_would_be_absent_stays() -> None:
     assert_unchanged(
         PASS,
         HEADER + "g (float[2] x) => (float[2] y) { y, z = local.f(x) } " + function("f", "(a, o) => (b, o)", "b = Relu(a)"),
-        because="an output of the function is an input that the call leaves out",
+        because="an output is an absent input of the call",
     )
 
 
-def test_a_graph_that_the_call_gives_stays() -> None:
+def test_a_call_with_a_graph_attribute_stays() -> None:
     proto = parse(UNARY + function("f", "(a) => (b)", "b = Relu(a)"))
     body = parse("(float[2] x) => (float[2] y) { y = Relu(x) }").graph
     proto.graph.node[0].attribute.append(onnx.helper.make_attribute("body", body))
@@ -329,7 +329,7 @@ def test_a_default_that_the_caller_may_need_stays() -> None:
         + function("outer<k>", "(v) => (u)", "u = local.f<m: float = @k>(v)", domain="tiered.k")
         + function("f<m: float = 0.5>", "(v) => (u)", "u = Elu<alpha: float = @m>(v)")
     )
-    assert_unchanged(PASS, text, because="what the caller may leave out has a default in the function")
+    assert_unchanged(PASS, text, because="an optional attribute has a function default")
 
 
 def test_declared_types_of_unknown_operators_come_along_without_names_of_dims() -> None:
@@ -349,7 +349,7 @@ def test_other_names_of_the_pass() -> None:
     assert get_pass("inline_once").name == PASS
 
 
-def test_a_call_in_a_body_that_a_later_one_does_not_read_goes_with_it() -> None:
+def test_a_call_in_an_unused_body_is_removed_with_it() -> None:
     text = (
         HEADER
         + "g (float[2] x, bool c) => (float[2] y) { k = If(c) <"

@@ -14,7 +14,7 @@ def function(name: str, body: str = "Neg(v)", domain: str = "local") -> str:
     return f' <domain: "{domain}", opset_import: ["" : 21, "local" : 1, "other" : 1]> {name} (v) => (u) {{ u = {body} }}'
 
 
-def test_what_no_call_reaches_goes() -> None:
+def test_unreachable_functions_are_removed() -> None:
     used = MAIN + function("f", "local.g(v)") + function("g")
     unused = function("h", "local.i(v)") + function("i") + function("f", domain="other")
     assert_rewrites(PASS, used + unused, used)

@@ -27,7 +27,7 @@ def test_two_branches_may_each_own_the_name() -> None:
     assert len({tensor.name for tensor in made.graph.initializer}) == 2
 
 
-def test_issue_19_an_initializer_that_a_body_gives_back_stays_there() -> None:
+def test_issue_19_an_initializer_that_is_a_body_output_stays() -> None:
     text = "(float[2] x, bool c) => (float[2] y) { y = If(c) <then_branch = t () => (float[2] w) <float[2] w = {1,2}> { }, else_branch = e () => (float[2] b) { b = Neg(x) }> }"
     assert_unchanged(PASS, text, because="it is an output of the body")
 
@@ -69,7 +69,7 @@ def test_the_bodies_of_other_operators_keep_theirs() -> None:
     assert_unchanged(
         PASS,
         f"(seq(float[2]) x, bool c) => (seq(float[2]) y) {{ y = SequenceMap(x) <body = m (float[2] v) => (float[2] u) {{ u = {inner} }}> }}",
-        because="a body of SequenceMap may not see what is around it",
+        because="a body of SequenceMap cannot capture values",
     )
 
 
@@ -79,11 +79,11 @@ LOOP = "(float[2] x, int64 n) => (float[2] y) <bool go = {1}> { y = Loop(n, go, 
 @pytest.mark.parametrize(
     ("what", "because"),
     [
-        ("default", "it is the default of an input of the body"),
-        ("annotation", "a quantization annotation of the body speaks of it"),
+        ("default", "it is an input default of the body"),
+        ("annotation", "a quantization annotation refers to it"),
     ],
 )
-def test_what_the_text_of_a_model_cannot_say(what: str, because: str) -> None:
+def test_cases_without_a_textual_form(what: str, because: str) -> None:
     proto = parse(LOOP)
     body = proto.graph.node[0].attribute[0].g
     if what == "default":

@@ -50,7 +50,7 @@ def test_value_info_and_bodies_follow() -> None:
     onnx.checker.check_model(made, full_check=True)
 
 
-def test_value_info_that_speaks_of_another_size_goes() -> None:
+def test_value_info_with_another_size_is_removed() -> None:
     proto = parse("(float[N,3] x) => (float[N,3] y) { h = Relu(x) k = Neg(h) y = Exp(k) }")
     proto.graph.value_info.append(onnx.helper.make_tensor_value_info("h", 1, [1, 3]))
     proto.graph.value_info.append(onnx.helper.make_tensor_value_info("k", 1, ["N", 3]))
@@ -80,7 +80,7 @@ def test_dims_without_a_name_and_shapes_without_a_rank() -> None:
     assert [dims(info) for info in made.graph.input] == [[2, 3], [4, "k"]]
 
 
-def test_what_is_so_already_is_nothing_to_do() -> None:
+def test_shapes_that_are_set_already_change_nothing() -> None:
     assert_unchanged(PASS, TEXT, shape={"x": ["N", 3], "z": [-1, -1]})
 
 
@@ -88,7 +88,7 @@ def test_without_shapes_there_is_nothing_to_do() -> None:
     assert_unchanged(PASS, TEXT, because="no shape is given")
 
 
-def test_text_of_a_pipeline_gives_shapes() -> None:
+def test_shapes_as_pipeline_text() -> None:
     from tiered import parse_pipeline
 
     model = Model.from_proto(parse(TEXT))
@@ -120,7 +120,7 @@ def test_a_batch_that_is_baked_into_a_reshape_is_named() -> None:
     )
 
 
-def test_a_baked_batch_is_named_also_where_only_what_follows_shows_it() -> None:
+def test_a_baked_batch_is_reported_if_a_later_node_shows_it() -> None:
     refused(
         "(float[N,6] x, float[6,2] w) => (float[N,2] y) <int64[2] s = {8,-1}> { [view] r = Reshape(x, s) y = MatMul(r, w) }",
         ShapeError,
@@ -140,7 +140,7 @@ def test_sizes_that_do_not_fit_each_other_are_refused() -> None:
 
 
 @pytest.mark.parametrize("dim", [0, "2.5", "16;", "None", "", "1e3", "a b", True, None, 2.5])
-def test_what_is_no_size_and_no_name_is_refused(dim: Any) -> None:
+def test_an_invalid_dim_is_an_error(dim: Any) -> None:
     model = Model.from_proto(parse(TEXT))
     with pytest.raises(UsageError, match="expected a size from 1 on, a name"):
         model.set_input_shapes({"x": [dim, 3]})

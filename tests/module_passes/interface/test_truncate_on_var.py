@@ -8,7 +8,7 @@ PASS = "truncate_on_var"
 CHAIN = "(float[2] x, float[2] z) => (float[2] y) <float[2] w = {1, 2}> { h = Neg(x)  k = Add(h, w)  y = Mul(k, z) }"
 
 
-def test_what_is_computed_from_it_goes_and_it_becomes_an_output() -> None:
+def test_dependent_nodes_are_removed_and_it_becomes_an_output() -> None:
     assert_rewrites(
         PASS,
         CHAIN,
@@ -27,7 +27,7 @@ def test_an_output_that_does_not_depend_on_it_stays() -> None:
     assert [node.op_type for node in made.graph.node] == ["Abs"]
 
 
-def test_a_body_that_reads_it_goes_too() -> None:
+def test_a_body_that_captures_it_is_removed() -> None:
     made = assert_undone(
         PASS,
         """(float[2] x, bool c) => (float[2] y) {

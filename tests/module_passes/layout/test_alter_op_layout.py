@@ -8,7 +8,7 @@ TEXT = (
 )
 
 
-def test_operators_take_the_layout_of_the_backend() -> None:
+def test_operators_have_the_layout_of_the_backend() -> None:
     backend = Backend(name="images", layout="NCHW", layouts={"Conv": "NHWC"}, unlisted="standard")
     model = Model.from_proto(parse(TEXT))
     get_pass("alter_op_layout").apply(model, PassContext.isolated(opt_level=3, backend=backend))

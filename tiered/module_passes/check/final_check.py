@@ -1,18 +1,18 @@
-"""A model that onnx.checker and the target take  =>  the same model, or an error"""
+"""A model that onnx.checker and the target accept  =>  the same model, or an error"""
 
 from tiered import Model, PassContext, Skip, TargetError, check_result, module_pass
 
 
 @module_pass(opt_level=0, analysis=True)
 def final_check(model: Model, ctx: PassContext) -> None:
-    """Hold the result against onnx.checker; a model that was invalid from the start is noted.
+    """Check the result with onnx.checker; a model that was invalid before is a remark.
 
-    The check covers dtypes and dims, also those that the outputs declare. Where the context names a
-    backend, what that does not take is a remark. Under `strict` both are errors.
+    The check covers dtypes and dims, also the declared ones of outputs. If the context names a
+    backend, operators that it does not support are remarks. Under `strict` both are errors.
 
     Raises:
         ModelError: the passes made an invalid model, or it was invalid and the context is strict.
-        TargetError: the backend does not take the model, and the context is strict.
+        TargetError: the backend does not support the model, and the context is strict.
     """
     check_result(model, ctx)
     if not ctx.names_backend:
@@ -24,5 +24,5 @@ def final_check(model: Model, ctx: PassContext) -> None:
     for refusal in coverage.model:
         ctx.skip(None, Skip("{} does not take the model: {}", ctx.backend, refusal))
     if ctx.strict and not coverage.is_met:
-        said = [*map(str, coverage.gaps), *map(str, coverage.model)]
-        raise TargetError(f"{ctx.backend} does not take the model: {'; '.join(said[:5])}")
+        gaps = [*map(str, coverage.gaps), *map(str, coverage.model)]
+        raise TargetError(f"{ctx.backend} does not take the model: {'; '.join(gaps[:5])}")

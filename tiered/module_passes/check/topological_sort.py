@@ -5,10 +5,10 @@ from tiered import Model, PassContext, module_pass
 
 @module_pass(opt_level=0, analysis=True)
 def topological_sort(model: Model, ctx: PassContext) -> None:
-    """Make sure that every graph has an order in which each value is there before it is read.
+    """Check that every graph has a topological order.
 
-    The view holds a graph, not a list: a model is always written in its topological order, stable
-    where that leaves a choice. So there is nothing to edit, only to find out.
+    The view is a graph, not a list: a model is always saved in a stable topological order. So this
+    pass edits nothing; it reports how many nodes move.
 
     Raises:
         ModelError: a graph has a cycle.

@@ -1,4 +1,4 @@
-"""Loop(n, true, x) {body}, with a small n  =>  the body n times, and so for Scan"""
+"""Loop(n, true, x) {body} with a small n  =>  the body n times; Scan likewise"""
 
 from collections import deque
 from typing import Final
@@ -17,7 +17,7 @@ from tiered import (
 
 _UNROLLED: Final = ("Loop", "Scan")
 
-_WAYS: Final = (
+_AXES_AND_DIRECTIONS: Final = (
     "scan_input_axes", "scan_input_directions", "scan_output_axes", "scan_output_directions",
 )  # fmt: skip
 
@@ -26,20 +26,20 @@ _WAYS: Final = (
 def partial_evaluate(
     model: Model, ctx: PassContext, *, max_iterations: int = 0, max_nodes: int = 10_000
 ) -> None:
-    """Do without a Loop or Scan of which it is known how often it runs.
+    """Replace a Loop or Scan with a known trip count by copies of its body.
 
-    A Loop that never runs is its initial values, one that runs once is its body. More iterations
-    make the model grow, so they are unrolled only on demand. A constant If is left to
-    eliminate_nop_if.
+    A trip count of 0 leaves the initial values, 1 leaves the body. A higher count makes the model
+    grow, so it is unrolled only on demand. TVM's pass of this name also evaluates an If; here
+    `eliminate_nop_if` does that.
 
     Args:
-        max_iterations: loops of up to so many iterations are unrolled.
-        max_nodes: unrolling makes at most so many nodes.
+        max_iterations: the highest trip count that is unrolled.
+        max_nodes: bound on the nodes that unrolling adds.
     """
     loops = [
         node for graph in model.graphs() for kind in _UNROLLED for node in graph.nodes_of(kind)
     ]
-    # From the inside out, so that no body changes which a copy was made of.
+    # Inner loops first: a body is copied after it is final.
     pending = deque(reversed(loops))
     while pending:
         node = pending.popleft()
@@ -57,7 +57,7 @@ def partial_evaluate(
             continue
         copies: list[Node] = []
         graph, is_scan = node.owner, node.op_type == "Scan"
-        law = f"{node.op_type} {{body}} of n turns => the body n times"
+        law = f"{node.op_type} {{body}} of n iterations => the body n times"
         with graph.rewrite(law, node):
             copies = (graph.unroll_scan if is_scan else graph.unroll)(node, iterations)
         inner = [copy for copy in copies if copy.graph is not None]
@@ -68,12 +68,12 @@ def partial_evaluate(
 
 
 def _iterations(node: Node, most: int) -> int | Skip:
-    """Return how often a Loop or Scan runs, or why it is left as it is."""
+    """Return the trip count of a Loop or Scan, or why it is not unrolled."""
     body, is_scan = node.bodies[0] if node.bodies else None, node.op_type == "Scan"
     if body is None or not (_scan_fits if is_scan else _fits)(node, body):
-        return Skip("its operands are not those of its body")
+        return Skip("its operands do not match its body")
     if body.annotations:
-        return Skip("quantization annotations speak of the body")
+        return Skip("quantization annotations refer to the body")
     count = _length(node) if is_scan else loop_turns(node)
     if isinstance(count, str):
         return Skip("{}", count)
@@ -82,11 +82,11 @@ def _iterations(node: Node, most: int) -> int | Skip:
     scans = node.outputs if is_scan else node.outputs[len(node.inputs) - 2 :]
     rows = [value for value in (*scans, *(node.inputs if is_scan else ())) if value is not None]
     if any(value.dtype is None or value.dtype >= DataType.FLOAT8E4M3FN for value in rows):
-        return Skip("rows of this dtype cannot be taken and joined")
+        return Skip("rows of this dtype cannot be concatenated")
     if count == 0 and any(value is not None and value.is_used for value in scans):
-        return Skip("it collects nothing, in a shape that is not known")
+        return Skip("its empty scan output has no known shape")
     if count > 1 and not all(is_deterministic(inner) for inner in body.walk()):
-        return Skip("what the body does may differ each time")
+        return Skip("the body is not deterministic")
     return count
 
 
@@ -97,7 +97,7 @@ def _fits(node: Node, body: Graph) -> bool:
 
 
 def _scan_fits(node: Node, body: Graph) -> bool:
-    """Tell whether a Scan has the operands of its body; before opset 9 it has one more."""
+    """Return whether a Scan has the operands of its body; before opset 9 it has one more."""
     if node.has_references:
         return False
     count = node.attr("num_scan_inputs", 0)
@@ -106,9 +106,9 @@ def _scan_fits(node: Node, body: Graph) -> bool:
 
 
 def _length(node: Node) -> int | str:
-    """Return how many rows a Scan reads from the first on, or what is not known of that."""
-    if any(any(node.attr(name, None) or ()) for name in _WAYS):
-        return "it reads or writes along another axis, or backwards"
+    """Return the trip count of a Scan, or why it is not known."""
+    if any(any(node.attr(name, None) or ()) for name in _AXES_AND_DIRECTIONS):
+        return "it scans backwards or along another axis"
     scanned = node.inputs[-node.attr("num_scan_inputs") :]
     lengths = [value.dim(0) for value in scanned if value is not None]
     known = next((length for length in lengths if isinstance(length, int)), None)

@@ -6,7 +6,7 @@ from typing import Final
 from tiered import Function, Graph, Model, Node, PassContext, Skip, Value, module_pass
 
 KEEP: Final = frozenset({"tiered.compiler", "tiered.keep", "tiered.skip_optimization"})
-"""Metadata of a function, or of a call, that must stay what it is."""
+"""Metadata keys that mark a function or a call as not to be inlined."""
 
 Id = tuple[str, str, str]
 
@@ -22,16 +22,16 @@ def inline(
     max_nodes: int = 200_000,
     domains: tuple[str, ...] = (),
 ) -> None:
-    """Put the bodies of local functions in the place of their calls, and of the calls in them.
+    """Replace calls of local functions by the functions' bodies, recursively.
 
-    Names tell where a node comes from: `call/node`. Attribute references become what the call
-    gives, else the default of the function, else they go; optional inputs that the call leaves out
-    are absent inside. A function that is marked to be kept is left alone.
+    A copied node is named `call/node`. An attribute reference becomes the attribute of the call,
+    else the default of the function, else it is removed. An optional input that is absent in the
+    call is absent in the body. Functions that are marked to be kept are not inlined.
 
     Args:
-        once: only functions that are called from one place.
-        max_nodes: if the model would have more nodes than this, no call is inlined: functions that
-            call each other twice in a row double with each of them.
+        once: inline only functions with a single call.
+        max_nodes: if the model would have more nodes than this, nothing is inlined: with functions
+            that each call the next one twice, the size grows exponentially.
         domains: domains whose functions are inlined although they are marked to be kept.
     """
     functions = {function.id: function for function in model.functions}
@@ -45,14 +45,14 @@ def inline(
     work = _Inliner(ctx, functions, kept)
     work.visit(model.main)
     for function in model.functions:
-        # What is called still has calls of its own.
+        # A function that is kept may contain calls itself.
         if function.id in kept and size <= max_nodes:
             work.visit(function)
 
 
 def _kept(model: Model, once: bool, domains: tuple[str, ...]) -> dict[Id, Skip]:
-    """Return the functions whose calls stay, and why."""
-    # Only what the main graph does not reach can do so.
+    """Return the functions that are not inlined, with the reasons."""
+    # A valid model has recursive functions only where the main graph does not reach them.
     kept = {callee: Skip("the function calls itself") for callee in model.recursive_functions()}
     sites = Counter(node.callee for graph in model.graphs() for node in graph.nodes)
     for function in model.functions:
@@ -76,7 +76,7 @@ class _Inliner:
         self._opsets: dict[tuple[Id, Graph], Skip | None] = {}
 
     def visit(self, root: Graph) -> None:
-        """Inline the calls in a graph and below it, then those that this brings in."""
+        """Inline the calls in a graph and its bodies, then the calls in the copies."""
         pending = deque(root.walk())
         while pending:
             node = pending.popleft()
@@ -95,28 +95,28 @@ class _Inliner:
                     pending.extend(inner for body in copy.bodies for inner in body.walk())
 
     def _refusal(self, node: Node, function: Function) -> Skip | None:
-        """Return why a call is left alone."""
+        """Return why a call is not inlined; None if it can be."""
         if function.id in self.kept:
             return self.kept[function.id]
         if KEEP & node.metadata.keys():
             return Skip("the call is marked to be kept")
         if node.schema is not None:
-            return Skip("a standard operator has the name: which is meant, runtimes decide")
+            return Skip("a standard operator has the same name")
         if node.bodies:
             return Skip("an attribute of the call is a graph")
         passed_on = [proto.name for proto in node.proto.attribute if proto.ref_attr_name]
         if not function.defaults.keys().isdisjoint(passed_on):
-            return Skip("what the caller may leave out has a default in the function")
+            return Skip("an optional attribute has a function default")
         for at, value in enumerate(function.inputs):
             if node.input(at) is None and value.is_graph_output:
-                return Skip("an output of the function is an input that the call leaves out")
+                return Skip("an output is an absent input of the call")
         key = (function.id, node.owner.root)
         if key not in self._opsets:
             self._opsets[key] = self._disagreement(function, node.owner.root)
         return self._opsets[key]
 
     def _disagreement(self, function: Function, root: Graph) -> Skip | None:
-        """Return which operator is another one at the opset of the caller."""
+        """Return the operator that differs between the opsets of function and caller, if any."""
         for node in function.walk():
             own, there = function.opset(node.domain), root.opset(node.domain)
             if there and node.callee not in self.functions and not node.is_same_at(there):

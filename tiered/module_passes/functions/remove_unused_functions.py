@@ -7,17 +7,18 @@ from tiered import Function, Model, PassContext, UsageError, module_pass
 def remove_unused_functions(
     model: Model, ctx: PassContext, *, entry_functions: list[str] | None = None
 ) -> None:
-    """Keep only the functions which the main graph, or an entry function, reaches.
+    """Keep only functions that are reachable from the main graph or an entry function.
 
     Args:
-        entry_functions: functions that stay, with all that they call, as `name` or `domain.name`.
+        entry_functions: functions to keep with all functions that they call: `name` or
+            `domain.name`.
 
     Raises:
-        UsageError: the model has no such function.
+        UsageError: the model has no such entry function.
     """
     if not model.functions:
         return
-    # It takes longer to load than most models take to optimise, and few have functions.
+    # Slow to import, and few models have functions.
     import networkx as nx
 
     calls = model.call_graph()

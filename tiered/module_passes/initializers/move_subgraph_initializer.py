@@ -5,14 +5,14 @@ from typing import Final
 from tiered import Graph, Model, PassContext, Skip, Value, module_pass
 
 CAPTURING: Final = frozenset({"If", "Loop", "Scan"})
-"""The operators whose bodies read values of the graphs above."""
+"""The operators whose bodies can capture values of the enclosing graphs."""
 
 
 @module_pass(opt_level=1)
 def move_subgraph_initializer(model: Model, ctx: PassContext) -> None:
-    """Keep all constants in one place, where each of them is seen by every body.
+    """Move all constants to the main graph, where every body can capture them.
 
-    Two branches may each have a `w`: names that are not free everywhere are made fresh.
+    Two branches may each have a `w`: a name that is not unique is replaced by a fresh one.
     """
     for graph in model.graphs():
         if graph.is_main or graph.is_function:
@@ -26,22 +26,22 @@ def move_subgraph_initializer(model: Model, ctx: PassContext) -> None:
 
 
 def _refusal(graph: Graph, value: Value) -> Skip | None:
-    """Return why an initializer of a body stays there."""
+    """Return why an initializer of a body is not moved; None if it can be."""
     if graph.root.is_function:
         return Skip("a local function has no initializers")
     around: Graph | None = graph
     while around is not None and around.owner is not None:
         if around.owner.domain or around.owner.op_type not in CAPTURING:
-            return Skip("a body of {} may not see what is around it", around.owner.op_type)
+            return Skip("a body of {} cannot capture values", around.owner.op_type)
         around = around.parent
     if graph.model.ir_version < 4:
         return Skip("before IR 4 each initializer would be an input")
     if value.is_graph_input:
-        return Skip("it is the default of an input of the body")
+        return Skip("it is an input default of the body")
     if value.is_graph_output:
         return Skip("it is an output of the body")
     if value.pins:
-        return Skip("a quantization annotation of the body speaks of it")
+        return Skip("a quantization annotation refers to it")
     return None
 
 

@@ -12,16 +12,16 @@ def const_batch_size(
     keep: list[str] | None = None,
     only: list[str] | None = None,
 ) -> Skip | None:
-    """Fix the first dim of inputs where it is dynamic; its name becomes the size everywhere.
+    """Set the dynamic first dim of inputs to a size; a named dim becomes this size everywhere.
 
     Args:
         batch_size: the size.
-        keep: inputs whose first dim is no batch.
-        only: the inputs that have a batch; by default all but those to keep.
+        keep: inputs whose first dim is not the batch.
+        only: the inputs with a batch; default: all but `keep`.
 
     Raises:
-        UsageError: an input to keep or to change does not exist, or the size is negative.
-        ShapeError: the model only works with other sizes, as where one was written into a Reshape.
+        UsageError: a named input does not exist, or the size is negative.
+        ShapeError: the model requires another size, for example in a constant Reshape.
     """
     inputs = {value.name: value for value in model.main.inputs}
     for name in (*(keep or ()), *(only or ())):

@@ -1,4 +1,4 @@
-"""Inputs with dynamic dims  =>  inputs with the dims that are given"""
+"""Inputs with dynamic dims  =>  inputs with the given dims"""
 
 from tiered import Model, PassContext, Skip, module_pass
 
@@ -11,16 +11,16 @@ def const_input_shape(
     shape: dict[str, list[int | str]] | None = None,
     dim: dict[str, int | str] | None = None,
 ) -> Skip | None:
-    """Fix the dims of inputs; a name of a dim becomes its size wherever it occurs.
+    """Set the dims of inputs; a named dim becomes its size wherever the name occurs.
 
     Args:
-        shape: the dims by name of the input: a size, a name, or -1 to leave the dim as it is.
-        dim: a size or another name by name of the dim, for all inputs that have it.
+        shape: dims by input name: a size, a name, or -1 to keep the dim.
+        dim: a size or a new name by dim name, for all inputs with this dim.
 
     Raises:
-        UsageError: there is no such input or dim, or a size or a name is none.
-        ShapeError: it has another rank or size, or the model only works with other sizes, as where
-            a batch was written into a Reshape.
+        UsageError: an input or dim does not exist, or a size or name is not valid.
+        ShapeError: an input has another rank or size, or the model requires another size, for
+            example in a constant Reshape.
     """
     if not shape and not dim:
         return Skip("no shape is given")

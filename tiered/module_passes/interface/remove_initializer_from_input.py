@@ -5,9 +5,9 @@ from tiered import Model, PassContext, module_pass
 
 @module_pass(opt_level=None, changes_interface=True)
 def remove_initializer_from_input(model: Model, ctx: PassContext) -> None:
-    """Make overridable initializers constants: callers can no longer feed them.
+    """Make overridable initializers constant: callers can no longer override them.
 
-    Before IR 4 each initializer had to be an input, so the IR version becomes 4 where it is less.
+    Before IR 4 each initializer must be an input, so a lower IR version is raised to 4.
     """
     graph = model.main
     kept = [

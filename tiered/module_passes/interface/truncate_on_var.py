@@ -1,4 +1,4 @@
-"""Everything that is computed from a value  =>  nothing, and the value an output"""
+"""All nodes that depend on a value  =>  nothing, and the value is an output"""
 
 from tiered import Model, Node, PassContext, Skip, UsageError, Value, module_pass
 
@@ -7,16 +7,16 @@ from tiered import Model, Node, PassContext, Skip, UsageError, Value, module_pas
 def truncate_on_var(
     model: Model, ctx: PassContext, *, var: str = "", mark_as_output: bool = True
 ) -> Skip | None:
-    """Cut the model off at a value: PPQ's truncate_on_var.
+    """Remove all nodes that depend on a value: PPQ's truncate_on_var.
 
-    Outputs that are not computed from it stay, and so do inputs that nobody reads any more.
+    Outputs that do not depend on it stay, and so do unused inputs.
 
     Args:
         var: the name of the value, in the main graph.
-        mark_as_output: make the value an output, after those that stay.
+        mark_as_output: append the value to the outputs.
 
     Raises:
-        UsageError: there is no such value, or no output would remain.
+        UsageError: the value does not exist, or no output would remain.
     """
     if not var:
         return Skip("no var is given")
@@ -37,7 +37,7 @@ def truncate_on_var(
 
 
 def _computed_from(value: Value) -> set[Node]:
-    """Return the nodes that read a value, or what is computed from it."""
+    """Return the nodes that depend on a value, directly or indirectly."""
     pending = list(value.readers)
     found = set(pending)
     while pending:

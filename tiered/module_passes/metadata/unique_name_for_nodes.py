@@ -1,17 +1,16 @@
-"""A node without a name, or with that of another  =>  a name of its own"""
+"""A node with a missing or duplicate name  =>  a unique name"""
 
 from tiered import Model, PassContext, module_pass
 
 
 @module_pass(opt_level=0)
 def unique_name_for_nodes(model: Model, ctx: PassContext, *, unnamed: bool = True) -> None:
-    """Name every node, in bodies and local functions too: onnxruntime refuses duplicates.
+    """Make node names unique, also in bodies and local functions: onnxruntime rejects duplicates.
 
-    The first bearer keeps a name that several have. Values keep theirs: those of inputs and outputs
-    are the interface.
+    The first node keeps a duplicate name. Names of values are not changed: some are the interface.
 
     Args:
-        unnamed: also name nodes without a name; every runtime takes them, and a name is bytes.
+        unnamed: also name unnamed nodes; runtimes accept these, and names take space.
     """
     taken: set[str] = set()
     for graph in model.graphs():

@@ -7,10 +7,10 @@ from tiered import Graph, Model, PassContext, module_pass
 
 @module_pass(opt_level=1)
 def remove_unused_opsets(model: Model, ctx: PassContext) -> None:
-    """Import only the domains that are used, the model and each local function for itself.
+    """Remove unused opset imports of the model and of each local function.
 
-    The default domain stays, and in the model whatever its functions use or are, and what its
-    metadata speak of.
+    The default domain stays. The model also keeps the domains of its functions, those that they
+    use, and those that its metadata mention.
     """
     used: dict[Graph, set[str]] = {graph: {""} for graph in (model.main, *model.functions)}
     for graph in model.graphs():
