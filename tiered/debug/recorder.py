@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tiered.graph.core.journal import Edit, dirty_nodes
-from tiered.instruments.changes import Rewind
+from tiered.instruments.tracing.changes import Rewind
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Model, Node, RewriteRecord

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tiered.graph.core.journal import Edit, Entry
-from tiered.instruments.changes import Rewind
 from tiered.instruments.names import Which, chooser
 from tiered.instruments.print_ir import to_stderr
 from tiered.instruments.stacks import Stacks
+from tiered.instruments.tracing.changes import Rewind
 
 if TYPE_CHECKING:
     from tiered.graph import Model, Node

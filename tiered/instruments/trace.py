@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tiered.errors import UsageError
-from tiered.instruments import trace_files
-from tiered.instruments.changes import Rewind
-from tiered.instruments.events import Rewrite, Span
-from tiered.instruments.origin import Origin, origin_of
 from tiered.instruments.stacks import Stacks
 from tiered.instruments.statistics import count_nodes
-from tiered.instruments.tree import Shown, tree_of
+from tiered.instruments.tracing import files
+from tiered.instruments.tracing.changes import Rewind
+from tiered.instruments.tracing.events import Rewrite, Span
+from tiered.instruments.tracing.origin import Origin, origin_of
+from tiered.instruments.tracing.tree import Shown, tree_of
 from tiered.passes.run import memory_of
 
 if TYPE_CHECKING:
@@ -189,9 +189,9 @@ class Trace:
         """
         name = os.fspath(path)
         if name.endswith(".jsonl"):
-            trace_files.write(name, trace_files.json_lines(self.spans))
+            files.write(name, files.json_lines(self.spans))
         elif name.endswith(".json"):
-            trace_files.write(name, trace_files.chrome(self.spans))
+            files.write(name, files.chrome(self.spans))
         else:
             raise UsageError(
                 f"a trace is saved as .jsonl (JSON lines) or .json (Chrome, Perfetto), not {name!r}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from tiered.instruments.events import Span
+from tiered.instruments.tracing.events import Span
 from tiered.passes.pass_info import NodeNote
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tiered.instruments.events import Rewrite
+from tiered.instruments.tracing.events import Rewrite
 
 if TYPE_CHECKING:
     from tiered.graph import Node
-    from tiered.instruments.changes import NodeState
+    from tiered.instruments.tracing.changes import NodeState
 
 
 @dataclass(frozen=True)

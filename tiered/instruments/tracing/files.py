@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tiered.errors import ModelError
-from tiered.instruments.events import Rewrite, Span, as_data
+from tiered.instruments.tracing.events import Rewrite, Span, as_data
 from tiered.passes.pass_info import NodeNote
 
 

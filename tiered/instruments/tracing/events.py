@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tiered.instruments.changes import Change, NodeState
+from tiered.instruments.tracing.changes import Change, NodeState
 from tiered.passes.pass_info import NodeNote, PassInfo, PassResult
 
 Outcome = Literal["running", "ran", "skipped", "failed"]
