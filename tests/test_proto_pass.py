@@ -180,7 +180,7 @@ def test_the_model_may_come_first_in_a_tuple() -> None:
 def test_a_function_that_doubts_itself_fails_the_pass() -> None:
     view = model()
     before = content(view)
-    with pytest.raises(PassError, match="says of its own result that it is wrong"):
+    with pytest.raises(PassError, match="reported a failed result"):
         proto_pass(lambda given: (given, False), name="doubtful").apply(view)
     assert content(view) == before
 

@@ -1,4 +1,4 @@
-"""PassContext: what decides which passes run, and what watches and remembers them."""
+"""PassContext: decides which passes run, informs those who watch, and keeps the report."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from tiered.rewriter import Skip
 
     class Listener(Protocol):
-        """What hears the notes of the pass that runs."""
+        """Receives the notes of the pass that runs."""
 
-        def say(self, kind: SaidKind, reason: Skip | str, node: Node | None = None) -> None: ...
+        def note(self, kind: NoteKind, reason: Skip | str, node: Node | None = None) -> None: ...
 
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 OnError = Literal["raise", "skip"]
-SaidKind = Literal["missed", "found"]
+NoteKind = Literal["missed", "found"]
 DEFAULT_LEVEL = 2
 MOST_LEVEL = 4
 LEVELS_TEXT = f"an integer from 0 to {MOST_LEVEL}"
@@ -46,7 +46,7 @@ LEVELS_TEXT = f"an integer from 0 to {MOST_LEVEL}"
 
 class _Entered(NamedTuple):
     context: PassContext
-    told: list[Watcher]
+    informed: list[Watcher]
 
 
 LISTENER: ContextVar[Listener | None] = ContextVar("tiered_listener", default=None)
@@ -58,10 +58,10 @@ _STACK: ContextVar[tuple[_Entered, ...]] = ContextVar("tiered_contexts", default
 class PassContext:
     """Which passes run, how, and who watches: `with PassContext(opt_level=3): model = p(model)`.
 
-    What is not given is inherited from the context around it; outermost: level 2, raise, not
+    Settings not given are inherited from the context around it; outermost: level 2, raise, not
     strict. `required` and `disabled` take passes, names, aliases, globs (`fuse_*`), a place
     (`fold_constant:2`, `cleanup/fold_constant`) and a part of the model
-    (`fuse_gelu@'/encoder/**'`); the innermost context that mentions a pass decides about it.
+    (`fuse_gelu@'/encoder/**'`); the innermost context that mentions a pass decides.
 
     Args:
         opt_level: passes up to this level run; 0 to 4.
@@ -72,16 +72,16 @@ class PassContext:
         config: config options by name.
         backend: the target that passes may specialise for: a `Backend`, the name of one, or a TOML
             file; outermost `portable`.
-        on_error: what a pass that raises does: "raise" fails the whole call, "skip" undoes that
-            pass and goes on.
-        strict: make an error of what is a remark otherwise: entries that meet no pass, and passes
-            whose dependency is disabled.
-        rewrite_limit: the number of the last rewrite of a model that is let through.
+        on_error: what follows when a pass raises: "raise" fails the whole call, "skip" undoes that
+            pass and continues.
+        strict: raise errors instead of remarks: for entries that select no pass, and for passes
+            with a disabled dependency.
+        rewrite_limit: the number of the last rewrite of a model that is allowed.
 
     Raises:
         UsageError: an argument of the wrong type, one name both required and disabled, or a backend
             that does not exist or whose profile is wrong.
-        PassNotFoundError: an unknown name, or a glob that fits no pass.
+        PassNotFoundError: an unknown name, or a glob that matches no pass.
         ConfigError: an unknown config option, or a value of the wrong type.
     """
 
@@ -127,17 +127,17 @@ class PassContext:
 
     @classmethod
     def is_active(cls) -> bool:
-        """Tell whether a context is entered here."""
+        """Return whether a context is entered here."""
         return bool(_STACK.get())
 
     @classmethod
     def isolated(cls, opt_level: int | None = None, **settings: Any) -> PassContext:
-        """Return a context that inherits nothing and tells nobody outside; same arguments."""
+        """Return a context that inherits nothing and reports to no other; same arguments."""
         context = cls(opt_level, **settings)
         context._is_isolated = True
         return context
 
-    # --- what holds here --------------------------------------------------------------------------
+    # --- settings --------------------------------------------------------------------------
 
     @property
     def opt_level(self) -> int:
@@ -147,41 +147,41 @@ class PassContext:
 
     @property
     def on_error(self) -> OnError:
-        """What a pass that raises does."""
+        """What follows when a pass raises: "raise" or "skip"."""
         return self._inherited("_on_error") or "raise"
 
     @property
     def strict(self) -> bool:
-        """Whether unmet entries and disabled dependencies are errors."""
+        """Whether unused entries and disabled dependencies are errors."""
         return bool(self._inherited("_strict"))
 
     @property
     def backend(self) -> Backend:
-        """The target: what it takes, and what it prefers."""
+        """The target: what it supports, and what it prefers."""
         backend: Backend | None = self._inherited("_backend")
         return _backend(None) if backend is None else backend
 
     @property
     def target(self) -> Backend | AnyRuntime:
-        """The backend, as far as decisions ask of it; the default one is not read for that."""
+        """The backend, for decisions only: the profile of the default one is not read for them."""
         if self._inherited("_backend") is None and DEFAULT not in REGISTERED:
             return ANY_RUNTIME
         return self.backend
 
     @property
     def names_backend(self) -> bool:
-        """Whether a backend is named here or around: it may be another than the default one."""
+        """Whether this context or one around it names a backend."""
         return self._inherited("_backend") is not None
 
     @property
     def rewrite_limit(self) -> int | None:
-        """The number of the last rewrite that is let through, None for all."""
+        """The number of the last rewrite that is allowed, None for all."""
         limit: int | None = self._inherited("_rewrite_limit")
         return limit
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """Every config option's value: the innermost that is set, or the default."""
+        """The value of every config option: the innermost one that is set, or the default."""
         values = {name: option.default for name, option in config_options().items()}
         return MappingProxyType({**values, **self.config_set})
 
@@ -195,7 +195,7 @@ class PassContext:
 
     @property
     def max_memory(self) -> int | None:
-        """The bytes that a run may take, None where nothing bounds it."""
+        """The bytes that a run may take, None without a limit."""
         size = self.config["memory.max"]
         return None if size is None else size_in_bytes(size, physical_memory() or sys.maxsize)
 
@@ -210,7 +210,7 @@ class PassContext:
 
     @property
     def sets_level(self) -> bool:
-        """Tell whether this context itself gives the level."""
+        """Whether this context itself sets the level."""
         return self._opt_level is not None
 
     @property
@@ -231,7 +231,7 @@ class PassContext:
         start = max((i for i, c in enumerate(contexts) if c._is_isolated), default=0)
         chain = tuple(contexts[start:])
         if is_entered:
-            # A stack is a tuple that is never changed, so what it means for this context stays.
+            # A stack is an immutable tuple, so its chain for this context never changes.
             self._known_chain = stack, chain
         return chain
 
@@ -245,11 +245,11 @@ class PassContext:
     # --- decisions --------------------------------------------------------------------------------
 
     def decide(self, pass_: Runnable | str, place: Place | None = None) -> Decision:
-        """Say whether a pass runs here, and why.
+        """Return whether a pass runs here, and why.
 
         Args:
             pass_: the pass, or its name.
-            place: where it stands; as in a direct call by default.
+            place: its place in a pipeline; by default that of a direct call.
 
         Raises:
             PassNotFoundError: no pass has this name.
@@ -265,24 +265,24 @@ class PassContext:
 
     @property
     def remarks(self) -> list[Remark]:
-        """What is worth knowing of what happened here, like remarks counted together."""
+        """The remarks on what happened here; equal ones are counted together."""
         return self.report.remarks(self.config["remarks.examples"])
 
     def skip(self, node: Node | None, reason: Skip | str) -> None:
-        """Note, from inside a function or module pass, why a node is left alone."""
+        """Note, from inside a function or module pass, why a node is not rewritten."""
         if (listener := LISTENER.get()) is not None:
-            listener.say("missed", reason, node)
+            listener.note("missed", reason, node)
 
     def remark(self, text: Skip | str, node: Node | None = None) -> None:
-        """Note, from inside a pass, what it found out; a Skip keeps its arguments unformatted."""
+        """Note a finding from inside a pass; a Skip keeps its arguments unformatted."""
         if (listener := LISTENER.get()) is not None:
-            listener.say("found", text, node)
+            listener.note("found", text, node)
 
     # --- entering and leaving ---------------------------------------------------------------------
 
     def __enter__(self) -> PassContext:
-        told = enter_all(self._watchers)
-        _STACK.set((*_STACK.get(), _Entered(self, told)))
+        informed = enter_all(self._watchers)
+        _STACK.set((*_STACK.get(), _Entered(self, informed)))
         return self
 
     def __exit__(
@@ -291,10 +291,10 @@ class PassContext:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        told = self._leave()
+        informed = self._leave()
         unmet = self._note_unmet()
         try:
-            exit_all(told)
+            exit_all(informed)
         except TieredError as late:
             if error is None:
                 raise
@@ -306,24 +306,24 @@ class PassContext:
         """Take this context off the stack, wherever a generator has left it."""
         stack = _STACK.get()
         place = _last([entered.context for entered in stack], self)
-        # It holds this context, which could not go once nobody else does.
+        # The stack refers to this context: without this line they would form a reference cycle.
         self._known_chain = None
         _STACK.set((*stack[:place], *stack[place + 1 :]))
-        return stack[place].told
+        return stack[place].informed
 
     def _note_unmet(self) -> list[str]:
         unmet = []
-        for entries, said in ((self.required, "required"), (self.disabled, "disabled")):
+        for entries, kind in ((self.required, "required"), (self.disabled, "disabled")):
             for entry in entries:
                 if entry not in self._used:
                     self._used.add(entry)
-                    unmet.append(f"{said} {entry} met no pass")
+                    unmet.append(f"{kind} {entry} met no pass")
         for text in unmet:
             self.report.note("unmet", text)
         return unmet
 
     def wrap(self, function: Callable[P, T]) -> Callable[P, T]:
-        """Return the function so that it runs in this context in whichever thread calls it.
+        """Return the function so that it runs in this context, in any thread.
 
         `pool.map(PassContext.current().wrap(work), models)`.
         """

@@ -4,10 +4,6 @@ from tests.house.import_graph import Import, cycles
 
 RUN_TIME: tuple[str, ...] = (
     """
-    pipeline.base pipeline.constraints pipeline.default pipeline.fixpoint pipeline.sequential
-    pipeline.text
-    """,
-    """
     rewriter.language rewriter.pattern rewriter.printer
     """,
 )
@@ -32,13 +28,6 @@ the edits, and what they use, name the nouns.
 
 FOR_ANNOTATIONS: tuple[str, ...] = (
     CORE_NOUNS,
-    """
-    context instruments.hooks passes.base passes.body passes.class_passes passes.conditions
-    passes.decorators passes.execution passes.kinds passes.planned passes.registry passes.report
-    passes.run passes.scope_guard pipeline.base pipeline.constraints pipeline.default
-    pipeline.fixpoint pipeline.sequential pipeline.text policy.checks policy.decide
-    policy.selectors
-    """,
     """
     rewriter.language rewriter.pattern rewriter.printer
     """,

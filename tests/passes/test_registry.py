@@ -244,7 +244,7 @@ def test_passes_that_require_each_other_are_an_error(folder: Folder) -> None:
     write(root, "b.py", required="['c']")
     write(root, "c.py", required="['b']")
     registry = Registry([package], None)
-    with pytest.raises(UsageError, match="require each other: b -> c -> b"):
+    with pytest.raises(UsageError, match="cyclic `required`: b -> c -> b"):
         registry.dependencies(registry.load("a").info)
 
 

@@ -103,7 +103,7 @@ def unaccounted(before: Fingerprint, after: Fingerprint, edits: Iterable[Entry])
 
 
 def _is_touched(piece: Piece, where: Fingerprint, touched: set[Piece]) -> bool:
-    """Tell whether an edit touched a piece, or a node whose body it lies in."""
+    """Return whether an edit touched a piece, or a node whose body it lies in."""
     while piece in where:
         if piece in touched:
             return True

@@ -109,7 +109,7 @@ class Watcher:
         return cls(trace, hooks, f"trace {label}", report, sees_pipelines=False)
 
     def call(self, hook: str, *arguments: Any) -> bool:
-        """Call a hook if there is one; tell whether it went well.
+        """Call a hook if there is one; return whether it went well.
 
         Raises:
             TieredError: the hook raised it: it means to fail the pass.
@@ -292,10 +292,10 @@ class Watch:
 
     @property
     def is_needed(self) -> bool:
-        """Tell whether anybody watches."""
+        """Return whether anybody watches."""
         return bool(self._watchers)
 
     @property
     def wants_rewrites(self) -> bool:
-        """Tell whether an instrument listens to rewrites."""
+        """Return whether an instrument listens to rewrites."""
         return bool(self._rewrite_hooks)

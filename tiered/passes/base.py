@@ -29,10 +29,10 @@ AnyModel = TypeVar("AnyModel", Model, onnx.ModelProto)
 
 
 class Pass(ABC):
-    """What a pass is: its info, its options, the part of the model that it is bound to.
+    """A pass as a value: its info, its options, and the part of the model that it is bound to.
 
-    Passes are equal if they have the same text. They keep nothing from one run to the next, and
-    nothing of them can be set.
+    Passes are equal if they have the same text. They keep no state between runs, and their
+    attributes cannot be set.
     """
 
     info: PassInfo
@@ -58,7 +58,7 @@ class Pass(ABC):
         """Return the same pass with some of its parts exchanged."""
         kind = type(self)
         made = object.__new__(kind)
-        # What was worked out follows from the parts.
+        # Cached properties are derived from the parts, and are not copied.
         own = {name: part for name, part in vars(self).items() if not _is_cached(kind, name)}
         vars(made).update({**own, **parts})
         return made
@@ -84,7 +84,7 @@ class Pass(ABC):
         return self._with(info=info, _options=copy.deepcopy(checked))
 
     def on(self, scope: Any) -> Self:
-        """Return the pass bound to a part of a model; bound twice, to what both have in common.
+        """Return the pass bound to a part of a model; bound twice, to the intersection.
 
         Args:
             scope: a glob of node names (`/encoder/**`), `module:`, `body:` or `function:` and a
@@ -117,7 +117,7 @@ class Pass(ABC):
     # --- running ----------------------------------------------------------------------------------
 
     def __call__(self, model: AnyModel) -> AnyModel:
-        """Run the pass if the context says so.
+        """Run the pass if the context allows it.
 
         A ModelProto is left as it is, and a new one returned; a `Model` is edited and returned. If
         the pass raises, the `Model` is exactly as it was.
@@ -129,12 +129,12 @@ class Pass(ABC):
         return self._called(model, PassContext.current(), Place())
 
     def apply(self, model: AnyModel, ctx: PassContext | None = None) -> AnyModel:
-        """Run the pass whatever its level and whatever the context around says.
+        """Run the pass regardless of its level and of the context around it.
 
         Args:
             model: as for a call.
-            ctx: what the pass sees as its context, and what keeps the remarks; by default a new
-                one that inherits nothing.
+            ctx: the context of the pass, which keeps the remarks; by default a new one that
+                inherits nothing.
         """
         return self._called(model, ctx or PassContext.isolated(), Place(forced=True))
 
@@ -158,7 +158,7 @@ class Pass(ABC):
         )
 
     def may_act(self, model: Model) -> bool:
-        """Tell whether a model has anything that the pass works on; if not, it need not run."""
+        """Return whether the model may contain work for the pass; if not, it need not run."""
         return True
 
     @abstractmethod

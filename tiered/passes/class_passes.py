@@ -22,14 +22,14 @@ Outcome = Value | Sequence[Value | None] | Skip
 
 
 PassLike: TypeAlias = "Pass | PassBase | str"
-"""What a pipeline is made of: passes, objects that are passes, and names."""
+"""A member of a pipeline: a pass, an object that is one, or a name."""
 
 
 class PassBase:
-    """A pass as an object with state: made, called with a model, or put into a pipeline.
+    """A pass as an object with state: called with a model, or a member of a pipeline.
 
-    `requires` and `ensures` look at the model before and after: they raise or return False where it
-    is not as it must be; `requires` may return a Skip where there is nothing to do.
+    `requires` and `ensures` check the model before and after: they raise or return False if it is
+    not as required; `requires` may return a Skip if there is nothing to do.
     """
 
     opt_level: ClassVar[int | None] = None
@@ -69,7 +69,7 @@ class PassBase:
 
 
 class NodeMapPass(PassBase):
-    """The interpreter: visits each node in topological order and says what stands in its place.
+    """The interpreter: visits each node in topological order and returns its replacement.
 
     A subclass is made a pass by `@function_pass(...)`, then its constructor's parameters are the
     options; an instance is a pass as any `PassBase` is.
@@ -88,9 +88,9 @@ class NodeMapPass(PassBase):
     node: Node
 
     def map_node(self, node: Node, inputs: tuple[Value | None, ...]) -> Outcome:
-        """Return what stands in the place of the node's outputs; by default they themselves.
+        """Return the replacement of the node's outputs; by default they themselves.
 
-        An input deletes the node, what `emit` returns replaces it, a Skip says why it stays.
+        An input deletes the node, a result of `emit` replaces it, a Skip states why it stays.
         """
         return node.outputs
 
@@ -106,8 +106,8 @@ class NodeMapPass(PassBase):
     ) -> Any:
         """Return the output of a new node, or all of them; as often as needed for one node.
 
-        It is in the newest form and bears the metadata and the doc string of the node that is
-        visited, beside `metadata`. To emit what the node is already is to keep it.
+        The arguments are those of the newest opset. The new node gets the metadata and the doc
+        string of the visited node, and `metadata`. A node equal to the visited one is not made.
         """
         source, proto = self.node, self.node.proto
         written = dict(attributes or {})

@@ -1,4 +1,4 @@
-"""What a pass requires of what it works on, and what it ensures of what it made."""
+"""Preconditions and postconditions of passes: `requires` and `ensures`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Condition = Callable[[Any, "PassContext"], object]
 
 
 class Conditions(NamedTuple):
-    """Functions of what the pass works on, a graph or for a module pass the model, and the context.
+    """Functions (graph, ctx) of a pass, of a module pass (model, ctx).
 
     A condition fails by raising, or by returning False; None and True are fine. `requires` may also
     return a `Skip`: there is nothing to do here, which is no error.
@@ -34,11 +34,11 @@ class Conditions(NamedTuple):
     def around(
         self, run: Callable[[], object], subject: Graph | Model, ctx: PassContext, name: str
     ) -> object:
-        """Return what `run()` returns, between the two conditions; or the Skip of the first.
+        """Return the result of `run()` between the two conditions, or the Skip of `requires`.
 
         Raises:
-            PreconditionError: what is required does not hold.
-            PostconditionError: what is ensured does not hold.
+            PreconditionError: `requires` does not hold.
+            PostconditionError: `ensures` does not hold.
         """
         if (skip := self.skip_of(subject, ctx, name)) is not None:
             return skip
@@ -47,14 +47,14 @@ class Conditions(NamedTuple):
         return outcome
 
     def skip_of(self, subject: Graph | Model, ctx: PassContext, name: str) -> Skip | None:
-        """Return why there is nothing to do for the pass, None if it may start; raises as above."""
+        """Return the Skip of `requires`, None if the pass may start; raises as above."""
         if self.requires is None:
             return None
         verdict = _verdict(self.requires, subject, ctx, PreconditionError, f"{name} requires")
         return verdict if isinstance(verdict, Skip) else None
 
     def hold_after(self, subject: Graph | Model, ctx: PassContext, name: str) -> None:
-        """Check what the pass ensures; raises as above."""
+        """Check `ensures`; raises as above."""
         if self.ensures is None:
             return
         verdict = _verdict(self.ensures, subject, ctx, PostconditionError, f"{name} ensures")
@@ -91,12 +91,12 @@ def _named(subject: Graph | Model) -> str:
 
 
 def label_of(function: Callable[..., Any]) -> str:
-    """Return what messages call a function."""
+    """Return the name of a function in messages."""
     return getattr(function, "__name__", None) or type(function).__name__
 
 
 def condition_of(given: object, argument: str, name: str) -> Condition | None:
-    """Return the condition that was given to a decorator; the context is optional for it.
+    """Return the condition given to a decorator, as a function of two arguments.
 
     Raises:
         UsageError: it is no function of one or two arguments.
@@ -110,7 +110,7 @@ def condition_of(given: object, argument: str, name: str) -> Condition | None:
 
 
 def takes_context(function: Callable[..., Any], what: str) -> Condition:
-    """Return the function so that it can be called with a context, whether it wants it or not."""
+    """Return the function with a second parameter for the context, which it may lack."""
     signature = inspect.signature(function)
     try:
         signature.bind(None, None)

@@ -28,7 +28,7 @@ _NAME = r"[A-Za-z_][\w.-]*"
 
 
 class Declared(TypedDict, total=False):
-    """What a pass may declare of itself besides its level; each is empty or false by default."""
+    """The declarations of a pass besides its level; each is empty or false by default."""
 
     name: str
     """The name, if it is not the function's."""
@@ -37,7 +37,7 @@ class Declared(TypedDict, total=False):
     followed_by: Iterable[str]
     """Passes that run after this one when it changed something."""
     conflicts: Iterable[str]
-    """Passes that must never stand in one fixed point with this one."""
+    """Passes that must never be in one fixed point with this one."""
     needs: Iterable[str]
     """Operators beyond ONNX's own that it makes, "com.microsoft::BiasGelu": it runs only for a
     backend that has one of them; a rule's rewrite is undone where the backend does not take it."""
@@ -52,15 +52,15 @@ class Declared(TypedDict, total=False):
     changes_interface: bool
     """Whether it changes inputs, outputs or their types."""
     interface_options: Mapping[str, Any]
-    """Options that have it do so if they have these values: no level gives them these."""
+    """Options and their values with which it changes the interface; no level sets these values."""
     looks_for: Iterable[str]
-    """Operators, "Conv" or "com.microsoft::BiasGelu", without any of which a model has nothing for
-    the function, or the class: it is not called then. Of a rule the pattern says so."""
+    """Operators, "Conv" or "com.microsoft::BiasGelu": the function, or the class, is called only if
+    the model has one of them. A rule takes them from its pattern."""
     acts_on: Iterable[str]
     """More operators that it rewrites or moves than it looks for: names, "elementwise" for all that
     compute element by element, "*" for any. `tiered passes --op` goes by it."""
     analysis: bool
-    """Whether it only looks: the journal must stay empty."""
+    """Whether it edits nothing: the journal must stay empty."""
     requires: Callable[..., object] | None
     """A function `(graph, ctx)`, of a module pass `(model, ctx)`, that must hold before it runs."""
     ensures: Callable[..., object] | None
@@ -70,7 +70,7 @@ class Declared(TypedDict, total=False):
 def rewrite(
     pattern: Pattern, *, opt_level: int | None, **declared: Unpack[Declared]
 ) -> Callable[[Callable[..., Any]], RewritePass]:
-    """Make a pass of a function that says what stands in the place of a pattern.
+    """Make a pass of a function that returns the replacement of a pattern.
 
     The function takes the graph, then the pattern's variables that it needs (and `node`, the
     anchor), and returns the new value or values, or a `Skip`. Its keyword-only parameters are the
@@ -89,7 +89,7 @@ def rewrite(
         info = info_of(function, "rewrite", opt_level, declared, mentioned(pattern))
         rule = Rule(info.name, pattern, function, info.law or str(pattern))
         if "looks_for" in declared:
-            raise UsageError(f"{info.name}: the pattern of a rule says what it looks for")
+            raise UsageError(f"{info.name}: a rule takes looks_for from its pattern")
         body = Body(rule, conditions_of(declared, info.name))
         return RewritePass(info=info, options=defaults_of(info), body=body)
 
@@ -233,7 +233,7 @@ def _options(function: Callable[..., Any], kind: str, name: str) -> tuple[Option
     except (UsageError, ValueError):
         if kind != "proto":
             raise
-        return ()  # somebody else's function may have any signature
+        return ()  # a third-party function may have any signature
 
 
 def _checked(info: PassInfo) -> PassInfo:

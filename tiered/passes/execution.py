@@ -1,6 +1,6 @@
 """Running a pass: decide, dependencies, hooks, transaction, follow-ups.
 
-The one way in which passes run, for a direct call, inside a pipeline and as a dependency alike.
+Direct calls, members of pipelines and dependencies all run this way.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def execute(pass_: Runnable, model: Model, ctx: PassContext, place: Place) -> No
 
 @contextmanager
 def _entered(ctx: PassContext) -> Iterator[PassContext]:
-    """Make the context the one that holds, if it is not."""
+    """Enter the context, if it is not the current one."""
     if PassContext.is_active() and PassContext.current() is ctx:
         yield ctx
     else:
@@ -69,7 +69,7 @@ def _entered(ctx: PassContext) -> Iterator[PassContext]:
 
 @contextmanager
 def _limited(model: Model, ctx: PassContext) -> Iterator[None]:
-    """Let no rewrite through after the last one that the context allows."""
+    """Reject all rewrites after the last one that the context allows."""
     before = model.gate.limit
     if ctx.rewrite_limit is not None:
         model.gate.limit = ctx.rewrite_limit
@@ -97,10 +97,10 @@ class Execution(RunState):
         self._settings = Settings(ctx.opt_level, backend, config)
 
     def execute(self, pass_: Runnable, place: Place) -> tuple[str, ...]:
-        """Run a pass if the context says so; return the names of the passes that changed something.
+        """Run a pass if the context allows it; return the names of passes that edited the model.
 
-        The context is asked once per pass and place. All of a run is in this one function, so that
-        the stack trace of a failing pass has one line per pipeline around it.
+        The decision is made once per pass and place. All steps of a run are in this function, so
+        that the stack trace of a failing pass has one frame per pipeline around it.
 
         Raises:
             PassError: a pass raised.

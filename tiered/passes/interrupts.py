@@ -1,8 +1,8 @@
-"""Ctrl-C while passes run: it lands between two edits, so that what is undone is whole.
+"""Ctrl-C while passes run: it takes effect between two edits, so that undo is complete.
 
-Python raises KeyboardInterrupt between any two bytecodes, also between the journal's entry and the
-edit that it speaks of. While passes run in the main thread, the handler looks at where the program
-is, and tries again a moment later where it must not stop.
+Python raises KeyboardInterrupt between any two bytecodes, also between an entry of the journal and
+its edit. While passes run in the main thread, the handler checks where the program is, and retries
+a moment later where the program must not stop.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _RETRY = 0.0005
 """Seconds; an edit takes microseconds."""
 
 _EDITS = ("tiered.graph",)
-"""Nothing that these modules have begun may be left half-way."""
+"""Work of these modules must not stop half-way."""
 
 _BOOKKEEPING = (
     "contextlib",
@@ -30,19 +30,19 @@ _BOOKKEEPING = (
     "tiered.passes",
     "tiered.pipeline",
     "tiered.policy",
-    # Callbacks: what they raise is lost.
+    # Callbacks: Python drops their exceptions.
     "_weakrefset",
     "weakref",
 )
-"""Nor may what these do themselves; what they call, such as a pass or a hook, may be left."""
+"""Nor must their own code; the passes and hooks that they call may stop."""
 
 
 @contextmanager
 def interrupted_between_edits() -> Iterator[Callable[[], None]]:
-    """Let SIGINT, and SIGTERM where it does the same, interrupt the block between edits only.
+    """Let SIGINT, and SIGTERM with the same handler, interrupt the block between edits only.
 
-    It yields what obeys a signal that is still waiting, to be called before a result is kept. A
-    second signal is obeyed at once, wherever the program is.
+    It yields a function that raises if a signal is pending, to be called before a result is kept.
+    A second signal raises at once, wherever the program is.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: None
@@ -83,7 +83,7 @@ class _Handler:
         if self._asked > 1 or _may_stop(frame):
             self._asked = 0
             raise KeyboardInterrupt
-        # No threading.Thread: the program may be inside one of the locks that it takes.
+        # No threading.Thread: the program may hold one of the locks that it needs.
         _thread.start_new_thread(self._retry, (number,))
 
     def _retry(self, number: int) -> None:
@@ -102,8 +102,8 @@ class _Handler:
 
 
 def _may_stop(frame: FrameType | None) -> bool:
-    """Tell whether the program is neither inside an edit nor in the machinery around passes."""
-    # What a callback of the garbage collector or a destructor raises is lost.
+    """Return whether the program is neither inside an edit nor in the machinery around passes."""
+    # Python drops exceptions of destructors and of callbacks of the garbage collector.
     lost = {getattr(callback, "__code__", None) for callback in gc.callbacks}
     modules = []
     while frame is not None:
@@ -113,7 +113,7 @@ def _may_stop(frame: FrameType | None) -> bool:
         frame = frame.f_back
     if any(_is_in(module, _EDITS) for module in modules):
         return False
-    # What the standard library does, it does for its caller.
+    # The standard library works for its caller.
     nearest = next((module for module in modules if not _is_standard(module)), "")
     return not _is_in(nearest, _BOOKKEEPING)
 

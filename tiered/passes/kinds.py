@@ -28,13 +28,13 @@ Operators = tuple[frozenset[tuple[str, str]], ...]
 
 
 class Body:
-    """What a pass runs: its rule, or its function, between its conditions.
+    """The implementation of a pass: its rule or function, and its conditions.
 
     Args:
         work: the rule or the function.
         conditions: what it requires and ensures.
-        looks_for: of a function the operators without any of which it has nothing to do, as
-            "Conv" and "com.microsoft::BiasGelu"; none where that cannot be said.
+        looks_for: operators, as "Conv" and "com.microsoft::BiasGelu": a model without any of
+            them has no work for the function. Empty if that is not known.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class Body:
 
     @cached_property
     def operators(self) -> Operators | None:
-        """The sets of operators of which a model must hold one whole; None where any model will do.
+        """Alternatives of required operators: a model has work only if it contains all of one set.
 
-        Conditions are asked of every model, whatever it holds.
+        None if every model may have work, as with conditions, which are always checked.
         """
         if self.conditions:
             return None
@@ -65,7 +65,7 @@ class Body:
         return tuple(frozenset({key_of(name)}) for name in self._looks_for) or None
 
     def may_act(self, model: Model) -> bool:
-        """Tell whether there may be anything to do in a model, its bodies and local functions."""
+        """Return whether a model, its bodies and local functions may have work for the pass."""
         if self.operators is None:
             return True
         present = model.analysis(operators_in)
@@ -85,7 +85,7 @@ def key_of(name: str) -> tuple[str, str]:
 
 
 class BodyPass(Pass):
-    """A pass that has a body, which may be loaded when it is run first."""
+    """A pass with a body, which may be loaded at its first run."""
 
     body: Body
 
@@ -99,28 +99,28 @@ class BodyPass(Pass):
         return self.body.conditions
 
     def may_act(self, model: Model) -> bool:
-        """Tell whether a model has operators that the pass could do anything with."""
+        """Return whether the model has the operators that the pass looks for."""
         return self.body.may_act(model)
 
 
 class RewritePass(BodyPass):
-    """One rule, wherever its pattern matches, until it matches nowhere any more."""
+    """One rule, applied until its pattern matches nowhere."""
 
     @property
     def rule(self) -> Rule:
-        """The law: its pattern, and what stands in its place."""
+        """The rule: its pattern, and the function that makes the replacement."""
         rule: Rule = self.body.work
         return rule
 
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
-        """Apply the rule to what was edited since it last looked."""
+        """Apply the rule to all nodes that were edited since its last run."""
         graphs = self._graphs(model, execution, run) if self.conditions else None
         apply_rule(
             self.rule,
             model,
             self.options,
             graphs=graphs,
-            # A graph that was not ready before must be looked at from its beginning.
+            # A graph may have failed the condition before, so all of it is new.
             since=run.looked if graphs is None else None,
             on_skip=run.missed,
             accept=None if run.allows is None else _filter(run.allows),
@@ -130,20 +130,20 @@ class RewritePass(BodyPass):
             self.conditions.hold_after(graph, execution.ctx, self.name)
 
     def approval(self, ctx: PassContext) -> Callable[[Sequence[Entry]], Skip | None] | None:
-        """Return what holds rewrites against the target of a context; None without a target."""
+        """Return a check of rewrites against the target of a context; None without a target."""
         if not self.info.asks_target and not ctx.names_backend:
             return None
         return _approval(ctx, makes_integers=bool(self.info.quantization))
 
     def _graphs(self, model: Model, execution: Execution, run: PassRun) -> list[Graph]:
-        """Return the graphs that are as the pass requires them."""
+        """Return the graphs that meet the condition of the pass."""
         ready = []
         for graph in model.graphs():
             skip = self.conditions.skip_of(graph, execution.ctx, self.name)
             if skip is None:
                 ready.append(graph)
             else:
-                run.say("missed", skip)
+                run.note("missed", skip)
         return ready
 
 
@@ -154,11 +154,10 @@ def _filter(allows: Allows) -> Callable[[Match], Skip | None]:
 def _approval(
     ctx: PassContext, *, makes_integers: bool
 ) -> Callable[[Sequence[Entry]], Skip | None]:
-    """Return what holds the operators that a rewrite made against the target's table.
+    """Return a check of the operators that a rewrite made against the target's table.
 
-    One that is not ONNX's own must be taken as it stands, and so must any that computes with
-    integers what was computed with floats; of the others none may come in that the target does not
-    have, unless it has one that went just as little.
+    The target must support the exact form of an operator from outside ONNX, and of an integer one
+    that replaces a float one. It must have every other operator, unless it lacked a removed one.
     """
     backend = ctx.target
 
@@ -192,7 +191,7 @@ class CallingPass(BodyPass):
 
     @property
     def function(self) -> Callable[..., Any]:
-        """What is called with the graph, the model or the proto, the context and the options."""
+        """The function of the graph, the model or the proto, the context and the options."""
         function: Callable[..., Any] = self.body.work
         return function
 
@@ -201,16 +200,16 @@ class FunctionPass(CallingPass):
     """A function of one graph, called with each: the main graph, bodies, local functions."""
 
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
-        """Call the function with every graph that is still there when its turn comes."""
+        """Call the function with every graph that is still in the model by then."""
         ctx = execution.ctx
         with scoped(model, run) as inside:
             for graph in tuple(model.graphs()):
                 if not _is_attached(graph):
                     continue
                 if is_left_alone(graph):
-                    run.say("missed", Skip("the function is marked to be left alone"))
+                    run.note("missed", Skip("the function is marked to be left alone"))
                     continue
-                with one_rewrite(self, graph, run, inside):
+                with as_single_rewrite(self, graph, run, inside):
                     call = partial(self.function, graph, ctx, **self.options)
                     run.returned(self.conditions.around(call, graph, ctx, self.name), graph)
 
@@ -221,13 +220,13 @@ class ModulePass(CallingPass):
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
         """Call the function with the model."""
         ctx = execution.ctx
-        with one_rewrite(self, model.main, run, None):
+        with as_single_rewrite(self, model.main, run, None):
             call = partial(self.function, model, ctx, **self.options)
             run.returned(self.conditions.around(call, model, ctx, self.name), model)
 
 
 def _is_attached(graph: Graph) -> bool:
-    """Tell whether a graph is still part of its model."""
+    """Return whether a graph is still part of its model."""
     around = graph
     while around.owner is not None:
         if around.owner.graph is None:
@@ -237,10 +236,12 @@ def _is_attached(graph: Graph) -> bool:
 
 
 @contextmanager
-def one_rewrite(pass_: Pass, graph: Graph, run: PassRun, inside: Inside | None) -> Iterator[None]:
-    """Make the block one numbered rewrite, unless it numbers its own with `graph.rewrite`.
+def as_single_rewrite(
+    pass_: Pass, graph: Graph, run: PassRun, inside: Inside | None
+) -> Iterator[None]:
+    """Count the block as one rewrite, unless it counts its own with `graph.rewrite`.
 
-    It is undone beyond the limit, and where it reaches out of the scope.
+    It is undone beyond the limit of rewrites, and if it edits nodes outside the scope.
     """
     model, gate = graph.model, graph.model.gate
     mark, count = model.mark(), gate.count
@@ -250,12 +251,12 @@ def one_rewrite(pass_: Pass, graph: Graph, run: PassRun, inside: Inside | None) 
         return
     if inside is not None and not inside.holds_all(edits):
         model.undo_to(mark)
-        run.say("missed", OUTSIDE)
+        run.note("missed", OUTSIDE)
     elif gate.count == count and not pass_.info.analysis:
         marked = mark_against_edits(edits)
         if marked:
             model.undo_to(mark)
-            run.say("missed", Skip(marked))
+            run.note("missed", Skip(marked))
             return
         if gate.lets(graph.name):
             gate.passed(graph, pass_.info.law or pass_.name, "", edits)

@@ -1,7 +1,6 @@
-"""What all the machinery of passes names: a pass and its info, its place, decision and result.
+"""The types that all modules about passes use: a pass, its info, place, decision and result.
 
-This module imports none of that machinery, so the registry, contexts, policy, instruments and the
-execution can all name these types.
+This module imports none of those modules, so that none of them needs to import another for types.
 """
 
 from __future__ import annotations
@@ -44,16 +43,15 @@ class _PassInfo(NamedTuple):
 
 
 class PassInfo(_PassInfo):
-    """What is known of a pass without running it; hooks receive it too.
+    """The declarations and options of a pass; hooks receive it too.
 
     `opt_level` None is opt-in; `kind` is one of rewrite, function, module, proto and pipeline;
-    `law` is the first line of the pass's file, `source` where the pass is written; `needs` are the
-    operators beyond the standard that it makes, as "com.microsoft::BiasGelu", `offers`
-    those that it makes where the opset lacks a standard one; `acts_on` are the operators that it
-    rewrites or moves, "elementwise" for all such, "*" for any; `interface_options` are options that
-    have it change the interface if they have these values; `quantization` is the form of
-    quantised models that it makes, if only backends that want it are to have it; `limits` are those
-    that it sets beside its numeric class, if any.
+    `law` is the first line of the pass's file, `source` its path. `needs` are the operators beyond
+    the standard that it makes, as "com.microsoft::BiasGelu", `offers` those that it makes where the
+    opset lacks a standard one. `acts_on` are the operators that it rewrites or moves,
+    "elementwise" for all such, "*" for any. `interface_options` are options with the values that
+    make it change the interface. `quantization` is the form of quantised models that it makes, if
+    it runs only for backends that want that form. `limits` are its own numeric limits, if any.
     """
 
     __slots__ = ()
@@ -61,7 +59,7 @@ class PassInfo(_PassInfo):
     if not TYPE_CHECKING:
 
         def __new__(cls, name: str, *others: Any, **fields: Any) -> PassInfo:
-            """Make one; TVM's order of arguments is another, so all but the name have a name."""
+            """Make one; all but the name are keyword-only: TVM has another order of arguments."""
             if others or not isinstance(name, str):
                 given = ", ".join(map(repr, (name, *others)))
                 raise UsageError(
@@ -75,16 +73,16 @@ class PassInfo(_PassInfo):
 
     @property
     def promise(self) -> Promise:
-        """What the pass promises about the outputs, with the limits that it sets itself."""
+        """The promise of the pass about the outputs, with its own limits."""
         return Promise(self.numerics) if self.limits is None else self.limits
 
     @property
     def asks_target(self) -> bool:
-        """Whether it depends on the target what the pass may make."""
+        """Whether the operators that the pass may make depend on the target."""
         return bool(self.needs or self.offers or self.quantization)
 
     def with_options(self, options: Mapping[str, Any]) -> PassInfo:
-        """Return what is known of the pass with these values of its options."""
+        """Return the info of the pass with these values of its options."""
         changes = any(options.get(name) == value for name, value in self.interface_options)
         if not self.interface_options or changes == self.changes_interface:
             return self
@@ -125,18 +123,18 @@ class HeldCheck(Protocol):
 
 
 class Place(NamedTuple):
-    """Where a pass stands while it is decided and run.
+    """The place of a pass in a pipeline, for decisions and runs.
 
     Attributes:
         occurrence: which of the places of its name in the printed pipeline, from 1; a direct call
             is the first of its own, a dependency has none (0).
-        earlier: how often each name stands before here in the outermost pipeline.
+        earlier: how often each name occurs before this place in the outermost pipeline.
         groups: the named groups around it, outermost first.
-        needed_by: the pass that requires it or that it follows; "" in a pipeline or direct call.
-        parks: whether opt-ins wait here until they are required.
-        asked: whether somebody listed it, so that it runs whatever its level, unless disabled.
-        forced: whether it runs whatever the context says.
-        checks: what the pipelines around it check after each pass.
+        needed_by: the pass that it serves as dependency or follow-up; "" in a pipeline or call.
+        parks: whether opt-ins run here only if required.
+        asked: whether the user listed it, so that it runs at every level, unless disabled.
+        forced: whether it runs regardless of the context.
+        checks: the checks of the pipelines around it after each pass.
     """
 
     occurrence: int = 1
@@ -164,7 +162,7 @@ class NodeRules(NamedTuple):
     otherwise: bool
 
     def allow(self, node: Node) -> bool:
-        """Tell whether the pass may rewrite the node."""
+        """Return whether the pass may rewrite the node."""
         return next((run for scope, run in self.scoped if scope.holds(node)), self.otherwise)
 
 
@@ -180,7 +178,7 @@ class Decision(NamedTuple):
 
 
 class NodeNote(NamedTuple):
-    """A node that a pass rewrote, declined or spoke of; a value, so that no model is kept alive."""
+    """A node that a pass rewrote, declined or noted; plain data, keeping no model alive."""
 
     op_type: str
     label: str
@@ -194,16 +192,16 @@ class PassResult(NamedTuple):
     Attributes:
         info: the pass.
         text: the pass as text, with options and scope.
-        ran: whether it was run; if not, `reason` says why.
+        ran: whether it was run; if not, `reason` is the reason.
         reason: why it ran or did not.
         changed: whether the model is different since.
         rewrites: how many numbered rewrites it made.
         edits: how many edits the journal has of it.
         seconds: its time, without its dependencies; of a pipeline, with its passes.
         error: why it failed and was undone, if so.
-        needed_by: the pass that requires it or that it follows; "" if it stood there itself.
+        needed_by: the pass that it is a dependency or follow-up of, or "".
         model: the number of the model within this process.
-        applied, missed, found: what it did, declined and said, by node.
+        applied, missed, found: its rewrites, declined rewrites and findings, by node.
     """
 
     info: PassInfo

@@ -1,4 +1,4 @@
-"""Passes of anybody else's functions: `proto_pass` lifts ModelProto -> ModelProto."""
+"""Passes made of third-party functions: `proto_pass` lifts ModelProto -> ModelProto."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import onnx
 from tiered.errors import PassError, UsageError
 from tiered.graph import Model
 from tiered.passes.decorators import Declared, conditions_of, defaults_of, info_of, looks_for_of
-from tiered.passes.kinds import Body, CallingPass, one_rewrite
+from tiered.passes.kinds import Body, CallingPass, as_single_rewrite
 from tiered.passes.run import PassRun
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ ProtoFunction = Callable[..., Any]
 
 
 class ProtoPass(CallingPass):
-    """A function of a ModelProto; what it returns takes the place of all that the model holds."""
+    """A function of a ModelProto; its result replaces the content of the model."""
 
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
-        """Give the function a ModelProto of its own, and take over what it made of it."""
+        """Call the function with a new ModelProto, and take over the result."""
         ctx = execution.ctx
-        with one_rewrite(self, model.main, run, None):
+        with as_single_rewrite(self, model.main, run, None):
             call = partial(self._exchange, model)
             run.returned(self.conditions.around(call, model, ctx, self.name), model)
 
@@ -62,9 +62,9 @@ def proto_pass(
 ) -> ProtoPass | Callable[[ProtoFunction], ProtoPass]:
     """Make a pass of a function that takes a ModelProto and returns one, or edits it in place.
 
-    A tuple is fine, if the model comes first (onnxsim returns one): something false behind it fails
-    the pass. Keyword-only parameters that could be options are. The interface stays as it was
-    declared; a result with another one fails the pass, unless it says `changes_interface`.
+    The result may be a tuple with the model first (onnxsim returns one): a False behind it fails
+    the pass. Keyword-only parameters of the types of options become options. The declared interface
+    stays; a result with another one fails the pass, unless it declares `changes_interface`.
 
     Args:
         function: `proto_pass(onnxsim.simplify, name="onnxsim")`; without it, this is a decorator.
@@ -89,10 +89,10 @@ def proto_pass(
 
 
 def _model_in(result: object, given: onnx.ModelProto, name: str) -> onnx.ModelProto:
-    """Return the model that a function gave back: one that was edited in place may be None."""
+    """Return the model in the result of a function; None means that it edited its argument."""
     if isinstance(result, tuple) and result:
         if any(part is False for part in result[1:]):
-            raise PassError(f"{name} says of its own result that it is wrong: {result[1:]}")
+            raise PassError(f"{name} reported a failed result: {result[1:]}")
         result = result[0]
     if result is None:
         return given
@@ -107,7 +107,7 @@ def _with_interface(
     """Return a model with its inputs and outputs declared as they were.
 
     Raises:
-        PassError: they are others now.
+        PassError: they differ.
     """
     kept = onnx.ModelProto()
     kept.CopyFrom(made)

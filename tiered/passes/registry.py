@@ -1,4 +1,4 @@
-"""Names to passes: found by walking folders, loaded one by one, when asked for.
+"""The registry: finds passes by name in folders, and loads each at its first use.
 
 The file name is the pass name, so a name resolves to its file without importing any other. Other
 packages add passes through the entry-point group `tiered.passes`, scripts through `register`.
@@ -40,7 +40,7 @@ class _Entry(NamedTuple):
 
 
 def is_glob(name: str) -> bool:
-    """Tell whether a name is a pattern."""
+    """Return whether a name is a glob."""
     return any(char in name for char in "*?[")
 
 
@@ -50,7 +50,7 @@ class Registry:
     Args:
         packages: where the files of passes are.
         entry_points: the group of those of other packages.
-        index: the module that says as INDEX what is known of passes without their files.
+        index: the module with the table INDEX of passes, so that their files load later.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Registry:
         return isinstance(name, str) and self._find(name) is not None
 
     def resolve(self, name: str) -> tuple[str, ...]:
-        """Return the canonical names that a name stands for: itself, or those of an alias.
+        """Return the canonical names of a name: itself, or those of an alias.
 
         Raises:
             PassNotFoundError: no pass and no alias has this name.
@@ -95,17 +95,17 @@ class Registry:
         same = tuple(known for known in self.names() if _squash(known) == squashed)
         if same:
             return same
-        meant = _aliases().get(squashed, ())
-        found = tuple(target for target in meant if target in self)
+        targets = _aliases().get(squashed, ())
+        found = tuple(target for target in targets if target in self)
         if not found:
-            raise self._not_found(name, meant)
+            raise self._not_found(name, targets)
         return found
 
     def expand(self, pattern: str) -> tuple[str, ...]:
-        """Return the canonical names that a glob fits, sorted.
+        """Return the canonical names that match a glob, sorted.
 
         Raises:
-            PassNotFoundError: it fits none.
+            PassNotFoundError: no name matches.
         """
         found = tuple(name for name in self.names() if fnmatchcase(name, pattern))
         if not found:
@@ -115,12 +115,12 @@ class Registry:
     # --- passes -----------------------------------------------------------------------------------
 
     def load(self, name: str) -> Runnable:
-        """Return the pass of a name or of an alias that stands for one pass.
+        """Return the pass of a name, or of an alias of one pass.
 
         Raises:
             PassNotFoundError: no pass has this name.
             PassError: its file cannot be imported.
-            UsageError: the alias stands for several, or the file does not define its pass.
+            UsageError: the alias is one of several passes, or the file does not define its pass.
         """
         if (known := self._loaded.get(name)) is not None:
             return known
@@ -143,7 +143,7 @@ class Registry:
         return known or self._load(name, _Entry(path, _attribute_of(module, name)))
 
     def named(self, name: str) -> Runnable:
-        """Return the pass of a name; its file is loaded when it runs, if that can wait until then.
+        """Return the pass of a name; its file is loaded when it runs, if the index has it.
 
         Raises:
             as `load`.
@@ -161,7 +161,7 @@ class Registry:
         """Add a pass that no folder and no entry point has, and return it.
 
         Raises:
-            UsageError: the name is taken (say `replace=True` to take it over from a script).
+            UsageError: the name is taken (`replace=True` replaces a pass registered before).
         """
         name = pass_.info.name
         known = self._find(name)
@@ -173,7 +173,7 @@ class Registry:
         return pass_
 
     def unregister(self, name: str) -> None:
-        """Take away what `register` added."""
+        """Remove a pass that `register` added."""
         if self._registered.pop(name, None) is not None:
             del self._loaded[name]
 
@@ -181,7 +181,7 @@ class Registry:
         """Return all passes which a pass requires, directly or not, in the order to run them.
 
         Raises:
-            UsageError: passes require each other in a circle.
+            UsageError: cyclic `required`.
         """
         ordered: dict[str, Runnable] = {}
         self._depend(info, (info.name,), ordered)
@@ -191,19 +191,19 @@ class Registry:
         for name in info.required:
             needed = self.named(name)
             if needed.name in path:
-                circle = " -> ".join((*path[path.index(needed.name) :], needed.name))
-                raise UsageError(f"passes require each other: {circle}")
+                cycle = " -> ".join((*path[path.index(needed.name) :], needed.name))
+                raise UsageError(f"cyclic `required`: {cycle}")
             if needed.name not in ordered:
                 self._depend(needed.info, (*path, needed.name), ordered)
                 ordered[needed.name] = needed
 
     def expects(self, name: str) -> bool:
-        """Tell whether a pass of this name is known without its file, or a look into folders."""
+        """Return whether the index has a pass of this name."""
         return name in self._expected
 
     @cached_property
     def _expected(self) -> Mapping[str, Expected]:
-        """What is known without the files, by name."""
+        """The index, by name."""
         if self._index is None:
             return {}
         found: Mapping[str, Expected] = importlib.import_module(self._index).INDEX
@@ -261,10 +261,10 @@ class Registry:
 
     # --- messages ---------------------------------------------------------------------------------
 
-    def _not_found(self, name: str, meant: tuple[str, ...]) -> PassNotFoundError:
-        if meant:
+    def _not_found(self, name: str, targets: tuple[str, ...]) -> PassNotFoundError:
+        if targets:
             return PassNotFoundError(
-                f"no pass named {name!r}: it stands for {' and '.join(meant)}, "
+                f"no pass named {name!r}: it stands for {' and '.join(targets)}, "
                 f"which this tiered does not have ({self._count()})"
             )
         close = _closest(_snake(name), self.names())
@@ -306,13 +306,13 @@ _VERBS: Final = frozenset(
      "layout", "legalize", "move", "nop", "normalize", "op", "ops", "pass", "remove", "replace",
      "sink", "to", "with"}
 )  # fmt: skip
-"""Words of many names, which say nothing of what a pass is about."""
+"""Words of many names, which do not tell passes apart."""
 
 
 def _closest(name: str, names: Iterable[str]) -> str:
-    """Return the suggestion for a name that no pass has: a mistyped one, or one of the same words.
+    """Return a suggestion for an unknown name: a similar name, or one with the same words.
 
-    Two names that begin with the same verb look alike, and have nothing to do with each other.
+    Two names with the same verb are similar as strings, but unrelated.
     """
     known = tuple(names)
     typed = did_you_mean(name, known, cutoff=0.8)
@@ -336,7 +336,7 @@ def _aliases() -> dict[str, tuple[str, ...]]:
 
 
 def _squash(name: str) -> str:
-    """Return what CamelCase, kebab-case and snake_case of a name have in common."""
+    """Return the common form of CamelCase, kebab-case and snake_case of a name."""
     return name.replace("_", "").replace("-", "").lower()
 
 

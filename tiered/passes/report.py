@@ -1,4 +1,4 @@
-"""What happened under a context: a result for each decision, and the remarks made of them."""
+"""The report of a context: a result for each decision, and remarks that summarise them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ RemarkKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """One thing to know, with how often it was so.
+    """One remark, with its number of occurrences.
 
-    Kinds: `applied` (rewrites made), `missed` (nodes left alone, with the `Skip` reason), `failed`
-    (a pass raised and was undone), `analysis` (what a pass found), `skipped` (a pass did not run),
-    `unmet` (an entry of `required` or `disabled` met no pass), `hook` (a hook raised), `check` (a
-    check failed and was suppressed), `verify` (what verification has to say of a pass it accepts).
+    Kinds: `applied` (rewrites made), `missed` (nodes not rewritten, with the `Skip` reason),
+    `failed` (a pass raised and was undone), `analysis` (what a pass found), `skipped` (a pass did
+    not run), `unmet` (an entry of `required` or `disabled` selected no pass), `hook` (a hook
+    raised), `check` (a check failed and was suppressed), `verify` (a remark of verification on a
+    pass that it accepts).
     """
 
     kind: RemarkKind
@@ -63,7 +64,7 @@ class Report:
         self.notes: list[Remark] = []
 
     def note(self, kind: RemarkKind, text: str, pass_name: str = "") -> None:
-        """Add a remark that stands for itself."""
+        """Add a remark of its own, beside those that summarise results."""
         self.notes.append(Remark(kind, pass_name, text))
 
     def of(self, name: str) -> list[PassResult]:
@@ -75,7 +76,7 @@ class Report:
         return [r for r in self.results if r.ran and r.info.kind != "pipeline"]
 
     def failed(self) -> list[PassResult]:
-        """Return the results of what failed, without the pipelines that only passed an error on."""
+        """Return the results of failed passes, without pipelines that only propagated an error."""
         failed = [r for r in self.results if r.error is not None]
         own = {r.error for r in failed if r.info.kind != "pipeline"}
         return [r for r in failed if r.info.kind != "pipeline" or r.error not in own]
@@ -85,12 +86,12 @@ class Report:
         return list({r.name: r.info for r in self.ran() if r.changed}.values())
 
     def remarks(self, examples: int) -> list[Remark]:
-        """Return the remarks, like ones counted together, each with up to `examples` nodes."""
+        """Return the remarks, equal ones counted together, each with up to `examples` nodes."""
         return remarks_of(self, examples)
 
 
 def note_of(op_type: str, label: str, reason: Skip | str) -> NodeNote:
-    """Return the note of one node; a Skip's template is what like reasons have in common."""
+    """Return the note of one node; the template of a Skip groups equal reasons."""
     template = reason if isinstance(reason, str) else reason.reason
     return NodeNote(op_type, label, str(reason), template)
 
@@ -107,8 +108,8 @@ def _grouped(kind: RemarkKind, notes: Iterable[_Named], examples: int) -> Iterat
         yield Remark(kind, name, members[0].reason, len(members), op_type, shown)
 
 
-def _counted(kind: RemarkKind, said: Iterable[tuple[str, str | None]]) -> Iterator[Remark]:
-    for (name, reason), count in Counter(said).items():
+def _counted(kind: RemarkKind, named: Iterable[tuple[str, str | None]]) -> Iterator[Remark]:
+    for (name, reason), count in Counter(named).items():
         yield Remark(kind, name, reason or "", count)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from tiered.context import SaidKind
+from tiered.context import NoteKind
 from tiered.errors import UsageError
 from tiered.graph import Model, Node, Stamp, Value
 from tiered.passes.pass_info import NodeNote, Place, Runnable
@@ -44,7 +44,7 @@ class PassRun:
         self.made: tuple[str, ...] = ()
         self.applied: list[tuple[str, str]] = []
         self._missed: dict[Node, Skip] = {}
-        self._notes: list[tuple[SaidKind, Node | None, Skip | str]] = []
+        self._notes: list[tuple[NoteKind, Node | None, Skip | str]] = []
 
     def missed(self, node: Node, reason: Skip) -> None:
         """Note a node that was left alone."""
@@ -54,11 +54,11 @@ class PassRun:
         """Note a rewrite that was undone because of a mark."""
         node = anchor if isinstance(anchor, Node) else anchor.producer
         if node is None:
-            self.say("missed", Skip(reason))
+            self.note("missed", Skip(reason))
         else:
             self.missed(node, Skip(reason))
 
-    def say(self, kind: SaidKind, reason: Skip | str, node: Node | None = None) -> None:
+    def note(self, kind: NoteKind, reason: Skip | str, node: Node | None = None) -> None:
         """Note a remark or a declined rewrite, of a node or of none."""
         self._notes.append((kind, node, reason))
 
@@ -71,7 +71,7 @@ class PassRun:
             UsageError: it returned something else, which would be lost.
         """
         if isinstance(outcome, Skip):
-            self.say("missed", outcome)
+            self.note("missed", outcome)
         elif outcome is not None and edited_by(outcome) is not subject:
             raise UsageError(
                 f"{self.pass_.name} returned a {type(outcome).__name__}: a pass edits in place and "

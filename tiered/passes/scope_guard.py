@@ -1,4 +1,4 @@
-"""Which rewrites of a function pass lie inside its scope."""
+"""Restrict the rewrites of a function pass to its scope."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ OUTSIDE = Skip("not wholly inside the scope")
 
 
 class Inside:
-    """The nodes that one run may touch: those that were inside when it began, and its own.
+    """The nodes that one run may touch: those inside the scope at its beginning, and its own.
 
-    What was inside is asked once, at the beginning: a pass may rename or remove what it works on.
+    They are collected at the beginning, as a pass may rename or remove nodes of the scope.
     """
 
     def __init__(self, model: Model, allows: Allows) -> None:
@@ -26,11 +26,11 @@ class Inside:
         }
 
     def holds(self, node: Node) -> bool:
-        """Tell whether the run may touch a node."""
+        """Return whether the run may touch a node."""
         return node.id >= self._first_new or node.id in self._nodes
 
     def holds_all(self, edits: Iterable[Entry]) -> bool:
-        """Tell whether edits touch only nodes inside, and what reads the values of such nodes."""
+        """Return whether edits touch only nodes inside, and the consumers of their values."""
         return all(map(self._holds_edit, edits))
 
     def _holds_edit(self, entry: Entry) -> bool:
@@ -39,14 +39,14 @@ class Inside:
             return all(self.holds(use.node) for use in subject.users)
         if edit not in NODE_EDITS or self.holds(subject):
             return edit is not Edit.EXCHANGE_OUTPUTS or self.holds(rest[1])
-        # A reader outside may be given another value, if the one that it read comes from inside.
+        # A consumer outside may get another operand if the old one was produced inside.
         producer = rest[1].producer if edit is Edit.SET_INPUT and rest[1] is not None else None
         return producer is not None and self.holds(producer)
 
 
 @contextmanager
 def scoped(model: Model, run: PassRun) -> Iterator[Inside | None]:
-    """Undo, within the block, each `graph.rewrite` that reaches out of the scope of the run."""
+    """Within the block, undo each `graph.rewrite` with edits outside the scope of the run."""
     if run.allows is None:
         yield None
         return
@@ -57,7 +57,7 @@ def scoped(model: Model, run: PassRun) -> Iterator[Inside | None]:
             return True
         node = anchor if isinstance(anchor, Node) else anchor.producer
         if node is None:
-            run.say("missed", OUTSIDE)
+            run.note("missed", OUTSIDE)
         else:
             run.missed(node, OUTSIDE)
         return False

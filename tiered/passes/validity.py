@@ -1,4 +1,4 @@
-"""The verdict on what a pipeline made: whose fault it is that onnx rejects it."""
+"""Check the result of a pipeline: did the model, or did the passes make onnx reject it?"""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ def check_result(model: Model, ctx: PassContext) -> None:
         return
     before = model.complaint_as_loaded() if complaint is not None else None
     if complaint is None:
-        said = "the model declares types that contradict what follows from its inputs"
+        text = "the model declares types that contradict what follows from its inputs"
     elif before is not None:
-        said = f"onnx.checker rejects the model as it was loaded: {before}"
+        text = f"onnx.checker rejects the model as it was loaded: {before}"
     elif is_only_declared(model):
-        said = f"the model declares types that contradict what follows from its inputs: {complaint}"
+        text = f"the model declares types that contradict what follows from its inputs: {complaint}"
     elif (exposed := _complaint_about_folded(model)) is not None:
-        said = f"the model contradicts itself once its constants are folded: {exposed}"
+        text = f"the model contradicts itself once its constants are folded: {exposed}"
     elif (stated := _wrong_before(model)) and is_only_declared(model, stated):
         wrong = stated
-        said = f"the model declares types that contradict what follows from its inputs: {complaint}"
+        text = f"the model declares types that contradict what follows from its inputs: {complaint}"
     else:
         raise ModelError(f"onnx.checker rejects the result: {complaint}")
     if wrong:
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        said = f"{said}: {next(iter(wrong.values()))}{more}"
+        text = f"{text}: {next(iter(wrong.values()))}{more}"
     if ctx.strict:
-        raise ModelError(said)
-    model.note(said)
+        raise ModelError(text)
+    model.note(text)
 
 
 def _complaint_about_folded(model: Model) -> str | None:

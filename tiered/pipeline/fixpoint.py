@@ -87,13 +87,13 @@ class Fixpoint(Pipeline):
                 changed += made
                 if made and number >= _FREE_ROUNDS and (circle := states.add(model, made)):
                     run.changed += changed
-                    run.say("found", _said_of(circle))
+                    run.note("found", _said_of(circle))
                     return
             if not places:
                 return
             run.changed += changed
         names = ", ".join(dict.fromkeys(changed))
-        run.say("found", f"no fixed point after {rounds} rounds: {names} still change the model")
+        run.note("found", f"no fixed point after {rounds} rounds: {names} still change the model")
 
     @cached_property
     def text(self) -> str:

@@ -68,7 +68,7 @@ class Scope:
         )
 
     def holds(self, node: Node) -> bool:
-        """Tell whether a node is inside."""
+        """Return whether a node is inside."""
         return all(part.holds(node) for part in self.parts)
 
     def __and__(self, other: Scope) -> Scope:

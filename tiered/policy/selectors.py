@@ -70,7 +70,7 @@ class Entry(NamedTuple):
     site: Site = Site("", 0)
 
     def means(self, pass_: Runnable, place: Place) -> bool:
-        """Tell whether the entry speaks of a pass at a place, or of some of its nodes."""
+        """Return whether the entry speaks of a pass at a place, or of some of its nodes."""
         info = pass_.info
         if not self._names(info) or (self.exact and self.exact != pass_.text):
             return False

@@ -74,7 +74,7 @@ def public_names(stub: str) -> dict[str, str]:
 
 
 def is_plain(function: Callable[..., Any]) -> TypeGuard[FunctionType]:
-    """Tell whether the code of a function says what it takes: nothing wraps it or speaks for it.
+    """Return whether the code of a function says what it takes: nothing wraps it or speaks for it.
 
     `inspect.signature` knows of all that may, and takes far longer.
     """

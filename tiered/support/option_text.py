@@ -46,7 +46,7 @@ def quote(text: str) -> str:
 
 
 def _is_bare(text: str) -> bool:
-    """Tell whether a string can stand without quotes and still be read as that string."""
+    """Return whether a string can stand without quotes and still be read as that string."""
     if not text or text in _KEYWORDS or DELIMITERS.intersection(text):
         return False
     if any(char.isspace() for char in text):

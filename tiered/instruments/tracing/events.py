@@ -52,7 +52,7 @@ class Rewrite:
         return list(dict.fromkeys(name for state in states for name in state.outputs if name))
 
     def touches(self, label: str) -> bool:
-        """Tell whether a node of this name was among them, before or after."""
+        """Return whether a node of this name was among them, before or after."""
         return any(state.label == label for state in (*self.before, *self.after))
 
     def __str__(self) -> str:

@@ -29,9 +29,9 @@ INDEX: Final[dict[str, Indexed]] = {
 
 
 def index_text() -> str:
-    """Return what the index is to be, from the files of all passes."""
+    """Return the text of the index, from the files of all passes."""
     passes = Registry(PACKAGES, None).load_all()
-    # Conditions are asked before a pass runs, so what has some is not in the index.
+    # Conditions are checked before a pass runs, so the index has no pass with any.
     found = (p for p in passes.values() if isinstance(p, BodyPass) and not p.conditions)
     # Blank lines keep entries apart for a merge, which takes both sides (.gitattributes).
     return f"{_HEAD}{_APART.join(map(_line, found))}}}\n"

@@ -1,4 +1,4 @@
-"""Passes as the index knows them: all that is asked before one runs, without its file."""
+"""Passes made from the index: their files are loaded when they run."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _KINDS: Final[dict[str, type[BodyPass]]] = {
 
 
 class Indexed(NamedTuple):
-    """What the index says of a pass.
+    """The entry of a pass in the index.
 
     Attributes:
-        folder: of its file, from the package on: "function_passes/conv".
-        info: all that is known of it, but for where the file is here.
-        operators: the sets of operators one of which a model must hold whole, each as
-            "Add com.microsoft::Gelu"; None where any model will do.
+        folder: the folder of its file within the package: "function_passes/conv".
+        info: its info, without the path of the file.
+        operators: alternatives of required operators, as in `Body.operators`, each as
+            "Add com.microsoft::Gelu"; None: every model may have work.
     """
 
     folder: str
@@ -45,7 +45,7 @@ class Indexed(NamedTuple):
     operators: tuple[str, ...] | None
 
     def made(self) -> BodyPass:
-        """Return the pass, whose file is loaded when it is run first."""
+        """Return the pass; its file is loaded at its first run."""
         steps = (*self.folder.split("/"), self.info.name)
         info = self.info._replace(source=f"{os.path.join(PACKAGE, *steps)}.py")
         body = _LaterBody(info, ".".join(("tiered", *steps)), self.operators)
@@ -53,7 +53,7 @@ class Indexed(NamedTuple):
 
 
 class _LaterBody(Body):
-    """A body that is loaded when it is asked what it does."""
+    """A body that is loaded at its first use."""
 
     def __init__(self, info: PassInfo, module: str, operators: tuple[str, ...] | None) -> None:
         super().__init__(None)
@@ -66,17 +66,17 @@ class _LaterBody(Body):
         """The rule or the function.
 
         Raises:
-            UsageError: the file declares something else of the pass than the index says.
+            UsageError: the declarations in the file differ from the index.
         """
         found: Any = registry.load_file(self._module, self._info.source)
         if (
             _without_prose(found.info) != _without_prose(self._info)
             or operators_as_text(found.body.operators) != self._written
-            # They are asked before a pass runs, so what has some is not in the index.
+            # Conditions are checked before a pass runs, so the index has no pass with any.
             or found.conditions
         ):
             raise UsageError(
-                f"{found.info.source} is not as the index of passes has it; `make index` writes it"
+                f"{found.info.source} differs from the index of passes: run `make index`"
             )
         return found.body.work
 
