@@ -1,19 +1,21 @@
 from tiered.runtime.compare.outputs import Comparison as Comparison
 from tiered.runtime.compare.tensors import OutputDifference as OutputDifference
 from tiered.runtime.fold.cost import (
+    divides_safely as divides_safely,
+)
+from tiered.runtime.fold.cost import (
     held_bytes as held_bytes,
 )
+from tiered.runtime.fold.cost import is_fragile as is_fragile
 from tiered.runtime.fold.cost import (
     needs_of as needs_of,
 )
 from tiered.runtime.fold.cost import (
     waits_for_operands as waits_for_operands,
 )
+from tiered.runtime.fold.cost import work_of as work_of
 from tiered.runtime.fold.evaluate import (
     ancestors as ancestors,
-)
-from tiered.runtime.fold.evaluate import (
-    divides_safely as divides_safely,
 )
 from tiered.runtime.fold.evaluate import (
     evaluate as evaluate,
@@ -21,8 +23,6 @@ from tiered.runtime.fold.evaluate import (
 from tiered.runtime.fold.evaluate import (
     freed_bytes as freed_bytes,
 )
-from tiered.runtime.fold.work import is_fragile as is_fragile
-from tiered.runtime.fold.work import work_of as work_of
 from tiered.runtime.inputs.make import (
     Inputs as Inputs,
 )

@@ -65,7 +65,7 @@ class Runnable:
 
 
 @dataclass
-class State:
+class Baseline:
     """A model at one moment; it runs when its outputs are first asked for.
 
     Attributes:
@@ -86,7 +86,7 @@ class State:
     unstable: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, model: Model) -> State:
+    def of(cls, model: Model) -> Baseline:
         """Return a model as it is now, which has not run."""
         runnable = Runnable.of(model)
         graphs = list(model.graphs())

@@ -15,7 +15,7 @@ from tiered.errors import RuntimeFailure
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.deviations import explaining
 from tiered.support.numerics import Numerics, Promise, loosest
-from tiered.verify.baseline import Outputs, State, without
+from tiered.verify.baseline import Baseline, Outputs, without
 
 if TYPE_CHECKING:
     from tiered.runtime import Worker
@@ -37,8 +37,8 @@ class Deployment:
         worker: where to run.
     """
 
-    before: State
-    after: State
+    before: Baseline
+    after: Baseline
     promise: Promise
     worker: Worker
 
@@ -59,7 +59,7 @@ class Deployment:
                 yield self._said(failing, where, setting, (expected, actual))
                 return
 
-    def _outputs(self, state: State, setting: Setting) -> list[Outputs]:
+    def _outputs(self, state: Baseline, setting: Setting) -> list[Outputs]:
         with state.opened(self.worker, setting) as session:
             return [session.run(sample.inputs.feeds) for sample in self.after.samples]
 

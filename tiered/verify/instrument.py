@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 import onnx
@@ -17,13 +17,13 @@ from tiered.runtime.compare.outputs import Comparison
 from tiered.runtime.worker.client import Worker, shared_worker
 from tiered.runtime.worker.limits import physical_memory
 from tiered.support.options import size_in_bytes
-from tiered.verify.baseline import State
+from tiered.verify.baseline import Baseline
 from tiered.verify.deployment import Deployment
 from tiered.verify.live_extract import is_harmless
-from tiered.verify.methods import How, Way, how_of
-from tiered.verify.model_check import Subject, Trial
-from tiered.verify.recorded_values import LocalState, first_local_state, weights_of
-from tiered.verify.region_check import LocalTrial
+from tiered.verify.methods import Case, How, Method, VerificationMethod, how_of
+from tiered.verify.model_check import Subject, WholeModel
+from tiered.verify.recorded_values import RecordedBaseline, recorded_baseline, weights_of
+from tiered.verify.region_check import ChangedRegion
 from tiered.verify.samples import Sample, Source, Wanted, read_samples
 from tiered.verify.structure import acyclic
 
@@ -51,8 +51,8 @@ class _Watched:
 
     open: list[Stamp] = field(default_factory=list)
     interface: list[Interface] = field(default_factory=list)
-    state: State | LocalState | None = None
-    first: State | LocalState | None = None
+    state: Baseline | RecordedBaseline | None = None
+    first: Baseline | RecordedBaseline | None = None
     changed_by: list[PassInfo] = field(default_factory=list)
     rewrites: list[RewriteRecord] = field(default_factory=list)
     _known: tuple[Stamp, Interface] | None = None
@@ -62,6 +62,22 @@ class _Watched:
         if self._known is None or model.journal.moved_since(self._known[0]):
             self._known = model.journal.stamp(), _interface(model)
         return self._known[1]
+
+
+class Unchanged:
+    """The method for passes that edited nothing that is computed."""
+
+    def applies(self, case: Case) -> bool:
+        return is_harmless(case.model.journal.since(case.before.stamp.length))
+
+    def check(self, case: Case) -> Baseline | RecordedBaseline:
+        case.before.stamp = case.model.journal.stamp()
+        case.verified("sameness")
+        return case.before
+
+
+METHODS: Final[tuple[Method, ...]] = (Unchanged(), WholeModel(), ChangedRegion())
+"""The chain of methods: the first one that applies verifies a pass."""
 
 
 class Verify:
@@ -108,7 +124,7 @@ class Verify:
         """What the model was run on, and which rule chose each input."""
         self.runs = 0
         """How many passes were verified by a run."""
-        self.ways: list[Way] = []
+        self.ways: list[VerificationMethod] = []
         """How each pass that changed something was verified, in order."""
         self._given = read_samples(inputs)
         self._shapes = dict(shapes or {})
@@ -183,7 +199,7 @@ class Verify:
         state = watched.state
         if state is not None and not model.journal.moved_since(state.stamp):
             return
-        watched.state = self._local(model) if self._is_local(model) else State.of(model)
+        watched.state = self._recorded(model) if self._is_local(model) else Baseline.of(model)
 
     def _is_local(self, model: Model) -> bool:
         """Tell whether only what changes is to run."""
@@ -192,9 +208,9 @@ class Verify:
         stated = _stated_memory()
         return weights_of(model) > min(LARGE, LARGE if stated is None else stated // 4)
 
-    def _local(self, model: Model) -> LocalState:
+    def _recorded(self, model: Model) -> RecordedBaseline:
         budget = _budget()
-        state, why = first_local_state(model, self._process(), self._wanted(), budget)
+        state, why = recorded_baseline(model, self._process(), self._wanted(), budget)
         if why:
             self._remark(
                 "", f"{model.label} does not run within {budget / 2**30:.1f} GiB ({why}): what "
@@ -228,41 +244,32 @@ class Verify:
         Raises:
             VerificationError: the outputs differ by more than was promised.
         """
-        state = watched.state
-        assert state is not None
+        assert watched.state is not None
         subject = Subject(infos, rewrites, PassContext.current().backend.verification)
-        if is_harmless(model.journal.since(state.stamp.length)):
-            state.stamp = model.journal.stamp()
-            self.ways.append(Way(subject.name, "sameness"))
-        elif isinstance(state, State):
-            self._verify_whole(model, watched, state, subject)
-        else:
-            self._verify_region(model, watched, state, subject)
-
-    def _verify_whole(
-        self, model: Model, watched: _Watched, state: State, subject: Subject
-    ) -> None:
-        trial = Trial(model, state, subject, self._wanted(), self._process())
+        case = Case(
+            model, watched.state, subject, self._wanted(), self._process(), _budget()
+        )
+        method = next(each for each in METHODS if each.applies(case))
         try:
-            after = trial.run()
+            after = method.check(case)
         finally:
-            self.runs += trial.has_run
-        if not trial.has_run:
-            self.ways.append(Way(subject.name, "sameness"))
-            return
-        self.ways.append(Way(subject.name, "model", inputs="given" if self._given else "made"))
-        self._note(trial, after.samples)
-        self._say(trial, subject)
-        watched.state = after
-        if subject.changes_interface:
-            watched.first = after
+            self.runs += case.has_run
+        self.ways += case.methods
+        if any(each.by in ("model", "region") for each in case.methods):
+            self._note(case)
+        # Several samples often show the same.
+        for text in dict.fromkeys(case.remarks):
+            self._remark(subject.name, text)
+        watched.state = self._recorded(model) if after is None else after
+        if subject.changes_interface and case.has_run:
+            watched.first = watched.state
             watched.changed_by.clear()
 
     def _deploy(self, watched: _Watched) -> None:
         """Say where the result differs from the original as people run them."""
         first, last = watched.first, watched.state
         is_wanted = PassContext.current().config["verify.default_session"]
-        if not is_wanted or not isinstance(first, State) or not isinstance(last, State):
+        if not is_wanted or not isinstance(first, Baseline) or not isinstance(last, Baseline):
             return
         if first is last or not last.outputs:
             return
@@ -270,42 +277,13 @@ class Verify:
         for text in Deployment(first, last, subject.promise, self._process()).remarks():
             self._remark("", text)
 
-    def _verify_region(
-        self, model: Model, watched: _Watched, state: LocalState, subject: Subject
-    ) -> None:
-        if subject.changes_interface:
-            self._remark(subject.name, "it changes the interface, so no region was compared")
-            self.ways.append(Way(subject.name, "nothing"))
-            watched.state = self._local(model)
-            return
-        wanted, budget = self._wanted(), _budget()
-        trial = LocalTrial(model, state, subject, wanted, self._process(), budget)
-        try:
-            after = trial.run()
-        finally:
-            self.runs += trial.has_run
-        if trial.nodes:
-            values: Literal["recorded", "made"] = "recorded" if state.values else "made"
-            self.ways.append(Way(subject.name, "region", trial.nodes, values))
-            self._note(trial, trial.samples)
-        elif not trial.unproven:
-            self.ways.append(Way(subject.name, "sameness"))
-        if trial.unproven:
-            self.ways.append(Way(subject.name, "nothing"))
-        self._say(trial, subject)
-        watched.state = after
-
-    def _note(self, trial: Trial | LocalTrial, samples: list[Sample]) -> None:
-        self.comparisons, self.samples = trial.comparisons, samples
-        differences = [o.max_abs for each in self.comparisons for o in each.outputs]
-        self.largest = max([self.largest, *differences])
-        met = (o.limit for each in self.comparisons for o in each.outputs if o.ok and o.limit)
-        self.limits = list(dict.fromkeys([*self.limits, *met]))
-
-    def _say(self, trial: Trial | LocalTrial, subject: Subject) -> None:
-        # Several samples often show the same.
-        for text in dict.fromkeys(trial.remarks):
-            self._remark(subject.name, text)
+    def _note(self, case: Case) -> None:
+        """Keep the comparisons of a case, and the largest difference."""
+        self.comparisons, self.samples = case.comparisons, case.samples
+        outputs = [output for each in self.comparisons for output in each.outputs]
+        self.largest = max([self.largest, *(output.max_abs for output in outputs)])
+        limits = (output.limit for output in outputs if output.ok and output.limit)
+        self.limits = list(dict.fromkeys([*self.limits, *limits]))
 
 
 def _stated_memory() -> int | None:

@@ -1,20 +1,34 @@
-"""The ways to verify: those that can be asked for, and which one each pass took."""
+"""The methods of verification: those that can be asked for, and a chain of objects that apply one.
+
+The first method that applies to a case checks it; `instrument.METHODS` is the chain.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from tiered.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from tiered.graph import Model
+    from tiered.runtime import Worker
+    from tiered.runtime.compare.outputs import Comparison
+    from tiered.verify.baseline import Baseline
+    from tiered.verify.model_check import Subject
+    from tiered.verify.recorded_values import RecordedBaseline
+    from tiered.verify.samples import Sample, Wanted
+
+    AnyBaseline = Baseline | RecordedBaseline
 
 How = Literal["each", "region", "final", "structure", "off"]
 
 
 def how_of(given: bool | str | None) -> How:
-    """Return the way to verify that was asked for; true stands for each pass.
+    """Return the method that was asked for; True means "each".
 
     Raises:
-        UsageError: there is no such way.
+        UsageError: there is no such method.
     """
     if given is None or isinstance(given, bool):
         return "each" if given else "off"
@@ -27,15 +41,16 @@ def how_of(given: bool | str | None) -> How:
 
 
 @dataclass(frozen=True)
-class Way:
+class VerificationMethod:
     """How one pass was verified.
 
     Attributes:
-        pass_name: the pass; "" of all of them.
-        by: "model" (all of it ran), "region" (what changed ran, before and after), "sameness" (the
-            pass wrote nothing that is computed) or "nothing" (what changed runs nowhere alone).
-        nodes: how many nodes ran, where that were not all.
-        inputs: "given", "made", or of a region "recorded" in a run of the model.
+        pass_name: the pass; "" for all passes together.
+        by: "model" (the whole model ran), "region" (the changed nodes ran, before and after),
+            "sameness" (no edit changed a computation) or "nothing" (the changed nodes do not run
+            alone).
+        nodes: how many nodes ran, for "region".
+        inputs: "given", "made", or for "region" also "recorded" in a run of the model.
     """
 
     pass_name: str
@@ -53,3 +68,57 @@ class Way:
             case "sameness":
                 return f"{name}: nothing that is computed changed"
         return f"{name}: nothing ran"
+
+
+@dataclass
+class Case:
+    """Passes to verify, and the evidence that a method finds.
+
+    Attributes:
+        model: the model after the passes.
+        before: the baseline: the model before them.
+        subject: the passes.
+        wanted: the samples to run on.
+        worker: the process that runs models.
+        budget: the bytes of weights that may be in memory at once.
+        comparisons: of the outputs, one for each sample.
+        samples: the samples of `comparisons`.
+        remarks: remarks for the report that are no failure.
+        methods: how the passes were verified.
+        has_run: whether anything ran.
+    """
+
+    model: Model
+    before: AnyBaseline
+    subject: Subject
+    wanted: Wanted
+    worker: Worker
+    budget: int
+    comparisons: list[Comparison] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    methods: list[VerificationMethod] = field(default_factory=list)
+    has_run: bool = False
+
+    def verified(
+        self,
+        by: Literal["model", "region", "sameness", "nothing"],
+        nodes: int = 0,
+        inputs: Literal["", "given", "made", "recorded"] = "",
+    ) -> None:
+        """Record how the passes were verified."""
+        self.methods.append(VerificationMethod(self.subject.name, by, nodes, inputs))
+
+
+class Method(Protocol):
+    """One method of verification."""
+
+    def applies(self, case: Case) -> bool:
+        """Return whether the method can verify the case."""
+
+    def check(self, case: Case) -> AnyBaseline | None:
+        """Verify the case, and return the baseline of the next one; None to take a new one.
+
+        Raises:
+            VerificationError: a promise is broken, or the model does not run any more.
+        """

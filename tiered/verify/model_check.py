@@ -1,4 +1,4 @@
-"""One trial: a model after passes, run on what it was run on before them, and compared."""
+"""Verification by the whole model: it runs on the samples of its baseline, and is compared."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from tiered.backends import Verification
 from tiered.errors import MissingOperator, RuntimeFailure, VerificationError
-from tiered.graph import Model
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.support.numerics import Promise, loosest
-from tiered.verify.baseline import Outputs, Runnable, State, without
+from tiered.verify.baseline import Baseline, Outputs, Runnable, without
 from tiered.verify.promises import held_to
 from tiered.verify.reference_check import Opinion, second_opinion
-from tiered.verify.samples import Sample, Wanted, samples_for
+from tiered.verify.samples import Sample, samples_for
 from tiered.verify.sensitivity import amplification
 
 if TYPE_CHECKING:
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
 
     from tiered.graph import RewriteRecord
     from tiered.passes.pass_info import PassInfo
-    from tiered.runtime import Worker
     from tiered.runtime.session import Runner
+    from tiered.verify.methods import Case
 
 _FEW = 3
 _MANY = 6
@@ -57,41 +56,48 @@ class Subject:
         return any(info.changes_interface for info in self.infos)
 
 
-class Trial:
-    """A model after passes, beside what it was before.
+class WholeModel:
+    """The method that runs the whole model, and compares its outputs with those before."""
 
-    Attributes:
-        comparisons: of the outputs, for each sample.
-        remarks: what is worth knowing although nothing is wrong.
-        has_run: whether anything ran; nothing did if the passes left the same bytes.
-    """
+    def applies(self, case: Case) -> bool:
+        return isinstance(case.before, Baseline)
 
-    def __init__(
-        self, model: Model, before: State, subject: Subject, wanted: Wanted, worker: Worker
-    ) -> None:
-        self.comparisons: list[Comparison] = []
-        self.remarks: list[str] = []
-        self.has_run = False
-        self._model = model
-        self._before = before
-        self._subject = subject
-        self._wanted = wanted
-        self._worker = worker
+    def check(self, case: Case) -> Baseline:
+        """Return the model after the passes, with its outputs.
 
-    def run(self) -> State:
-        """Return the model as it is now, with its outputs.
+        Nothing runs if the passes left the same bytes.
 
         Raises:
             VerificationError: the promise is broken, or the model does not run any more.
             RuntimeFailure: the model before does not run.
         """
-        after = State.of(self._model)
-        before = self._before
+        before = case.before
+        assert isinstance(before, Baseline)
+        after = Baseline.of(case.model)
         if after.content == before.content and after.runnable.folder == before.runnable.folder:
             before.stamp = after.stamp
+            case.verified("sameness")
             return before
-        self.has_run = True
-        before.run(self._worker, self._wanted)
+        _ModelRun(case, before).run(after)
+        case.samples = after.samples
+        case.verified("model", inputs="given" if case.wanted.given else "made")
+        return after
+
+
+class _ModelRun:
+    """One run of the model after passes on the samples of its baseline."""
+
+    def __init__(self, case: Case, before: Baseline) -> None:
+        self._case = case
+        self._model = case.model
+        self._before = before
+        self._subject = case.subject
+        self._worker = case.worker
+
+    def run(self, after: Baseline) -> None:
+        """Run the model after the passes, fill in its outputs and compare them."""
+        self._case.has_run = True
+        self._before.run(self._worker, self._case.wanted)
         with ExitStack() as stack:
             try:
                 session = stack.enter_context(after.opened(self._worker))
@@ -101,9 +107,8 @@ class Trial:
                 said = f"onnxruntime opens the model before, but not the result: {error}"
                 raise self._failure(said) from error
             self._compare_all(after, session)
-        return after
 
-    def _compare_all(self, after: State, session: Runner) -> None:
+    def _compare_all(self, after: Baseline, session: Runner) -> None:
         """Run the model on all samples."""
         before = self._before
         after.samples, after.unstable, expected = before.samples, before.unstable, before.outputs
@@ -122,14 +127,14 @@ class Trial:
         self, proto: onnx.ModelProto, session: Runner
     ) -> tuple[list[Sample], list[Outputs]]:
         """Return samples for the new interface, and what the model before gives for them."""
-        samples, expected = samples_for(proto, session, self._wanted), list[Outputs]()
+        samples, expected = samples_for(proto, session, self._case.wanted), list[Outputs]()
         try:
             with self._before.opened(self._worker) as before:
                 for sample in samples:
                     feeds = sample.inputs.feeds
                     expected.append(before.run({n: feeds[n] for n in before.inputs if n in feeds}))
         except RuntimeFailure as error:
-            self.remarks.append(
+            self._case.remarks.append(
                 f"the model before does not run on what the one after takes, so they were not "
                 f"compared: {error}"
             )
@@ -145,13 +150,13 @@ class Trial:
         comparison = compare(
             without(expected, ignored), without(actual, ignored), self._subject.promise
         )
-        self.comparisons.append(comparison)
+        self._case.comparisons.append(comparison)
         if comparison.ok:
             return
         opinion = self._opinion(runnable, sample, comparison)
         if not opinion.is_excused:
             raise self._failure("", sample, comparison, opinion.text)
-        self.remarks.append(opinion.text)
+        self._case.remarks.append(opinion.text)
 
     def _opinion(self, runnable: Runnable, sample: Sample, comparison: Comparison) -> Opinion:
         feeds, promise = sample.inputs.feeds, self._subject.promise

@@ -25,7 +25,7 @@ RECORDED: Final = 1 << 28
 
 
 @dataclass
-class LocalState:
+class RecordedBaseline:
     """A model at one moment, as something to cut from.
 
     Attributes:
@@ -41,16 +41,16 @@ class LocalState:
     values: list[dict[str, Any]] = field(default_factory=list)
 
 
-def first_local_state(
+def recorded_baseline(
     model: Model, worker: Worker, wanted: Wanted, budget: int
-) -> tuple[LocalState, str]:
+) -> tuple[RecordedBaseline, str]:
     """Return a model as it is, with values of a run if that fits into the budget, else why not.
 
     Raises:
         RuntimeFailure: onnxruntime does not run it.
         UsageError: the user's inputs do not fit it.
     """
-    state = LocalState(model.journal.stamp(), part_of(model))
+    state = RecordedBaseline(model.journal.stamp(), part_of(model))
     try:
         session = SlicedSession(state.part, model.folder, worker, budget // 2)
         state.samples = samples_for(_interface(model), session, wanted)
@@ -60,7 +60,7 @@ def first_local_state(
             names = [*_smallest(sizes, sample.inputs.dims), *state.part.outputs]
             state.values.append({**feeds, **session.run(feeds, names)})
     except OutOfMemory as error:
-        return LocalState(state.stamp, state.part), str(error)
+        return RecordedBaseline(state.stamp, state.part), str(error)
     return state, ""
 
 

@@ -20,15 +20,14 @@ from tiered.errors import (
     RuntimeFailure,
     VerificationError,
 )
-from tiered.graph import Model
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.external_data import with_files
 from tiered.runtime.inputs.make import Inputs
 from tiered.verify.baseline import Outputs, Runnable, is_random, unstable_names, without
 from tiered.verify.live_extract import moved, types_of
-from tiered.verify.model_check import Subject, failure_of
+from tiered.verify.model_check import failure_of
 from tiered.verify.opening import open_model
-from tiered.verify.recorded_values import LocalState
+from tiered.verify.recorded_values import RecordedBaseline
 from tiered.verify.reference_check import Opinion, judged
 from tiered.verify.region import (
     PREFIX,
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
 
     from tiered.runtime import Worker
     from tiered.runtime.session import Runner
+    from tiered.verify.methods import Case
 
 STEPS: Final = (0, 1, 2, 4, 8, 16, 64, 256, 1024)
 """How far around the changed nodes, in nodes, the regions that are tried reach."""
@@ -79,47 +79,57 @@ class _Verdict:
         return not self.said and self.failing is None
 
 
-class LocalTrial:
-    """A model after passes, beside what it was before, as far as that differs.
+class ChangedRegion:
+    """The method that runs only the changed nodes, before and after."""
+
+    def applies(self, case: Case) -> bool:
+        return isinstance(case.before, RecordedBaseline)
+
+    def check(self, case: Case) -> RecordedBaseline | None:
+        """Return the model after the passes; None if they change the interface.
+
+        Raises:
+            VerificationError: the promise is broken, or the changed nodes do not run any more.
+        """
+        before = case.before
+        assert isinstance(before, RecordedBaseline)
+        if case.subject.changes_interface:
+            case.remarks.append("it changes the interface, so no region was compared")
+            case.verified("nothing")
+            return None
+        regions = _Regions(case, before)
+        after = regions.run()
+        if regions.nodes:
+            case.verified("region", regions.nodes, "recorded" if before.values else "made")
+        elif not regions.unproven:
+            case.verified("sameness")
+        if regions.unproven:
+            case.verified("nothing")
+        return after
+
+
+class _Regions:
+    """The regions of one case; comparisons and samples are those of all of them together.
 
     Attributes:
-        comparisons, samples: of the regions together, for each run of them.
-        remarks: what is worth knowing although nothing is wrong.
         nodes: how many nodes ran.
-        unproven: how many regions run nowhere by themselves.
-        has_run: whether any of them was run.
+        unproven: how many regions do not run by themselves.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        before: LocalState,
-        subject: Subject,
-        wanted: Wanted,
-        worker: Worker,
-        budget: int,
-    ) -> None:
-        self.comparisons: list[Comparison] = []
-        self.samples: list[Sample] = []
-        self.remarks: list[str] = []
+    def __init__(self, case: Case, before: RecordedBaseline) -> None:
         self.nodes = 0
         self.unproven = 0
-        self.has_run = False
-        self._model = model
+        self._case = case
+        self._model = case.model
         self._before = before
-        self._subject = subject
-        self._wanted = wanted
-        self._worker = worker
-        self._budget = budget
+        self._subject = case.subject
+        self._worker = case.worker
+        self._budget = case.budget
         self._spanned: tuple[set[int], set[int]] = (set(), set())
         self._compared: set[str] = set()
 
-    def run(self) -> LocalState:
-        """Return the model as it is now.
-
-        Raises:
-            VerificationError: the promise is broken, or what was changed does not run any more.
-        """
+    def run(self) -> RecordedBaseline:
+        """Verify the changed nodes, and return the model after the passes."""
         before, journal = self._before, self._model.journal
         entries = journal.since(before.stamp.length)
         part, touched = moved(before.part, self._model, entries)
@@ -128,7 +138,7 @@ class LocalTrial:
         for group in self._groups(inside):
             self._prove(group)
         values = [self._still_true(known) for known in before.values]
-        return LocalState(journal.stamp(), part, before.samples, values)
+        return RecordedBaseline(journal.stamp(), part, before.samples, values)
 
     def _groups(self, inside: Inside) -> Iterator[Inside]:
         """Yield the changed nodes in parts: few, but none with more weights than a run may have."""
@@ -171,22 +181,24 @@ class LocalTrial:
                 continue  # what the part lacks, a larger one may have
             opinion = self._opinion(verdict)
             if verdict.ok or opinion.is_excused:
-                self.remarks += [opinion.text] if opinion.is_excused else []
+                self._case.remarks += [opinion.text] if opinion.is_excused else []
                 self._note(region, verdict)
                 return
             failed, reads = self._failure(verdict, opinion), region.reads
         if failed is None:
             count = max(map(len, inside))
-            self.remarks.append(f"not verified: {count} changed nodes do not run by themselves")
-            self.unproven += 1
-            self._span(inside)
+            self._leave(inside, f"{count} changed nodes do not run by themselves")
             return
         if not self._before.values and any(name in self._sides[0].maker for name in reads):
-            self.remarks.append(f"not verified: on made values, which may not occur, {failed}")
-            self.unproven += 1
-            self._span(inside)
+            self._leave(inside, f"on made values, which may not occur, {failed}")
             return
         raise failed
+
+    def _leave(self, inside: Inside, why: str) -> None:
+        """Leave a region unverified, with a remark."""
+        self._case.remarks.append(f"not verified: {why}")
+        self.unproven += 1
+        self._span(inside)
 
     def _with_sizes(self, inside: Inside) -> Inside:
         """Return the nodes with those that compute sizes for them, which nobody can make up."""
@@ -221,7 +233,7 @@ class LocalTrial:
             RuntimeFailure: what was there before does not run by itself.
             ModelError: a file of weights is not as it was.
         """
-        self.has_run = True
+        self._case.has_run = True
         samples = self._samples(region)
         feeds = samples[0].inputs.feeds if samples else {}
         types = bare_types(feeds) if samples else types_of(self._model, region.reads)
@@ -261,9 +273,8 @@ class LocalTrial:
         return verdict
 
     def _made(self) -> Wanted:
-        """Return what inputs are made for a region: the user's are those of the model."""
-        wanted = self._wanted
-        return replace(wanted, given=(), shapes={})
+        """Return which inputs to make for a region: those of the user are for the whole model."""
+        return replace(self._case.wanted, given=(), shapes={})
 
     def _samples(self, region: Region) -> list[Sample] | None:
         """Return what the borders are in the runs of the model; None if it did not run."""
@@ -312,12 +323,12 @@ class LocalTrial:
         for at, (found, sample) in enumerate(
             zip(verdict.comparisons, verdict.samples, strict=True)
         ):
-            if at == len(self.comparisons):
-                self.comparisons.append(Comparison([], found.numerics))
-                self.samples.append(Sample(sample.label, Inputs({}, {}, {})))
-            self.comparisons[at].outputs.extend(_named(found).outputs)
-            self.samples[at].inputs.rules.update(sample.inputs.rules)
-            self.samples[at].inputs.dims.update(sample.inputs.dims)
+            if at == len(self._case.comparisons):
+                self._case.comparisons.append(Comparison([], found.numerics))
+                self._case.samples.append(Sample(sample.label, Inputs({}, {}, {})))
+            self._case.comparisons[at].outputs.extend(_named(found).outputs)
+            self._case.samples[at].inputs.rules.update(sample.inputs.rules)
+            self._case.samples[at].inputs.dims.update(sample.inputs.dims)
 
     def _still_true(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the values but for those that a region makes, and nobody compared."""

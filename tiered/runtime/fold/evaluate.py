@@ -12,7 +12,7 @@ import onnx
 from tiered.errors import RuntimeFailure
 from tiered.graph.core.types import write_type
 from tiered.graph.io.export import export_node
-from tiered.runtime.fold.work import is_fragile
+from tiered.runtime.fold.cost import is_fragile
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
@@ -139,15 +139,6 @@ def ancestors(wanted: Iterable[Value]) -> tuple[list[Node], list[Value]]:
             elif value.producer is not None:
                 stack.append((value.producer, False))
     return list(nodes), list(constants)
-
-
-def divides_safely(node: Node) -> bool:
-    """Tell whether a Div or Mod of constant integers cannot trap, which would end the program."""
-    dividend, divisor = (None if value is None else value.const for value in node.inputs)
-    if dividend is None or divisor is None or (divisor == 0).any():
-        return False
-    least = np.iinfo(dividend.dtype).min
-    return least == 0 or not ((divisor == -1).any() and (dividend == least).any())
 
 
 def freed_bytes(value: Value, reach: int = 64) -> int:

@@ -8,10 +8,15 @@ exporter invented ("s13", "unk__4") say nothing, so the input's own name and the
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 from tiered.runtime.inputs.dim_expression import Expression
+
+if TYPE_CHECKING:
+    import onnx
 
 # role -> the sizes of its first, second, ... name, each as (binding 0, binding 1).
 _SIZES: dict[str, tuple[tuple[int, int], ...]] = {
@@ -40,6 +45,14 @@ _OPAQUE = re.compile(
 )
 _STATE_INPUT = re.compile(r"^[hc](_?[n0])?$|state|hidden|\bcell", re.I)
 _PAST_INPUT = re.compile(r"past|cache|\bmems?\b", re.I)
+# With more names than these, there are too many relations between them to try.
+_MAX_PAIRED = 6
+_MAX_SUMMED = 4
+# Windows of recurrent detectors at 16 and 8 kHz, then what spectrograms and whole seconds take.
+_SOUNDS = (512, 256, 576, 128, 1536, 3000, 16000)
+_SOUND_RANK = 3
+
+Candidate = tuple[str, dict[str, int], int]
 
 
 @dataclass(frozen=True)
@@ -199,3 +212,110 @@ def _decoder_or_encoder(slot: Slot, role: str) -> str:
     if "encoder" in slot.input.lower() and "decoder" not in slot.input.lower():
         return "seq:encoder"
     return role
+
+
+def candidates(slots: list[Slot], usual: Binder) -> Iterator[Candidate]:
+    """Yield (words, sizes by name or role, rank of tensors that have none), likeliest first.
+
+    Args:
+        slots: the dims of the inputs.
+        usual: has bound them as `make_inputs` does unasked.
+    """
+    rank = 2
+    yield "sizes as usual", {}, rank
+    yield "one new token after a past", {"seq": 1}, rank
+    yield "no past", {"past": 0}, rank
+    yield "total = seq", {"total": usual.first("seq") or 1}, rank
+    names = list(dict.fromkeys(slot.key for slot in slots if not isinstance(slot.dim, int)))
+    free = [name for name in names if usual.roles[name] != "weights"]
+    rest = [name for name in free if usual.roles[name] != "batch"]
+    yield "batch 1", {"batch": 1}, rank
+    if rest:
+        size = usual.sizes[rest[0]]
+        yield "all dims but the batch equal", dict.fromkeys(rest, size), rank
+        yield "all dims equal", dict.fromkeys(free, size), rank
+    yield from _relations(free, usual, rank)
+    yield from _sounds(slots, usual, rank)
+    yield "square images", {"height": 64, "width": 64}, rank
+    yield "images of 224", {"height": 224, "width": 224}, rank
+    if any(slot.rank == 2 for slot in slots):
+        for other in (1, 0, 3, 4):
+            yield f"rank {other} where the model says none", {}, other
+    yield "all dims 32", dict.fromkeys(free, 32), rank
+    yield "all dims 1", dict.fromkeys(free, 1), rank  # last: ones broadcast, and so prove little
+
+
+def _sounds(slots: list[Slot], usual: Binder, rank: int) -> Iterator[Candidate]:
+    """Yield lengths of sound, in samples or frames, for the float inputs that have a free dim."""
+    keys = [
+        slot.key
+        for slot in slots
+        if not isinstance(slot.dim, int) and not slot.is_integer and slot.rank <= _SOUND_RANK
+        if usual.roles[slot.key] not in ("batch", "past", "weights")
+    ]
+    for size in _SOUNDS if keys else ():
+        yield f"{size} samples or frames of sound", dict.fromkeys(keys, size), rank
+        yield f"{size} of them, batch 1", {"batch": 1, **dict.fromkeys(keys, size)}, rank
+
+
+def _relations(free: list[str], usual: Binder, rank: int) -> Iterator[Candidate]:
+    """Yield that one name equals another, or the sum of two others."""
+    if len(free) > _MAX_PAIRED:
+        return
+    for one, other in combinations(free, 2):
+        yield f"{other} = {one}", {other: usual.sizes[one]}, rank
+    for a, b in combinations(free if len(free) <= _MAX_SUMMED else (), 2):
+        for total in (name for name in free if name not in (a, b)):
+            yield f"{total} = {a} + {b}", {total: usual.sizes[a] + usual.sizes[b]}, rank
+
+
+def weight_dims(graph: onnx.GraphProto) -> dict[str, int]:
+    """Return the dims of inputs that a weight decides, by place: {"x[1]": 3}.
+
+    Only operators that read the input directly count: Conv and ConvTranspose (channels), MatMul
+    and Gemm (the contracted axis), BatchNormalization (channels), and RNN, GRU and LSTM (features).
+    """
+    weights = {i.name: tuple(i.dims) for i in graph.initializer}
+    ranks = {
+        i.name: len(i.type.tensor_type.shape.dim)
+        for i in graph.input
+        if i.name not in weights and i.type.tensor_type.HasField("shape")
+    }
+    found: dict[str, int] = {}
+    for node in graph.node:
+        if len(node.input) < 2:
+            continue
+        for slot, other in ((0, 1), (1, 0)):
+            name, shape = node.input[slot], weights.get(node.input[other])
+            if name not in ranks or shape is None:
+                continue
+            decided = _decided(node, slot, ranks[name], shape)
+            if decided is not None:
+                found.setdefault(f"{name}[{decided[0]}]", decided[1])
+    return found
+
+
+def _decided(
+    node: onnx.NodeProto, slot: int, rank: int, weight: tuple[int, ...]
+) -> tuple[int, int] | None:
+    """Return (axis of the input, its size) as the weight beside it has it."""
+    attributes = {a.name: a.i for a in node.attribute}
+    kind = node.op_type
+    if kind == "MatMul" and rank >= 1 and weight:
+        if slot == 0:
+            return rank - 1, weight[-2] if len(weight) > 1 else weight[0]
+        return max(rank - 2, 0), weight[-1]
+    if kind == "Gemm" and rank == 2 and len(weight) == 2:
+        own, beside = ("transA", "transB") if slot == 0 else ("transB", "transA")
+        axis = 1 - attributes.get(own, 0) if slot == 0 else attributes.get(own, 0)
+        inner = attributes.get(beside, 0) if slot == 0 else 1 - attributes.get(beside, 0)
+        return axis, weight[inner]
+    if slot != 0:
+        return None
+    if kind == "Conv" and rank > 1 and len(weight) > 1:
+        return 1, weight[1] * attributes.get("group", 1)
+    if kind in ("ConvTranspose", "BatchNormalization") and rank > 1 and weight:
+        return 1, weight[0]
+    if kind in ("RNN", "GRU", "LSTM") and rank == 3 and len(weight) == 3:
+        return 2, weight[2]
+    return None

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tiered.errors import ModelError, RuntimeFailure, TimedOut
-from tiered.runtime.inputs.candidates import candidates
 from tiered.runtime.inputs.constraints import facts
-from tiered.runtime.inputs.dims import Binder, Slot
+from tiered.runtime.inputs.dims import Binder, Slot, candidates
 from tiered.runtime.inputs.draw import Request, make_tensor
 from tiered.runtime.inputs.graph_facts import Fact, Scope
 from tiered.runtime.inputs.skeleton import Skeletons, protobuf_error

@@ -11,8 +11,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from tiered.errors import ModelError
+from tiered.runtime.inputs.dims import weight_dims
 from tiered.runtime.inputs.graph_facts import Scope
-from tiered.runtime.inputs.weight_dims import weight_dims
 
 if TYPE_CHECKING:
     import onnx
