@@ -17,7 +17,7 @@ from tiered.debug import bisect, compare_models
 from tiered.errors import BackendError, MissingOperator, RuntimeFailure
 from tiered.runtime.worker.client import shared_worker
 from tiered.verify import custom_ops, register_operator
-from tiered.verify.opening import open_model
+from tiered.verify.sliced_session import open_model
 
 GATED = """g (float[N,4] x) => (float[N,4] y)
     <float[4,4] w = {1,2,3,4, 0,1,0,1, 1,1,1,1, 2,0,0,2}> {

@@ -29,7 +29,8 @@ from tiered.instruments import Verify
 from tiered.passes.report import Report
 from tiered.runtime import Worker
 from tiered.runtime.worker.client import _Child
-from tiered.verify.model_check import Subject, failure_of
+from tiered.verify.methods import Subject
+from tiered.verify.model_check import failure_of
 
 CHAIN = """g (float[N,3] x) => (float[N,3] y) {
     a = Identity(x)  b = Relu(a)  c = Relu(b)  y = Identity(c) }"""
@@ -148,11 +149,11 @@ def test_passes_that_are_called_one_by_one_share_what_is_known(worker: Worker) -
     with PassContext(instruments=[verify]):
         for pass_ in ("eliminate_identity", fuse):
             Sequential([pass_])(given)
-        before = verify._watched[given].state
+        before = verify._watched[given].baseline
         given.main.rename_node(given.main.nodes[0], "by_hand")
         with pytest.raises(VerificationError):
             Sequential([wrong])(given)
-        assert verify._watched[given].state is not before
+        assert verify._watched[given].baseline is not before
     assert not verify._watched
 
 

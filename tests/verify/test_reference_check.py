@@ -1,4 +1,4 @@
-"""The second instance: it excuses what onnxruntime is known for, and nothing else."""
+"""The reference check: it excuses what onnxruntime is known for, and nothing else."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from tiered.runtime import Worker
 from tiered.runtime.compare.outputs import compare
 from tiered.support.numerics import EXACT
 from tiered.verify.baseline import Runnable
-from tiered.verify.reference_check import Opinion, second_opinion
+from tiered.verify.reference_check import Opinion, reference_opinion
 from tiered.verify.region import Region, changed_region, with_outputs
 
 CHOOSE = """g (float[N,3] x, bool[N,3] c) => (float[N,3] y) {
@@ -50,7 +50,7 @@ def judged_protos(
     outputs = [worker.run(model, feeds) for model in (before, after)]
     found = compare(outputs[0], outputs[1])
     assert not found.ok
-    return second_opinion(worker, Runnable(before), Runnable(after), feeds, EXACT, found)
+    return reference_opinion(worker, Runnable(before), Runnable(after), feeds, EXACT, found)
 
 
 def test_a_right_pass_is_not_blamed_for_what_onnxruntime_does() -> None:
@@ -64,7 +64,7 @@ def test_a_wrong_pass_is_told_twice() -> None:
     with pytest.raises(VerificationError) as caught:
         optimize_model(proto(CHOOSE), passes=[negate], verify=True)
     message = str(caught.value)
-    assert "\n  judged      onnx.reference agrees: the changed nodes give another b: " in message
+    assert "\n  judged      onnx.reference agrees: the changed nodes compute another b: " in message
 
 
 def test_a_disagreement_on_the_unchanged_model_is_what_is_reported(worker: Worker) -> None:
@@ -86,7 +86,7 @@ def test_without_a_reference_onnxruntime_alone_judges(worker: Worker) -> None:
         onnx.parser.parse_model(header + text.replace("OP", kind)) for kind in ("Gelu", "QuickGelu")
     )
     opinion = judged_protos(worker, one, two, {"x": np.array([1, -2], np.float32)})
-    assert opinion.text.startswith("onnxruntime alone, as the second instance failed")
+    assert opinion.text.startswith("onnxruntime alone, as onnx.reference failed")
 
 
 def test_an_unknown_liberty_is_no_excuse(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_a_node_that_became_a_constant_is_a_border_still(worker: Worker) -> None
     assert region is not None
     assert (region.reads, region.writes) == ((), ("a",))
     opinion = judged(worker, before, after, {"x": np.ones(2, np.float32)})
-    assert "the changed nodes give another a: 1 of 2" in opinion.text
+    assert "the changed nodes compute another a: 1 of 2" in opinion.text
 
 
 BODY = """g (bool c, float[2] x) => (float[2] y) { a = Neg(x)

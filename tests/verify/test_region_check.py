@@ -28,7 +28,7 @@ from tiered.instruments import Verify
 from tiered.runtime import Worker
 from tiered.verify.baseline import Runnable
 from tiered.verify.extract import Part
-from tiered.verify.live_extract import moved, part_of
+from tiered.verify.live_extract import part_after, part_of
 from tiered.verify.sliced_session import SlicedSession
 
 LONG = """g (float[N,3] x) => (float[N,3] y) <float[3] w = {1, 2, 3}, float[3] v = {1, -2, 3}> {
@@ -75,7 +75,7 @@ def test_a_wrong_pass_is_caught_and_undone(worker: Worker) -> None:
     given = model(LONG)
     with pytest.raises(VerificationError) as caught:
         run(["eliminate_identity", wrong], given, worker)
-    assert "onnx.reference agrees: the changed nodes give another" in str(caught.value)
+    assert "onnx.reference agrees: the changed nodes compute another" in str(caught.value)
     assert content(given) == content(model(LONG))
 
 
@@ -113,7 +113,7 @@ def test_the_memory_that_is_allowed_makes_a_model_large(worker: Worker) -> None:
 def test_where_the_model_does_not_run_values_are_made(
     worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tiered.verify.recorded_values.SlicedSession", _too_large)
+    monkeypatch.setattr("tiered.verify.baseline.SlicedSession", _too_large)
     with PassContext() as context:
         verify = run(["eliminate_identity"], model(LONG), worker)
     assert [(way.by, way.inputs) for way in verify.ways] == [("region", "made")]
@@ -200,7 +200,7 @@ class Follows:
         assert self.stamp is not None
         if not model.journal.moved_since(self.stamp):
             return
-        found, _ = moved(self.part, model, model.journal.since(self.stamp.length))
+        found, _ = part_after(self.part, model, model.journal.since(self.stamp.length))
         wanted = part_of(model)
         assert _said(found) == _said(wanted), info.name
         self.part, self.stamp = found, model.journal.stamp()
@@ -209,9 +209,9 @@ class Follows:
 
 def _said(part: Part) -> tuple[object, ...]:
     nodes = {at: node.SerializeToString(deterministic=True) for at, node in part.nodes.items()}
-    readers = {name: at for name, at in part.readers.items() if at}
+    readers = {name: at for name, at in part.consumers.items() if at}
     ends = tuple(part.inputs), tuple(part.outputs), set(part.weights)
-    return nodes, part.reads, part.maker, readers, ends, part.frame.SerializeToString()
+    return nodes, part.reads, part.producer, readers, ends, part.frame.SerializeToString()
 
 
 def test_the_journal_keeps_a_part_as_the_model_is() -> None:

@@ -218,7 +218,7 @@ def _spread(low: int, high: int, count: int) -> list[int]:
 
 def _pairs(first: onnx.ModelProto, second: onnx.ModelProto) -> list[_Pair]:
     """Return the tensors that answer to each other, in the order of the second model."""
-    made = Part.of(first).maker
+    made = Part.of(first).producer
     nodes = {node.name or next(iter(node.output), ""): node for node in first.graph.node}
     found = []
     for place, node in enumerate(second.graph.node):

@@ -24,12 +24,12 @@ from tiered.runtime.session import Runner
 from tiered.runtime.worker.client import shared_worker
 from tiered.support.numerics import Numerics, Promise, loosest
 from tiered.verify.baseline import Runnable
-from tiered.verify.model_check import UNLIMITED
-from tiered.verify.opening import open_model
+from tiered.verify.methods import UNLIMITED
 from tiered.verify.promises import held_to
-from tiered.verify.reference_check import second_opinion
+from tiered.verify.reference_check import reference_opinion
 from tiered.verify.samples import Source
 from tiered.verify.sensitivity import amplification
+from tiered.verify.sliced_session import open_model
 
 
 class Judge(Protocol):
@@ -149,7 +149,7 @@ class OutputJudge:
             said = ""
             # onnx.reference is slow, and is asked only where that may help.
             if explaining((before.proto, after.proto), failing):
-                opinion = second_opinion(worker, before, after, sample.feeds, promise, found)
+                opinion = reference_opinion(worker, before, after, sample.feeds, promise, found)
                 said = opinion.text if opinion.is_excused else ""
             said = said or amplification(worker, before, after, sample.feeds, promise, found)
             if not said:

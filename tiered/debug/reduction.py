@@ -58,7 +58,7 @@ def extract_model(
         raise UsageError("extract_model takes the name of at least one output")
     for name in (*inputs, *outputs):
         if not part.has(name):
-            known = [*part.inputs, *part.maker, *part.weights]
+            known = [*part.inputs, *part.producer, *part.weights]
             raise UsageError(f"the main graph has no tensor {name!r}{did_you_mean(name, known)}")
         if name in part.weights and name not in part.inputs:
             raise UsageError(f"{name!r} is a weight; expected a computed tensor or an input")

@@ -29,8 +29,8 @@ from tiered.runtime.inputs.make import Inputs
 from tiered.runtime.session import Runner
 from tiered.runtime.worker.client import shared_worker
 from tiered.support.loading import paused_collector
-from tiered.verify.opening import open_model
 from tiered.verify.samples import Source, Wanted, read_samples, samples_for
+from tiered.verify.sliced_session import open_model
 
 ModelLike = onnx.ModelProto | str | os.PathLike[str]
 

@@ -25,8 +25,7 @@ from tiered.runtime.external_data import take_in
 from tiered.runtime.session import Runner
 from tiered.runtime.worker.client import shared_worker
 from tiered.verify.extract import Part, cut
-from tiered.verify.opening import open_model
-from tiered.verify.sliced_session import SlicedSession
+from tiered.verify.sliced_session import SlicedSession, open_model
 
 R = TypeVar("R")
 

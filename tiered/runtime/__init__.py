@@ -1,4 +1,4 @@
-"""Run models on onnxruntime, compare what they give, and make inputs that they accept.
+"""Run models on onnxruntime, compare their outputs, and make inputs that they accept.
 
 The names below load on first use. The function `compare` is not among them, because the module
 `tiered.runtime.compare.outputs` has its name: `from tiered.runtime.compare.outputs import compare`.

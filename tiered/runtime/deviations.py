@@ -1,4 +1,4 @@
-"""Where onnxruntime, as it stands, does not compute what the standard says.
+"""Known deviations of onnxruntime from the standard.
 
 A pass that is right can change what onnxruntime computes where it takes such a liberty with the
 nodes before and not with those after. Verification then believes onnx.reference, if what differs is
@@ -37,11 +37,11 @@ class Deviation:
 
     Attributes:
         name: what messages call it.
-        what: what it does, and what the standard says.
+        what: the behaviour, and the standard's.
         applies: whether a model may show it.
         explains: whether it accounts for a difference.
         mended: the first onnxruntime without it, as (major, minor).
-        settings: the ways to open a model in which it shows.
+        settings: the session settings that show it.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Deviation:
     settings: tuple[Setting, ...] = ("reproducible", "unoptimised", "default")
 
     def is_of(self, version: Version) -> bool:
-        """Tell whether that onnxruntime has it."""
+        """Return whether that version of onnxruntime has it."""
         return self.mended is None or version < self.mended
 
 
@@ -94,7 +94,7 @@ def _has_prefix(prefix: str) -> Callable[[onnx.ModelProto], bool]:
 
 
 def has_halves(model: onnx.ModelProto) -> bool:
-    """Return whether a model computes in 16-bit floats anywhere, as far as it says so."""
+    """Return whether a model computes in 16-bit floats anywhere, as far as types are known."""
     graph = model.graph
     infos = (*graph.input, *graph.output, *graph.value_info)
     return (

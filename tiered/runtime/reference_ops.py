@@ -1,4 +1,4 @@
-"""Operators of which onnx.reference leaves to the processor, or to Python, what the standard says.
+"""Operators for which onnx.reference does not follow the standard, but the processor or Python.
 
 Imported only where a model is opened there: few runs need onnx.reference.
 """
@@ -17,7 +17,7 @@ from tiered.graph.core.dtypes import integer_info, is_float
 
 
 class QuantizeLinear(QuantizeLinear_25):
-    """Saturates +Inf, which onnx.reference converts to the least int32 on its way."""
+    """Saturates +Inf, which onnx.reference converts to the least int32."""
 
     def _run(self, *operands: Any, **attributes: Any) -> tuple[Any]:
         (quantized,) = super()._run(*operands, **attributes)

@@ -1,4 +1,4 @@
-"""Run a model: on onnxruntime as it stands (no optimisations of its own), or on onnx.reference."""
+"""Run a model: on onnxruntime without its own optimisations, or on onnx.reference."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ class Runner(Protocol):
 
 
 Setting = Literal["reproducible", "unoptimised", "default"]
-"""How onnxruntime opens a model: "reproducible" as `Session` says; "unoptimised" with its own
+"""How onnxruntime opens a model: "reproducible" as in `Session`; "unoptimised" with its own
 threads and packed constants, but without its optimisations; "default" as people open it."""
 
 
 class Session:
     """A model opened by onnxruntime: CPU, its own optimisations off, one thread, silent.
 
-    The same feeds give the same outputs, run after run (random operators without a `seed`
+    The same feeds produce the same outputs, run after run (random operators without a `seed`
     attribute excepted: onnxruntime draws them anew). Constant matrices are not packed: a product
     of packed ones sums in another order, so that it would matter whether a factor is a constant or
     computed from constants.
 
     Args:
-        model: a ModelProto, its bytes, or the path of a file (the way to open external data).
+        model: a ModelProto, its bytes, or the path of a file (required for external data).
         threads: onnxruntime's intra-op threads; more than one may change the order of sums.
         label: what messages call the model.
         folder: where the external data is of a model that is no file.
@@ -124,7 +124,7 @@ class Session:
         for name in names:
             if name not in self._output_types:
                 raise RuntimeFailure(f"cannot run {self._label}: it has no output {name!r}")
-        if not names:  # for which onnxruntime gives all of them
+        if not names:  # onnxruntime returns all outputs for an empty list
             return {}
         raw_outputs = [name for name in names if self._output_types[name] in _RAW_TYPES]
         try:
@@ -234,7 +234,7 @@ class Reference:
 
 
 def run(model: ModelLike, feeds: Mapping[str, Any]) -> dict[str, Any]:
-    """Run a model once on onnxruntime; `Session` says how."""
+    """Run a model once on onnxruntime, as `Session` does."""
     return Session(model).run(feeds)
 
 
@@ -244,7 +244,7 @@ def run_reference(model: ModelLike, feeds: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a result of onnx.reference as `Session.run` would give it."""
+    """Return a result of onnx.reference in the form that `Session.run` returns."""
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
     if value is None or isinstance(value, dict):
@@ -337,6 +337,6 @@ def label_of(model: ModelLike) -> str:
 
 
 def _words(error: BaseException) -> str:
-    """Return an error's words in one line; onnxruntime's first one alone often says only where."""
+    """Return an error's message in one line; onnxruntime's first line often has only the place."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= _LONGEST_WORDS else f"{text[:_LONGEST_WORDS]} ..."

@@ -1,23 +1,27 @@
-"""A model at one moment, with its outputs for each sample: of the whole of it, in the worker."""
+"""Baselines: a model at one moment, with its outputs for each sample."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 
-from tiered.errors import RuntimeFailure
+from tiered.errors import OutOfMemory, RuntimeFailure
 from tiered.graph import Model, Stamp
+from tiered.graph.core.dtypes import bits_of
 from tiered.graph.io.export import export_model
 from tiered.graph.io.protos import nodes_of
 from tiered.graph.queries.op_traits import RANDOM
 from tiered.runtime.compare.outputs import compare
 from tiered.runtime.external_data import with_files
 from tiered.runtime.session import label_of
-from tiered.verify.opening import open_model
+from tiered.verify.extract import Part
+from tiered.verify.live_extract import part_of
 from tiered.verify.samples import Sample, Wanted, samples_for
+from tiered.verify.sliced_session import SlicedSession, open_model
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -28,15 +32,17 @@ if TYPE_CHECKING:
     Opened = AbstractContextManager[Runner]
 
 Outputs = dict[str, Any]
+RECORDED: Final = 1 << 28
+"""Bytes of the values of one run that are kept, the smallest ones first."""
 
 
 @dataclass(frozen=True)
 class Runnable:
-    """A model as a runtime can open it; weights that are on disk stay there.
+    """A model in the form that a runtime opens; weights on disk stay there.
 
     Attributes:
         proto: the model.
-        folder: where onnxruntime finds the weights that are not in it, "" if all are.
+        folder: the folder of its external data, "" if it has none.
     """
 
     proto: onnx.ModelProto
@@ -44,7 +50,7 @@ class Runnable:
 
     @classmethod
     def of(cls, model: Model) -> Runnable:
-        """Return what runs of a model as it is now.
+        """Return a model as it is now.
 
         Raises:
             ModelError: it cannot be written, or a file of weights is not as it was.
@@ -53,15 +59,15 @@ class Runnable:
         return cls(proto, with_files(proto, model.folder))
 
     def content(self) -> bytes:
-        """Return the model as bytes, which are handed over.
+        """Return the model as bytes.
 
         Raises:
-            RuntimeFailure: it is larger than a protobuf message can be.
+            RuntimeFailure: it is larger than a protobuf message may be.
         """
         try:
             return bytes(self.proto.SerializeToString(deterministic=True))
         except Exception as error:  # protobuf's EncodeError, or ValueError beyond 2 GiB
-            raise RuntimeFailure(f"the model is too large to be handed over: {error}") from error
+            raise RuntimeFailure(f"the model is too large for protobuf: {error}") from error
 
 
 @dataclass
@@ -71,10 +77,10 @@ class Baseline:
     Attributes:
         stamp: the moment.
         runnable: the model; `content` are its bytes.
-        samples: what it runs on.
-        outputs: what it gave, for each sample.
+        samples: the samples that it runs on.
+        outputs: its outputs, for each sample.
         is_random: whether it draws random numbers.
-        unstable: outputs that differ from run to run, and so say nothing.
+        unstable: outputs that differ from run to run, and are not compared.
     """
 
     stamp: Stamp
@@ -87,14 +93,14 @@ class Baseline:
 
     @classmethod
     def of(cls, model: Model) -> Baseline:
-        """Return a model as it is now, which has not run."""
+        """Return the baseline of a model as it is now, without outputs."""
         runnable = Runnable.of(model)
         graphs = list(model.graphs())
         is_random = any(graph.nodes_of(op_type) for graph in graphs for op_type in RANDOM)
         return cls(model.journal.stamp(), runnable, runnable.content(), is_random)
 
     def run(self, worker: Worker, wanted: Wanted) -> None:
-        """Open the model and run it on samples that are found for it, unless that was done.
+        """Find samples for the model and run it on them, unless that was done.
 
         Raises:
             RuntimeFailure: onnxruntime does not run it.
@@ -124,7 +130,7 @@ class Baseline:
 
 
 def is_random(proto: onnx.ModelProto) -> bool:
-    """Tell whether a model, at any depth, draws random numbers."""
+    """Return whether a model, at any depth, may draw random numbers."""
     return any(node.op_type in RANDOM for node in nodes_of(proto))
 
 
@@ -154,6 +160,86 @@ class Remembering:
         return results
 
     def outputs_for(self, feeds: Mapping[str, Any]) -> Outputs:
-        """Return what the feeds gave, or give now."""
+        """Return the outputs for the feeds, from an earlier run of them if there is one."""
         known = (results for fed, results in reversed(self._known) if fed is feeds)
         return next(known, None) or self._session.run(feeds)
+
+
+@dataclass
+class RecordedBaseline:
+    """A model at one moment, as a part to extract regions from.
+
+    Attributes:
+        stamp: the moment.
+        part: the model.
+        samples: the samples that it ran on; empty if it did not run.
+        values: of each of these runs, by name.
+    """
+
+    stamp: Stamp
+    part: Part
+    samples: list[Sample] = field(default_factory=list)
+    values: list[dict[str, Any]] = field(default_factory=list)
+
+
+def recorded_baseline(
+    model: Model, worker: Worker, wanted: Wanted, budget: int
+) -> tuple[RecordedBaseline, str]:
+    """Return the baseline of a model and ""; without values, and why, if no run fits the budget.
+
+    Raises:
+        RuntimeFailure: onnxruntime does not run it.
+        UsageError: the user's inputs do not fit it.
+    """
+    state = RecordedBaseline(model.journal.stamp(), part_of(model))
+    try:
+        session = SlicedSession(state.part, model.folder, worker, budget // 2)
+        state.samples = samples_for(_without_external(model), session, wanted)
+        sizes = _sizes(model)
+        for sample in state.samples:
+            feeds = sample.inputs.feeds
+            names = [*_smallest(sizes, sample.inputs.dims), *state.part.outputs]
+            state.values.append({**feeds, **session.run(feeds, names)})
+    except OutOfMemory as error:
+        return RecordedBaseline(state.stamp, state.part), str(error)
+    return state, ""
+
+
+def _without_external(model: Model) -> onnx.ModelProto:
+    """Return a model for which inputs can be made: external data is not read."""
+    return export_model(model, is_bare=True)
+
+
+def weights_of(model: Model) -> int:
+    """Return the bytes of the initializers of the main graph."""
+    tensors = (value.default for value in model.main.initializers)
+    return sum(tensor.nbytes for tensor in tensors if tensor is not None)
+
+
+def _sizes(model: Model) -> dict[str, tuple[int, tuple[Any, ...]]]:
+    """Return the bits of an element and the dims of values with a known type."""
+    found = {}
+    for node in model.main.topological_order():
+        for value in node.outputs:
+            if value is None or value.dtype is None or value.shape is None:
+                continue
+            if value.dtype != onnx.TensorProto.STRING and not value.is_graph_output:
+                found[value.name] = (bits_of(value.dtype), tuple(value.shape))
+    return found
+
+
+def _smallest(sizes: dict[str, tuple[int, tuple[Any, ...]]], dims: dict[str, int]) -> list[str]:
+    """Return the names of the smallest values that may be kept."""
+    nbytes: dict[str, float] = {}
+    for name, (bits, shape) in sizes.items():
+        bound = [dim if isinstance(dim, int) else dims.get(str(dim)) for dim in shape]
+        known = [dim for dim in bound if dim is not None]
+        if len(known) == len(bound):
+            nbytes[name] = math.prod(known) * bits / 8
+    kept, total = list[str](), 0.0
+    for name in sorted(nbytes, key=nbytes.__getitem__):
+        total += nbytes[name]
+        if total > RECORDED:
+            break
+        kept.append(name)
+    return kept

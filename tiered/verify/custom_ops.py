@@ -56,7 +56,7 @@ def register_operator(
 
 @contextmanager
 def using(backend: Backend) -> Iterator[None]:
-    """Take the definitions of a backend inside the block, whatever the context says."""
+    """Use the definitions of a backend inside the block, instead of the context's."""
     token = _BACKEND.set(backend)
     try:
         yield

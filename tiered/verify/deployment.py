@@ -1,8 +1,8 @@
-"""The result as people run it: with onnxruntime's threads, packed constants and optimisations.
+"""The result in other sessions: with onnxruntime's threads, packed constants and optimisations.
 
 Promises are held in a session that is reproducible: no optimisations of onnxruntime's own, one
 thread, constants not packed. What differs in other sessions is onnxruntime's doing, and no pass is
-undone for it; but whoever runs the model should know.
+undone for it; a remark reports it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Deployment:
                 return
             failing = self._failing(expected, actual, self._allowed(setting), self._excused())
             if failing is not None:
-                yield self._said(failing, where, setting, (expected, actual))
+                yield self._remark(failing, where, setting, (expected, actual))
                 return
 
     def _outputs(self, state: Baseline, setting: Setting) -> list[Outputs]:
@@ -93,7 +93,7 @@ class Deployment:
                 return found
         return None
 
-    def _said(
+    def _remark(
         self,
         failing: Comparison,
         where: str,

@@ -1,6 +1,6 @@
-"""Cutting a part out of a model: a model of its own, with only the weights that it needs.
+"""Extraction of a part of a model: a model of its own, with only the weights that it needs.
 
-The one way to cut, for the judge, for verification of what changed, for layers and for bundles.
+Verification, the reference check, comparison by layers and bundles all use it.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from tiered.graph.io.protos import nodes_of
 
 Types = Mapping[str, onnx.TypeProto]
 Weight = onnx.TensorProto | onnx.SparseTensorProto | Tensor
-Word = tuple[str, str, str]
+FunctionKey = tuple[str, str, str]
 
 
 @dataclass
 class Part:
-    """The nodes of a main graph, each by a number, and what each of them reads and makes.
+    """The nodes of a main graph by number, with use lists by name.
 
     Attributes:
         frame: the model without its main graph: versions and local functions.
         nodes: by number; of a file, that is their place.
         inputs, outputs: of the graph.
         known: other declared types.
-        weights: by name; those that are on disk stay there.
+        weights: by name; weights on disk stay there.
         reads: the values that each node reads, in its bodies too.
-        maker: the node that makes a value.
-        readers: the nodes that read a value.
+        producer: the node that produces a value.
+        consumers: the nodes that read a value.
     """
 
     frame: onnx.ModelProto
@@ -43,12 +43,12 @@ class Part:
     known: Mapping[str, onnx.ValueInfoProto] = field(default_factory=dict)
     name: str = "part"
     reads: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    maker: dict[str, int] = field(default_factory=dict)
-    readers: dict[str, frozenset[int]] = field(default_factory=dict)
+    producer: dict[str, int] = field(default_factory=dict)
+    consumers: dict[str, frozenset[int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, proto: onnx.ModelProto) -> Part:
-        """Return the whole of a model."""
+        """Return a whole model as a part."""
         graph = proto.graph
         weights: dict[str, Weight] = {tensor.name: tensor for tensor in graph.initializer}
         weights.update((tensor.values.name, tensor) for tensor in graph.sparse_initializer)
@@ -68,47 +68,47 @@ class Part:
         return made
 
     def copy(self) -> Part:
-        """Return a part that can be changed by itself; the nodes are shared."""
+        """Return a copy that shares the nodes."""
         return replace(
             self,
             nodes=dict(self.nodes),
             reads=dict(self.reads),
-            maker=dict(self.maker),
-            readers=dict(self.readers),
+            producer=dict(self.producer),
+            consumers=dict(self.consumers),
         )
 
-    def exchange(self, gone: Iterable[int], come: Mapping[int, onnx.NodeProto]) -> None:
-        """Take nodes out and put others in."""
+    def exchange(self, removed: Iterable[int], added: Mapping[int, onnx.NodeProto]) -> None:
+        """Remove nodes and add others."""
         readers: dict[str, set[int]] = {}
-        for number in gone:
+        for number in removed:
             for name in self.reads.pop(number):
-                readers.setdefault(name, {*self.readers.get(name, ())}).discard(number)
+                readers.setdefault(name, {*self.consumers.get(name, ())}).discard(number)
             for name in self.nodes.pop(number).output:
-                if self.maker.get(name) == number:
-                    del self.maker[name]
-        for number, node in come.items():
+                if self.producer.get(name) == number:
+                    del self.producer[name]
+        for number, node in added.items():
             self.nodes[number] = node
             self.reads[number] = names = tuple(dict.fromkeys(names_read(node)))
             for name in names:
                 if name not in readers:
-                    readers[name] = {*self.readers.get(name, ())}
+                    readers[name] = {*self.consumers.get(name, ())}
                 readers[name].add(number)
-            self.maker.update((name, number) for name in node.output if name)
+            self.producer.update((name, number) for name in node.output if name)
         for name, numbers in readers.items():
-            self.readers[name] = frozenset(numbers)
+            self.consumers[name] = frozenset(numbers)
 
     def only(self, nodes: Collection[int]) -> Part:
-        """Return a part of some of the nodes."""
-        made = replace(self, nodes={}, reads={}, maker={}, readers={})
+        """Return the part of some of the nodes."""
+        made = replace(self, nodes={}, reads={}, producer={}, consumers={})
         made.exchange((), {at: self.nodes[at] for at in nodes})
         return made
 
     def around(self, names: Iterable[str], steps: int) -> set[int]:
-        """Return the nodes that make or read the named values, and those some steps away."""
-        return self.grown({self.maker[name] for name in names if name in self.maker}, steps)
+        """Return the nodes that produce or read the named values, and nodes some steps away."""
+        return self.grown({self.producer[name] for name in names if name in self.producer}, steps)
 
     def grown(self, nodes: Collection[int], steps: int) -> set[int]:
-        """Return nodes with those up to some steps away from them, and the Constants they read."""
+        """Return nodes, those up to some steps away, and the Constants that they read."""
         found = set(nodes)
         frontier = set(found)
         for _ in range(steps):
@@ -120,38 +120,39 @@ class Part:
         return set(self.nodes)
 
     def _neighbours(self, at: int) -> Iterator[int]:
-        yield from (self.maker[name] for name in self.reads[at] if name in self.maker)
+        yield from (self.producer[name] for name in self.reads[at] if name in self.producer)
         for name in self.nodes[at].output:
-            yield from self.readers.get(name, ())
+            yield from self.consumers.get(name, ())
 
     def _constants(self, nodes: Collection[int]) -> set[int]:
-        """Return the Constant nodes that others read, whose values belong to the law."""
-        made = (self.maker[name] for at in nodes for name in self.reads[at] if name in self.maker)
-        return {at for at in made if self.nodes[at].op_type == "Constant"}
+        """Return the Constant nodes that others read."""
+        read = {name for at in nodes for name in self.reads[at]}
+        producers = {self.producer[name] for name in read if name in self.producer}
+        return {at for at in producers if self.nodes[at].op_type == "Constant"}
 
     def needed(self, names: Iterable[str], known: Collection[str] = ()) -> set[int]:
-        """Return the nodes that it takes to compute the named values from those that are known."""
+        """Return the nodes that compute the named values from the known ones."""
         found: set[int] = set()
-        pending = [name for name in names if name in self.maker and name not in known]
+        pending = [name for name in names if name in self.producer and name not in known]
         while pending:
-            at = self.maker[pending.pop()]
+            at = self.producer[pending.pop()]
             if at not in found:
                 found.add(at)
-                pending += (n for n in self.reads[at] if n in self.maker and n not in known)
+                pending += (n for n in self.reads[at] if n in self.producer and n not in known)
         return found
 
     def border(self, nodes: Collection[int], results: Iterable[str] = ()) -> list[str]:
-        """Return the values that nodes, or results, take from outside; weights not among them.
+        """Return the values that nodes or results read from outside, without the weights.
 
-        A weight that is an input of the graph too is a default, and no constant.
+        A weight that is also a graph input is a default, and no constant.
         """
         read = dict.fromkeys(name for at in sorted(nodes) for name in self.reads[at])
         read.update(dict.fromkeys(results))
-        outside = (name for name in read if self.maker.get(name) not in nodes)
+        outside = (name for name in read if self.producer.get(name) not in nodes)
         return [name for name in outside if name not in self.weights or name in self.inputs]
 
     def results(self, nodes: Collection[int]) -> list[str]:
-        """Return the values that nodes make and that are read outside, or are outputs."""
+        """Return the values that nodes produce and that are read outside, or are outputs."""
         return [
             name
             for at in sorted(nodes)
@@ -160,13 +161,13 @@ class Part:
         ]
 
     def is_read_outside(self, name: str, nodes: Collection[int]) -> bool:
-        """Tell whether a value is an output, or is read by a node that is not among some."""
-        readers = self.readers.get(name, ())
+        """Return whether a value is an output, or a node outside of `nodes` reads it."""
+        readers = self.consumers.get(name, ())
         return name in self.outputs or any(reader not in nodes for reader in readers)
 
     def has(self, name: str) -> bool:
-        """Tell whether there is a value of a name."""
-        return name in self.maker or name in self.inputs or name in self.weights
+        """Return whether there is a value of a name."""
+        return name in self.producer or name in self.inputs or name in self.weights
 
     def array(self, name: str, folder: str = "") -> Any:
         """Return the numbers of a weight; `folder` is where the external data of a proto is."""
@@ -175,13 +176,13 @@ class Part:
         return held.numpy()
 
     def in_order(self, nodes: Collection[int]) -> list[int]:
-        """Return nodes so that each stands after those that it reads; else by their numbers."""
+        """Return nodes in topological order; by number where that leaves a choice."""
         ordered: dict[int, None] = {}
         opened: set[int] = set()
         pending = sorted(nodes, reverse=True)
         while pending:
             at = pending[-1]
-            before = [self.maker[name] for name in self.reads[at] if name in self.maker]
+            before = [self.producer[name] for name in self.reads[at] if name in self.producer]
             waiting = [b for b in before if b in nodes and b not in ordered]
             if at in ordered or at in opened or not waiting:
                 ordered.setdefault(pending.pop())
@@ -191,11 +192,11 @@ class Part:
         return list(ordered)
 
     @cached_property
-    def callees(self) -> dict[Word, onnx.FunctionProto]:
+    def callees(self) -> dict[FunctionKey, onnx.FunctionProto]:
         """The local functions, each after those that it calls: onnx.reference needs that."""
         functions = {(f.domain, f.name, f.overload): f for f in self.frame.functions}
-        ordered: dict[Word, onnx.FunctionProto] = {}
-        pending, seen = [(word, False) for word in reversed(functions)], set[Word]()
+        ordered: dict[FunctionKey, onnx.FunctionProto] = {}
+        pending, seen = [(word, False) for word in reversed(functions)], set[FunctionKey]()
         while pending:
             word, is_ready = pending.pop()
             if is_ready:
@@ -216,14 +217,14 @@ def cut(
     results: Collection[str] = (),
     reads: Sequence[str] | None = None,
 ) -> onnx.ModelProto:
-    """Return a model of some nodes: what they read from outside is its inputs.
+    """Return a model of some nodes; the values that they read from outside are its inputs.
 
     Args:
         part: the model.
         nodes: the numbers of the nodes that stay.
-        types: of the values that become inputs or outputs and that no declaration knows.
-        results: the outputs; by default what is read outside.
-        reads: its inputs, in this order; by default those of the model and what else is read.
+        types: of the inputs and outputs that have no declaration.
+        results: the outputs; by default the values read outside.
+        reads: its inputs, in this order; by default the model's inputs, then the others.
     """
     made = onnx.ModelProto()
     made.CopyFrom(part.frame)
@@ -266,7 +267,7 @@ def names_read(node: onnx.NodeProto) -> Iterator[str]:
             yield from (name for name in (*inner_reads, *outputs) if name not in own)
 
 
-def calls(node: onnx.NodeProto) -> Iterator[Word]:
+def calls(node: onnx.NodeProto) -> Iterator[FunctionKey]:
     """Yield the functions that a node may call, in its bodies too."""
     holder = onnx.ModelProto()
     holder.graph.node.append(node)
@@ -275,7 +276,7 @@ def calls(node: onnx.NodeProto) -> Iterator[Word]:
 
 
 def tapped(proto: onnx.ModelProto, names: Iterable[str], types: Types) -> onnx.ModelProto:
-    """Return the model with other outputs, and without what only those that it had need."""
+    """Return the model with other outputs, and only the nodes that they need."""
     part = Part.of(proto)
     wanted = list(dict.fromkeys(names))
     return cut(part, part.needed(wanted), types, wanted)
@@ -304,7 +305,7 @@ def _called(part: Part, nodes: Iterable[int]) -> list[onnx.FunctionProto]:
     """Return the local functions that nodes call, directly or not."""
     if not part.frame.functions:
         return []
-    found: set[Word] = set()
+    found: set[FunctionKey] = set()
     pending = [call for at in nodes for call in calls(part.nodes[at])]
     while pending:
         called = pending.pop()

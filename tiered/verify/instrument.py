@@ -17,12 +17,11 @@ from tiered.runtime.compare.outputs import Comparison
 from tiered.runtime.worker.client import Worker, shared_worker
 from tiered.runtime.worker.limits import physical_memory
 from tiered.support.options import size_in_bytes
-from tiered.verify.baseline import Baseline
+from tiered.verify.baseline import Baseline, RecordedBaseline, recorded_baseline, weights_of
 from tiered.verify.deployment import Deployment
 from tiered.verify.live_extract import is_harmless
-from tiered.verify.methods import Case, How, Method, VerificationMethod, how_of
-from tiered.verify.model_check import Subject, WholeModel
-from tiered.verify.recorded_values import RecordedBaseline, recorded_baseline, weights_of
+from tiered.verify.methods import Case, How, Method, Subject, VerificationMethod, how_of
+from tiered.verify.model_check import WholeModel
 from tiered.verify.region_check import ChangedRegion
 from tiered.verify.samples import Sample, Source, Wanted, read_samples
 from tiered.verify.structure import acyclic
@@ -38,11 +37,11 @@ Interface = tuple[tuple[tuple[str, ...], tuple[onnx.ValueInfoProto, ...]], ...]
 
 @dataclass
 class _Watched:
-    """What is known of one model.
+    """The state of verification of one model.
 
     Attributes:
         open: a moment for each pass that is open on it.
-        state: the model as it was last run.
+        baseline: the model as it was last run.
         first: the model as it was before the outermost pipeline, or after the last pass that
             changed the interface.
         changed_by: the passes that changed something since.
@@ -51,14 +50,14 @@ class _Watched:
 
     open: list[Stamp] = field(default_factory=list)
     interface: list[Interface] = field(default_factory=list)
-    state: Baseline | RecordedBaseline | None = None
+    baseline: Baseline | RecordedBaseline | None = None
     first: Baseline | RecordedBaseline | None = None
     changed_by: list[PassInfo] = field(default_factory=list)
     rewrites: list[RewriteRecord] = field(default_factory=list)
     _known: tuple[Stamp, Interface] | None = None
 
     def interface_of(self, model: Model) -> Interface:
-        """Return what callers see of the model, read anew only if it was edited."""
+        """Return the interface of the model, read anew only if it was edited."""
         if self._known is None or model.journal.moved_since(self._known[0]):
             self._known = model.journal.stamp(), _interface(model)
         return self._known[1]
@@ -81,7 +80,7 @@ METHODS: Final[tuple[Method, ...]] = (Unchanged(), WholeModel(), ChangedRegion()
 
 
 class Verify:
-    """An instrument that proves passes on the model that they are run on.
+    """An instrument that verifies each pass on the model that it runs on.
 
     A pass that fails is undone, as one that raises is; `on_error="skip"` then goes on without it.
 
@@ -100,7 +99,7 @@ class Verify:
             options `verify.seconds`, `verify.memory` and `memory.max`.
 
     Raises:
-        UsageError: an unknown way, or inputs of an unknown kind.
+        UsageError: an unknown method, or inputs of an unknown kind.
         ModelError: inputs cannot be read.
     """
 
@@ -146,14 +145,14 @@ class Verify:
             watched.first = None
             watched.changed_by.clear()
             if self.how != "structure" and not self._is_ready:
-                # Else the first pass that changes something would seem to take that long.
+                # Else the start of the worker would count as time of a pass.
                 self._process().ready()
                 self._is_ready = True
         is_due = self.how in ("each", "region")
         if is_due if info.kind != "pipeline" else self.how == "final" and is_outermost:
             self._take(model, watched)
             if watched.first is None:
-                watched.first = watched.state
+                watched.first = watched.baseline
         watched.open.append(model.journal.stamp())
         watched.interface.append(watched.interface_of(model))
         watched.rewrites.clear()
@@ -192,20 +191,21 @@ class Verify:
     def _process(self) -> Worker:
         if self._worker is not None:
             return self._worker
-        return shared_worker(PassContext.current().config["verify.seconds"], _stated_memory())
+        return shared_worker(PassContext.current().config["verify.seconds"], _memory_limit())
 
     def _take(self, model: Model, watched: _Watched) -> None:
-        """Keep the model as it is now, unless that is known."""
-        state = watched.state
+        """Take the model as it is now for the baseline, if it was edited since."""
+        state = watched.baseline
         if state is not None and not model.journal.moved_since(state.stamp):
             return
-        watched.state = self._recorded(model) if self._is_local(model) else Baseline.of(model)
+        take = self._recorded if self._is_by_region(model) else Baseline.of
+        watched.baseline = take(model)
 
-    def _is_local(self, model: Model) -> bool:
-        """Tell whether only what changes is to run."""
+    def _is_by_region(self, model: Model) -> bool:
+        """Return whether only changed regions are to run."""
         if self.how == "region":
             return True
-        stated = _stated_memory()
+        stated = _memory_limit()
         return weights_of(model) > min(LARGE, LARGE if stated is None else stated // 4)
 
     def _recorded(self, model: Model) -> RecordedBaseline:
@@ -239,15 +239,15 @@ class Verify:
         infos: tuple[PassInfo, ...],
         rewrites: tuple[RewriteRecord, ...],
     ) -> None:
-        """Hold the model as it is now against how it was before these passes.
+        """Compare the model with its baseline before these passes.
 
         Raises:
             VerificationError: the outputs differ by more than was promised.
         """
-        assert watched.state is not None
+        assert watched.baseline is not None
         subject = Subject(infos, rewrites, PassContext.current().backend.verification)
         case = Case(
-            model, watched.state, subject, self._wanted(), self._process(), _budget()
+            model, watched.baseline, subject, self._wanted(), self._process(), _budget()
         )
         method = next(each for each in METHODS if each.applies(case))
         try:
@@ -260,14 +260,14 @@ class Verify:
         # Several samples often show the same.
         for text in dict.fromkeys(case.remarks):
             self._remark(subject.name, text)
-        watched.state = self._recorded(model) if after is None else after
+        watched.baseline = self._recorded(model) if after is None else after
         if subject.changes_interface and case.has_run:
-            watched.first = watched.state
+            watched.first = watched.baseline
             watched.changed_by.clear()
 
     def _deploy(self, watched: _Watched) -> None:
-        """Say where the result differs from the original as people run them."""
-        first, last = watched.first, watched.state
+        """Remark where the result differs from the original in other sessions."""
+        first, last = watched.first, watched.baseline
         is_wanted = PassContext.current().config["verify.default_session"]
         if not is_wanted or not isinstance(first, Baseline) or not isinstance(last, Baseline):
             return
@@ -286,8 +286,8 @@ class Verify:
         self.limits = list(dict.fromkeys([*self.limits, *limits]))
 
 
-def _stated_memory() -> int | None:
-    """Return the bytes that verification may take, None if nobody said so."""
+def _memory_limit() -> int | None:
+    """Return the bytes that verification may take, None if there is no limit."""
     context = PassContext.current()
     memory, most = context.config["verify.memory"], context.max_memory
     own = None if memory is None else size_in_bytes(memory, physical_memory() or 0)
@@ -296,12 +296,12 @@ def _stated_memory() -> int | None:
 
 def _budget() -> int:
     """Return the bytes of weights that may be in memory at once."""
-    stated = _stated_memory()
+    stated = _memory_limit()
     return (physical_memory() or LARGE) // 2 if stated is None else stated
 
 
 def _interface(model: Model) -> Interface:
-    """Return what callers see of a model; the declarations are never written to."""
+    """Return the inputs and outputs of a model; the declarations are never written to."""
     main = model.main
     return tuple(
         (tuple(value.name for value in values), infos)
@@ -310,7 +310,7 @@ def _interface(model: Model) -> Interface:
 
 
 def _check_structure(model: Model, info: PassInfo) -> None:
-    """Check that a pass left a model whole: what running it would show, and more.
+    """Check that a pass left the view and the model valid.
 
     Raises:
         VerificationError: it did not.

@@ -1,6 +1,6 @@
-"""A view as a part to cut from, kept up by the journal: it costs what passes change.
+"""The part of a view, updated from the journal: the cost is that of the edits.
 
-Nodes go by their serial numbers, which they keep for life.
+The number of a node is its id, which never changes.
 """
 
 from __future__ import annotations
@@ -23,58 +23,61 @@ _HARMLESS = frozenset(
         Edit.FORGET_TYPES,
     }
 )
-"""Edits that change nothing that is computed."""
+"""Edits that change no computation."""
 _CONSTANTS = frozenset(
     {Edit.ADD_CONSTANT, Edit.REMOVE_CONSTANT, Edit.SET_CONSTANT, Edit.MOVE_CONSTANT}
 )
 
 
 def is_harmless(entries: Iterable[Entry]) -> bool:
-    """Tell whether edits change nothing that is computed."""
+    """Return whether edits change no computation."""
     return all(entry[0] in _HARMLESS for entry in entries)
 
 
 def part_of(model: Model) -> Part:
-    """Return a view as it is now; weights stay where they are."""
+    """Return the part of a view as it is now; weights on disk stay there."""
     made = Part(_frame(model), {}, _inputs(model), _outputs(model), _weights(model))
     made.exchange((), {node.id: _proto_of(node) for node in model.main.nodes})
     return made
 
 
-def moved(before: Part, model: Model, entries: Iterable[Entry]) -> tuple[Part, set[int] | None]:
-    """Return a view as it is after edits, and the numbers of the nodes that they touched.
+def part_after(
+    before: Part, model: Model, entries: Iterable[Entry]
+) -> tuple[Part, set[int] | None]:
+    """Return the part of a view after edits, and the numbers of the nodes that they touched.
 
     Args:
-        before: the view as it was before them.
+        before: its part before them.
         model: the view.
         entries: the edits.
 
     Returns:
-        None for the numbers where any node may be another.
+        None for the numbers if any node may have changed.
     """
     after = before.copy()
     step = advance(after, model, entries)
-    return (part_of(model), None) if step is None else (after, {*step.gone, *step.come})
+    return (part_of(model), None) if step is None else (after, {*step.removed, *step.added})
 
 
 @dataclass(frozen=True)
 class Step:
-    """What edits made of a part.
+    """The changes that edits make to a part.
 
     Attributes:
-        gone, come: the numbers of the nodes that they took out or changed, and the nodes instead.
-        weights: the weights that are others now; None for those that are gone.
-        rest: the other attributes of the part that are others now.
+        removed: the numbers of the nodes that they removed or changed.
+        added: the new nodes, by number.
+        weights: the changed weights; None for removed ones.
+        rest: the other changed attributes of the part.
     """
 
-    gone: tuple[int, ...]
-    come: Mapping[int, onnx.NodeProto]
+    removed: tuple[int, ...]
+    added: Mapping[int, onnx.NodeProto]
     weights: Mapping[str, Weight | None]
     rest: Mapping[str, Any]
 
     def apply(self, part: Part) -> None:
-        """Make of the part before the edits the one after them."""
-        part.exchange(self.gone, self.come)
+        """Change the part before the edits into the part after them."""
+        part.exchange(self.removed, self.added)
         if self.weights:
             weights = {**part.weights, **self.weights}
             part.weights = {name: w for name, w in weights.items() if w is not None}
@@ -83,10 +86,10 @@ class Step:
 
 
 def advance(part: Part, model: Model, entries: Iterable[Entry]) -> Step | None:
-    """Make a part of what the view is after edits; None where any node may be another.
+    """Update a part after edits; return None if any node may have changed.
 
     Args:
-        part: the view as it was before them; it is changed.
+        part: the part before them; it is changed.
         model: the view.
         entries: the edits.
     """
@@ -97,8 +100,8 @@ def advance(part: Part, model: Model, entries: Iterable[Entry]) -> Step | None:
         return None
     nodes = model.main._nodes
     numbers = sorted(touched.numbers)
-    come = {at: _proto_of(nodes[at]) for at in numbers if at in nodes}
-    gone = tuple(at for at in numbers if at in part.nodes)
+    added = {at: _proto_of(nodes[at]) for at in numbers if at in nodes}
+    removed = tuple(at for at in numbers if at in part.nodes)
     rest: dict[str, Any] = {"frame": _frame(model)} if touched.frame else {}
     weights: dict[str, Weight | None] = {}
     if touched.borders:
@@ -106,13 +109,13 @@ def advance(part: Part, model: Model, entries: Iterable[Entry]) -> Step | None:
         weights.update((name, w) for name, w in now.items() if part.weights.get(name) is not w)
         weights.update((name, None) for name in part.weights if name not in now)
         rest |= {"inputs": _inputs(model), "outputs": _outputs(model)}
-    step = Step(gone, come, weights, rest)
+    step = Step(removed, added, weights, rest)
     step.apply(part)
     return step
 
 
 def types_of(model: Model, names: Iterable[str]) -> Types:
-    """Return what is known of the types of values of the main graph."""
+    """Return the known types of values of the main graph."""
     found = {}
     for name in names:
         value = model.main.value(name)
@@ -122,12 +125,12 @@ def types_of(model: Model, names: Iterable[str]) -> Types:
 
 
 class _Touched:
-    """The nodes of the main graph that edits touched: themselves, or in a body of theirs.
+    """The nodes of the main graph that edits touched, directly or in one of their bodies.
 
     Attributes:
-        frame: whether a local function or an opset is another.
-        borders: whether an input, an output or a weight may be another.
-        all: whether any node may be another.
+        frame: whether a local function or an opset changed.
+        borders: whether an input, an output or a weight may have changed.
+        all: whether any node may have changed.
     """
 
     def __init__(self, model: Model) -> None:
@@ -145,7 +148,7 @@ class _Touched:
             self.borders = self.borders or edit is Edit.FOLD_TO_INITIALIZER
             self._node(subject)
             for other in entry[2:]:
-                if isinstance(other, Graph):  # that it was in before
+                if isinstance(other, Graph):  # its graph before the edit
                     self._graph(other)
                 elif isinstance(other, Node):
                     self._node(other)
@@ -171,7 +174,7 @@ class _Touched:
             self._graph(node.graph)
 
     def _graph(self, graph: Graph) -> None:
-        """Note the node of the main graph that holds a graph, if one does."""
+        """Add the node of the main graph that contains a graph, if there is one."""
         while graph.owner is not None:
             self.numbers.add(graph.owner.id)
             if graph.owner.graph is None:

@@ -8,15 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
+from tiered.backends import Verification
 from tiered.errors import UsageError, did_you_mean
+from tiered.support.numerics import Promise, loosest
+from tiered.verify.promises import held_to
 
 if TYPE_CHECKING:
-    from tiered.graph import Model
+    from tiered.graph import Model, RewriteRecord
+    from tiered.passes.pass_info import PassInfo
     from tiered.runtime import Worker
     from tiered.runtime.compare.outputs import Comparison
-    from tiered.verify.baseline import Baseline
-    from tiered.verify.model_check import Subject
-    from tiered.verify.recorded_values import RecordedBaseline
+    from tiered.verify.baseline import Baseline, RecordedBaseline
     from tiered.verify.samples import Sample, Wanted
 
     AnyBaseline = Baseline | RecordedBaseline
@@ -68,6 +70,34 @@ class VerificationMethod:
             case "sameness":
                 return f"{name}: nothing that is computed changed"
         return f"{name}: nothing ran"
+
+
+UNLIMITED = Verification()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The passes to verify: one with its rewrites, or all of a run."""
+
+    infos: tuple[PassInfo, ...]
+    rewrites: tuple[RewriteRecord, ...] = ()
+    limits: Verification = UNLIMITED
+    """How far results may be from the original's on the target."""
+
+    @property
+    def name(self) -> str:
+        """The name of the one pass; "" of several."""
+        return self.infos[0].name if len(self.infos) == 1 else ""
+
+    @property
+    def promise(self) -> Promise:
+        """What they promise together, within the limits of the target."""
+        return held_to(loosest([info.promise for info in self.infos]), self.limits)
+
+    @property
+    def changes_interface(self) -> bool:
+        """Whether one of them declares so."""
+        return any(info.changes_interface for info in self.infos)
 
 
 @dataclass

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tiered.backends import Verification
 from tiered.errors import MissingOperator, RuntimeFailure, VerificationError
 from tiered.runtime.compare.outputs import Comparison, compare
-from tiered.support.numerics import Promise, loosest
 from tiered.verify.baseline import Baseline, Outputs, Runnable, without
-from tiered.verify.promises import held_to
-from tiered.verify.reference_check import Opinion, second_opinion
+from tiered.verify.methods import Case, Subject
+from tiered.verify.reference_check import Opinion, reference_opinion
 from tiered.verify.samples import Sample, samples_for
 from tiered.verify.sensitivity import amplification
 
@@ -21,39 +18,10 @@ if TYPE_CHECKING:
     import onnx
 
     from tiered.graph import RewriteRecord
-    from tiered.passes.pass_info import PassInfo
     from tiered.runtime.session import Runner
-    from tiered.verify.methods import Case
 
 _FEW = 3
 _MANY = 6
-
-UNLIMITED = Verification()
-
-
-@dataclass(frozen=True)
-class Subject:
-    """The passes on trial, one or all of a run, and the rewrites of the one."""
-
-    infos: tuple[PassInfo, ...]
-    rewrites: tuple[RewriteRecord, ...] = ()
-    limits: Verification = UNLIMITED
-    """How far results may be from the original's on the target."""
-
-    @property
-    def name(self) -> str:
-        """The name of the one pass; "" of several."""
-        return self.infos[0].name if len(self.infos) == 1 else ""
-
-    @property
-    def promise(self) -> Promise:
-        """What they promise together, within the limits of the target."""
-        return held_to(loosest([info.promise for info in self.infos]), self.limits)
-
-    @property
-    def changes_interface(self) -> bool:
-        """Whether one of them says so of itself."""
-        return any(info.changes_interface for info in self.infos)
 
 
 class WholeModel:
@@ -126,7 +94,7 @@ class _ModelRun:
     def _refitted(
         self, proto: onnx.ModelProto, session: Runner
     ) -> tuple[list[Sample], list[Outputs]]:
-        """Return samples for the new interface, and what the model before gives for them."""
+        """Return samples for the new interface, and the outputs of the model before for them."""
         samples, expected = samples_for(proto, session, self._case.wanted), list[Outputs]()
         try:
             with self._before.opened(self._worker) as before:
@@ -161,7 +129,7 @@ class _ModelRun:
     def _opinion(self, runnable: Runnable, sample: Sample, comparison: Comparison) -> Opinion:
         feeds, promise = sample.inputs.feeds, self._subject.promise
         models = self._before.runnable, runnable
-        opinion = second_opinion(self._worker, *models, feeds, promise, comparison)
+        opinion = reference_opinion(self._worker, *models, feeds, promise, comparison)
         if opinion.is_excused:
             return opinion
         amplified = amplification(self._worker, *models, feeds, promise, comparison)
@@ -185,15 +153,15 @@ def failure_of(
     comparison: Comparison | None = None,
     judged: str = "",
 ) -> VerificationError:
-    """Return the error: what differs, for which inputs, and who did it.
+    """Return the error: what differs, for which inputs, and because of which passes.
 
     Args:
         subject: the passes.
         label: of the model.
-        said: what is wrong, where that is no comparison.
+        said: the failure, if it is no comparison.
         sample: the inputs.
         comparison: what differs.
-        judged: what the second instance says.
+        judged: the opinion of the reference check.
     """
     rows: list[tuple[str, str]] = []
     if comparison is not None:

@@ -1,4 +1,4 @@
-"""What authors promise of their passes, beyond a numeric class.
+"""Promises of passes about their outputs, beyond a numeric class.
 
 Each is a value for `numerics=`, and a decorator for a pass that is made already:
 
@@ -70,7 +70,7 @@ def metric(
     """
     kind = Numerics(numerics)
     if kind is Numerics.EXACT:
-        raise UsageError("exact outputs are equal, whatever a metric says; choose another class")
+        raise UsageError("exact outputs take no metric; choose another numeric class")
     if isinstance(function, str):
         if function not in METRICS:
             raise UsageError(
@@ -120,7 +120,7 @@ def cosine(expected: Array, actual: Array) -> float:
 
 
 def argmax_agreement(expected: Array, actual: Array) -> float:
-    """Return the part of rows whose largest element stands at the same place: top-1 agreement."""
+    """Return the fraction of rows with equal argmax: top-1 agreement."""
     if not expected.size or not expected.ndim:
         return 1.0
     return float(np.mean(np.argmax(expected, axis=-1) == np.argmax(actual, axis=-1)))

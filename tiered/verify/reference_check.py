@@ -1,4 +1,4 @@
-"""The second instance: onnx.reference on the changed nodes, where onnxruntime says "different"."""
+"""The reference check: onnx.reference runs the changed nodes if onnxruntime's outputs differ."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tiered.runtime.deviations import explaining
 from tiered.runtime.external_data import take_in
 from tiered.support.numerics import Numerics, Promise
 from tiered.verify.baseline import Runnable
-from tiered.verify.opening import open_model
 from tiered.verify.region import PREFIX, changed_region, with_outputs, with_types
+from tiered.verify.sliced_session import open_model
 
 if TYPE_CHECKING:
     from tiered.runtime import Worker
@@ -28,18 +28,18 @@ Outputs = dict[str, Any]
 
 @dataclass(frozen=True)
 class Opinion:
-    """What the second instance says.
+    """The result of the reference check.
 
     Attributes:
-        is_excused: the pass is right, and onnxruntime deviates as it is known to.
-        text: in a sentence.
+        is_excused: the pass is right, and the difference is a known deviation of onnxruntime.
+        text: the reason, in a sentence.
     """
 
     is_excused: bool
     text: str
 
 
-def second_opinion(
+def reference_opinion(
     worker: Worker,
     before: Runnable,
     after: Runnable,
@@ -47,7 +47,7 @@ def second_opinion(
     promise: Promise,
     found: Comparison,
 ) -> Opinion:
-    """Judge a difference that onnxruntime shows, on the changed nodes.
+    """Explain a difference on onnxruntime by the changed nodes.
 
     Args:
         worker: where to run.
@@ -63,12 +63,12 @@ def second_opinion(
         borders = borders_of(worker, before, feeds, region.reads)
         cuts = [with_types(model, borders) for model in region.cuts({})]
     except (RuntimeFailure, TypeError) as error:
-        return Opinion(False, f"onnxruntime alone, as the second instance failed: {error}")
+        return Opinion(False, f"onnxruntime alone, as onnx.reference failed: {error}")
     runnable = Runnable(cuts[0], before.folder), Runnable(cuts[1], after.folder)
-    return judged(worker, runnable, borders, promise, found, (before.proto, after.proto))
+    return region_opinion(worker, runnable, borders, promise, found, (before.proto, after.proto))
 
 
-def judged(
+def region_opinion(
     worker: Worker,
     cuts: tuple[Runnable, Runnable],
     borders: Outputs,
@@ -76,19 +76,19 @@ def judged(
     found: Comparison,
     models: tuple[onnx.ModelProto, onnx.ModelProto] | None = None,
 ) -> Opinion:
-    """Judge a difference on a region before and after; of a whole model, `models` are these."""
+    """Explain a difference of a region; `models` are the whole models, if these differ."""
     if any(_bytes_on_disk(cut) > _MOST_READ for cut in cuts):
         return Opinion(False, "onnxruntime alone: the weights are too large for onnx.reference")
     try:
-        said = [_run_reference(worker, cut, borders) for cut in cuts]
+        results = [_run_reference(worker, cut, borders) for cut in cuts]
     except (RuntimeFailure, ModelError) as error:
-        return Opinion(False, f"onnxruntime alone, as the second instance failed: {error}")
-    by_reference = compare(said[0], said[1], promise)
+        return Opinion(False, f"onnxruntime alone, as onnx.reference failed: {error}")
+    by_reference = compare(results[0], results[1], promise)
     try:
         ran = [run_cut(worker, cut, borders) for cut in cuts]
     except RuntimeFailure as error:
         return Opinion(False, f"onnxruntime does not run the changed nodes alone: {error}")
-    unchanged = compare(said[0], ran[0], Numerics.REASSOCIATING)
+    unchanged = compare(results[0], ran[0], Numerics.REASSOCIATING)
     if not by_reference.ok:
         return Opinion(False, _wrong(by_reference, unchanged))
     by_onnxruntime = compare(ran[0], ran[1], promise)
@@ -103,7 +103,7 @@ def _excuse(
     found: Comparison,
     unchanged: Comparison,
 ) -> Opinion:
-    """Say whether onnxruntime is known to be wrong where onnx.reference sees no difference."""
+    """Return whether a known deviation explains a difference that onnx.reference does not show."""
     if by_onnxruntime.ok:
         # It shows only together with nodes around, which onnxruntime runs in another precision.
         failing, where = found.outputs, models
@@ -123,7 +123,7 @@ def _wrong(by_reference: Comparison, unchanged: Comparison) -> str:
     if not unchanged.ok:
         return _disagreement(unchanged)
     worst = next(output for output in by_reference.outputs if not output.ok)
-    return f"onnx.reference agrees: the changed nodes give another {worst}"
+    return f"onnx.reference agrees: the changed nodes compute another {worst}"
 
 
 def _disagreement(unchanged: Comparison) -> str:

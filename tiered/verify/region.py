@@ -1,7 +1,7 @@
-"""What passes changed, cut out of the models before and after: its nodes, with their borders.
+"""The changed region of two models: the changed nodes before and after, with their borders.
 
-Nodes are compared by what they say, not by what made them, so that any two models will do. A border
-is a value that nodes inside read and nodes outside compute, or the other way round.
+Nodes are compared by content, so any two models will do. A border is a value that crosses between
+nodes inside and nodes outside.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import onnx
 
 from tiered.graph.core.tensor import Tensor
-from tiered.verify.extract import Part, Types, Weight, Word, calls, cut
+from tiered.verify.extract import FunctionKey, Part, Types, Weight, calls, cut
 
 Inside = tuple[frozenset[int], frozenset[int]]
 """The numbers of nodes before and after."""
 
 _SMALL = 1 << 14
-"""Bytes of a weight that are looked at; larger ones are the same if they are one object."""
+"""Weights up to so many bytes are compared by content, larger ones by identity."""
 PREFIX = "border "
 
 
@@ -50,7 +50,7 @@ class Region:
         )
 
     def cuts(self, types: Types) -> tuple[onnx.ModelProto, onnx.ModelProto]:
-        """Return models of the nodes before and after, whose outputs begin with `PREFIX`.
+        """Return models of the nodes before and after; their outputs begin with `PREFIX`.
 
         Args:
             types: of the borders that they read.
@@ -63,7 +63,7 @@ class Region:
 
 
 def changed_region(before: onnx.ModelProto, after: onnx.ModelProto) -> Region | None:
-    """Return what differs between two models of one interface, None if nothing can be cut out."""
+    """Return the changed region of two models of one interface, None if nothing can be cut out."""
     sides = Part.of(before), Part.of(after)
     return region_of(sides, changed_nodes(sides))
 
@@ -71,11 +71,11 @@ def changed_region(before: onnx.ModelProto, after: onnx.ModelProto) -> Region | 
 def changed_nodes(
     sides: tuple[Part, Part], touched: Collection[int] | None = None
 ) -> Inside:
-    """Return the nodes that are not on both sides, or compute something else there.
+    """Return the nodes that are only on one side, or compute something else on the other.
 
     Args:
         sides: before and after.
-        touched: the only numbers that may differ; None stands for all.
+        touched: the only numbers that may differ; None for all.
     """
     before, after = sides
     versions = [{(each.domain, each.version) for each in part.frame.opset_import} for part in sides]
@@ -92,7 +92,7 @@ def changed_nodes(
     inside = []
     for part, keys in zip(sides, said, strict=True):
         nodes = {at for at, key in keys.items() if key not in kept}
-        nodes.update(at for name in constants for at in part.readers.get(name, ()))
+        nodes.update(at for name in constants for at in part.consumers.get(name, ()))
         if functions:
             nodes.update(at for at in part.nodes if functions & {*calls(part.nodes[at])})
         inside.append(frozenset(nodes))
@@ -100,7 +100,7 @@ def changed_nodes(
 
 
 def region_of(sides: tuple[Part, Part], inside: Inside) -> Region | None:
-    """Return nodes with their borders; None if nothing that they compute is read elsewhere."""
+    """Return nodes with their borders; None if no result of theirs is read outside."""
     made: dict[str, None] = {}
     for part, nodes in zip(sides, inside, strict=True):
         made.update((n, None) for at in sorted(nodes) for n in part.nodes[at].output if n)
@@ -128,9 +128,9 @@ def grown(sides: tuple[Part, Part], inside: Inside, steps: int) -> Inside:
 
 
 def with_unchanged(sides: tuple[Part, Part], inside: Inside, more: Collection[int]) -> Inside:
-    """Return the nodes with others, which are the same before and after."""
+    """Return the nodes with others that are the same before and after."""
     moved = [at for at in more if any(at not in part.nodes for part in sides)]
-    # A node that was taken out and put back has another number, and says the same.
+    # A node that was removed and added again has another number and equal content.
     said = {_key(part.nodes[at]) for part in sides for at in moved if at in part.nodes}
     before, after = (
         nodes
@@ -142,7 +142,7 @@ def with_unchanged(sides: tuple[Part, Part], inside: Inside, more: Collection[in
 
 
 def pieces(sides: tuple[Part, Part], inside: Inside) -> Iterator[Inside]:
-    """Yield the nodes in groups that have no value in common, but for what is outside of all."""
+    """Yield the nodes in groups; no value inside belongs to two groups."""
     leader: dict[str, str] = {}
 
     def find(name: str) -> str:
@@ -172,7 +172,7 @@ def pieces(sides: tuple[Part, Part], inside: Inside) -> Iterator[Inside]:
 
 
 def with_types(model: onnx.ModelProto, feeds: dict[str, object]) -> onnx.ModelProto:
-    """Return a cut model whose inputs have the types of what is fed to them."""
+    """Return a cut model with the types of the feeds as input types."""
     from tiered.graph.core.types import type_proto_of
 
     typed = onnx.ModelProto()
@@ -183,9 +183,7 @@ def with_types(model: onnx.ModelProto, feeds: dict[str, object]) -> onnx.ModelPr
 
 
 def with_outputs(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
-    """Return a model that gives inner values as well; those that it gives already stay as they are.
-
-    The weights are shared with the model that was given.
+    """Return a model with inner values as additional outputs.
     """
     probe = onnx.ModelProto()
     probe.CopyFrom(model)
@@ -204,7 +202,7 @@ def bytes_read(part: Part, nodes: Collection[int]) -> int:
 
 
 def _framed(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Let a cut pass its outputs on, so that a runtime takes inputs and weights for outputs too."""
+    """Add an Identity before each output: an output may then be an input or a weight."""
     names = [info.name for info in model.graph.output]
     del model.graph.output[:]
     for name in names:
@@ -214,7 +212,7 @@ def _framed(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _key(node: onnx.NodeProto) -> bytes:
-    """Return what a node says, but for its name and remarks."""
+    """Return the content of a node without its name and metadata."""
     bare = onnx.NodeProto()
     bare.CopyFrom(node)
     for field in ("name", "doc_string", "metadata_props"):
@@ -223,7 +221,7 @@ def _key(node: onnx.NodeProto) -> bytes:
 
 
 def _changed_constants(before: Part, after: Part) -> set[str]:
-    """Return the constants that are there on both sides, with other contents."""
+    """Return the constants that are on both sides with different contents."""
     return {
         name
         for name, weight in before.weights.items()
@@ -239,7 +237,7 @@ def _are_same(one: Weight, two: Weight) -> bool:
     return one == two
 
 
-def _changed_functions(before: Part, after: Part) -> set[Word]:
+def _changed_functions(before: Part, after: Part) -> set[FunctionKey]:
     """Return the functions that differ, and those that call them."""
     if before.frame is after.frame:
         return set()

@@ -1,4 +1,4 @@
-"""Verification of large models: what a pass changed runs alone, before and after it.
+"""Verification by region: the nodes that a pass changed run alone, before and after it.
 
 The changed nodes are cut out with their borders. The borders get the values that they had in a run
 of the model, which goes slice by slice where it is larger than the memory that verification may
@@ -23,12 +23,17 @@ from tiered.errors import (
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.external_data import with_files
 from tiered.runtime.inputs.make import Inputs
-from tiered.verify.baseline import Outputs, Runnable, is_random, unstable_names, without
-from tiered.verify.live_extract import moved, types_of
+from tiered.verify.baseline import (
+    Outputs,
+    RecordedBaseline,
+    Runnable,
+    is_random,
+    unstable_names,
+    without,
+)
+from tiered.verify.live_extract import part_after, types_of
 from tiered.verify.model_check import failure_of
-from tiered.verify.opening import open_model
-from tiered.verify.recorded_values import RecordedBaseline
-from tiered.verify.reference_check import Opinion, judged
+from tiered.verify.reference_check import Opinion, region_opinion
 from tiered.verify.region import (
     PREFIX,
     Inside,
@@ -41,7 +46,7 @@ from tiered.verify.region import (
     with_unchanged,
 )
 from tiered.verify.samples import Sample, Wanted, samples_for
-from tiered.verify.sliced_session import SlicedSession, bare_types
+from tiered.verify.sliced_session import SlicedSession, bare_types, open_model
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -58,25 +63,25 @@ _INTEGERS: Final = (onnx.TensorProto.INT64, onnx.TensorProto.INT32, onnx.TensorP
 
 @dataclass(frozen=True)
 class _Verdict:
-    """How a region compares.
+    """The comparison of a region.
 
     Attributes:
-        said: what is wrong, if that is no comparison.
+        fault: a failure that is no comparison.
         failing: the sample and the comparison that fail.
-        cuts: the models that were run.
-        expected: what the one before gave, for each sample.
+        cuts: the models that ran.
+        expected: the outputs of the one before, for each sample.
     """
 
     comparisons: list[Comparison]
     samples: list[Sample]
     expected: list[Outputs]
     cuts: tuple[Runnable, Runnable]
-    said: str = ""
+    fault: str = ""
     failing: tuple[Sample, Comparison] | None = None
 
     @property
     def ok(self) -> bool:
-        return not self.said and self.failing is None
+        return not self.fault and self.failing is None
 
 
 class ChangedRegion:
@@ -125,14 +130,14 @@ class _Regions:
         self._subject = case.subject
         self._worker = case.worker
         self._budget = case.budget
-        self._spanned: tuple[set[int], set[int]] = (set(), set())
+        self._covered: tuple[set[int], set[int]] = (set(), set())
         self._compared: set[str] = set()
 
     def run(self) -> RecordedBaseline:
         """Verify the changed nodes, and return the model after the passes."""
         before, journal = self._before, self._model.journal
         entries = journal.since(before.stamp.length)
-        part, touched = moved(before.part, self._model, entries)
+        part, touched = part_after(before.part, self._model, entries)
         self._sides = before.part, part
         inside = changed_nodes(self._sides, touched)
         for group in self._groups(inside):
@@ -141,7 +146,7 @@ class _Regions:
         return RecordedBaseline(journal.stamp(), part, before.samples, values)
 
     def _groups(self, inside: Inside) -> Iterator[Inside]:
-        """Yield the changed nodes in parts: few, but none with more weights than a run may have."""
+        """Yield the changed nodes in few groups, none with more weights than the budget allows."""
         waiting: Inside = (frozenset(), frozenset())
         nbytes = 0
         for piece in pieces(self._sides, inside):
@@ -157,11 +162,11 @@ class _Regions:
             yield waiting
 
     def _prove(self, inside: Inside) -> None:
-        """Hold some of the changed nodes to the promise."""
+        """Verify some of the changed nodes."""
         if not self._before.values:
             inside = self._with_sizes(inside)
-        if all(part <= known for part, known in zip(inside, self._spanned, strict=True)):
-            return  # a region that had to grow had it inside
+        if all(part <= known for part, known in zip(inside, self._covered, strict=True)):
+            return  # a larger region has covered it
         failed: VerificationError | None = None
         size, reads = 0, tuple[str, ...]()
         for steps in STEPS:
@@ -171,14 +176,14 @@ class _Regions:
             size = sum(map(len, nodes))
             region = region_of(self._sides, nodes)
             if region is None:
-                self._span(nodes)
+                self._cover(nodes)
                 return
             if region.nbytes > self._budget // 2:
                 break
             try:
-                verdict = self._tried(region)
+                verdict = self._run_region(region)
             except (RuntimeFailure, ModelError, TypeError):
-                continue  # what the part lacks, a larger one may have
+                continue  # a larger region may run
             opinion = self._opinion(verdict)
             if verdict.ok or opinion.is_excused:
                 self._case.remarks += [opinion.text] if opinion.is_excused else []
@@ -189,7 +194,7 @@ class _Regions:
             count = max(map(len, inside))
             self._leave(inside, f"{count} changed nodes do not run by themselves")
             return
-        if not self._before.values and any(name in self._sides[0].maker for name in reads):
+        if not self._before.values and any(name in self._sides[0].producer for name in reads):
             self._leave(inside, f"on made values, which may not occur, {failed}")
             return
         raise failed
@@ -198,14 +203,14 @@ class _Regions:
         """Leave a region unverified, with a remark."""
         self._case.remarks.append(f"not verified: {why}")
         self.unproven += 1
-        self._span(inside)
+        self._cover(inside)
 
     def _with_sizes(self, inside: Inside) -> Inside:
-        """Return the nodes with those that compute sizes for them, which nobody can make up."""
+        """Return the nodes with those that compute sizes for them, which cannot be made up."""
         for _ in range(_SIZES):
             before = self._sides[0]
             reads = before.border(inside[0])
-            makers = {before.maker[name] for name in reads if name in before.maker}
+            makers = {before.producer[name] for name in reads if name in before.producer}
             sizes = {
                 at
                 for at in makers
@@ -222,11 +227,11 @@ class _Regions:
             return False
         return value.rank is not None and value.rank <= 1
 
-    def _span(self, inside: Inside) -> None:
-        for known, nodes in zip(self._spanned, inside, strict=True):
+    def _cover(self, inside: Inside) -> None:
+        for known, nodes in zip(self._covered, inside, strict=True):
             known.update(nodes)
 
-    def _tried(self, region: Region) -> _Verdict:
+    def _run_region(self, region: Region) -> _Verdict:
         """Run a region before and after.
 
         Raises:
@@ -268,8 +273,8 @@ class _Regions:
                             comparisons, samples, expected, cuts, failing=(sample, found)
                         )
         except RuntimeFailure as error:
-            said = f"the changed nodes run as they were before, but not as they are now: {error}"
-            return _Verdict(comparisons, samples, expected, cuts, said)
+            fault = f"the changed nodes ran before the pass, but not after it: {error}"
+            return _Verdict(comparisons, samples, expected, cuts, fault)
         return verdict
 
     def _made(self) -> Wanted:
@@ -277,7 +282,7 @@ class _Regions:
         return replace(self._case.wanted, given=(), shapes={})
 
     def _samples(self, region: Region) -> list[Sample] | None:
-        """Return what the borders are in the runs of the model; None if it did not run."""
+        """Return the borders' values in the runs of the model; None if it did not run."""
         if not self._before.values:
             return None
         found = []
@@ -291,7 +296,7 @@ class _Regions:
         return found
 
     def _computed(self, names: Sequence[str], values: dict[str, Any]) -> Outputs:
-        """Return values that were not recorded, from those that were."""
+        """Compute values that were not recorded from recorded ones."""
         part = self._before.part
         nodes = part.needed(names, values)
         known = {name: values[name] for name in part.border(nodes, names) if name in values}
@@ -301,7 +306,7 @@ class _Regions:
         return session.run(known, names)
 
     def _opinion(self, verdict: _Verdict) -> Opinion:
-        """Return what the second instance says of a region that differs; nothing of others."""
+        """Return the reference's opinion of a region that differs; an empty one for others."""
         if verdict.failing is None:
             return Opinion(False, "")
         sample, found = verdict.failing
@@ -309,12 +314,12 @@ class _Regions:
         typed = [with_types(cut.proto, feeds) for cut in verdict.cuts]
         cuts = [replace(cut, proto=p) for cut, p in zip(verdict.cuts, typed, strict=True)]
         promise = self._subject.promise
-        return judged(self._worker, (cuts[0], cuts[1]), feeds, promise, _named(found))
+        return region_opinion(self._worker, (cuts[0], cuts[1]), feeds, promise, _named(found))
 
     def _note(self, region: Region, verdict: _Verdict) -> None:
-        """Add what a region showed, and what it computed, to what is known."""
+        """Add the comparison and the computed values of a region."""
         self.nodes += region.size
-        self._span(region.inside)
+        self._cover(region.inside)
         self._compared.update(region.writes)
         if self._before.values:
             for values, expected in zip(self._before.values, verdict.expected, strict=True):
@@ -331,11 +336,11 @@ class _Regions:
             self._case.samples[at].inputs.dims.update(sample.inputs.dims)
 
     def _still_true(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the values but for those that a region makes, and nobody compared."""
+        """Return the values without those that a region produced and no comparison covers."""
         after = self._sides[1]
         made = {
             name
-            for part, nodes in zip(self._sides, self._spanned, strict=True)
+            for part, nodes in zip(self._sides, self._covered, strict=True)
             for at in nodes
             for name in part.nodes[at].output
         }
@@ -348,7 +353,7 @@ class _Regions:
     def _failure(self, verdict: _Verdict, opinion: Opinion) -> VerificationError:
         subject, label = self._subject, self._model.label
         if verdict.failing is None:
-            return failure_of(subject, label, verdict.said)
+            return failure_of(subject, label, verdict.fault)
         sample, found = verdict.failing
         return failure_of(subject, label, "", sample, _named(found), opinion.text)
 

@@ -1,4 +1,4 @@
-"""What the models are run on: the user's inputs, and what is made for those that are missing.
+"""The samples that models run on: the user's inputs, and made ones for missing inputs.
 
 A source is a file or a folder:
 
@@ -36,14 +36,14 @@ Given = dict[str, Any]
 """Arrays by the input's name; "#0" is the first input, "" that of a file with another name."""
 
 BINDINGS = 2
-"""How many sets of sizes the dynamic dims get, where nobody says otherwise."""
+"""The default number of sets of sizes for the dynamic dims."""
 
 _NUMBERED = re.compile(r"input_(\d+)")
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to run on.
+    """Which samples to run on.
 
     Attributes:
         given: the user's samples; without any, inputs are made.
@@ -62,7 +62,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Sample:
-    """Inputs with what messages call them."""
+    """Inputs with their name in messages."""
 
     label: str
     inputs: Inputs
@@ -82,15 +82,15 @@ class Sample:
 
 
 def samples_for(model: onnx.ModelProto, session: Runner, wanted: Wanted) -> list[Sample]:
-    """Return what a model is run on; all of it was accepted, but for what the user gave.
+    """Return the samples of a model; it accepted the made ones.
 
     Args:
         model: the model, as it is open in the session.
         session: where it is tried.
-        wanted: what to run on.
+        wanted: which samples to return.
 
     Raises:
-        UsageError: a file has no input to go to.
+        UsageError: a file belongs to no input.
         RuntimeFailure: no inputs were found that the model accepts.
     """
     found = [
@@ -119,7 +119,7 @@ def samples_for(model: onnx.ModelProto, session: Runner, wanted: Wanted) -> list
 def _completed(
     model: onnx.ModelProto, session: Runner, given: Given, wanted: Wanted, label: str
 ) -> Sample:
-    """Return a user's sample, with what is missing made to fit it."""
+    """Return a user's sample, with the missing inputs made to fit it."""
     feeds = _placed(session.inputs, given)
     missing = [name for name in session.inputs if name not in feeds]
     rules = dict.fromkeys(feeds, "given")
@@ -146,7 +146,7 @@ def _dims_of(model: onnx.ModelProto, feeds: Given) -> dict[str, int]:
 def _sizes_of(
     model: onnx.ModelProto, shapes: Mapping[str, Sequence[int | str]]
 ) -> dict[str, int]:
-    """Return the sizes that shapes give to dims, by the dim's name or place."""
+    """Return the sizes of dims in shapes, by the dim's name or place."""
     sizes: dict[str, int] = {}
     for value in model.graph.input:
         given = shapes.get(value.name, ())
@@ -183,7 +183,7 @@ def read_samples(sources: Iterable[Source]) -> tuple[Given, ...]:
 
     Raises:
         ModelError: a file cannot be read.
-        UsageError: a source is of a kind that nobody reads, or a folder holds none.
+        UsageError: a source is of an unknown kind, or a folder has no inputs.
     """
     samples: list[Given] = []
     for source in sources:

@@ -1,4 +1,4 @@
-"""Models that amplify last bits: whether a difference says something of a pass, or of the model.
+"""Sensitivity: whether a difference is due to a pass, or to a model that amplifies last bits.
 
 A threshold, a rounding to integers or an ill-conditioned sum makes a small difference large, and
 every pass that reassociates then seems to be wrong. So the model before is run with its inputs and
@@ -21,9 +21,9 @@ from tiered.graph.core.tensor import Tensor
 from tiered.runtime.compare.outputs import Comparison, OutputDifference, compare
 from tiered.support.numerics import Numerics, Promise
 from tiered.verify.baseline import Runnable
-from tiered.verify.opening import open_model
 from tiered.verify.reference_check import borders_of, run_cut, unprefixed
 from tiered.verify.region import changed_region, with_types
+from tiered.verify.sliced_session import open_model
 
 if TYPE_CHECKING:
     from tiered.runtime import Worker
@@ -84,14 +84,14 @@ def amplification(
         if shown is None:
             return ""
         said = f"{shown.what} changes its outputs as well ({shown.found.worst})"
-        judged = _judged(worker, before, after, feeds, promise)
+        judged = _region_amplifies(worker, before, after, feeds, promise)
     except (RuntimeFailure, ModelError, TypeError):
         return ""
     small = "steps of a quantisation" if shown.what == _STEPPED else "last bits"
     return f"the model amplifies {small}: {said}; {judged}" if judged else ""
 
 
-def _judged(
+def _region_amplifies(
     worker: Worker, before: Runnable, after: Runnable, feeds: Outputs, promise: Promise
 ) -> str:
     """Return how the changed nodes agree by themselves; "" if they do not."""
@@ -176,7 +176,7 @@ def _stepped(value: Any, seed: int) -> Any:
 
 
 def _with_moved_constants(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:
-    """Return a model whose constants are moved by one ulp, as far as they are small and in it."""
+    """Return a model with its small inline constants moved by one ulp."""
     moved = onnx.ModelProto()
     moved.CopyFrom(model)
     left = _MOST_MOVED

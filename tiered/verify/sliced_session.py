@@ -1,11 +1,14 @@
 """Running a model slice by slice, so that no more of its weights are in memory than may be.
 
-A slice is a run of nodes that follow on each other. What later slices read is kept until then.
+A slice is a group of successive nodes. Values that later slices read are kept until then.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +18,13 @@ from tiered.backends.custom import Key
 from tiered.errors import OutOfMemory, RuntimeFailure
 from tiered.graph.core.types import type_proto_of
 from tiered.runtime.external_data import with_files
-from tiered.verify.custom_ops import open_defined, references
+from tiered.verify.custom_ops import as_proto, known, open_defined, references
 from tiered.verify.extract import Part, Types, cut
 from tiered.verify.region import bytes_read
 
 if TYPE_CHECKING:
     from tiered.runtime import Worker
+    from tiered.runtime.session import ModelLike, Runner
 
 
 class SlicedSession:
@@ -120,7 +124,7 @@ class SlicedSession:
         return feeds[name] if name in feeds else self._part.array(name, self._folder)
 
     def _defaults(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the defaults of the inputs that nobody fed."""
+        """Return the defaults of the inputs without feeds."""
         names = (name for name in self._part.inputs if name not in feeds)
         part, folder = self._part, self._folder
         return {name: part.array(name, folder) for name in names if name in part.weights}
@@ -186,3 +190,29 @@ def _last_reads(part: Part, slices: Iterable[Sequence[int]]) -> dict[str, int]:
         for number in nodes
         for name in part.reads[number]
     }
+
+
+@contextmanager
+def open_model(
+    worker: Worker, model: ModelLike, *, folder: str = "", **how: Any
+) -> Iterator[Runner]:
+    """Open a model in a worker, with what defines its custom operators.
+
+    Args:
+        worker: where to run.
+        model, folder, how: as for `Worker.open`.
+
+    Raises:
+        MissingOperator: the runtime has no such operator, and nothing defines it.
+        RuntimeFailure: the runtime cannot load it.
+        BackendError: a definition is wrong.
+    """
+    proto = as_proto(model) if any(each.reference for each in known().values()) else None
+    if proto is None or not references(proto):
+        with open_defined(worker, model, folder=folder, **how) as session:
+            yield session
+        return
+    if isinstance(model, str | os.PathLike):
+        folder = os.path.dirname(os.path.abspath(model))
+    how.pop("label", None)  # each part has its own
+    yield SlicedSession(Part.of(proto), folder, worker, sys.maxsize, **how)

@@ -1,7 +1,7 @@
-"""What can be said of a model without running it: acyclic, connected, isomorphic to another.
+"""Properties of a model that need no run: acyclic, connected, isomorphic to another model.
 
-Each takes a `Model` or a `Graph`, so it can stand in `Sequential(checks=[...])`, in `requires=` and
-in `ensures=`. It returns True, or raises with what is wrong.
+Each takes a `Model` or a `Graph`, so it can be used in `Sequential(checks=[...])`, `requires=` and
+`ensures=`. It returns True, or raises with what is wrong.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def connected(subject: Subject, ctx: object = None) -> bool:
     Constants link nothing: two halves that share a weight do not work together.
 
     Raises:
-        VerificationError: a part stands for itself; the message names one of its nodes.
+        VerificationError: a part is not connected; the message names one of its nodes.
     """
     for graph in _graphs(subject):
         links: nx.Graph[Hashable] = nx.Graph()
@@ -67,13 +67,13 @@ def connected(subject: Subject, ctx: object = None) -> bool:
 def isomorphic_to(
     other: Subject | onnx.ModelProto,
 ) -> Callable[..., bool]:
-    """Return what holds of a model that is this one, but for names and the order of nodes.
+    """Return a check that a model equals this one, up to names and the order of nodes.
 
     Operators, attributes, bodies, links by slot, small constants, opsets, and the names of inputs
     and outputs of the main graph must be the same.
 
     Args:
-        other: what it should look like.
+        other: the expected model.
     """
     wanted = Model.from_proto(other) if isinstance(other, onnx.ModelProto) else other
 
@@ -117,8 +117,8 @@ def _check_alike(here: Graph, there: Graph) -> None:
 
 
 def _are_alike(here: Graph, there: Graph) -> bool:
-    pictures = _picture(here), _picture(there)
-    return bool(nx.is_isomorphic(*pictures, node_match=_same, edge_match=_same))
+    labelled = _labelled(here), _labelled(there)
+    return bool(nx.is_isomorphic(*labelled, node_match=_same, edge_match=_same))
 
 
 def _same(one: dict[str, Any], two: dict[str, Any]) -> bool:
@@ -128,31 +128,31 @@ def _same(one: dict[str, Any], two: dict[str, Any]) -> bool:
     return all(_are_alike(here, there) for here, there in bodies)
 
 
-def _picture(graph: Graph) -> nx.DiGraph[Hashable]:
-    """Return nodes and borders with what each is; edges with the slots that they link."""
-    picture: nx.DiGraph[Hashable] = nx.DiGraph()
+def _labelled(graph: Graph) -> nx.DiGraph[Hashable]:
+    """Return the graph of nodes and borders with labels; edges have the slots that they link."""
+    labelled: nx.DiGraph[Hashable] = nx.DiGraph()
     for node in graph.nodes:
-        picture.add_node(node, what=_said_of(node), bodies=node.bodies)
+        labelled.add_node(node, what=_label(node), bodies=node.bodies)
     edges: dict[tuple[Hashable, Hashable], list[tuple[int, int]]] = {}
     for node in graph.nodes:
         for slot, value in enumerate(node.inputs):
             if value is None:
                 continue
-            source = _source(value, picture, graph)
+            source = _source(value, labelled, graph)
             edges.setdefault((source, node), []).append((value.index, slot))
     for place, value in enumerate(graph.outputs):
         name = value.name if graph.owner is None else ""
-        picture.add_node(("output", place), what=("output", place, name))
-        link = (_source(value, picture, graph), ("output", place))
+        labelled.add_node(("output", place), what=("output", place, name))
+        link = (_source(value, labelled, graph), ("output", place))
         edges.setdefault(link, []).append((value.index, 0))
     for (source, target), slots in edges.items():
-        picture.add_edge(source, target, what=sorted(slots))
-    return picture
+        labelled.add_edge(source, target, what=sorted(slots))
+    return labelled
 
 
-def _source(value: Value, picture: nx.DiGraph[Hashable], graph: Graph) -> Hashable:
-    """Return where a value comes from, as a node of the picture."""
-    if value.producer is not None and value.producer in picture:
+def _source(value: Value, labelled: nx.DiGraph[Hashable], graph: Graph) -> Hashable:
+    """Return where a value comes from, as a node of the labelled graph."""
+    if value.producer is not None and value.producer in labelled:
         return value.producer
     tensor = value.default
     what: tuple[Any, ...]
@@ -163,11 +163,11 @@ def _source(value: Value, picture: nx.DiGraph[Hashable], graph: Graph) -> Hashab
         small = tensor.nbytes <= 1024 and not tensor.is_sparse
         numbers = tensor.numpy().tobytes() if small else b""
         what = ("constant", tensor.dtype, tensor.shape, numbers)
-    picture.add_node(value, what=what)
+    labelled.add_node(value, what=what)
     return value
 
 
-def _said_of(node: Node) -> tuple[Any, ...]:
+def _label(node: Node) -> tuple[Any, ...]:
     bodies = {body.attribute for body in node.bodies}
     settings = sorted(
         attribute.SerializeToString(deterministic=True)

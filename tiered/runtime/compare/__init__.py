@@ -1,1 +1,1 @@
-"""Compare what two models give: outputs as a whole, and tensors element by element."""
+"""Compare the results of two models: outputs as a whole, and tensors element by element."""

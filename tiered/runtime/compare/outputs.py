@@ -56,7 +56,7 @@ def compare(
     Sequences (lists), maps (dicts) and optionals (None) compare element by element.
 
     Args:
-        expected, actual: output name to value, as `Session.run` gives them.
+        expected, actual: output name to value, as `Session.run` returns them.
         numerics: what is promised: a class, or one with limits of its own.
         rtol, atol: override those limits and the class's defaults, for every float output.
         min_cosine: judge float outputs by their cosine instead (APPROXIMATE and LOSSY only).

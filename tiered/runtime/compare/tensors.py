@@ -4,7 +4,7 @@ Tolerances. A float element agrees when
 
     |expected - actual| <= atol * max(1, M) + rtol * |expected|
 
-where M is the largest finite |expected| of that output; NaNs and infinities must stand at the same
+where M is the largest finite |expected| of that output; NaNs and infinities must be at the same
 places, infinities with the same sign, in every class. Integers, booleans and strings must be equal
 in every class, but that an integer of 8 bits or fewer may be a step off in `LOSSY`, or as many as
 are promised, where it is the result of a quantisation. Defaults (rtol, atol), by dtype:
@@ -65,7 +65,7 @@ _ULP_DTYPES = ("float16", "bfloat16", "float32", "float64")
 
 @dataclass(frozen=True)
 class OutputDifference:
-    """How one output of the second run stands to that of the first.
+    """How one output of the second run differs from that of the first.
 
     Attributes:
         name: the output's name.
@@ -77,7 +77,7 @@ class OutputDifference:
         cosine: of the finite pairs, as two long vectors; None where it has no meaning.
         nan_mismatch: places where one is NaN and the other is not.
         reason: what is wrong, in a sentence; empty when ok.
-        limit: what floats were allowed that differ in a bit: the limits that were met, or all.
+        limit: what floats were allowed that differ in a bit: the limits that held, or all.
     """
 
     name: str
@@ -114,13 +114,13 @@ class Limits:
         """Return the limits for a float dtype in words; "" for what is exact."""
         if self.numerics is Numerics.EXACT:
             return ""
-        whose = "the target's " if self.is_target else ""
+        prefix = "the target's " if self.is_target else ""
         if self.metric is not None:
-            return f"{whose}{self.metric}"
+            return f"{prefix}{self.metric}"
         if self.min_cosine is not None:
-            return f"{whose}cosine from {self.min_cosine:g}"
+            return f"{prefix}cosine from {self.min_cosine:g}"
         rtol, atol = self.tolerance(dtype)
-        said = f"{whose}rtol {rtol:g}, atol {atol:g}"
+        said = f"{prefix}rtol {rtol:g}, atol {atol:g}"
         by_class = self.rtol is None or self.atol is None
         return f"{said} of {self.numerics} {dtype.name}" if by_class else said
 
@@ -195,7 +195,7 @@ def _integer_gap(a: Array, b: Array) -> Array:
         a, b = a.astype(np.int16), b.astype(np.int16)
     low, high = np.minimum(a, b), np.maximum(a, b)
     # Two's complement: the difference modulo 2^64 is the true one, as it is below 2^64.
-    with np.errstate(over="ignore"):  # which numpy says of scalars, and not of arrays
+    with np.errstate(over="ignore"):  # numpy warns for scalars, and not for arrays
         return np.asarray(high.astype(np.uint64) - low.astype(np.uint64))
 
 
@@ -205,14 +205,14 @@ def _bits(dtype: np.dtype[Any]) -> int:
 
 @dataclass(frozen=True)
 class _FloatPairs:
-    """Two float tensors of one shape, as float64, and how their elements stand to each other.
+    """Two float tensors of one shape, as float64, and how their elements differ.
 
     Attributes:
         a, b: the numbers, `a` being what was expected.
         unequal: where their bits differ.
         nan_a, nan_b: where each is NaN.
         finite: where both are finite.
-        infinity_moved: where two numbers differ of which one is infinite.
+        infinity_moved: where two numbers differ and one is infinite.
         gap: |a - b| of finite pairs; inf where an infinity moved, 0 where one is NaN.
     """
 
@@ -248,10 +248,10 @@ def _compare_floats(name: str, a: Array, b: Array, limits: Limits) -> OutputDiff
         cosine=_cosine(pairs),
         nan_mismatch=int(pairs.nan_differs.sum()),
     )
-    return _judged(found, a, b, pairs, limits)
+    return _within_limits(found, a, b, pairs, limits)
 
 
-def _judged(
+def _within_limits(
     found: OutputDifference, a: Array, b: Array, pairs: _FloatPairs, limits: Limits
 ) -> OutputDifference:
     """Return a difference with its verdict: one of the limits is enough."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # A file of a few bytes must not exhaust the memory: what a node makes out of less, in bytes.
 _LARGEST_GROWN: Final = 1 << 28
 
-# How many elements these give depends on the numbers: at most the operand's, times its rank.
+# The size of their result depends on the values: at most the operand's size times its rank.
 _SELECTING: Final = frozenset({"Compress", "NonZero", "Unique"})
 
 _FLOATS16: Final = frozenset({DataType.BFLOAT16, DataType.FLOAT16})
@@ -43,15 +43,15 @@ _FRAGILE: Final = frozenset(
 """Operators whose kernels trust attributes and operands: a group of 0 ends the program."""
 
 
-# To start a node takes about as long as so many multiplications.
+# The overhead of one node, in multiplications.
 _START: Final = 1 << 10
 
 
 def waits_for_operands(node: Node) -> bool:
-    """Tell whether the operands of a node must be constants before it can be computed.
+    """Return whether a node can be computed only after its operands are constants.
 
-    onnxruntime computes 16 bits in 32 and rounds where it likes; between sessions it must. What has
-    a body is computed alone, in a process of its own.
+    onnxruntime computes 16-bit floats in 32 bits and may round late; between sessions it must
+    round. A node with bodies is computed alone, in a process of its own.
     """
     return bool(node.bodies) or _divides(node) or not _FLOATS16.isdisjoint(_dtypes(node))
 
@@ -68,16 +68,16 @@ def _dtypes(node: Node) -> set[int | None]:
 def needs_of(
     node: Node, sizes: Mapping[Value, int], most: int, *, ahead: bool = False
 ) -> dict[Value, int] | Skip | None:
-    """Return the bytes of what a node reads and makes beyond `sizes`.
+    """Return the bytes of the operands and outputs of a node that `sizes` lacks.
 
     Args:
-        node: it reads constants, and what is about to be one.
+        node: its operands are constants, or are about to be folded.
         sizes: the bytes of values that are known already.
         most: how many bytes may be in memory for it.
-        ahead: do not mind that its operands must be constants before it.
+        ahead: also return sizes for a node that must wait for its operands.
 
     Returns:
-        A Skip that says why it cannot be computed; None where it must wait for its operands.
+        A Skip with the reason if it cannot be computed; None if it must wait for its operands.
     """
     inner = (each.parameter_reason for body in node.bodies for each in body.walk())
     unknown = node.parameter_reason or next(filter(None, inner), None)
@@ -114,7 +114,7 @@ def needs_of(
 
 
 def _elements(node: Node, value: Value) -> int | None:
-    """Return how many elements an output has, or at most has; None if that is not known."""
+    """Return an upper bound of the elements of an output; None if unknown."""
     if value.static_shape is not None:
         return math.prod(value.static_shape)
     operand = node.inputs[0]
@@ -128,12 +128,12 @@ def _bytes(value: Value) -> int:
 
 
 def held_bytes(value: Value, size: int) -> int:
-    """Return how many of the bytes of a value are in memory: what is on disk is mapped."""
+    """Return how many bytes of a value are in memory: weights on disk are mapped."""
     return 0 if value.tensor is not None and value.tensor.is_on_disk else size
 
 
 def divides_safely(node: Node) -> bool:
-    """Tell whether a Div or Mod of constant integers cannot trap, which would end the program."""
+    """Return whether a Div or Mod of constant integers cannot trap (and end the program)."""
     dividend, divisor = (None if value is None else value.const for value in node.inputs)
     if dividend is None or divisor is None or (divisor == 0).any():
         return False
@@ -142,23 +142,23 @@ def divides_safely(node: Node) -> bool:
 
 
 def is_fragile(node: Node) -> bool:
-    """Tell whether a node may end, block or fill the program that computes it.
+    """Return whether a node may crash or block its process, or exhaust the memory.
 
-    Kernels of some standard operators do on odd operands, and so may whatever is in a body.
+    Kernels of some standard operators do so on odd operands; any node in a body may.
     """
     return bool(node.bodies) or (node.op_type in _FRAGILE and not node.domain)
 
 
 def work_of(node: Node) -> int | None:
-    """Return about how many multiplications a node takes; None where a shape is not known.
+    """Estimate the multiplications of a node; None if a shape or a trip count is unknown.
 
-    What is in a body counts as often as it runs; None where that is not known. Where not even the
-    order of magnitude follows from the operator, it is an upper bound.
+    Nodes in a body count once per iteration. Where the operator does not imply the order of
+    magnitude, it is an upper bound.
     """
     if node.bodies:
-        turns = _turns(node)
+        iterations = _max_iterations(node)
         inner = [work_of(each) or 0 for body in node.bodies for each in body.nodes]
-        return None if turns is None else turns * sum(size + _START for size in inner)
+        return None if iterations is None else iterations * sum(size + _START for size in inner)
     reads = [_size(value) for value in node.inputs if value is not None]
     makes = [_size(value) for value in node.outputs if value is not None]
     sizes = [*reads, *makes]
@@ -179,8 +179,8 @@ def work_of(node: Node) -> int | None:
     return largest
 
 
-def _turns(node: Node) -> int | None:
-    """Return how often a body runs at most; None where that is not known."""
+def _max_iterations(node: Node) -> int | None:
+    """Return an upper bound of the trip count of a body; None if unknown."""
     if node.op_type == "If":
         return 1
     if node.op_type == "Loop":

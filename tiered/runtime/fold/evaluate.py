@@ -38,12 +38,12 @@ def evaluate(wanted: Sequence[Value], on_failure: OnFailure) -> dict[Value, Arra
 
     All are computed in one session, by onnxruntime with its optimisations off and by the model's
     own opset. Where that fails the batch is halved, until what cannot be computed is left alone.
-    What needs a body, or an operator whose kernel trusts its operands, is computed in a process of
+    A node with bodies, or with a kernel that trusts its operands, is computed in a process of
     its own.
 
     Args:
-        wanted: values of one graph, each produced by a node whose every ancestor is constant.
-        on_failure: told each value that cannot be computed, and why.
+        wanted: values of one graph that depend on constants alone.
+        on_failure: called with each value that cannot be computed, and why.
     """
     # Many runs fold nothing that Python itself does not compute.
     from tiered.runtime.session import run
@@ -97,7 +97,7 @@ def _model_of(wanted: Sequence[Value]) -> tuple[onnx.ModelProto, dict[str, Array
     proto.graph.name = "constants"
     for node in nodes:
         proto.graph.node.add().CopyFrom(export_node(node) if node.bodies else node.proto)
-        # Names serve nobody here, and files exist where two nodes share one.
+        # Names have no use here, and some files have two nodes of one name.
         proto.graph.node[-1].ClearField("name")
     feeds: dict[str, Array] = {}
     for value in constants:
@@ -142,7 +142,7 @@ def ancestors(wanted: Iterable[Value]) -> tuple[list[Node], list[Value]]:
 
 
 def freed_bytes(value: Value, reach: int = 64) -> int:
-    """Return the bytes of the nodes and constants that nobody would need without a value.
+    """Return the bytes of the nodes and constants that become dead with a value.
 
     Args:
         value: a value that a node produces.
@@ -168,7 +168,7 @@ def freed_bytes(value: Value, reach: int = 64) -> int:
 
 
 def _is_done_with(node: Node, value: Value, reads: Counter[Value]) -> bool:
-    """Tell whether all uses of the other outputs of a node are among the reads."""
+    """Return whether `reads` has all uses of the other outputs of a node."""
     return all(
         other is None
         or other is value

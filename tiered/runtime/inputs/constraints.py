@@ -1,6 +1,6 @@
-"""Find out what a model does with the values of each input: index a table, mask, give a size, ...
+"""Collect the constraints on the values of each input: index of a table, mask, size, ...
 
-Each input is followed forward through the operators that hand values on (Cast, Unsqueeze, Concat,
+Each input is followed forward through the operators that pass values on (Cast, Unsqueeze, Concat,
 Add of a constant, ...) and into the bodies of If, Loop and Scan, to the operators that restrict
 what the values may be (`demands`). Local functions are inlined before, where they are not too big.
 """
@@ -18,7 +18,7 @@ from tiered.runtime.inputs.rules.operators import demands
 if TYPE_CHECKING:
     import onnx
 
-_MAX_STEPS = 3000  # places looked at for one input; beyond it stands on what it found so far
+_MAX_STEPS = 3000  # values visited for one input; later constraints are not found
 
 _FIRST_INPUT = (
     "Abs, Cast, CastLike, Clip, Compress, ConcatFromSequence, CumSum, DepthToSpace, Dropout, "
@@ -27,7 +27,7 @@ _FIRST_INPUT = (
     "SpaceToDepth, Split, SplitToSequence, Squeeze, Tile, Transpose, Trilu, Unsqueeze"
 )
 _ALL_INPUTS = "And, Concat, Max, Min, Or, SequenceConstruct, Sum, Xor"
-# Operators that hand the values of these input slots on, perhaps rearranged; None is every slot.
+# Operators that pass on the values of these input slots, perhaps rearranged; None is every slot.
 _CARRIES: dict[str, tuple[int, ...] | None] = {
     **dict.fromkeys(_FIRST_INPUT.split(", "), (0,)),
     **dict.fromkeys(_ALL_INPUTS.split(", ")),
@@ -39,7 +39,7 @@ _COMPARES = frozenset({"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqua
 
 
 def facts(scope: Scope, name: str, *, is_float: bool) -> list[Fact]:
-    """Return what the model demands of the values of input `name`, in the order it is met."""
+    """Return the constraints on the values of input `name`, in the order of the visit."""
     found: dict[Fact, None] = {}
     seen: set[tuple[int, str]] = set()
     todo = deque([Place(scope, name)])
@@ -67,7 +67,7 @@ def _uses(place: Place) -> Iterator[tuple[Scope, onnx.NodeProto, int]]:
 
 
 def _returned(place: Place) -> Iterator[Place]:
-    """Yield where a body's result comes out: at its owner, and as the next turn's input."""
+    """Yield where a body's result goes: an output of its owner, and the next iteration's input."""
     scopes = [place.scope, *place.scope.capturers.get(place.name, ())]
     for scope in scopes:
         owner, parent = scope.owner, scope.parent
@@ -85,7 +85,7 @@ def _returned(place: Place) -> Iterator[Place]:
 
 
 def _carried(place: Place, node: onnx.NodeProto, slot: int, is_float: bool) -> Iterator[Place]:
-    """Yield where a node puts the values that it reads."""
+    """Yield the outputs and body inputs that carry an operand's values."""
     kind = node.op_type
     for body in place.scope.bodies.get(id(node), ()):
         if kind in ("Loop", "Scan") and slot < len(body.graph.input):
@@ -98,7 +98,7 @@ def _carried(place: Place, node: onnx.NodeProto, slot: int, is_float: bool) -> I
 
 
 def _after(place: Place, node: onnx.NodeProto, slot: int, is_float: bool) -> Place | None:
-    """Return the value behind a node, None where the values are no longer the input's."""
+    """Return the output of a node, None where its values are no longer the input's."""
     kind = node.op_type
     if node.domain not in ("", "ai.onnx"):
         return None

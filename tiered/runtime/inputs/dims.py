@@ -1,4 +1,4 @@
-"""Choose sizes for the symbolic dims of a model's inputs, consistently and so that mistakes show.
+"""Choose sizes for the symbolic dims of a model's inputs, consistent and easy to tell apart.
 
 Sizes of different names differ, and binding 1 differs from binding 0 wherever nothing fixes the
 size. A name that is a sum of other names ("past_sequence_length + 1") is computed. Names that an
@@ -57,7 +57,7 @@ Candidate = tuple[str, dict[str, int], int]
 
 @dataclass(frozen=True)
 class Slot:
-    """One dim of one input: an int, or a text, or None where the model says nothing."""
+    """One dim of one input: a size, a name or expression, or None if it is unknown."""
 
     input: str
     axis: int

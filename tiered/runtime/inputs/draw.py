@@ -79,7 +79,7 @@ def _prescribed(request: Request, fact: Fact) -> Array:
     count = int(np.prod(request.shape))
     index = _joined(request, "index")
     if fact.why.startswith("Loop") and index is not None and index.high is not None:
-        # The body indexes with the number of the turn.
+        # The body indexes with the iteration number.
         return np.full(request.shape, min(fact.values[0], index.high)).astype(request.dtype)
     values = [*fact.values[:count], *fact.values[-1:] * (count - len(fact.values))]
     return np.asarray(values, np.float64).astype(request.dtype).reshape(request.shape)
@@ -89,7 +89,7 @@ def _booleans(request: Request) -> tuple[Array, str]:
     if request.is_mask or request.fact("mask", "conjunct"):
         return _ones(request, "mask")
     if not request.shape:
-        # Each branch gets its turn: True with even bindings, False with odd ones.
+        # Each branch runs in some binding: True with even bindings, False with odd ones.
         return np.asarray(request.binding % 2 == 0), "condition"
     drawn = request.rng.integers(0, 2, request.shape).astype(bool)
     if drawn.size > 1:
@@ -143,7 +143,7 @@ def _integers(request: Request) -> tuple[Array, str]:
 
 
 def _joined(request: Request, kind: str) -> Fact | None:
-    """Return one fact that satisfies all of a kind; the first gives the words."""
+    """Return one fact that satisfies all of a kind; the first supplies `why`."""
     same = [fact for fact in request.facts if fact.kind == kind]
     if not same:
         return None

@@ -1,4 +1,4 @@
-"""A graph as the search for the meaning of inputs needs it: users, captures, shapes, constants."""
+"""What the search for constraints on inputs needs of a graph: uses, captures, shapes, constants."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Fact:
 
     Attributes:
         kind: "index", "length", "values"; "mask", "conjunct", "chooser" (uses as a truth value);
-            "size" (given through other operators); "positive" (else it fails), "domain" (else it
-            gives NaN), "divisor", "dividend", "small", "zero_point", "condition"; "addend",
+            "size" (through other operators); "positive" (else it fails), "domain" (else it
+            is NaN), "divisor", "dividend", "small", "zero_point", "condition"; "addend",
             "factor".
-        why: the operator that says so, for people.
+        why: the operator that restricts the values, for messages.
         low, high: values lie in low <= x < high (index, length); None where unknown.
         values: the values to take, in order (kind "values"); the last one repeats.
         dims: the sizes of the axes that index tuples address (ScatterND and the like).
@@ -41,7 +41,7 @@ class Fact:
 
 @dataclass
 class Scope:
-    """A graph as the search needs it: who uses a name, which bodies capture it, what is known."""
+    """A graph with its uses by name, the bodies that capture a name, shapes and constants."""
 
     graph: onnx.GraphProto
     parent: Scope | None = None
@@ -64,14 +64,14 @@ class Scope:
         bound: Mapping[str, tuple[int, ...]] | None = None,
         infer: Callable[[], onnx.GraphProto] | None = None,
     ) -> Scope:
-        """Return a graph with the scopes of its bodies.
+        """Return the scope of a graph, with the scopes of its bodies.
 
         Args:
             graph: the graph.
-            parent: the scope around it.
+            parent: the scope that contains it.
             owner: the node that it is a body of.
             bound: the shapes of inputs.
-            infer: gives the graph with the shapes that follow; called if one is asked for.
+            infer: returns the graph with inferred shapes; called when one is first needed.
         """
         scope = cls(graph, parent, owner, infer=infer)
         if parent is None:
@@ -97,12 +97,12 @@ class Scope:
             for name in body.free_names():
                 self.capturers.setdefault(name, []).append(body)
 
-    def _take(self, graph: onnx.GraphProto) -> None:
-        """Take the shapes of a graph that has the same nodes."""
-        told = _shapes_of((*graph.value_info, *graph.output, *graph.input))
-        self.shapes = {**told, **self.shapes}
+    def _add_shapes(self, graph: onnx.GraphProto) -> None:
+        """Add the shapes of a graph with the same nodes."""
+        inferred = _shapes_of((*graph.value_info, *graph.output, *graph.input))
+        self.shapes = {**inferred, **self.shapes}
         for child, (_, body) in zip(self.children, _bodies_of(graph), strict=True):
-            child._take(body)
+            child._add_shapes(body)
 
     @property
     def _root(self) -> Scope:
@@ -121,7 +121,7 @@ class Scope:
         root = self._root
         if name not in self.shapes and root.infer is not None:
             infer, root.infer = root.infer, None
-            root._take(infer())
+            root._add_shapes(infer())
         scope: Scope | None = self
         while scope is not None:
             if name in scope.shapes:
@@ -181,7 +181,7 @@ def _numbers(source: Any) -> np.ndarray[Any, Any] | None:
 
 @dataclass(frozen=True)
 class Place:
-    """A value on the way: the input's x is scale * x + offset here, if nothing is unknown."""
+    """A value that depends on an input: scale * x + offset for the input's x, if `exact`."""
 
     scope: Scope
     name: str

@@ -1,8 +1,8 @@
 """Make inputs that a model accepts, from the model alone.
 
-`make_inputs` reads the graph: what indexes a table stays inside it, masks are ones, positions
-count, sizes are small, floats are normal. `feasible_inputs` also runs the model, and tries other
-sizes until onnxruntime accepts them. Both say which rule chose each input.
+`make_inputs` reads the graph: indices stay inside their table, masks are ones, positions
+count up, sizes are small, floats are normal. `feasible_inputs` also runs the model, and tries other
+sizes until onnxruntime accepts them. Both return the rule that chose each input.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     ModelLike = onnx.ModelProto | bytes | str | os.PathLike[str]
 
-_DEFAULT_RANK = 2  # of a tensor whose rank the model does not say
+_DEFAULT_RANK = 2  # of tensors of unknown rank
 _MAX_TRIES = 40
 
 
@@ -37,7 +37,7 @@ class Inputs:
 
     Attributes:
         feeds: input name to value, as `Session.run` takes them.
-        rules: input name to the rule that chose its values; "*" says what was tried, if anything.
+        rules: input name to the rule that chose its values; "*" has the sizes that were tried.
         dims: the size that each symbolic dim was bound to; "x[0]" is an unnamed one.
     """
 
@@ -58,7 +58,7 @@ def make_inputs(
 ) -> Inputs:
     """Return inputs for all inputs that have no initializer, without running the model.
 
-    The same arguments give the same bytes, in any process.
+    The same arguments produce the same bytes, in any process.
 
     Args:
         model: a ModelProto, its bytes, or the path of a file (whose external data is not read).
@@ -68,7 +68,7 @@ def make_inputs(
             that nothing restricts.
         dims: sizes to use instead, by the dim's name, place ("x[0]") or role ("batch", "seq",
             "past", "total", "height", ...).
-        rank: of tensors whose rank the model does not say.
+        rank: of tensors of unknown rank.
         skeletons: of the model, where inputs are made for it more than once.
 
     Raises:
@@ -106,7 +106,7 @@ def feasible_inputs(
 ) -> Inputs:
     """Return inputs that onnxruntime accepted, trying other sizes where the first do not fit.
 
-    `rules["*"]` says which sizes were taken, and after how many tries.
+    `rules["*"]` has the sizes taken, and the number of tries.
 
     Args:
         model, seed, binding, special, dims: as in `make_inputs`.
@@ -143,7 +143,7 @@ def feasible_inputs(
         try:
             session.run(inputs.feeds)
         except TimedOut:
-            raise  # it would be so with other sizes, and take as long
+            raise  # other sizes would time out too
         except RuntimeFailure as error:
             first = first or error
             continue
@@ -171,7 +171,7 @@ def _as_proto(model: ModelLike) -> onnx.ModelProto:
 
 
 def _required(proto: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
-    """Return the inputs that no initializer stands in for."""
+    """Return the inputs that have no initializer."""
     initialised = {i.name for i in proto.graph.initializer}
     initialised.update(i.values.name for i in proto.graph.sparse_initializer)
     return [i for i in proto.graph.input if i.name not in initialised]

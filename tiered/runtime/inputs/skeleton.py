@@ -1,4 +1,4 @@
-"""A copy of a model that has its types and no weights: what shape inference needs."""
+"""A copy of a model with its types and without its weights, for shape inference."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 class Skeletons:
-    """A model without its weights, for inputs of any shapes; what these share is made once.
+    """A model without its weights, for inputs of any shapes; shared parts are computed once.
 
     Initializers above 1,024 elements become typed inputs. Functions stay calls where inlining would
     take more than 20,000 nodes.
@@ -36,9 +36,9 @@ class Skeletons:
         self._known: dict[tuple[tuple[str, tuple[int, ...]], ...], onnx.ModelProto] = {}
 
     def scope(self, shapes: Shapes) -> Scope:
-        """Return the graph with inputs of the given shapes; what follows is told when asked for."""
+        """Return the graph with inputs of the given shapes; other shapes are inferred on demand."""
         infer = partial(self.inferred_graph, shapes)
-        if self._scope.children:  # which know it as their parent
+        if self._scope.children:  # their parent is this scope
             return Scope.build(self._graph, bound=shapes, infer=infer)
         return replace(self._scope, shapes={**self._scope.shapes, **shapes}, infer=infer)
 
@@ -48,14 +48,13 @@ class Skeletons:
 
     @property
     def _graph(self) -> onnx.GraphProto:
-        """The graph to look for meanings in: calls hide what functions do with a value."""
+        """The graph to search: with functions inlined, as calls hide the uses of a value."""
         return self.flat.graph if self.model.functions else self.model.graph
 
     def inferred_graph(self, shapes: Shapes) -> onnx.GraphProto:
-        """Return the graph with inputs of the given shapes, and all shapes that follow.
+        """Return the graph with inputs of the given shapes, and all shapes inferred from them.
 
-        Where inference fails shapes stay unknown: the callers then know less about the inputs, and
-        nothing else happens.
+        Shapes stay unknown where inference fails: the callers then know less about the inputs.
         """
         key = tuple(sorted(shapes.items()))
         if key not in self._known:
@@ -79,7 +78,7 @@ class Skeletons:
 
     @cached_property
     def weight_dims(self) -> dict[str, int]:
-        """The sizes that weights demand of dims of inputs, see there."""
+        """The sizes of input dims that weights decide; see `dims.weight_dims`."""
         return weight_dims(self.model.graph)
 
     @cached_property
@@ -101,7 +100,7 @@ class Skeletons:
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """Return what onnx raises on models that it cannot handle, which is no fault of ours or its."""
+    """Return the errors that onnx raises on models that it cannot handle."""
     from onnx import checker, shape_inference
 
     return (
@@ -114,7 +113,7 @@ def _refusals() -> tuple[type[Exception], ...]:
 
 
 def _propagates_little(skeleton: onnx.ModelProto) -> bool:
-    """Tell whether the values that onnx computes as it infers stay small; no, if it is no graph."""
+    """Return whether data propagation of onnx keeps values small; False for an invalid graph."""
     from tiered.graph import Model
     from tiered.graph.shape_inference.onnx_inference import propagation_is_bounded
 
@@ -125,7 +124,7 @@ def _propagates_little(skeleton: onnx.ModelProto) -> bool:
 
 
 def protobuf_error() -> type[Exception]:
-    """Return the base of what protobuf raises; its modules carry no types to import it by."""
+    """Return the base of protobuf's errors; its modules have no annotations."""
     error: type[Exception] = importlib.import_module("google.protobuf.message").Error
     return error
 

@@ -4,7 +4,7 @@ onnxruntime is native code: it can crash (dividing the least integer by -1 is en
 back (a Loop without end) or ask for all memory there is (an Expand to 100 GB). In a `Worker` each
 of these is an error within seconds, and the next model runs in a new process.
 
-The worker is a plain subprocess that speaks the frames of `frames.py` on its standard streams:
+The worker is a plain subprocess that exchanges the frames of `frames.py` on its standard streams:
 nothing is forked and nothing pickled, and it is the same on every system.
 """
 
@@ -36,7 +36,7 @@ _END_SECONDS = 5.0
 _LAST_WORDS = 600  # characters of what a process said before it ended that are repeated
 
 SECONDS = 60.0
-"""The time that one request may take, where nobody says otherwise."""
+"""The default limit of the time that one request may take."""
 
 
 class Worker:
@@ -48,7 +48,7 @@ class Worker:
             for the memory of the machine (where that can be found out).
 
     Use it as a context manager, or `close()` it; a worker that is forgotten ends with its owner.
-    It can be shared between threads, whose requests then wait for each other.
+    It can be shared between threads, and then runs one request at a time.
     """
 
     def __init__(self, *, seconds: float | None = SECONDS, memory: int | None = None) -> None:
@@ -114,7 +114,7 @@ class Worker:
         """Open a model; the result is used like a `Session`.
 
         Args:
-            model: a ModelProto, its bytes, or the path of a file (the way to open external data).
+            model: a ModelProto, its bytes, or the path of a file (required for external data).
                 It must stay as it is: it is opened again if the process has ended meanwhile.
             reference: open it in onnx.reference instead of onnxruntime.
             setting: how onnxruntime opens it.
@@ -154,7 +154,7 @@ class Worker:
         """Send one request and wait for its answer; sessions call this.
 
         Raises:
-            RuntimeFailure: the runtime refused, or the process ended; `doing` says at what.
+            RuntimeFailure: the runtime refused, or the process ended while it was `doing` that.
         """
         with self._lock:
             self.start()
@@ -168,7 +168,7 @@ class Worker:
                 self._end()
                 raise end.failure(doing, self.seconds, self.memory) from None
             except BaseException:
-                self._end()  # an answer that nobody reads would be taken for the next one's
+                self._end()  # an unread answer would be taken for the next one's
                 raise
         if "failed" in body:
             kind = OutOfMemory if body["is_memory"] else RuntimeFailure
@@ -293,7 +293,7 @@ class _Ended(Exception):
         self._said = child.last_words()
 
     def failure(self, doing: str, seconds: float | None, memory: int | None) -> RuntimeFailure:
-        """Return the error that says so."""
+        """Return the error for a process that ended or took too long."""
         if self._is_overdue:
             return TimedOut(f"{doing} took more than {seconds:g} s and was stopped")
         if self._code == OUT_OF_MEMORY:
@@ -333,7 +333,7 @@ class _Child:
     """
 
     def __init__(self) -> None:
-        # A file and not a pipe, which would fill up if nobody read it; it is closed by `end`.
+        # A file and not a pipe, which would fill up unread; it is closed by `end`.
         self._errors = cast(IO[bytes], tempfile.TemporaryFile(prefix="tiered-"))  # noqa: SIM115 - see above
         self.is_ready = False
         self._owner = os.getpid()

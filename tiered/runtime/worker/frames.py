@@ -6,7 +6,7 @@ A frame is the length of its JSON in 8 bytes, the JSON `[body, sizes]`, and as m
 are sizes. Values are written as
 
     null                        None: an absent optional
-    {"a": [dtype, shape, n]}    an array, whose bytes are blob n
+    {"a": [dtype, shape, n]}    an array; blob n has its bytes
     {"s": [shape, texts]}       an array of strings
     {"l": [...]}                a sequence
     {"m": [[key, value], ...]}  a map
@@ -121,4 +121,4 @@ def unpack(packed: Any, blobs: Sequence[bytearray]) -> Any:
             return [unpack(item, blobs) for item in items]
         case {"m": items}:
             return {key: unpack(item, blobs) for key, item in items}
-    raise AssertionError(f"nobody packs {packed!r}")
+    raise AssertionError(f"unknown frame tag: {packed!r}")

@@ -19,7 +19,7 @@ _POLL = 0.05  # seconds
 
 
 def physical_memory() -> int | None:
-    """Return the bytes of memory that this process could have at all, None if nobody knows."""
+    """Return the bytes of memory that this process could have at most, None if unknown."""
     found: list[int] = []
     if hasattr(os, "sysconf"):
         with contextlib.suppress(ValueError, OSError):
@@ -30,7 +30,7 @@ def physical_memory() -> int | None:
 
 
 def die_after(seconds: float | None) -> None:
-    """End this process after so long, unless it says so again; None: never.
+    """End this process after so long, unless called again before; None: never.
 
     The parent ends what is overdue. This is for a request that outlives its parent: a thread of
     the interpreter's own, which needs no Python code to run.

@@ -13,7 +13,7 @@ It reads requests from its standard input and answers each on its standard outpu
 
 each with "seconds" and "memory", its limits. The answer is `{"done": ...}`, or `{"failed": text,
 "is_memory": bool}` where the runtime refused. A fault of this file ends the process, which its
-parent reports with what stands on standard error.
+parent reports with the end of standard error.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Server:
         self._open: dict[int, Session | Reference] = {}
 
     def answer(self, request: dict[str, Any], blobs: list[bytearray]) -> tuple[Any, list[Blob]]:
-        """Do what a request says; return the answer and its blobs."""
+        """Serve a request; return the answer and its blobs."""
         made: list[Blob] = []
         try:
             return {"done": self._do(request, blobs, made)}, made
@@ -108,7 +108,7 @@ def main() -> None:
     try:
         serve(requests, answers)
     except BrokenPipeError:
-        sys.exit(0)  # nobody is left to answer
+        sys.exit(0)  # the parent has ended
 
 
 if __name__ == "__main__":

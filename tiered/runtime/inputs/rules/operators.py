@@ -18,14 +18,14 @@ _REDUCTIONS = tuple(
     for of in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")
 )
 _QLINEAR = {1: "positive", 4: "positive", 6: "positive"} | dict.fromkeys((2, 5, 7), "zero_point")
-_TRIPS = 3  # turns of a loop whose count is an input
+_TRIPS = 3  # iterations of a loop with an input as trip count
 
 
 def demands(place: Place, node: onnx.NodeProto, slot: int, *, direct: bool) -> Iterator[Fact]:
     """Yield what `node` demands of the value at its input `slot`.
 
     Args:
-        place: the value, with what happened to the input's numbers on the way.
+        place: the value, and how it depends on the input's numbers.
         direct: the node reads the input itself, so that whole values can be prescribed.
     """
     if place.compared:
