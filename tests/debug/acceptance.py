@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.debug.wrong_passes import WRONG, Wrong
 from tiered import Model, Pass, PassContext, PassInfo, Sequential
-from tiered.debug import Blame, OutputJudge, Subject, bisect, load_bundle, replay, reproduce
+from tiered.debug import Blame, OutputOracle, Subject, bisect, load_bundle, replay, reproduce
 from tiered.errors import TieredError, VerificationError
 from tiered.runtime import feasible_inputs, shared_worker
 from tiered.verify import Verify
@@ -76,12 +76,12 @@ class Row:
         return f"| {' | '.join(map(str, cells))} |"
 
 
-def hold(case: Wrong, path: Path, judge: OutputJudge) -> Row | None:
+def hold(case: Wrong, path: Path, oracle: OutputOracle) -> Row | None:
     """Return what came of a wrong pass on a model; None if it does no harm there."""
     started = time.perf_counter()
     passes = Sequential(["eliminate_identity", case.pass_, "eliminate_deadend"])
     subject = Subject(path, passes)
-    blame = bisect(path, passes=passes, judge=judge)
+    blame = bisect(path, passes=passes, oracle=oracle)
     if blame is None:
         return None
     seconds = time.perf_counter() - started
@@ -89,12 +89,12 @@ def hold(case: Wrong, path: Path, judge: OutputJudge) -> Row | None:
     if blame.pass_name != case.name:
         faults.append(f"{blame.pass_name} is blamed")
     with tempfile.TemporaryDirectory() as folder:
-        reproduce(subject, blame, judge.sample.feeds).save(folder)
+        reproduce(subject, blame, oracle.sample.feeds).save(folder)
         bundle = load_bundle(folder)
         if not replay(bundle, case.pass_).fails:
             faults.append("the bundle does not show it")
         size = sum(file.stat().st_size for file in Path(folder).iterdir())
-    if not is_taken_back(case.pass_, Model.load(path), [judge.sample.feeds]):
+    if not is_taken_back(case.pass_, Model.load(path), [oracle.sample.feeds]):
         faults.append("not taken back")
     nodes = bundle.failure.nodes
     part = f"{nodes[0]} of {nodes[1]} nodes, {size / 1024:,.0f} KiB"
@@ -109,14 +109,14 @@ def rows(paths: list[Path], cases: list[Wrong]) -> Iterator[Row]:
     missing = list(cases)
     for path in paths:
         try:
-            judge = OutputJudge(path)
+            oracle = OutputOracle(path)
         except TieredError as error:
             print(f"{path.name}: {error}", file=sys.stderr)
             continue
         for case in list(missing):
             if not _has_operator(path, case):
                 continue
-            row = hold(case, path, copy.copy(judge))
+            row = hold(case, path, copy.copy(oracle))
             if row is not None:
                 missing.remove(case)
                 yield row
@@ -164,13 +164,13 @@ def _false_alarms(path: Path, levels: list[int], seeds: int) -> Iterator[Blame]:
             for session in (shared_worker().open(path),)
             for seed in range(seeds)
         ]
-        judge = OutputJudge(path, feeds)
+        oracle = OutputOracle(path, feeds)
     except TieredError as error:
         print(f"{path.name}: {error}", file=sys.stderr)
         return
     for level in levels:
         started = time.perf_counter()
-        blame = bisect(path, judge=copy.copy(judge), opt_level=level)
+        blame = bisect(path, oracle=copy.copy(oracle), opt_level=level)
         said = "a false alarm" if blame else "nothing blamed"
         seconds = time.perf_counter() - started
         print(f"{path.name} -O{level}, {seeds} seeds: {said} ({seconds:.0f} s)", flush=True)

@@ -10,7 +10,7 @@ import pytest
 from tests.debug.wrong_passes import WRONG
 from tests.small import failing
 from tiered import Graph, PassContext, Sequential, Skip, Value, function_pass, op, rewrite, var
-from tiered.debug import CommandJudge, OutputJudge, Subject, bisect, reproduce
+from tiered.debug import CommandOracle, OutputOracle, Subject, bisect, reproduce
 from tiered.debug.history import History
 from tiered.errors import UsageError
 from tiered.runtime import Numerics
@@ -132,8 +132,8 @@ def test_a_command_may_be_the_judge(tmp_path: Path) -> None:
         "import sys\n"
         r"sys.exit(open(sys.argv[1], 'rb').read().count(b'\"\x03Add') > 2)"
     )
-    judge = CommandJudge(f"{sys.executable} -S {script} {{}}")
-    blame = bisect(chain(5), passes=[negate_operands], judge=judge)
+    oracle = CommandOracle(f"{sys.executable} -S {script} {{}}")
+    blame = bisect(chain(5), passes=[negate_operands], oracle=oracle)
     assert blame is not None
     assert blame.number == 3
     assert "ended with 1" in blame.symptom
@@ -141,7 +141,7 @@ def test_a_command_may_be_the_judge(tmp_path: Path) -> None:
 
 def test_a_command_that_is_not_there_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="cannot run the check"):
-        bisect(chain(2), passes=[negate_operands], judge=CommandJudge("no-such-command {}"))
+        bisect(chain(2), passes=[negate_operands], oracle=CommandOracle("no-such-command {}"))
 
 
 def test_a_model_that_draws_numbers_cannot_be_judged() -> None:
@@ -151,11 +151,11 @@ def test_a_model_that_draws_numbers_cannot_be_judged() -> None:
 
 
 def test_the_bundle_is_cut_down_to_the_rewrite() -> None:
-    judge = OutputJudge(chain(12))
-    blame = bisect(chain(12), passes=[negate_operands], judge=judge)
+    oracle = OutputOracle(chain(12))
+    blame = bisect(chain(12), passes=[negate_operands], oracle=oracle)
     assert blame is not None
     # Cut down, the Sub would be the first of its model, and right: the part grows until it fails.
-    bundle = reproduce(Subject(chain(12), [negate_operands]), blame, judge.sample.feeds)
+    bundle = reproduce(Subject(chain(12), [negate_operands]), blame, oracle.sample.feeds)
     assert bundle.failure.nodes[0] <= bundle.failure.nodes[1]
     assert bundle.failure.shown
     assert bundle.after is not None
@@ -172,10 +172,10 @@ def test_large_weights_elsewhere_stay_out_of_the_bundle() -> None:
     del proto.graph.value_info[:]
     proto.graph.value_info.extend(kept)
     swap = next(case.pass_ for case in WRONG if case.name == "swap_operands_of_sub")
-    judge = OutputJudge(proto)
-    blame = bisect(proto, passes=[swap], judge=judge)
+    oracle = OutputOracle(proto)
+    blame = bisect(proto, passes=[swap], oracle=oracle)
     assert blame is not None
-    bundle = reproduce(Subject(proto, [swap]), blame, judge.sample.feeds)
+    bundle = reproduce(Subject(proto, [swap]), blame, oracle.sample.feeds)
     assert not bundle.before.graph.initializer
     assert bundle.before.ByteSize() < 1000
 
@@ -217,12 +217,12 @@ def test_the_history_tells_each_state_as_a_run_makes_it() -> None:
     subject, history = Subject(path, settings={"opt_level": 3}), History()
     total = subject.run(instruments=[history]).rewrites
     assert history.is_whole
-    judge = OutputJudge(path, numerics=Numerics.EXACT)
+    oracle = OutputOracle(path, numerics=Numerics.EXACT)
     for number in (0, total // 3, total // 2, total - 1, 5):
-        assert judge.said_of(history.state(number), ()) == ""
+        assert oracle.failure_of(history.model_after(number), ()) == ""
         made = subject.run(number).model.to_proto()
         ops = [
             Counter(node.op_type for node in proto.graph.node if node.op_type != "Constant")
-            for proto in (made, history.state(number).proto)
+            for proto in (made, history.model_after(number).proto)
         ]
         assert ops[0] <= ops[1]  # what is dead goes at the end of a pass

@@ -7,7 +7,7 @@ import pytest
 from tests.debug.acceptance import is_taken_back
 from tests.debug.wrong_passes import WRONG, Wrong
 from tiered import Model, Sequential
-from tiered.debug import OutputJudge, Subject, bisect, load_bundle, replay, reproduce
+from tiered.debug import OutputOracle, Subject, bisect, load_bundle, replay, reproduce
 from tiered.testing import parse
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "blame.md"
@@ -15,21 +15,21 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "blame.md"
 each_wrong_pass = pytest.mark.parametrize("case", WRONG, ids=lambda case: str(case.name))
 
 
-def judge_of(case: Wrong) -> OutputJudge:
-    return OutputJudge(parse(case.model), inputs=[case.feeds] if case.feeds else ())
+def oracle_of(case: Wrong) -> OutputOracle:
+    return OutputOracle(parse(case.model), inputs=[case.feeds] if case.feeds else ())
 
 
 @each_wrong_pass
 def test_a_wrong_pass_is_blamed_at_the_right_rewrite_and_its_bundle_shows_it(
     case: Wrong, tmp_path: Path
 ) -> None:
-    judge = judge_of(case)
+    oracle = oracle_of(case)
     passes = Sequential(["eliminate_identity", case.pass_, "eliminate_deadend"])
     subject = Subject(parse(case.model), passes)
-    blame = bisect(subject.source, passes=passes, judge=judge)
+    blame = bisect(subject.source, passes=passes, oracle=oracle)
     assert blame is not None, "it is not caught"
     assert (blame.pass_name, blame.anchor, blame.kind) == (case.name, case.at, case.kind)
-    folder = reproduce(subject, blame, judge.sample.feeds).save(tmp_path / "bundle")
+    folder = reproduce(subject, blame, oracle.sample.feeds).save(tmp_path / "bundle")
     found = replay(load_bundle(folder), case.pass_)
     assert found.fails, found.said
     assert found.ran_pass

@@ -1,4 +1,4 @@
-"""Find out what is wrong: compare models, blame one rewrite, cut out what shows it, shrink it.
+"""Debugging: compare models, blame one rewrite, extract and reduce a model that reproduces it.
 
 The names below load on first use.
 """

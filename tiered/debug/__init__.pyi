@@ -39,13 +39,13 @@ from tiered.debug.models import (
     compare_models as compare_models,
 )
 from tiered.debug.oracles import (
-    CommandJudge as CommandJudge,
+    CommandOracle as CommandOracle,
 )
 from tiered.debug.oracles import (
-    Judge as Judge,
+    Oracle as Oracle,
 )
 from tiered.debug.oracles import (
-    OutputJudge as OutputJudge,
+    OutputOracle as OutputOracle,
 )
 from tiered.debug.oracles import (
     SameEnd as SameEnd,

@@ -1,4 +1,4 @@
-"""Bisection: which rewrite of which pass first makes a model wrong.
+"""Bisection: the first rewrite that makes a model wrong.
 
 Every rewrite has a number, so a run can stop after any of them. The numbers between a right run and
 a wrong one are halved until one rewrite is left. What else it takes for that one to be wrong, delta
@@ -16,9 +16,9 @@ from typing import Any, Literal
 import onnx
 
 from tiered.debug.history import History
-from tiered.debug.oracles import Judge, OutputJudge
-from tiered.debug.recorder import Witnesses
-from tiered.debug.resume_file import Memory
+from tiered.debug.oracles import Oracle, OutputOracle
+from tiered.debug.recorder import Recorder
+from tiered.debug.resume_file import ResumeFile
 from tiered.debug.runs import Key, ModelLike, Subject, shaped
 from tiered.debug.search import fewest, first_wrong
 from tiered.errors import ModelError, TieredError
@@ -40,7 +40,7 @@ class Blame:
         kind: "outputs" (they differ, or the result does not run), "view" (the result contradicts
             itself: a type, a link, a name), "error" (the pass raised), "cannot run" (an operator
             that no runtime knows: whether the pass is right is not known).
-        symptom: what is wrong after it.
+        symptom: the failure after it.
         number: of the rewrite, of `rewrites` in all; before that one nothing was wrong.
         pass_text: the pass, with options and scope; `info` is what is known of it.
         law, anchor: of the rewrite; the anchor is the node, "" where it is a whole pass.
@@ -69,7 +69,7 @@ class Blame:
         return self.info.name
 
     def lines(self) -> Iterator[str]:
-        """Yield what is known, line by line."""
+        """Yield the text, line by line."""
         where = f", at node {self.anchor!r}" if self.anchor else ""
         yield f"{self.pass_text}, rewrite #{self.number} of {self.rewrites}{where}"
         yield f"  law    {self.law}"
@@ -90,7 +90,7 @@ def bisect(
     source: ModelLike,
     *,
     passes: Any = None,
-    judge: Judge | None = None,
+    oracle: Oracle | None = None,
     inputs: Sequence[Source] = (),
     seed: int = 0,
     numerics: Numerics | None = None,
@@ -106,18 +106,18 @@ def bisect(
     Args:
         source: the model: a file, or a proto.
         passes: as for `tiered.optimize`; the default pipeline if None.
-        judge: what says whether a model is right; by default its outputs, on inputs made for it.
-        inputs, seed, numerics: of the default judge.
+        oracle: decides whether a model is right; by default by its outputs on made inputs.
+        inputs, seed, numerics: of the default oracle.
         interactions: find also the fewest other rewrites without which it would not be wrong.
         resume: a file that keeps each verdict, so that an interrupted search goes on.
-        say: told what is found, step by step.
+        say: called with each finding.
         edits, input_shapes: as for `tiered.optimize`; the model that has these shapes counts as the
             original.
         settings: of the context: opt_level, required, disabled, config, backend, strict.
 
     Raises:
         RuntimeFailure: the model itself does not run.
-        UsageError: a wrong name, or a model that gives other outputs each time.
+        UsageError: a wrong name, or a model with random outputs.
         ModelError: a file cannot be read or written.
     """
     source, folder = shaped(source, input_shapes)
@@ -125,8 +125,8 @@ def bisect(
     backend = subject.context().backend
     with using(backend):
         limits = backend.verification
-        judge = judge or OutputJudge(source, inputs, seed, numerics, folder, limits)
-        search = Bisection(subject, judge, Memory.of(resume, subject, judge), say or _nobody)
+        oracle = oracle or OutputOracle(source, inputs, seed, numerics, folder, limits)
+        search = Bisection(subject, oracle, ResumeFile.of(resume, subject, oracle), say or _ignore)
         return search.blame(interactions=interactions)
 
 
@@ -136,28 +136,28 @@ class Bisection:
     def __init__(
         self,
         subject: Subject,
-        judge: Judge,
-        memory: Memory,
+        oracle: Oracle,
+        memory: ResumeFile,
         say: Say,
         within: tuple[int, int] | None = None,
     ) -> None:
         """Begin a search.
 
         Args:
-            subject, judge, memory, say: as they are.
+            subject, oracle, memory, say: as for `bisect`.
             within: the first and the last rewrite that may be to blame, where that is known; the
-                judge then holds the model against what it was before the first.
+                oracle then compares the model with the one before the first.
         """
         first = within[0] if within else 1
         self._limit = within[1] if within else None
         self.subject = subject
-        self.judge = judge
+        self.oracle = oracle
         self.memory = memory
         self.say = say
         self.runs = 0
         self.log = _Log()
         self.history = History()
-        self.witnesses = Witnesses()
+        self.recorder = Recorder()
         self._model: Model | None = None
         self._has_failed = False
         self._at = self._end = 0
@@ -167,7 +167,7 @@ class Bisection:
     def blame(self, *, interactions: bool = False) -> Blame | None:
         """Return the first wrong rewrite, None if there is none."""
         failure = FirstFailure()
-        watching = (self.log, self.history, self.witnesses, failure)
+        watching = (self.log, self.history, self.recorder, failure)
         whole = self.subject.run(self._limit, instruments=watching)
         total = whole.rewrites
         self.say(f"{total} rewrites by {len(set(self.log.infos))} passes")
@@ -177,7 +177,7 @@ class Bisection:
         elif failure.result is None:
             raise whole.error
         else:
-            # The pass that raised may have met what another one left behind. Its own rewrites were
+            # The error may be due to an earlier pass. Its own rewrites were
             # undone: a run that is limited to some of them would raise again.
             self._has_failed = True
             began = failure.began
@@ -217,20 +217,20 @@ class Bisection:
 
     def _excuse(self, number: int) -> str:
         """Return why a rewrite is right although outputs differ around it; "" if it is not."""
-        states = (number - 1, number)
-        if not isinstance(self.judge, OutputJudge) or not self.history.is_whole:
+        numbers = (number - 1, number)
+        if not isinstance(self.oracle, OutputOracle) or not self.history.is_whole:
             return ""
-        before, after = map(self.history.state, states)
+        before, after = map(self.history.model_after, numbers)
         try:
-            return self.judge.excuse(before, after, self.log.infos[number - 1])
+            return self.oracle.excuse(before, after, self.log.infos[number - 1])
         except TieredError:  # it does not run
             return ""
 
     def _wrong_end(self) -> int | None:
         """Return a number after which the outputs are wrong.
 
-        What an exact pass breaks may be within what a later one is allowed, so the model is also
-        judged as it was before each pass that promises less than those before it.
+        A difference by an exact pass may be within the tolerance of a later one, so the model is
+        also compared before each pass that promises less than those before it.
         """
         ends = [len(self.log.infos), *self.log.stages()]
         later = (number for number in ends if number > self._good)
@@ -240,7 +240,7 @@ class Bisection:
         """Return the model after so many rewrites: by undoing the later ones, where it has them.
 
         Raises:
-            TieredError: a pass raises on the way.
+            TieredError: a pass raises.
         """
         if self._model is None or self._at < number:
             until = [_UntilLimit()] if self._has_failed else []
@@ -254,24 +254,24 @@ class Bisection:
         return self._model
 
     def _verdict(self, number: int) -> str:
-        """Return what is wrong with the outputs after so many rewrites; "" if nothing is."""
+        """Return the difference of the outputs after so many rewrites; "" if there is none."""
         changed_by = tuple(dict.fromkeys(self.log.infos[self._start : number]))
 
-        def judge() -> str:
+        def failure() -> str:
             try:
-                if isinstance(self.judge, OutputJudge) and self._is_told(number):
-                    return self.judge.said_of(self.history.state(number), changed_by)
+                if isinstance(self.oracle, OutputOracle) and self._is_recorded(number):
+                    return self.oracle.failure_of(self.history.model_after(number), changed_by)
                 model = self.model_at(number)
             except TieredError as error:
                 return f"{type(error).__name__}: {error}"
-            return self.judge(model, changed_by)
+            return self.oracle(model, changed_by)
 
         is_excused = self._good > self._start
         since = f", once #{self._good} is excused," if is_excused else ""
-        return self._asked(f"the first {number}{since}", judge)
+        return self._asked(f"the first {number}{since}", failure)
 
-    def _is_told(self, number: int) -> bool:
-        """Tell whether the history has the model after so many rewrites, and nothing else does."""
+    def _is_recorded(self, number: int) -> bool:
+        """Return whether only the history has the model after so many rewrites."""
         return self.history.is_whole and number < self._end and number != self._at
 
     def _contradiction(self, number: int) -> str:
@@ -282,10 +282,10 @@ class Bisection:
             return str(error)
         return ""
 
-    def _asked(self, question: str, judge: Callable[[], str]) -> str:
+    def _asked(self, question: str, failure: Callable[[], str]) -> str:
         known = self.memory.verdicts.get(question)
         if known is None:
-            known = judge()
+            known = failure()
             self.runs += 1
             self.memory.keep(question, known)
             self.say(f"run {self.runs}: {question} rewrites are {'wrong' if known else 'right'}")
@@ -307,27 +307,27 @@ class Bisection:
         return tuple(f"#{numbers[key]} {key[0]} at {key[1]!r}" for key in fewest(others, is_wrong))
 
     def _chosen(self, chosen: set[Key]) -> str:
-        """Return what is wrong with the model after some of the rewrites alone."""
+        """Return the failure of the model after some of the rewrites alone."""
         attempt = self.subject.run(chosen=chosen)
         if attempt.error is not None:
             return str(attempt.error)
-        return self.judge(attempt.model, attempt.changed_by)
+        return self.oracle(attempt.model, attempt.changed_by)
 
     def _found(self, number: int, kind: Kind, symptom: str, needs: Sequence[str] = ()) -> Blame:
-        witness = self.witnesses.by_number[number]
-        assert witness.info is not None, "it was noted with its number"
+        facts = self.recorder.by_number[number]
+        assert facts.info is not None, "it was noted with its number"
         return Blame(
             kind,
             symptom,
             number,
             len(self.log.infos),
-            witness.pass_text,
-            witness.info,
-            witness.law,
-            witness.anchor,
-            tuple(witness.before),
-            tuple(witness.after),
-            tuple(witness.places),
+            facts.pass_text,
+            facts.info,
+            facts.law,
+            facts.anchor,
+            tuple(facts.before),
+            tuple(facts.after),
+            tuple(facts.places),
             tuple(needs),
             self.runs,
         )
@@ -337,7 +337,7 @@ class Bisection:
         result = failure.result
         assert result is not None
         # A rule without end raises at a node of its own, which is gone: its first rewrite is not.
-        first = self.witnesses.by_number.get(failure.began + 1)
+        first = self.recorder.by_number.get(failure.began + 1)
         places = failure.places or (tuple(first.places) if first is not None else ())
         return Blame(
             "error",
@@ -367,9 +367,9 @@ class _Log:
         self.marks.append(model.mark())
 
     def ends(self) -> list[int]:
-        """Return the numbers after which another pass has its turn."""
-        turns = zip(self.infos, self.infos[1:], strict=False)
-        return [number for number, (one, other) in enumerate(turns, 1) if one is not other]
+        """Return the numbers after which another pass runs."""
+        pairs = zip(self.infos, self.infos[1:], strict=False)
+        return [number for number, (one, other) in enumerate(pairs, 1) if one is not other]
 
     def stages(self) -> list[int]:
         """Return the last numbers before a pass that promises less, the later ones first."""
@@ -426,12 +426,12 @@ class FirstFailure:
         self.anchor, self.folder = model.gate.at, model.folder
         self.places = tuple(_outputs_of(model, self.anchor))
         self.result = result
-        with contextlib.suppress(ModelError):  # an earlier pass may have left it in no state
+        with contextlib.suppress(ModelError):  # an earlier pass may have left it invalid
             self.model = model.to_proto(annotate=True)
 
 
 def _outputs_of(model: Model, label: str) -> Iterator[str]:
-    """Yield what the node of a name makes; of one in a body, the node that holds it."""
+    """Yield the outputs of a named node; for a node in a body, those of the body's owner."""
     for graph in model.graphs():
         for node in graph.nodes if label else ():
             if node.label == label:
@@ -441,5 +441,5 @@ def _outputs_of(model: Model, label: str) -> Iterator[str]:
                 yield from (value.name for value in around.outputs if value is not None)
 
 
-def _nobody(_: str) -> None:
-    """Say it to nobody."""
+def _ignore(_: str) -> None:
+    """Ignore a finding."""

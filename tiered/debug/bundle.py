@@ -1,10 +1,10 @@
 """Reproducers: a folder that shows one failure of one pass, on as little of a model as it takes.
 
     before.onnx    the part of the model around the rewrite, as it was before it
-    after.onnx     what the pass made of it; not there if the pass raised
+    after.onnx     the result of the pass; absent if the pass raised
     inputs.npz     inputs on which the two differ, from the run of the whole model
     pipeline.txt   the pass
-    failure.json   what was wrong, which rewrite, where, the settings and the versions
+    failure.json   the failure, its rewrite and node, the settings and the versions
 
 `tiered replay FOLDER` runs the pass on `before.onnx` once more and shows the failure.
 """
@@ -52,17 +52,17 @@ class Failure:
     Attributes:
         kind: "outputs", "view", "error" or "cannot run", as in `Blame`.
         pass_text: the pass; `pass_source` is where it is written.
-        symptom: what was wrong with the whole model.
-        shown: what is wrong with the part, in the words in which replaying says it.
-        numerics: what the pass promises.
+        symptom: the failure of the whole model.
+        shown: the failure of the part, as a replay prints it.
+        numerics: the promise of the pass.
         number, law, anchor, before, after: of the rewrite.
         pipeline: all that ran on the whole model.
         settings: of the context.
         model: the file of the whole model.
         nodes: how many nodes the part has, and how many the whole model had.
         versions: of tiered, Python and the packages.
-        command: what shows the failure.
-        dtypes: of inputs that npz cannot say.
+        command: the command that replays the failure.
+        dtypes: of inputs with a dtype that npz lacks.
     """
 
     kind: str
@@ -152,8 +152,8 @@ class Replay:
 
     Attributes:
         fails: whether the failure is shown again.
-        said: what is wrong, or that nothing is.
-        ran_pass: whether the pass itself ran; if not, what it made then was looked at.
+        said: the failure, or a note that there is none.
+        ran_pass: whether the pass itself ran; if not, its recorded result was compared.
     """
 
     fails: bool
@@ -193,7 +193,7 @@ def replay(bundle: Bundle | str | os.PathLike[str], pass_: Pass | None = None) -
 def symptom_of(
     pass_: Pass, before: onnx.ModelProto, feeds: Mapping[str, Any] | None, failure: Failure
 ) -> tuple[str, onnx.ModelProto | None]:
-    """Run a pass on a model; return what is wrong after it, and what it made.
+    """Run a pass on a model; return the failure after it, and the result.
 
     Args:
         pass_: the pass.
@@ -202,7 +202,7 @@ def symptom_of(
         failure: its kind, promise and settings.
 
     Raises:
-        PassError: the pass raised, which is not what it did on the whole model.
+        PassError: the pass raised, and did not do so on the whole model.
     """
     view = Model.from_proto(before)
     context = PassContext.isolated(**_seen(failure.settings))
@@ -249,9 +249,9 @@ def difference(
 
 
 def replayed_error(found: Replay, bundle: Bundle, folder: str) -> VerificationError:
-    """Return the error that a command ends with whose bundle shows its failure."""
+    """Return the final error of a command that wrote a bundle."""
     failure = bundle.failure
-    how = "" if found.ran_pass else " (what it made then; the pass itself is not known here)"
+    how = "" if found.ran_pass else " (its recorded result; the pass itself is unknown here)"
     where = f", at node {failure.anchor!r}" if failure.anchor else ""
     nodes = "".join(
         f"\n{sign} {line}"

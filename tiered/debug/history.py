@@ -1,4 +1,4 @@
-"""What each rewrite of a run left behind: any state of the run again, without running it again."""
+"""The edits of each rewrite of a run, to rebuild the model after any rewrite without a new run."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tiered.verify.live_extract import Step, advance, part_of
 
 
 class History:
-    """An instrument that notes, rewrite by rewrite, what became of the nodes of a model.
+    """An instrument that records the edits of a model, rewrite by rewrite.
 
     Attributes:
-        is_whole: whether all that happened can be told again; not if rewrites were undone.
+        is_whole: whether all rewrites were recorded; not if some were undone.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class History:
         self._stamp = journal.stamp()
         self._steps.append(step)
 
-    def state(self, number: int) -> Runnable:
+    def model_after(self, number: int) -> Runnable:
         """Return the model after so many rewrites.
 
         Raises:

@@ -1,4 +1,4 @@
-"""The error of each layer as a picture: SVG, written by hand."""
+"""A chart of the error of each layer, as SVG."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RIGHT, WRONG, LINE = "#2b6cb0", "#c53030", "#a0aec0"
 
 
 def layers_svg(found: LayerComparison, title: str = "") -> str:
-    """Return a picture: the layers from left to right, their largest error from bottom to top.
+    """Return a chart: the layers from left to right, their largest error from bottom to top.
 
     What differs by more than is allowed is red; the first of these has its name beside it.
     """
@@ -29,8 +29,8 @@ def _lines(found: LayerComparison, title: str) -> Iterator[str]:
         f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="11">'
     )
     yield f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>'
-    said = html.escape(title or f"largest error of each layer, allowed: {found.numerics}")
-    yield f'<text x="{MARGIN}" y="24" font-size="14">{said}</text>'
+    heading = html.escape(title or f"largest error of each layer, allowed: {found.numerics}")
+    yield f'<text x="{MARGIN}" y="24" font-size="14">{heading}</text>'
     for power in range(int(FLOOR), int(CEILING) + 1, 3):
         y = _y(power)
         yield f'<line x1="{MARGIN}" y1="{y:.1f}" x2="{WIDTH - 20}" y2="{y:.1f}" stroke="#edf2f7"/>'
@@ -67,7 +67,7 @@ def _point(x: float, y: float, layer: Layer, *, is_first: bool) -> Iterator[str]
 
 
 def _power(layer: Layer) -> float:
-    """Return the power of ten of the largest error; what cannot be compared is off the scale."""
+    """Return the power of ten of the largest error; above the scale if it is not comparable."""
     difference = layer.row.difference
     if not layer.ok and not difference.max_abs:
         return CEILING

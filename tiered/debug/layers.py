@@ -63,7 +63,7 @@ class LayerComparison:
         first_wrong: the earliest one that differs by more than is allowed, if one does.
         pairs: how many tensors the two models have in common.
         runs: how often each model ran.
-        numerics: what was allowed.
+        numerics: the allowed difference.
         referee: the runtime that ran them.
     """
 
@@ -104,10 +104,10 @@ def layer_precision_compare(
 
     Args:
         first: the model that is right; a file or a proto.
-        second: what was made of it.
-        inputs: files or arrays, of which the first sample is used; made if there are none.
+        second: the model made from it.
+        inputs: files or arrays, the first sample is used; made if there are none.
         seed: of inputs that are made.
-        numerics, rtol, atol, min_cosine: what is allowed; see `compare_models`.
+        numerics, rtol, atol, min_cosine: the allowed difference; see `compare_models`.
         every: look at all layers, slice by slice, instead of searching the first wrong one.
         slice_size: how many tensors are looked at in one run.
 
@@ -134,7 +134,7 @@ def layer_precision_compare(
 def _start(
     first: ModelLike, second: ModelLike, sources: Sequence[Source], seed: int
 ) -> tuple[Referee, Mapping[str, Any]]:
-    """Return the runtime that runs both models, and what they are run on."""
+    """Return the runtime that runs both models, and their feeds."""
 
     def tried(referee: Referee) -> tuple[Referee, Mapping[str, Any]]:
         with referee.open(first) as session:
@@ -153,7 +153,7 @@ def _start(
 
 @dataclass
 class _Scope:
-    """What is looked at, and what was seen so far."""
+    """The layers to compare, and those compared so far."""
 
     pairs: Sequence[_Pair]
     protos: tuple[onnx.ModelProto, onnx.ModelProto]
@@ -183,7 +183,7 @@ class _Scope:
             self.looked[number] = _layer(pair, first, second, self.allowed)
 
     def _values(self, side: int, names: Sequence[str]) -> Mapping[str, Any] | str:
-        """Return what tensors are in a run; in words, why they are not."""
+        """Return tensors of a run by name; or a reason why the run fails."""
         try:
             probe = tapped(self.protos[side], names, {})
             with self.referee.open(probe, self.folders[side]) as session:
@@ -194,7 +194,7 @@ class _Scope:
 
 
 def _search(scope: _Scope, slice_size: int) -> None:
-    """Look at layers until the first wrong one stands next to one that is right."""
+    """Compare layers until the first wrong one follows a right one."""
     low, high = -1, len(scope.pairs)
     while high - low > 1:
         places = _spread(low, high, slice_size)
@@ -233,7 +233,7 @@ def _pairs(first: onnx.ModelProto, second: onnx.ModelProto) -> list[_Pair]:
 
 
 def _origin(node: onnx.NodeProto, at: int, nodes: Mapping[str, onnx.NodeProto]) -> str:
-    """Return what the last of the nodes made that a node was made from, by its metadata."""
+    """Return the outputs of the last original node of a node, by its metadata."""
     noted = next((entry.value for entry in node.metadata_props if entry.key == ORIGINS), "")
     sources = [nodes[name] for name in noted.split("; ") if name in nodes]
     if not sources or at >= len(sources[-1].output):

@@ -1,4 +1,4 @@
-"""Two models, output by output: how far apart what they compute is."""
+"""Two models compared output by output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OutputRow:
     Attributes:
         difference: how far apart they are, and whether that is allowed.
         dtype, shape: of the first model's output; None for sequences, maps and optionals.
-        argmax: the share of the places along the last axis whose largest element is the same one;
+        argmax: the share of rows along the last axis with equal argmax;
             None where that has no meaning.
         nans: how many NaNs each of the two has.
     """
@@ -158,7 +158,7 @@ def _trial(
 
 
 def describe_output(difference: OutputDifference, expected: Any, actual: Any) -> OutputRow:
-    """Return how an output compares, with what only the values themselves tell."""
+    """Return the comparison of an output, with figures of its values."""
     if not isinstance(expected, np.ndarray):
         return OutputRow(difference)
     dtype = "string" if expected.dtype.kind in "OUS" else expected.dtype.name

@@ -1,4 +1,4 @@
-"""What says whether a model is right: its outputs on onnxruntime, or a command of the user's."""
+"""Oracles decide whether a model is right: by its outputs, or by a command of the user."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from tiered.verify.sensitivity import amplification
 from tiered.verify.sliced_session import open_model
 
 
-class Judge(Protocol):
-    """Says what is wrong with a model; "" if nothing is."""
+class Oracle(Protocol):
+    """Returns the failure of a model; "" if it is right."""
 
     @property
     def name(self) -> str:
-        """What the judge goes by, in a word that two different judges do not share."""
+        """The name of the oracle and of its settings, unique to them."""
 
     def __call__(self, model: Model, changed_by: Sequence[PassInfo]) -> str: ...
 
 
 @dataclass
-class OutputJudge:
+class OutputOracle:
     """Compares the outputs with those of the original, as the passes promise.
 
     The first inputs that show a difference are the only ones from then on, so that a verdict costs
@@ -53,13 +53,13 @@ class OutputJudge:
         source: the original.
         inputs: files or arrays; made for the original if there are none.
         seed: of inputs that are made.
-        numerics: what is allowed, instead of what the passes promise.
+        numerics: the allowed difference, instead of the promises of the passes.
         folder: where the external data of a proto is.
-        limits: what is good enough on the target, beside what the passes promise.
+        limits: the accuracy that the target asks for, beside the promises of the passes.
 
     Raises:
         RuntimeFailure: the original does not run.
-        UsageError: the original gives other outputs each time.
+        UsageError: the original has random outputs.
     """
 
     source: ModelLike
@@ -76,7 +76,7 @@ class OutputJudge:
             self._take(session)
 
     def _take(self, session: Runner) -> None:
-        """Choose the samples, and note what the original gives for each."""
+        """Choose the samples, and run the original on each."""
         self.samples = samples_of(self.source, session, self.inputs, self.seed)
         self._every = list(self.samples)
         self._expected = [session.run(sample.feeds) for sample in self.samples]
@@ -98,14 +98,14 @@ class OutputJudge:
         return self.samples[0]
 
     def __call__(self, model: Model, changed_by: Sequence[PassInfo]) -> str:
-        """Return what is wrong with the model: it does not run, or gives other outputs."""
+        """Return the failure of the model: it does not run, or its outputs differ."""
         try:
-            return self.said_of(Runnable.of(model), changed_by)
+            return self.failure_of(Runnable.of(model), changed_by)
         except TieredError as error:  # it cannot be written
             return str(error)
 
-    def said_of(self, made: Runnable, changed_by: Sequence[PassInfo]) -> str:
-        """Return what is wrong with what passes made, as `__call__` does."""
+    def failure_of(self, made: Runnable, changed_by: Sequence[PassInfo]) -> str:
+        """Return the failure of a result of passes, as `__call__` does."""
         promises = [info.promise for info in changed_by]
         promised = Promise(self.numerics) if self.numerics else loosest(promises)
         promised = held_to(promised, self.limits)
@@ -132,7 +132,7 @@ class OutputJudge:
 
         onnxruntime is known to deviate so, or the model amplifies last bits.
 
-        What it made is what is expected from then on. Else nothing changes.
+        Its outputs are the expected ones from then on, if it is excused.
 
         Args:
             before, after: the model around the rewrite.
@@ -168,7 +168,7 @@ class OutputJudge:
 
 
 @dataclass
-class CommandJudge:
+class CommandOracle:
     """Asks a command, which gets the file of the model in the place of `{}`, or at its end.
 
     The model is wrong if the command does not end with 0.
@@ -197,7 +197,7 @@ class SameEnd:
     """Tells whether a command ends on a model as it did on the first one: with that error.
 
     Args:
-        command: as for `CommandJudge`.
+        command: as for `CommandOracle`.
     """
 
     command: str

@@ -1,4 +1,4 @@
-"""An instrument that keeps all there is to know of one rewrite: what it did, and where."""
+"""An instrument that records each rewrite: its pass, its place and the nodes it changed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from tiered.passes.pass_info import PassInfo, PassResult
 
 
-class Witness:
-    """Watches for the rewrite of one number.
+class RewriteFacts:
+    """The record of the rewrite with one number.
 
     Attributes:
-        pass_text: its pass, with options and scope; `info` is what is known of that.
+        pass_text: its pass, with options and scope; `info` has its facts.
         law, anchor, graph: of the rewrite.
         before, after: the nodes that it touched, as text, as they were and as it left them.
         places: values of the main graph that these nodes made or read, before and after.
@@ -50,15 +50,15 @@ class Witness:
             self.pass_text, self.is_open = result.text, False
 
 
-class Witnesses:
-    """Watches for every rewrite; `by_number` has what is known of each."""
+class Recorder:
+    """Records every rewrite, in `by_number`."""
 
     def __init__(self) -> None:
-        self.by_number: dict[int, Witness] = {}
-        self._waiting: list[Witness] = []
+        self.by_number: dict[int, RewriteFacts] = {}
+        self._waiting: list[RewriteFacts] = []
 
     def on_rewrite(self, model: Model, info: PassInfo, record: RewriteRecord) -> None:
-        seen = self.by_number[record.number] = Witness(record.number)
+        seen = self.by_number[record.number] = RewriteFacts(record.number)
         seen.on_rewrite(model, info, record)
         self._waiting.append(seen)
 
@@ -92,7 +92,7 @@ def _graphs(record: RewriteRecord) -> Sequence[Graph]:
 
 
 def _owner_outputs(graph: Graph) -> Iterator[str]:
-    """Yield what the nodes of the main graph make that hold a body, or call a function."""
+    """Yield the outputs of the main-graph nodes that own a body or call a function."""
     pending, seen = [graph], {id(graph)}
     while pending:
         inner = pending.pop()

@@ -1,8 +1,8 @@
 """Smaller models: a part by the names of tensors, and a reduction that still fails.
 
-In a reduction, nodes, outputs and weights go as long as a check says that what is left still fails:
-in halves, then in smaller and smaller parts. What a removed node made becomes an input. Dims get
-smaller, with the weights that have them.
+A reduction removes nodes, outputs and weights as long as a check fails on the rest: in halves, then
+in smaller parts. The outputs of a removed node become inputs. Dims get smaller, with the weights
+that have them.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ def _listed(names: Iterable[str]) -> str:
 def reduce_model(
     model: onnx.ModelProto, is_failing: IsFailing, say: Say | None = None
 ) -> onnx.ModelProto:
-    """Return a model that still fails, of which no node can be left out, with smaller tensors.
+    """Return a minimal model that still fails: no node can be removed, tensors are smaller.
 
     Args:
         model: the model, with its weights inside.
         is_failing: asked about smaller and smaller models; some of them may be no valid models.
-        say: told of each step.
+        say: called with each step.
 
     Raises:
         UsageError: the model itself does not fail.
@@ -117,7 +117,7 @@ class _Reduction:
         return failing
 
     def outputs(self) -> None:
-        """Leave out outputs, with the nodes that only they need."""
+        """Remove outputs, with the nodes that only they need."""
         names = [info.name for info in self.model.graph.output]
         if len(names) < 2:
             return
@@ -128,7 +128,7 @@ class _Reduction:
             self.model = _with_outputs(self.model, kept)
 
     def nodes(self) -> None:
-        """Leave out nodes."""
+        """Remove nodes."""
         part = Part.of(self.model)
         kept = fewest(
             range(len(part.reads)),
@@ -185,7 +185,7 @@ def _smaller(model: onnx.ModelProto, size: int) -> Iterator[onnx.ModelProto]:
     """Yield models in which dims of a size are smaller, the smallest first.
 
     All dims of that size go together, as they may have to be equal, and so do numbers of that size
-    in shapes. What is a multiple of it may be made of it, and is tried both ways.
+    in shapes. Multiples of it may depend on it, and are tried with and without.
     """
     graph = model.graph
     infos = (*graph.input, *graph.value_info, *graph.output)
@@ -224,13 +224,13 @@ def _dims(info: onnx.ValueInfoProto) -> Iterable[onnx.TensorShapeProto.Dimension
 
 
 def _is_shape(tensor: onnx.TensorProto) -> bool:
-    """Tell whether the numbers of a tensor may be sizes."""
+    """Return whether the numbers of a tensor may be sizes."""
     is_small = len(tensor.dims) <= 1 and math.prod(tensor.dims) <= _FEW
     return is_small and tensor.data_type in _INTEGERS
 
 
 def _resize(tensor: onnx.TensorProto, sizes: Mapping[int, int]) -> None:
-    """Cut a tensor down along its axes, and change the numbers of what may be a shape."""
+    """Cut a tensor down along its axes, and change the numbers of possible shapes."""
     if tensor.data_type == tensor.STRING or tensor.data_location == tensor.EXTERNAL:
         return
     array = numpy_helper.to_array(tensor)

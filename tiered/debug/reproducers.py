@@ -18,9 +18,9 @@ import onnx
 from tiered.backends import Backend
 from tiered.debug.blame import Bisection, Blame, FirstFailure
 from tiered.debug.bundle import Bundle, Failure, symptom_of, versions
-from tiered.debug.oracles import OutputJudge
+from tiered.debug.oracles import OutputOracle
 from tiered.debug.reduction import reduce_model
-from tiered.debug.resume_file import Memory
+from tiered.debug.resume_file import ResumeFile
 from tiered.debug.runs import ModelLike, Subject, opened, shaped
 from tiered.errors import TieredError
 from tiered.graph.io.export import export_model
@@ -44,7 +44,7 @@ def reproduce(subject: Subject, blame: Blame, feeds: Mapping[str, Any]) -> Bundl
 
     Args:
         subject: the model and the pipeline.
-        blame: what was found out.
+        blame: the result of the bisection.
         feeds: inputs of the whole model on which it is wrong.
 
     Raises:
@@ -70,7 +70,7 @@ def _before(subject: Subject, blame: Blame) -> tuple[onnx.ModelProto, str]:
         if failed.model is not None:
             return failed.model, failed.folder
     model = subject.run(blame.number - 1).model
-    # What a file declares is believed; what a pass says of a type is to be held against the rest.
+    # Declared types of a file are trusted; types that a pass states are to be checked.
     return model.to_proto(annotate=blame.kind != "view"), model.folder
 
 
@@ -135,7 +135,7 @@ def _tried(
         made = take_in(cut(part, nodes, bare_types(values)), folder)
         shown, after = symptom_of(pass_, made, values, failure)
     except TieredError:
-        return None  # what the part lacks, a larger one may have
+        return None  # a larger part may run
     return _bundle(failure, shown, made, after, values) if shown else None
 
 
@@ -161,9 +161,9 @@ def _whole(
 def _reduced(
     model: onnx.ModelProto, pass_: Pass, failure: Failure, shown: str
 ) -> tuple[onnx.ModelProto, str]:
-    """Return a smaller model on which a pass raises the same kinds of errors, and what it raises.
+    """Return a smaller model on which a pass raises the same kinds of errors, and its error.
 
-    The search ends at its deadline with what it has found by then.
+    The search ends at its deadline with its best result.
     """
     wanted, deadline = _kinds(shown), time.monotonic() + _SECONDS
     said = {"": shown}
@@ -187,7 +187,7 @@ def _reduced(
 
 
 def _kinds(said: str) -> tuple[str, ...]:
-    """Return the kinds of errors that a text names: the same failure, whatever the node."""
+    """Return the kinds of errors that a message names, without the node."""
     return tuple(re.findall(r"\b[A-Za-z]+(?:Error|Exception)\b", said))
 
 
@@ -205,7 +205,7 @@ def _bundle(
 def _recorded(
     part: Part, names: Sequence[str], feeds: Mapping[str, Any], folder: str
 ) -> dict[str, Any]:
-    """Return what values are when the whole model runs.
+    """Return values of a run of the whole model.
 
     Raises:
         RuntimeFailure: it does not run.
@@ -219,12 +219,12 @@ def _recorded(
     return found
 
 
-def sample_of(judge: object, subject: Subject, seed: int = 0) -> Mapping[str, Any]:
-    """Return the inputs that a judge runs models on, or else some that are made."""
-    if not isinstance(judge, OutputJudge):
+def sample_of(oracle: object, subject: Subject, seed: int = 0) -> Mapping[str, Any]:
+    """Return the inputs of an oracle, or made ones."""
+    if not isinstance(oracle, OutputOracle):
         limits = subject.context().backend.verification
-        judge = OutputJudge(subject.source, seed=seed, folder=subject.folder, limits=limits)
-    return judge.sample.feeds
+        oracle = OutputOracle(subject.source, seed=seed, folder=subject.folder, limits=limits)
+    return oracle.sample.feeds
 
 
 def write_reproducer(
@@ -244,7 +244,7 @@ def write_reproducer(
     Args:
         source: the model.
         folder: of the bundle.
-        passes, settings: what failed.
+        passes, settings: the failed run.
         inputs: files or arrays on which it failed; made if there are none.
         seed: of the inputs that are made.
         edits, input_shapes: as for `tiered.optimize`.
@@ -257,20 +257,20 @@ def write_reproducer(
     source, home = shaped(source, input_shapes)
     subject = Subject(source, passes, settings, home, edits)
     with using(subject.context().backend):
-        judge = _judge(subject, inputs, seed, within)
-        blame = Bisection(subject, judge, Memory(), lambda _: None, within).blame()
+        oracle = _oracle(subject, inputs, seed, within)
+        blame = Bisection(subject, oracle, ResumeFile(), lambda _: None, within).blame()
         if blame is not None:
-            reproduce(subject, blame, judge.sample.feeds).save(folder)
+            reproduce(subject, blame, oracle.sample.feeds).save(folder)
     return blame
 
 
-def _judge(
+def _oracle(
     subject: Subject, inputs: Sequence[Source], seed: int, within: tuple[int, int] | None
-) -> OutputJudge:
-    """Return a judge that holds models against what they were before the first suspect."""
+) -> OutputOracle:
+    """Return an oracle that compares models with the one before the first suspect."""
     limits = subject.context().backend.verification
     if within is None:
-        return OutputJudge(subject.source, inputs, seed, folder=subject.folder, limits=limits)
+        return OutputOracle(subject.source, inputs, seed, folder=subject.folder, limits=limits)
     before = subject.run(within[0] - 1).model
     proto = export_model(before, is_bare=True)
-    return OutputJudge(proto, inputs, seed, folder=before.folder, limits=limits)
+    return OutputOracle(proto, inputs, seed, folder=before.folder, limits=limits)

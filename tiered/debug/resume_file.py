@@ -1,4 +1,4 @@
-"""What a search found out so far, kept in a file so that it can go on after an interruption."""
+"""The verdicts of a search, in a file, so that it can go on after an interruption."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import onnx
 
 from tiered import __version__
-from tiered.debug.oracles import Judge
+from tiered.debug.oracles import Oracle
 from tiered.debug.runs import Subject
 from tiered.errors import ModelError
 
@@ -18,12 +18,12 @@ _CHUNK = 1 << 20
 
 
 @dataclass
-class Memory:
-    """Verdicts by question; "" is right.
+class ResumeFile:
+    """Verdicts by question; "" means right.
 
     Args:
-        path: the file that keeps them; None keeps them only here.
-        subject: what they are about. A file that is about something else is begun anew.
+        path: the file; None keeps the verdicts in memory only.
+        subject: a digest of the search. A file of another search is overwritten.
     """
 
     path: str | None = None
@@ -31,15 +31,17 @@ class Memory:
     verdicts: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, path: str | os.PathLike[str] | None, subject: Subject, judge: Judge) -> Memory:
-        """Return what a file knows of a search.
+    def of(
+        cls, path: str | os.PathLike[str] | None, subject: Subject, oracle: Oracle
+    ) -> ResumeFile:
+        """Return the verdicts that a file has for a search.
 
         Raises:
             ModelError: the file cannot be read.
         """
         if path is None:
             return cls()
-        name, about = os.fspath(path), _digest(subject, judge)
+        name, about = os.fspath(path), _digest(subject, oracle)
         try:
             with open(name, encoding="utf-8") as file:
                 known = json.load(file)
@@ -51,7 +53,7 @@ class Memory:
         return cls(name, about, dict(known["verdicts"]) if is_same else {})
 
     def keep(self, question: str, verdict: str) -> None:
-        """Note a verdict, and write all of them.
+        """Add a verdict, and write the file.
 
         Raises:
             ModelError: the file cannot be written.
@@ -68,11 +70,11 @@ class Memory:
             raise ModelError(f"cannot write {self.path}: {error.strerror or error}") from error
 
 
-def _digest(subject: Subject, judge: Judge) -> str:
-    """Return a hash of all that the verdicts rest on."""
+def _digest(subject: Subject, oracle: Oracle) -> str:
+    """Return a hash of all that the verdicts depend on."""
     found = hashlib.sha256()
     settings = sorted((name, repr(value)) for name, value in subject.settings.items())
-    for text in (__version__, str(subject.pipeline), repr(settings), judge.name):
+    for text in (__version__, str(subject.pipeline), repr(settings), oracle.name):
         found.update(f"{text}\n".encode())
     if isinstance(subject.source, onnx.ModelProto):
         found.update(subject.source.SerializeToString(deterministic=True))

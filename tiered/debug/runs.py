@@ -45,7 +45,7 @@ class Attempt:
     Attributes:
         model: the result; where a pass raised, as it was before the whole pipeline.
         changed_by: the passes that changed something.
-        error: what a pass raised.
+        error: the error of a pass.
         rewrites: how many rewrites were made, until then.
     """
 
@@ -133,9 +133,9 @@ class Subject:
 def shaped(
     source: ModelLike, shapes: Mapping[str, Sequence[int | str]] | None
 ) -> tuple[ModelLike, str]:
-    """Return a model whose inputs have given shapes, and the folder of its external data.
+    """Return a model with inputs of given shapes, and the folder of its external data.
 
-    Other shapes are another interface, so what follows is held against the model that has them.
+    Other shapes are another interface, so results are compared with the model of these shapes.
     """
     if not shapes:
         return source, ""
@@ -146,7 +146,7 @@ def shaped(
 
 
 def load(source: ModelLike, folder: str = "") -> Model:
-    """Return a view of a file, or of a proto whose external data is in a folder."""
+    """Return a view of a file, or of a proto with its external data in a folder."""
     if isinstance(source, onnx.ModelProto):
         return Model.from_proto(source, folder=folder)
     return Model.load(source)
@@ -187,7 +187,7 @@ def skeleton_of(source: ModelLike) -> onnx.ModelProto:
 def samples_of(
     source: ModelLike, session: Runner, given: Iterable[Source] = (), seed: int = 0
 ) -> list[Inputs]:
-    """Return what a model is run on: what the user gave, else two sets that are made.
+    """Return the samples of a model: the user's, else two made sets.
 
     Raises:
         UsageError: a file has no input to go to.

@@ -4,7 +4,7 @@ onnxruntime computes most float16 operators in float32 and keeps the results wid
 it hides overflow and rounding; bfloat16 it hardly runs. Models with such tensors run on
 onnx.reference, whose arithmetic is that of the dtype. Where that does not run both models,
 onnxruntime runs them one node at a time, which rounds at every node. Where not even that is
-possible, onnxruntime runs them whole, and the report says so.
+possible, onnxruntime runs them whole, with a note in the report.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Referee:
 
     Attributes:
         runtime: "onnxruntime", "onnx.reference", or "onnxruntime node by node".
-        why: the reason for it, where it is not onnxruntime as it stands.
+        why: the reason, if it is not plain onnxruntime.
     """
 
     runtime: str = "onnxruntime"
@@ -77,7 +77,7 @@ class Referee:
 
 
 def refereed(first: ModelLike, second: ModelLike, compare: Callable[[Referee], R]) -> R:
-    """Return what a comparison says, on the runtime that computes as both models say.
+    """Return a comparison on the runtime that computes in the dtypes of both models.
 
     Args:
         first, second: the models.
@@ -88,11 +88,11 @@ def refereed(first: ModelLike, second: ModelLike, compare: Callable[[Referee], R
     try:
         return compare(Referee("onnx.reference", _HALVES))
     except _DOES_NOT_RUN as error:
-        said = f"{_HALVES}; onnx.reference does not run both ({_first_line(error)})"
+        why = f"{_HALVES}; onnx.reference does not run both ({_first_line(error)})"
     try:
-        return compare(Referee("onnxruntime node by node", said))
+        return compare(Referee("onnxruntime node by node", why))
     except _DOES_NOT_RUN:
-        return compare(Referee("onnxruntime", f"which may hide overflow and rounding, {said}"))
+        return compare(Referee("onnxruntime", f"which may hide overflow and rounding, {why}"))
 
 
 def _first_line(error: Exception) -> str:

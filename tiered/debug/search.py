@@ -40,9 +40,10 @@ def _between(good: int, wrong: int, ends: Sequence[int]) -> int:
 
 
 def fewest(items: Sequence[T], is_wrong: Callable[[Sequence[T]], bool]) -> list[T]:
-    """Return a part of the items that is wrong, of which none can be left out.
+    """Return a minimal part of the items that is wrong: no item can be left out.
 
-    Delta debugging: halves, then smaller and smaller parts, alone and left out in turn.
+    Delta debugging (Zeller and Hildebrandt 2002, ddmin): halves, then smaller parts, each alone
+    and each left out.
 
     Args:
         items: known to be wrong together.

@@ -31,7 +31,7 @@ from tiered.cli.watch import config_of
 from tiered.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
-    from tiered.debug import Blame, Judge, Subject
+    from tiered.debug import Blame, Oracle, Subject
 
 
 @Parameter(name="*")
@@ -95,7 +95,7 @@ def run_bisect(source: str, options: BisectOptions) -> None:
     parse_shapes(options.input_shape), parse_dims(options.dim)
     check_input(source)
     from tiered.debug import Bisection, Subject
-    from tiered.debug.resume_file import Memory
+    from tiered.debug.resume_file import ResumeFile
     from tiered.debug.runs import shaped
     from tiered.verify.custom_ops import using
 
@@ -105,11 +105,11 @@ def run_bisect(source: str, options: BisectOptions) -> None:
     subject = Subject(model, options.passes, settings, home, options.edit)
     folder = None
     with using(subject.context().backend):
-        judge = _judge(subject, options)
-        memory = Memory.of(options.resume, subject, judge)
-        blame = Bisection(subject, judge, memory, _say).blame(interactions=options.interactions)
+        oracle = _oracle(subject, options)
+        memory = ResumeFile.of(options.resume, subject, oracle)
+        blame = Bisection(subject, oracle, memory, _say).blame(interactions=options.interactions)
         if blame is not None and options.reproducer is not None:
-            folder = _write(subject, options, blame, judge)
+            folder = _write(subject, options, blame, oracle)
     if options.json:
         print_json(_record(blame, folder))
     elif blame is None:
@@ -127,15 +127,15 @@ def run_bisect(source: str, options: BisectOptions) -> None:
         raise VerificationError(f"{source}: {blame.pass_name} is wrong")
 
 
-def _judge(subject: Subject, options: BisectOptions) -> Judge:
-    from tiered.debug import CommandJudge, OutputJudge
+def _oracle(subject: Subject, options: BisectOptions) -> Oracle:
+    from tiered.debug import CommandOracle, OutputOracle
     from tiered.runtime import Numerics
 
     if options.check is not None:
-        return CommandJudge(options.check)
+        return CommandOracle(options.check)
     numerics = None if options.numerics is None else Numerics(options.numerics)
     limits = subject.context().backend.verification
-    return OutputJudge(
+    return OutputOracle(
         subject.source, options.inputs, options.seed, numerics, subject.folder, limits
     )
 
@@ -144,13 +144,13 @@ def _say(text: str) -> None:
     notes().print(f"tiered: {printable(text)}", soft_wrap=True)
 
 
-def _write(subject: Subject, options: BisectOptions, blame: Blame, judge: Judge) -> str:
+def _write(subject: Subject, options: BisectOptions, blame: Blame, oracle: Oracle) -> str:
     from tiered.debug import reproduce
     from tiered.debug.reproducers import sample_of
 
     assert options.reproducer is not None
     _say("cutting out what shows it")
-    feeds = sample_of(judge, subject, options.seed)
+    feeds = sample_of(oracle, subject, options.seed)
     return reproduce(subject, blame, feeds).save(options.reproducer)
 
 
