@@ -36,7 +36,7 @@ class Deviation:
     """One liberty of onnxruntime's.
 
     Attributes:
-        name: what messages call it.
+        name: its name in messages.
         what: the behaviour, and the standard's.
         applies: whether a model may show it.
         explains: whether it accounts for a difference.

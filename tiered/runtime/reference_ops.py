@@ -28,10 +28,10 @@ class QuantizeLinear(QuantizeLinear_25):
 
 
 class Slice(Slice_10):
-    """Begins in what is there where it goes backwards; Python takes nothing of what lies before."""
+    """Clamps the start of a negative step to the data, as the standard does and numpy does not."""
 
     def _run(self, data: Any, *operands: Any, **attributes: Any) -> tuple[Any]:
-        if not operands:  # They are attributes before opset 10, where nothing goes backwards.
+        if not operands:  # They are attributes before opset 10, which has no steps.
             given = vars(self) | attributes
             operands = tuple(given.get(name) for name in ("starts", "ends", "axes"))
         starts, ends, axes, steps = (*operands, None, None)[:4]
@@ -44,11 +44,11 @@ class Slice(Slice_10):
 
 
 class DequantizeLinear(DequantizeLinear_25):
-    """Is what it was before opset 19, which onnx.reference does not have."""
+    """The operator before opset 19, which onnx.reference lacks."""
 
 
 class GatherElements(OpRun):
-    """Takes any number of elements; onnx.reference has a choice of no more than 64."""
+    """Takes any number of elements; onnx.reference at most 64."""
 
     def _run(self, data: Any, indices: Any, *, axis: int | None = None) -> tuple[Any]:
         axis = (axis or 0) % data.ndim
@@ -58,4 +58,4 @@ class GatherElements(OpRun):
 
 
 OPERATORS: list[type[OpRun]] = [DequantizeLinear, GatherElements, QuantizeLinear, Slice]
-"""What `ReferenceEvaluator` is given as its `new_ops`."""
+"""The `new_ops` of `ReferenceEvaluator`."""

@@ -58,7 +58,7 @@ class Session:
     Args:
         model: a ModelProto, its bytes, or the path of a file (required for external data).
         threads: onnxruntime's intra-op threads; more than one may change the order of sums.
-        label: what messages call the model.
+        label: the name of the model in messages.
         folder: where the external data is of a model that is no file.
         libraries: of custom operators, which onnxruntime registers.
         setting: another one than "reproducible"; `threads` is then that of onnxruntime.
@@ -140,7 +140,7 @@ class Session:
             ) from error
 
     def _fed(self, name: str, value: Any) -> Any:
-        """Return what onnxruntime's binding takes for a value."""
+        """Return a value in the form that onnxruntime's binding takes."""
         if not isinstance(value, (np.ndarray, np.generic)):
             if self._input_types.get(name, "").startswith("tensor("):
                 raise RuntimeFailure(
@@ -161,7 +161,7 @@ class Session:
     def _run_raw(
         self, fed: Mapping[str, Any], names: Sequence[str], raw_outputs: Sequence[str]
     ) -> dict[str, Any]:
-        """Run where some outputs have a type that only OrtValue carries."""
+        """Run a model with outputs of a type that only OrtValue has."""
         ort = _onnxruntime()
         values: dict[str, Any] = {}
         for name, value in fed.items():
@@ -307,7 +307,7 @@ def _onnxruntime() -> Any:
 
 
 def loadable(model: ModelLike, label: str) -> bytes | str:
-    """Return what onnxruntime opens: bytes, or a path.
+    """Return the model for onnxruntime: bytes, or a path.
 
     Raises:
         RuntimeFailure: the model cannot be serialised.

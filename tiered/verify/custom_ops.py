@@ -41,7 +41,7 @@ def register_operator(
     reference: str | Callable[..., Any] | None = None,
     library: str | os.PathLike[str] = "",
 ) -> None:
-    """Say what a custom operator computes, so that models with it can be verified.
+    """Define a custom operator, so that models with it can be verified.
 
     Args:
         name: "domain::Name".
@@ -65,7 +65,7 @@ def using(backend: Backend) -> Iterator[None]:
 
 
 def known() -> Mapping[Key, CustomOperator]:
-    """Return the definitions that hold: those of the backend, then those that are registered."""
+    """Return the definitions in use: the backend's, then the registered ones."""
     backend, context = _BACKEND.get(), PassContext.current()
     if backend is None and context.names_backend:
         backend = context.backend

@@ -33,7 +33,7 @@ class Deployment:
 
     Args:
         before, after: with the samples and the outputs of that session.
-        promise: what the passes promise together.
+        promise: the common promise of the passes.
         worker: where to run.
     """
 
@@ -43,7 +43,7 @@ class Deployment:
     worker: Worker
 
     def remarks(self) -> Iterator[str]:
-        """Yield what differs, or does not run, in other sessions."""
+        """Yield the differences and failures in other sessions."""
         for setting, where in _SETTINGS:
             try:
                 expected = self._outputs(self.before, setting)
@@ -64,7 +64,7 @@ class Deployment:
             return [session.run(sample.inputs.feeds) for sample in self.after.samples]
 
     def _allowed(self, setting: Setting) -> Promise:
-        """Return what may differ; onnxruntime's optimisations may reassociate."""
+        """Return the allowed difference; onnxruntime's optimisations may reassociate."""
         if setting != "default":
             return self.promise
         both = loosest([self.promise, Promise(Numerics.REASSOCIATING)])

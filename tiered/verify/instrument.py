@@ -85,16 +85,15 @@ class Verify:
     A pass that fails is undone, as one that raises is; `on_error="skip"` then goes on without it.
 
     Args:
-        how: "each" runs the model after each pass that changed something and compares its outputs
-            with those before, as the pass promises, or, of a model whose weights are larger than
-            `LARGE` or a quarter of the memory that is allowed, does as "region": that runs only
-            what the pass changed, before and after; "final" does so once, at the end, with what all
-            passes promise together; "structure" runs nothing, and only checks that the view is
-            whole and acyclic, and that onnx.checker takes the model; "off" does nothing. All but
-            the last check the interface.
-        inputs: what to run on: files, folders, dicts of arrays (`tiered.verify.samples`); what is
-            missing is made.
-        shapes: the dims of what is made, by name of the input, as far as they are sizes.
+        how: "each" runs the model after each pass that changed something, and holds its outputs to
+            the promise of the pass; a model with weights above `LARGE` or a quarter of the allowed
+            memory is verified as with "region". "region" runs only the changed nodes, before and
+            after. "final" runs the model once, at the end, with the common promise of all passes.
+            "structure" runs nothing: it checks that the view is valid and acyclic, and that
+            onnx.checker accepts the model. "off" does nothing. All but "off" check the interface.
+        inputs: what to run on: files, folders, dicts of arrays (`tiered.verify.samples`); missing
+            ones are made.
+        shapes: the dims of made inputs, by name, as far as they are sizes.
         worker: where to run; by default a process that all share, with the limits of the config
             options `verify.seconds`, `verify.memory` and `memory.max`.
 
@@ -327,7 +326,7 @@ def _check_structure(model: Model, info: PassInfo) -> None:
 
 
 def _check_interface(model: Model, info: PassInfo, before: Interface) -> None:
-    """Check that callers see what they saw before a pass.
+    """Check that a pass left the interface as it was.
 
     Raises:
         VerificationError: they do not.

@@ -153,14 +153,14 @@ def failure_of(
     comparison: Comparison | None = None,
     judged: str = "",
 ) -> VerificationError:
-    """Return the error: what differs, for which inputs, and because of which passes.
+    """Return the error, with the difference, the inputs and the passes.
 
     Args:
         subject: the passes.
         label: of the model.
         said: the failure, if it is no comparison.
         sample: the inputs.
-        comparison: what differs.
+        comparison: the failed comparison.
         judged: the opinion of the reference check.
     """
     rows: list[tuple[str, str]] = []
@@ -205,7 +205,7 @@ def _rewrites(records: Sequence[RewriteRecord]) -> str:
 
 
 def _changed_by(names: Sequence[str]) -> str:
-    """Return the passes, some of them where there are many."""
+    """Return the names of the passes, the first ones if there are many."""
     if len(names) <= _MANY:
         return ", ".join(names)
     more = f"and {len(names) - _MANY} more passes; `tiered bisect` names the one that is wrong"

@@ -31,7 +31,7 @@ def tolerance(
     *,
     numerics: Numerics | str = Numerics.APPROXIMATE,
 ) -> Promise:
-    """Promise float outputs within a tolerance; what is not given is that of the class.
+    """Promise float outputs within a tolerance; a missing one is that of the class.
 
     Args:
         rtol: relative to each expected element.
@@ -61,7 +61,7 @@ def metric(
     NaN and infinities must stay where they are; other outputs must stay the same.
 
     Args:
-        function: of what was expected and what there is, two arrays; or a name in `METRICS`.
+        function: of two arrays, expected and actual; or a name in `METRICS`.
         range: the lowest and the highest value that are good enough.
         numerics: the class, by which a level may or may not imply the pass.
 
@@ -87,7 +87,7 @@ def metric(
 
 
 def held_to(promise: Promise, limits: Verification) -> Promise:
-    """Return a promise with the limits of a target beside it, where it has some.
+    """Return a promise with the limits of a target, if it has some.
 
     An output that is within one of both is right: a target that asks for little accuracy widens
     what its passes may do, and none narrows what the dtype and the numeric class allow. What is

@@ -53,7 +53,7 @@ def reference_opinion(
         worker: where to run.
         before, after: the models.
         feeds: the inputs for which they differ.
-        promise: what was promised.
+        promise: the promise of the passes.
         found: the comparison that failed.
     """
     region = changed_region(before.proto, after.proto)
@@ -134,7 +134,7 @@ def _disagreement(unchanged: Comparison) -> str:
 def borders_of(
     worker: Worker, before: Runnable, feeds: Outputs, reads: Sequence[str]
 ) -> Outputs:
-    """Return what the changed nodes read, as the model before computes it."""
+    """Return the operands of the changed nodes, computed by the model before."""
     inner = [name for name in reads if name not in feeds]
     if not inner:
         return {name: feeds[name] for name in reads}

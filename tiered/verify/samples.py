@@ -69,7 +69,7 @@ class Sample:
 
     @property
     def sizes(self) -> str:
-        """The sizes of the dynamic dims, as text."""
+        """The sizes of the dynamic dims, as a string."""
         return ", ".join(f"{dim}={size}" for dim, size in self.inputs.dims.items())
 
     def __str__(self) -> str:
@@ -179,7 +179,7 @@ def _placed(names: Sequence[str], given: Given) -> Given:
 
 
 def read_samples(sources: Iterable[Source]) -> tuple[Given, ...]:
-    """Return the samples that sources hold.
+    """Return the samples in sources.
 
     Raises:
         ModelError: a file cannot be read.

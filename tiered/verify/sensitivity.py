@@ -73,7 +73,7 @@ def amplification(
         worker: where to run.
         before, after: the models.
         feeds: the inputs for which they differ.
-        promise: what was promised; of what is exact nothing is amplified.
+        promise: the promise; an exact one excuses no difference.
         found: the comparison that failed.
     """
     if promise.numerics is Numerics.EXACT:
@@ -158,7 +158,7 @@ def _probed(worker: Worker, model: Runnable, feeds: Outputs, promise: Promise) -
 
 
 def _stepped(value: Any, seed: int) -> Any:
-    """Return values moved by what a quantisation to 8 bits may do to them.
+    """Return values moved by the error of a quantisation to 8 bits.
 
     Floats move by up to half a step of 255 in their range, integers of 8 bits by one or not.
     """

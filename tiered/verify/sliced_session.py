@@ -94,7 +94,7 @@ class SlicedSession:
     def _own_results(
         self, nodes: Collection[int], feeds: Mapping[str, Any]
     ) -> dict[str, Any] | None:
-        """Return what a Python reference computes, None where the slice is none.
+        """Return the outputs of a Python reference, None if the slice has none.
 
         Raises:
             RuntimeFailure: it raises, or returns another number of arrays.
@@ -196,7 +196,7 @@ def _last_reads(part: Part, slices: Iterable[Sequence[int]]) -> dict[str, int]:
 def open_model(
     worker: Worker, model: ModelLike, *, folder: str = "", **how: Any
 ) -> Iterator[Runner]:
-    """Open a model in a worker, with what defines its custom operators.
+    """Open a model in a worker, with the definitions of its custom operators.
 
     Args:
         worker: where to run.

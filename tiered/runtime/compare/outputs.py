@@ -57,7 +57,7 @@ def compare(
 
     Args:
         expected, actual: output name to value, as `Session.run` returns them.
-        numerics: what is promised: a class, or one with limits of its own.
+        numerics: the promise: a class, or one with limits of its own.
         rtol, atol: override those limits and the class's defaults, for every float output.
         min_cosine: judge float outputs by their cosine instead (APPROXIMATE and LOSSY only).
 

@@ -1,4 +1,4 @@
-"""Compare two tensors: bit for bit, or within a stated tolerance, and say what differs.
+"""Compare two tensors: bit for bit, or within a stated tolerance, and describe the difference.
 
 Tolerances. A float element agrees when
 
@@ -69,15 +69,15 @@ class OutputDifference:
 
     Attributes:
         name: the output's name.
-        ok: whether it is within what the numeric class allows.
+        ok: whether it is within the limits of the numeric class.
         max_abs: largest |expected - actual| of finite pairs; inf where an infinity moved.
         max_rel: largest |expected - actual| / |expected| of finite pairs with expected != 0.
         max_ulp: largest distance in representable numbers (float16, bfloat16, float32, float64);
             -0.0 and +0.0 are 0 apart.
         cosine: of the finite pairs, as two long vectors; None where it has no meaning.
         nan_mismatch: places where one is NaN and the other is not.
-        reason: what is wrong, in a sentence; empty when ok.
-        limit: what floats were allowed that differ in a bit: the limits that held, or all.
+        reason: the difference, in a sentence; empty when ok.
+        limit: the limits that held for differing floats; all limits if none held.
     """
 
     name: str
@@ -99,7 +99,7 @@ class OutputDifference:
 
 @dataclass(frozen=True)
 class Limits:
-    """What counts as equal: the class and what the caller set; else what the target allows."""
+    """The definition of equal: the class with the caller's limits, or the target's limits."""
 
     numerics: Numerics
     rtol: float | None
@@ -111,7 +111,7 @@ class Limits:
     is_target: bool = False
 
     def text(self, dtype: np.dtype[Any]) -> str:
-        """Return the limits for a float dtype in words; "" for what is exact."""
+        """Return the limits for a float dtype as a string; "" if it must be exact."""
         if self.numerics is Numerics.EXACT:
             return ""
         prefix = "the target's " if self.is_target else ""
@@ -140,7 +140,7 @@ class Limits:
 
 
 def compare_arrays(name: str, a: Array, b: Array, limits: Limits) -> OutputDifference:
-    """Compare two tensors of any dtype, `a` being what was expected."""
+    """Compare two tensors of any dtype; `a` is the expected one."""
     strings = a.dtype.kind in "OUS", b.dtype.kind in "OUS"
     if strings[0] != strings[1] or (not strings[0] and a.dtype != b.dtype):
         names = ["string" if s else x.dtype.name for s, x in zip(strings, (a, b), strict=True)]
@@ -208,7 +208,7 @@ class _FloatPairs:
     """Two float tensors of one shape, as float64, and how their elements differ.
 
     Attributes:
-        a, b: the numbers, `a` being what was expected.
+        a, b: the numbers; `a` is the expected one.
         unequal: where their bits differ.
         nan_a, nan_b: where each is NaN.
         finite: where both are finite.
@@ -281,7 +281,7 @@ def _pairs(a: Array, b: Array, unequal: Array) -> _FloatPairs:
 
 
 def _fault(a: Array, b: Array, pairs: _FloatPairs, cosine: float | None, limits: Limits) -> str:
-    """Return what is wrong, in a sentence; nothing where all is within the limits."""
+    """Return the difference in a sentence; "" if all is within the limits."""
     wrong, metric = pairs.nan_differs | pairs.infinity_moved, limits.metric
     if limits.numerics is Numerics.EXACT:
         wrong = pairs.unequal & ~(pairs.nan_a & pairs.nan_b)

@@ -1,1 +1,1 @@
-"""Evaluate constant nodes on onnxruntime, and estimate beforehand what that costs."""
+"""Evaluate constant nodes on onnxruntime, and estimate its cost beforehand."""

@@ -81,7 +81,7 @@ def _evaluate(
 
 
 def _model_of(wanted: Sequence[Value]) -> tuple[onnx.ModelProto, dict[str, Array]]:
-    """Return a model that computes the values, and what it is to be fed: the large constants.
+    """Return a model that computes the values, and its feeds: the large constants.
 
     They are inputs because a session copies its initializers, and reads its inputs where they are:
     on disk, for most of them.

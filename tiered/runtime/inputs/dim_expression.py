@@ -24,7 +24,7 @@ _MAX_EXPRESSION = 200  # characters; what is longer is no dim that a person or e
 
 
 class Expression:
-    """A dim's text as arithmetic over names: + - * // / % ( ), integers, Min and Max."""
+    """The string of a dim as arithmetic over names: + - * // / % ( ), integers, Min and Max."""
 
     def __init__(self, text: str) -> None:
         """Parse, raising ValueError for anything else."""
@@ -45,7 +45,7 @@ class Expression:
 
 
 def _names(node: ast.expr) -> list[str]:
-    """Return the names in an expression; ValueError where it is more than arithmetic."""
+    """Return the names in an expression; ValueError if it is more than arithmetic."""
     match node:
         case ast.Name(id=name):
             return [name]

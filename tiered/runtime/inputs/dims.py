@@ -133,7 +133,7 @@ class Binder:
             self._choose(slot.key, "other", False)
 
     def _choose(self, key: str, role: str, shared: bool) -> None:
-        """Take the role's next sizes, or the role's first where the name is an exporter's."""
+        """Take the role's next sizes, or its first ones if an exporter invented the name."""
         family, _, axis = role.partition(":")
         names = self._names_of_role.setdefault(role, [])
         index = (int(axis) if axis.isdigit() else 0) if shared else len(names)
@@ -186,7 +186,7 @@ def _role_of_name(name: str) -> str | None:
 
 
 def _role_of_place(slot: Slot, slots: list[Slot]) -> str:
-    """Guess from the input's name, rank and axis what an unnamed dim is."""
+    """Guess the role of an unnamed dim from the input's name, rank and axis."""
     if _STATE_INPUT.search(slot.input) and slot.rank == 3 and not slot.is_integer:
         # The state of a recurrent layer is [layers, batch, hidden].
         return "batch" if slot.axis == 1 else f"other:{slot.axis}"

@@ -1,4 +1,4 @@
-"""Make the numbers of one input from what is known about it, and name the rule that chose them."""
+"""Draw the values of one input from its constraints, and name the rule that chose them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Request:
 
     Attributes:
         name, dtype, shape: the input; a string tensor has dtype object.
-        facts: what the model demands of it.
+        facts: the constraints on its values.
         seed, binding, special: as in `make_inputs`.
         longest: a length that no axis of the model's inputs is below.
     """
@@ -204,7 +204,7 @@ def _lengths(request: Request, length: Fact | None) -> tuple[Array, str]:
 
 
 def _draw(request: Request, low: int, high: int) -> Array:
-    """Return integers low <= x < high, whatever the dtype holds them in."""
+    """Return integers low <= x < high in any dtype."""
     _, top = _range(request.dtype)
     drawn = request.rng.integers(low, max(low + 1, min(high, top + 1)), request.shape)
     return np.asarray(drawn).astype(request.dtype)

@@ -104,7 +104,7 @@ def feasible_inputs(
     session: Runner | None = None,
     skeletons: Skeletons | None = None,
 ) -> Inputs:
-    """Return inputs that onnxruntime accepted, trying other sizes where the first do not fit.
+    """Return inputs that onnxruntime accepted; other sizes are tried if the first fail.
 
     `rules["*"]` has the sizes taken, and the number of tries.
 

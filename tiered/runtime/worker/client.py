@@ -44,10 +44,10 @@ class Worker:
 
     Args:
         seconds: the longest that one request (opening, running) may take; None sets no limit.
-        memory: the most bytes that the process may take beyond what it starts with; None stands
-            for the memory of the machine (where that can be found out).
+        memory: the most bytes that the process may allocate after its start; None means the memory
+            of the machine, if that is known.
 
-    Use it as a context manager, or `close()` it; a worker that is forgotten ends with its owner.
+    Use it as a context manager, or `close()` it; an unreferenced worker ends with its owner.
     It can be shared between threads, and then runs one request at a time.
     """
 
@@ -120,7 +120,7 @@ class Worker:
             setting: how onnxruntime opens it.
             folder: where onnxruntime finds the external data of a model that is no file.
             libraries: of custom operators, which onnxruntime registers.
-            label: what messages call the model.
+            label: the name of the model in messages.
 
         Raises:
             RuntimeFailure: the runtime cannot load it; `Crashed`, `TimedOut` and `OutOfMemory` are
@@ -243,7 +243,7 @@ class WorkerSession:
         return {name: unpack(value, answer.blobs) for name, value in answer.done.items()}
 
     def close(self) -> None:
-        """Free what the worker holds for this model."""
+        """Free the model in the worker."""
         if self._opened_in is not None and self._opened_in is self._worker.generation:
             with contextlib.suppress(RuntimeFailure):
                 self._worker.ask({"do": "close", "id": self._number}, (), "closing a model")
@@ -424,7 +424,7 @@ class _Child:
             return self.process.wait(_END_SECONDS)
 
     def last_words(self) -> str:
-        """Return the end of what it said on standard error, in one line."""
+        """Return the end of its standard error, in one line."""
         self._errors.seek(0, os.SEEK_END)
         self._errors.seek(max(0, self._errors.tell() - 4 * _LAST_WORDS))
         text = " ".join(self._errors.read().decode(errors="replace").split())

@@ -64,7 +64,7 @@ def _read(stream: BinaryIO, size: int) -> bytearray:
 
 
 def pack(value: Any, blobs: list[Blob]) -> Any:
-    """Return a value as JSON can hold it; the bytes of its arrays are added to the blobs.
+    """Return a value in JSON types; the bytes of its arrays are appended to the blobs.
 
     Raises:
         RuntimeFailure: it is of a kind that no model takes.

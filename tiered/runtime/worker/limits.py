@@ -50,7 +50,7 @@ def sacrifice() -> None:
 
 
 class MemoryLimit:
-    """The most that this process may allocate, beyond what it has by now.
+    """A limit of the bytes that this process may allocate from now on.
 
     On Linux the kernel refuses more, which is an error like any other. Elsewhere a thread looks
     what there is, and ends the process if it is too much.
@@ -80,7 +80,7 @@ class MemoryLimit:
             self._watcher.start()
 
     def watch(self) -> None:
-        """End the process once it has more than it may."""
+        """End the process once it exceeds the limit."""
         while True:
             time.sleep(_POLL)
             if self._most is not None and _allocated() > self._most:
@@ -89,7 +89,7 @@ class MemoryLimit:
 
 @contextlib.contextmanager
 def bounded(nbytes: int | None) -> Iterator[None]:
-    """Let this process allocate so many bytes beyond what it has, where the system sees to that.
+    """Limit the bytes that this process may allocate from now on, if the system supports it.
 
     That is on Linux: more is a MemoryError there. Files that are mapped do not count.
     """
@@ -113,7 +113,7 @@ def bounded(nbytes: int | None) -> Iterator[None]:
 
 
 def _allocated() -> int:
-    """Return the bytes that this process has; their peak where only that is known."""
+    """Return the bytes that this process uses; their peak if only that is known."""
     if sys.platform == "win32":
         return _committed()
     import resource

@@ -1,4 +1,4 @@
-"""What operators demand of inputs that index something, or count what is used of it."""
+"""Constraints of operators on inputs that are indices or lengths."""
 
 from __future__ import annotations
 

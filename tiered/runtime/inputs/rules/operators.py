@@ -22,7 +22,7 @@ _TRIPS = 3  # iterations of a loop with an input as trip count
 
 
 def demands(place: Place, node: onnx.NodeProto, slot: int, *, direct: bool) -> Iterator[Fact]:
-    """Yield what `node` demands of the value at its input `slot`.
+    """Yield the constraints of `node` on the value at its input `slot`.
 
     Args:
         place: the value, and how it depends on the input's numbers.
@@ -67,7 +67,7 @@ def _kinds(slots: dict[int, str]) -> Demand:
 
 
 def _subtract(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
-    """1 - x is what a mask meets, and next to nothing else."""
+    """Yield that x of 1 - x is a mask."""
     if slot == 1:
         constant = place.scope.constant(node.input[0])
         if constant is not None and constant.size == 1 and float(constant.reshape(-1)[0]) == 1:
