@@ -19,7 +19,7 @@ import onnx
 import tiered
 from tiered.graph import Node
 from tiered.graph.core.journal import RENAMES, Stamp, dirty_nodes
-from tiered.rewriter.worklist import Anchors
+from tiered.rewriter.worklist import Worklist
 
 
 @dataclass
@@ -35,32 +35,32 @@ class Looks:
 def counted() -> Iterator[Looks]:
     """Count the looks of the runs inside the block."""
     looks = Looks()
-    concerned, everything = Anchors.concerned, Anchors.everything
+    affected_since, all_anchors = Worklist.affected_since, Worklist.all_anchors
     inside = False
 
-    def count_again(self: Anchors, since: Stamp) -> list[Node]:
+    def count_again(self: Worklist, since: Stamp) -> list[Node]:
         nonlocal inside
         inside = True
-        found = concerned(self, since)
+        found = affected_since(self, since)
         inside = False
         journal = self.model.journal
         if journal.kept_since(since) == since.length:
             edits = (entry for entry in journal.since(since.length) if entry[0] not in RENAMES)
-            needed = set(self.near(dirty_nodes(edits)))
+            needed = set(self.affected_by(dirty_nodes(edits)))
             looks.needless += sum(node not in needed for node in found)
         looks.again += len(found)
         return found
 
-    def count_first(self: Anchors) -> list[Node]:
-        found = everything(self)
+    def count_first(self: Worklist) -> list[Node]:
+        found = all_anchors(self)
         looks.first += 0 if inside else len(found)
         return found
 
-    Anchors.concerned, Anchors.everything = count_again, count_first  # type: ignore[method-assign]  # counts
+    Worklist.affected_since, Worklist.all_anchors = count_again, count_first  # type: ignore[method-assign]  # counts
     try:
         yield looks
     finally:
-        Anchors.concerned, Anchors.everything = concerned, everything  # type: ignore[method-assign]  # back
+        Worklist.affected_since, Worklist.all_anchors = affected_since, all_anchors  # type: ignore[method-assign]  # back
 
 
 def main(models: Path) -> list[Looks]:

@@ -134,7 +134,7 @@ def raise_on_many(model: Model, ctx: PassContext) -> None:
     ("pass_", "said", "most"),
     [
         (rewrite_then_raise, "ValueError: an Identity", 3),
-        (loop, "loop does not come to an end", 3),
+        (loop, "loop does not terminate", 3),
         (raise_on_many, "ValueError: too many", 4),
     ],
 )

@@ -18,7 +18,7 @@ from tiered.passes.kinds import Body
 from tiered.rewriter import PatternError, Rule, apply_rule, driver
 from tiered.rewriter import match as matcher
 from tiered.rewriter import worklist as looking
-from tiered.rewriter.worklist import Anchors, Near
+from tiered.rewriter.worklist import Affected, Worklist
 
 
 def relus(count: int, kind: str = "Relu") -> onnx.ModelProto:
@@ -199,7 +199,7 @@ def test_a_rule_that_never_ends_is_stopped() -> None:
     again = law("again", op.Relu(var.x), lambda graph, x: graph.op.Relu(x))
     given = model()
     before = content(given)
-    with pytest.raises(PassError, match="again does not come to an end"):
+    with pytest.raises(PassError, match="again does not terminate"):
         again.apply(given)
     assert content(given) == before
 
@@ -266,13 +266,13 @@ def test_what_a_rule_makes_may_be_what_another_choice_of_its_root_needs() -> Non
 def test_programs_are_chosen_again_only_when_what_they_lack_is_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    looked, lacking_in = [], Rule.lacking_in
+    looked, missing_operators = [], Rule.missing_operators
 
     def note(self: Rule, of: Model) -> list[frozenset[tuple[str, str]]]:
         looked.append(len(of.main))
-        return lacking_in(self, of)
+        return missing_operators(self, of)
 
-    monkeypatch.setattr(Rule, "lacking_in", note)
+    monkeypatch.setattr(Rule, "missing_operators", note)
     relus = " ".join(f"a{at + 1} = Relu(a{at})" for at in range(20))
     given = model(f"g (float[2] a0) => (float[2] y) {{ {relus} y = Identity(a20) }}")
     law("drop", op.Relu(var.x) | op.Neg(op.Abs(var.x)), lambda graph, x: x).apply(given)
@@ -295,7 +295,7 @@ def test_only_what_is_near_a_rare_operator_is_left_out(
         found = []
         for few in (1, 10**6):
             monkeypatch.setattr(looking, "_FEW", few)
-            anchors = Anchors(rule, edited).everything()
+            anchors = Worklist(rule, edited).all_anchors()
             found.append([node for node in anchors if matcher.match_node(rule.programs, node)])
         assert found[0] == found[1]
 
@@ -329,11 +329,11 @@ def test_both_ways_to_find_what_edits_concern_find_the_same(seed: int) -> None:
     touched = edited.journal.note_touched()
     for pattern in LAWS:
         rule = Rule("law", pattern, lambda graph: None)
-        anchors = Anchors(rule, edited)
-        near = Near(touched, begin.length, rule)
+        anchors = Worklist(rule, edited)
+        near = Affected(touched, begin.length, rule)
         dirty = [node for node, at in touched.items() if at > begin.length and node.is_live]
-        assert [node for node in anchors.everything() if near.holds(node)] == [
-            node for node in anchors.everything() if node in set(anchors.near(dirty))
+        assert [node for node in anchors.all_anchors() if near.holds(node)] == [
+            node for node in anchors.all_anchors() if node in set(anchors.affected_by(dirty))
         ]
 
 

@@ -494,7 +494,7 @@ def test_they_are_different_nodes() -> None:
 
 
 def test_roots_that_share_nothing_are_refused() -> None:
-    with pytest.raises(PatternError, match=r"op.Neg\(var.b\) has nothing in common"):
+    with pytest.raises(PatternError, match=r"op.Neg\(var.b\) shares no variable and no node"):
         compile_pattern(op.Relu(var.a) & op.Neg(var.b))
 
 
@@ -546,8 +546,8 @@ def test_what_is_shared_is_written_once() -> None:
 
 WRONG = {
     "op.Reluu(var.x)": "no operator 'Reluu'; did you mean 'Relu'",
-    "op.Relu(var.x, var.y)": "takes X; the pattern gives 2 operands",
-    "op.Conv(var.x)": "takes X, W, B; the pattern gives 1 operands",
+    "op.Relu(var.x, var.y)": "takes X; the pattern has 2 operands",
+    "op.Conv(var.x)": "takes X, W, B; the pattern has 1 operands",
     "op.Concat(rest.a, axs=1)": "has no attribute 'axs'; it has axis; did you mean 'axis'",
     "op.Concat(rest.a, axis=1.5)": "attribute 'axis' is INT, so never 1.5",
     "op.Transpose(var.x, perm=1)": "attribute 'perm' is INTS, so never 1",

@@ -18,7 +18,7 @@ from onnx import TensorProto, helper
 
 from tiered import Graph, Model, Node, Value, op, var
 from tiered.rewriter import Pattern, compile_pattern, pattern_matching
-from tiered.rewriter.match import all_matches, find_matches, obstacle
+from tiered.rewriter.match import all_matches, find_matches, why_blocked
 from tiered.rewriter.pattern import Op, Var
 
 ARITIES: Final = {"Neg": 1, "Relu": 1, "Dropout": 1, "Sub": 2, "Add": 2, "Mul": 2, "Where": 3}
@@ -218,7 +218,7 @@ def test_a_guarded_match_is_one_that_nobody_looks_into(
     free = {
         node
         for node in graph.nodes
-        if any(obstacle(match) is None for match in all_matches(programs, node))
+        if any(why_blocked(match) is None for match in all_matches(programs, node))
     }
     assert {match.node for match in find_matches(graph, root)} == free
 

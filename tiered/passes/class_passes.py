@@ -13,7 +13,7 @@ from tiered.passes.base import AnyModel, Pass
 from tiered.passes.decorators import Declared, module_pass
 from tiered.passes.run import edited_by
 from tiered.rewriter import Skip
-from tiered.rewriter.driver import cannot_stand_in
+from tiered.rewriter.driver import why_not_replaceable
 
 if TYPE_CHECKING:
     from onnx.defs import OpSchema
@@ -176,7 +176,7 @@ class NodeMapPass(PassBase):
         values = tuple(outcome) if isinstance(outcome, tuple | list) else (outcome,)
         if values == node.outputs:
             return None
-        refusal = cannot_stand_in(node, values)
+        refusal = why_not_replaceable(node, values)
         if refusal is None:
             self.graph.replace(node, values, first_new)
         return refusal

@@ -1,4 +1,4 @@
-"""Attributes: those that a pattern names, and that all others have their defaults."""
+"""Attributes: those that a pattern names must match, all others must have their defaults."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def attributes_fit(pattern: Op, node: Node, bindings: dict[str, Any]) -> bool | 
 
 
 def _schema(node: Node, form: Form | None) -> Schema | None:
-    """Return the schema that has the defaults of what a node does not say."""
+    """Return the schema with the defaults of the attributes that a node does not have."""
     version = node.owner.opset(node.domain) if form is None else NEWEST
     return schema_of(node.op_type, node.domain, version)
 

@@ -1,4 +1,25 @@
-"""Patterns as programs: what is anchored at a node and searches from there; see `steps`."""
+"""The pattern compiler: a pattern becomes a program, which searches from one node, its anchor.
+
+The matcher is three files. `registers` allocates: each name, each node and each operand of the
+pattern gets a register, an index into the list `Registers` that one search fills. `steps` links:
+each part of the pattern becomes a step, a closure `(registers) -> bool` that checks one operand,
+writes what it binds into registers and calls the next step; if that returns False, it takes its
+writes back and tries its next choice. So the search is depth-first with backtracking, and one call
+returns True as soon as a match was accepted. This file assembles both to a `Program`:
+
+    op.Mul(op.Sigmoid(var.x), var.x)   anchored at a Mul
+
+    enter Mul      operands to registers 4 and 5; again with the two swapped, as Mul is commutative
+    produced [4]   its producer must be a Sigmoid; the operand of that to register 7
+    keep x [7]     x is unbound: bind it
+    keep x [5]     x is bound: it must be the same value
+    finish         compare attributes and conditions, then ask `accept`
+
+Steps look only at the shape of the graph; attributes and conditions cost more and come last. A
+program is linked when it first runs, as most programs never do: `starts_at` rejects most nodes by
+the operators of their producers alone. A pattern of alternatives at its root has one program for
+each, one of several roots (`a & b`) finds the other roots through what the first one binds.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +53,13 @@ class Program:
 
     Args:
         pattern: one choice of the root of a pattern.
-        names: what the whole pattern binds; None stands for what this choice does not.
+        names: the names that the whole pattern binds; those of other choices are bound to None.
 
     Attributes:
         key: (domain, op type) of the nodes that it may be anchored at.
         roots: the registers of the nodes that the match is about.
         outputs: which output of each root it is about.
-        layout: where it keeps what it finds.
+        registers: the registers of its names and nodes.
     """
 
     def __init__(self, pattern: Op | Together, names: Iterable[str] = ()) -> None:
@@ -48,13 +69,13 @@ class Program:
         self.outputs = tuple(root.output for root in whole if isinstance(root, Op))
         self._all_names = tuple({**dict.fromkeys(names), **pattern.bound})
         self._linker = Linker()
-        self.layout = self._linker.layout
+        self.registers = self._linker.registers
         first = whole[0]
         assert isinstance(first, Op)
         self.domain, self.op_type = self.key = first.key
         for root in whole:
             assert isinstance(root, Op)
-            self.roots.append(self.layout.of_node(root))
+            self.roots.append(self.registers.of_node(root))
         self._whole = whole
         self._needs, self._is_commutative = _needs_of(first), first.is_commutative
 
@@ -68,7 +89,7 @@ class Program:
 
     @cached_property
     def _enter(self) -> Enter:
-        """The steps, linked where a match could begin for the first time: most never run."""
+        """The steps, linked when the program first runs: most never do."""
         whole = self._whole
         then: Step = self._finish
         for at in range(len(whole) - 1, 0, -1):
@@ -78,23 +99,23 @@ class Program:
         return self._linker.op(first, then)
 
     def starts_at(self, node: Node) -> bool:
-        """Tell whether a node and what it reads look as if a match could be anchored there."""
+        """Return whether the node and the producers of its inputs admit a match here."""
         if node.op_type != self.op_type or node.domain != self.domain:
             return False
         inputs = node._inputs
-        for turn in (0, 1) if self._is_commutative and len(inputs) == 2 else (0,):
+        for swap in (0, 1) if self._is_commutative and len(inputs) == 2 else (0,):
             for index, need in self._needs:
-                at = index ^ turn
-                if not _meets(inputs[at] if at < len(inputs) else None, need):
+                at = index ^ swap
+                if not _has_producer(inputs[at] if at < len(inputs) else None, need):
                     break
             else:
                 return True
         return False
 
     def run(self, node: Node, accept: Callable[[Registers], bool]) -> bool:
-        """Search from an anchor; tell whether a match was accepted."""
+        """Search from an anchor; return whether a match was accepted."""
         enter = self._enter
-        registers = [UNBOUND] * self.layout.size
+        registers = [UNBOUND] * self.registers.size
         registers[TAKEN] = {}
         registers[ACCEPT] = accept
         return enter(node, registers)
@@ -108,11 +129,11 @@ class Program:
         """
         found: dict[str, Any] = {}
         unknown: Skip | None = None
-        for name, register in self.layout.names:
+        for name, register in self.registers.names:
             value = registers[register]
             if value is not UNBOUND:
                 found[name] = value
-        for register, pattern in self.layout.ops:
+        for register, pattern in self.registers.ops:
             node = registers[register]
             if node is UNBOUND or isinstance(pattern, Chain):
                 continue
@@ -123,7 +144,7 @@ class Program:
                 unknown = unknown or fits
         if unknown is not None:
             return unknown
-        if self.layout.conditions and not self._conditions_hold(registers):
+        if self.registers.conditions and not self._conditions_hold(registers):
             return None
         if len(found) < len(self._all_names):
             for name in self._all_names:
@@ -133,21 +154,21 @@ class Program:
     # --- several roots ----------------------------------------------------------------------------
 
     def _other_root(self, earlier: Sequence[Pattern], root: Pattern, then: Step) -> Step:
-        """Return the step that finds another root through something that the earlier ones bind."""
+        """Return the step that finds another root from a node or variable of the earlier ones."""
         assert isinstance(root, Op)
         ops = (part for one in earlier for part in one.walk() if isinstance(part, Op))
         known = {id(part.identity) for part in ops}
         names = {part.name for one in earlier for part in one.walk() if isinstance(part, Var)}
-        path = _way_up(root, known, names)
+        path = _path_up(root, known, names)
         if path is None:
-            raise PatternError(f"{root} has nothing in common with what stands before it")
+            raise PatternError(f"{root} shares no variable and no node with the roots before it")
         leaf, keys = path
         assert isinstance(leaf, Op | Var)
         is_node = isinstance(leaf, Op)
         if isinstance(leaf, Op):
-            start = self.layout.of_node(leaf)
+            start = self.registers.of_node(leaf)
         else:
-            start = self.layout.of_name(leaf.name)
+            start = self.registers.of_name(leaf.name)
         enter, anchor = self._linker.op(root, then), self.roots[0]
 
         def other_root(registers: Registers) -> bool:
@@ -177,7 +198,7 @@ class Program:
         return accept(registers)
 
     def _conditions_hold(self, registers: Registers) -> bool:
-        for register, output, condition in self.layout.conditions:
+        for register, output, condition in self.registers.conditions:
             subject = registers[register]
             if subject is UNBOUND or subject is None:
                 continue
@@ -196,15 +217,15 @@ class Program:
 _Need = frozenset[tuple[str, str]]
 
 _CONSTANT: _Need = frozenset()
-"""Nobody makes it."""
+"""The value must be a constant."""
 
 
 def _needs_of(pattern: Op) -> tuple[tuple[int, _Need], ...]:
-    """Return what shows at a glance that most nodes do not match: operands and who makes them."""
+    """Return the quick checks of a pattern: operand indices with the producers they may have."""
     found = []
     for index, operand in enumerate(pattern.operands):
         if index and not pattern.domain and pattern.op_type in READ_ANEW:
-            break  # in the model's form it may stand elsewhere
+            break  # in the model's opset it may be another operand
         choices = operand.choices if isinstance(operand, Alternatives) else (operand,)
         keys = [choice.key for choice in choices if isinstance(choice, Op)]
         if len(keys) == len(choices):
@@ -214,8 +235,8 @@ def _needs_of(pattern: Op) -> tuple[tuple[int, _Need], ...]:
     return tuple(found)
 
 
-def _meets(value: Value | None, need: _Need) -> bool:
-    """Tell whether a value is made by one of some operators, or is the constant that is needed."""
+def _has_producer(value: Value | None, need: _Need) -> bool:
+    """Return whether a value has one of some producers, or is the constant that is needed."""
     if value is None:
         return False
     if need is _CONSTANT:
@@ -224,10 +245,10 @@ def _meets(value: Value | None, need: _Need) -> bool:
     return producer is not None and (producer.domain, producer.op_type) in need
 
 
-def _way_up(
+def _path_up(
     pattern: Pattern, known: set[int], names: set[str]
 ) -> tuple[Op | Var, list[tuple[str, str]]] | None:
-    """Return something known that a pattern contains, and the operators from there up to its root.
+    """Return a known part of a pattern, and the operators from it up to the root of the pattern.
 
     Only operands that are there in every match count: no alternatives, no chains.
     """
@@ -238,7 +259,7 @@ def _way_up(
     if id(pattern.identity) in known:
         return pattern, []
     for operand in pattern.operands:
-        found = _way_up(operand, known, names)
+        found = _path_up(operand, known, names)
         if found is not None:
             return found[0], [*found[1], pattern.key]
     return None

@@ -1,4 +1,4 @@
-"""Conditions on the type of a value, or on anything that a predicate can tell."""
+"""Conditions on the type of a value, or by a predicate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Condition(NamedTuple):
-    """What a value must be: each that is not None must hold; what is not known does not hold."""
+    """Conditions on a value: all that are not None must hold; an unknown type meets none."""
 
     dtypes: tuple[int, ...] | None = None
     ranks: tuple[int, ...] | None = None
@@ -23,7 +23,7 @@ class Condition(NamedTuple):
         return cls(_several(dtype), _several(rank), None if shape is None else tuple(shape))
 
     def holds(self, value: Value) -> bool:
-        """Tell whether the type of a value is as asked for."""
+        """Return whether the type of a value meets the conditions."""
         if self.dtypes is not None and value.dtype not in self.dtypes:
             return False
         if self.ranks is not None and value.rank not in self.ranks:

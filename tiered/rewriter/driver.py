@@ -1,4 +1,4 @@
-"""The driver: runs one rule over a model to its fixed point, looking only where something moved."""
+"""The driver: runs one rule over a model to its fixed point, only where something was edited."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tiered.rewriter.compile import Program
 from tiered.rewriter.match import Match, match_node
 from tiered.rewriter.rule import Key, Rule
 from tiered.rewriter.skip import Skip
-from tiered.rewriter.worklist import Anchors
+from tiered.rewriter.worklist import Worklist
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
@@ -31,7 +31,7 @@ Approve = Callable[[Sequence[Entry]], "Skip | None"]
 OnRewrite = Callable[[Match, Sequence[Entry]], None]
 
 _REWRITES_PER_NODE: Final = 16
-"""A rule that rewrites more often than this for each node of the model will not come to an end."""
+"""More rewrites than this for each node of the model mean that the rule does not terminate."""
 
 
 _WITHOUT_IDENTITY: Final = frozenset(
@@ -40,7 +40,7 @@ _WITHOUT_IDENTITY: Final = frozenset(
         DataType.INT2, DataType.INT4, DataType.UINT2, DataType.UINT4,
     }
 )  # fmt: skip
-"""The dtypes that onnxruntime may move and cast, but has no Identity for."""
+"""The dtypes for which onnxruntime has no Identity."""
 
 _NOT_CHOSEN: Final = Skip("not among the rewrites that are tried")
 
@@ -65,24 +65,24 @@ def apply_rule(
         model: the model, edited in place.
         options: the keyword arguments of the rule's function.
         graphs: where to look; all graphs by default.
-        since: the moment of the last run of this rule, which left nothing to do: only what was
-            edited after it is looked at. None looks everywhere.
-        on_skip: told each node that matched and why it was left alone.
-        accept: asked before each rewrite; a Skip declines it.
-        approve: asked after each rewrite, with its edits; a Skip undoes it.
-        on_rewrite: told each match that was rewritten, with the edits.
-        once: look at each node that is there now once, in topological order.
+        since: the end of the last run of this rule, which reached a fixed point: only nodes that
+            later edits affect are visited. None visits all.
+        on_skip: called with each node that matched and was not rewritten, and the reason.
+        accept: called before each rewrite; a Skip declines it.
+        approve: called after each rewrite, with its edits; a Skip undoes it.
+        on_rewrite: called with each match that was rewritten, and the edits.
+        once: visit each node that exists now once, in topological order.
 
     Raises:
-        PassError: the rule does not come to an end.
+        PassError: the rule does not terminate.
     """
     if model.gate.is_shut():
         return
-    anchors = Anchors(rule, model, graphs)
+    worklist = Worklist(rule, model, graphs)
     if once:
-        queue = deque(anchors.in_order())
+        queue = deque(worklist.in_topological_order())
     else:
-        queue = deque(anchors.everything() if since is None else anchors.concerned(since))
+        queue = deque(worklist.all_anchors() if since is None else worklist.affected_since(since))
     if not queue:
         return
     run = _Run(rule, model, options, on_skip, accept, approve, on_rewrite)
@@ -101,15 +101,15 @@ def apply_rule(
         if model.gate.is_shut():
             return
         edits = model.journal.since(mark)
-        # What was made may be what another choice of the root needs.
+        # A new node may be the operator that another choice of the root needs.
         if any(run.may_choose_after(entry) for entry in edits):
             run.choose_programs()
         if once:
             continue
         budget -= 1
         if budget == 0:
-            raise PassError(f"{rule.name} does not come to an end: it undoes its own rewrites")
-        for touched in anchors.near(dirty_nodes(edits)):
+            raise PassError(f"{rule.name} does not terminate: it undoes its own rewrites")
+        for touched in worklist.affected_by(dirty_nodes(edits)):
             if touched.id not in queued:
                 queued.add(touched.id)
                 queue.append(touched)
@@ -134,28 +134,28 @@ class _Run:
         self.approve = approve
         self.on_rewrite = on_rewrite
         self._programs: list[Program] = []
-        # What the model lacks of the other programs' operators.
-        self._lacking: frozenset[Key] = frozenset()
+        # The operators of the other programs that the model does not have.
+        self._missing: frozenset[Key] = frozenset()
 
     def choose_programs(self) -> None:
-        """Take the programs of which the model has all operators now."""
-        lacking = self.rule.lacking_in(self.model)
-        self._lacking = frozenset[Key]().union(*lacking)
-        chosen = zip(self.rule.programs, lacking, strict=True)
-        self._programs = [program for program, lacks in chosen if not lacks]
+        """Choose the programs whose operators the model has, all of them."""
+        missing = self.rule.missing_operators(self.model)
+        self._missing = frozenset[Key]().union(*missing)
+        chosen = zip(self.rule.programs, missing, strict=True)
+        self._programs = [program for program, absent in chosen if not absent]
 
     def may_choose_after(self, entry: Entry) -> bool:
-        """Tell whether an edit may have brought an operator for want of which a program was left.
+        """Return whether an edit may have added an operator that a program was missing.
 
-        To look through all graphs after each rewrite would take long where there are many bodies.
+        A search of all graphs after each rewrite would be slow in a model with many bodies.
         """
         edit, subject = entry[:2]
         if edit in NODE_EDITS:
-            return (subject.domain, subject.op_type) in self._lacking
-        return bool(self._lacking) and edit in (Edit.ADD_FUNCTION, Edit.EXCHANGE_CONTENT)
+            return (subject.domain, subject.op_type) in self._missing
+        return bool(self._missing) and edit in (Edit.ADD_FUNCTION, Edit.EXCHANGE_CONTENT)
 
     def rewrite(self, node: Node) -> bool:
-        """Try the rule at one node; tell whether it fired."""
+        """Try the rule at one node; return whether it fired."""
         match = match_node(self._programs, node)
         if match is None:
             return False
@@ -201,7 +201,7 @@ class _Run:
             return result
         successors = _successors(self.rule, match, result)
         for root, values in successors:
-            refusal = cannot_stand_in(root, values)
+            refusal = why_not_replaceable(root, values)
             if refusal is not None:
                 return refusal
         for root, values in successors:
@@ -215,10 +215,10 @@ class _Run:
 
 
 def _successors(rule: Rule, match: Match, result: Any) -> list[tuple[Node, Values]]:
-    """Return what stands in the place of each root.
+    """Return the replacement of each root.
 
     Raises:
-        PassError: the rule gives too few values or too many.
+        PassError: the rule returned too few values or too many.
     """
     results = (result,) if len(match.roots) == 1 else result
     if not isinstance(results, tuple | list) or len(results) != len(match.roots):
@@ -236,8 +236,8 @@ def _successors(rule: Rule, match: Match, result: Any) -> list[tuple[Node, Value
     return [(root, tuple(values)) for root, values in found.items()]
 
 
-def cannot_stand_in(node: Node, values: Values) -> Skip | None:
-    """Return why values may not take the place of a node's outputs."""
+def why_not_replaceable(node: Node, values: Values) -> Skip | None:
+    """Return why values cannot replace the outputs of a node."""
     if node.is_pinned:
         return Skip("training info or an annotation names a value here")
     for before, after in zip(node._outputs, values, strict=False):

@@ -2,9 +2,9 @@
 
     op.Reshape(op.Reshape(var.x, ...), var.shape)
 
-Patterns speak the newest form of each operator and are strict: an attribute that is not named must
-have its schema default, operands must agree in number, and values inside the match must have no
-other user. Loosening is spelled out: `...`, `opt.bias`, `attrs=...`, `.shared()`.
+Patterns are written in the newest opset form of each operator and are strict: an attribute that is
+not named must have its schema default, operands must agree in number, and values inside the match
+must have no other user. Loosening is spelled out: `...`, `opt.bias`, `attrs=...`, `.shared()`.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Operators:
 
 
 class Names:
-    """`var.x`: makes patterns by attribute access."""
+    """`var.x`: patterns by attribute access."""
 
     def __init__(self, kind: Callable[[str], Pattern]) -> None:
         self._kind = kind
@@ -145,7 +145,7 @@ rest = Names(Rest)
 
 
 def pattern_of(operand: Any) -> Pattern:
-    """Return the pattern that an operand stands for."""
+    """Return the pattern of an operand: a pattern, a number, an array or `...`."""
     if operand is ...:
         return Anything()
     if isinstance(operand, Pattern):
@@ -179,7 +179,7 @@ def check_op(pattern: Op) -> Op:
     for operand in pattern.operands[:-1]:
         if isinstance(operand, Rest):
             raise PatternError(f"{Operator(pattern.key)}: {operand} may only be the last operand")
-    _ = pattern.bound  # raises where one name stands for two kinds of things
+    _ = pattern.bound  # raises if one name has two kinds
     schema = schema_of(pattern.op_type, pattern.domain)
     if schema is None:
         return pattern
@@ -201,7 +201,7 @@ def _check_operands(pattern: Op, schema: Schema) -> None:
     if len(operands) > schema.max_input or (len(operands) < schema.min_input and not is_open):
         names = ", ".join(input_names(schema))
         raise PatternError(
-            f"{Operator(pattern.key)} takes {names}; the pattern gives {len(operands)} operands"
+            f"{Operator(pattern.key)} takes {names}; the pattern has {len(operands)} operands"
         )
 
 

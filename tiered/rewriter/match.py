@@ -27,10 +27,10 @@ class Match(NamedTuple):
 
     Attributes:
         node: the anchor, which is the first root.
-        bindings: what the names of the pattern stand for.
+        bindings: the value, node or attribute of each name of the pattern.
         nodes: each matched node with its pattern.
-        roots: the nodes that the match is about: one, or as many as `a & b` has.
-        outputs: which output of each root it is about.
+        roots: the nodes that a rewrite replaces: one, or as many as `a & b` has.
+        outputs: the index of the matched output of each root.
     """
 
     node: Node
@@ -41,7 +41,7 @@ class Match(NamedTuple):
 
     @property
     def values(self) -> tuple[Value | None, ...]:
-        """The values that the match is about."""
+        """The matched output of each root."""
         pairs = zip(self.roots, self.outputs, strict=True)
         return tuple(root.outputs[output] for root, output in pairs)
 
@@ -59,13 +59,13 @@ def compile_pattern(pattern: Pattern) -> tuple[Program, ...]:
 
 
 def programs_of(pattern: Pattern) -> tuple[Program, ...]:
-    """Return the programs of a pattern, each of which is linked when it runs first."""
+    """Return the programs of a pattern; each is linked when it first runs."""
     names = pattern.bound
     return tuple(Program(anchor, names) for anchor in roots(pattern))
 
 
 def match_node(programs: Sequence[Program], node: Node) -> Match | Skip | None:
-    """Match a node against programs: the match, None, or the guard that a match runs into."""
+    """Match a node against programs: return the match, None, or the guard that forbids one."""
     blocked: Skip | None = None
     for program in programs:
         if not program.starts_at(node):
@@ -87,7 +87,7 @@ def _searched(program: Program, node: Node) -> Match | Skip | None:
         match = _match(program, registers)
         if match is None:
             return False
-        reason = match if isinstance(match, Skip) else obstacle(match)
+        reason = match if isinstance(match, Skip) else why_blocked(match)
         if reason is None:
             assert isinstance(match, Match)
             found = match
@@ -108,7 +108,7 @@ def all_matches(programs: Sequence[Program], node: Node) -> list[Match]:
         match = _match(program, registers)
         if isinstance(match, Match):
             key = (
-                tuple((at, id(registers[at])) for at, _ in program.layout.ops),
+                tuple((at, id(registers[at])) for at, _ in program.registers.ops),
                 tuple((name, id(value)) for name, value in match.bindings.items()),
             )
             if key not in seen:
@@ -126,8 +126,8 @@ def find_matches(graph: Graph, pattern: Pattern, *, guarded: bool = True) -> Ite
     """Yield the matches of a pattern in one graph, in topological order of their anchors.
 
     Args:
-        graph: where to look; bodies and functions are graphs of their own.
-        pattern: what to look for.
+        graph: the graph to search; bodies and functions are graphs of their own.
+        pattern: the pattern to search for.
         guarded: yield at most one match at each anchor, and only if a rewrite could take it.
 
     Raises:
@@ -157,7 +157,7 @@ def _match(program: Program, registers: Registers) -> Match | Skip | None:
     if bindings is None or isinstance(bindings, Skip):
         return bindings
     nodes: dict[Node, Op | Chain] = {}
-    for register, pattern in program.layout.ops:
+    for register, pattern in program.registers.ops:
         node = registers[register]
         if node is UNBOUND:
             continue
@@ -172,8 +172,8 @@ def _match(program: Program, registers: Registers) -> Match | Skip | None:
 # --- guards ---------------------------------------------------------------------------------------
 
 
-def obstacle(match: Match) -> Skip | None:
-    """Return why a match may not be rewritten: somebody else sees what is inside of it."""
+def why_blocked(match: Match) -> Skip | None:
+    """Return why a match may not be rewritten: something else uses one of its inner values."""
     nodes = match.nodes
     for node, pattern in nodes.items():
         if node in match.roots or pattern.is_shared:

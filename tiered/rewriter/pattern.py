@@ -1,9 +1,8 @@
-"""What patterns are made of; `language.py` has what people write them with.
+"""The parts of patterns, and patterns as strings; `language.py` has the syntax that builds them.
 
-A pattern is a value, which nobody changes. It prints as it was written, and what it prints
-evaluates to its equal. Each object stands for one node wherever it occurs; two objects that are
-written alike may stand for the same node, and those that differ (give them names with `.bind`)
-never do.
+A pattern is immutable. Its string is as it was written and evaluates to an equal pattern. One
+object matches one node wherever it occurs; two equal objects may match the same node, and two that
+differ (name them with `.bind`) never do.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Pattern:
 
     @cached_property
     def _parts(self) -> tuple[Any, ...]:
-        """What it is equal by."""
+        """The fields that equality compares."""
         parts = self.__dataclass_fields__.items()
         return tuple([getattr(self, name) for name, part in parts if part.compare])
 
@@ -50,7 +49,7 @@ class Pattern:
     def _hash(self) -> int:
         return hash(self._parts)
 
-    # Written here once: what `dataclass` writes for each class takes its time at every start.
+    # Written once: `dataclass` would generate both for each class, at every start.
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._parts == other._parts
 
@@ -78,7 +77,7 @@ class Pattern:
         rank: int | tuple[int, ...] | None = None,
         shape: tuple[int | str | EllipsisType | None, ...] | None = None,
     ) -> Self:
-        """Return the pattern of values of such a type; what is not known does not fit.
+        """Return the pattern of values of a type; an unknown type does not match.
 
         Args:
             dtype: a TensorProto.DataType, or several.
@@ -89,7 +88,7 @@ class Pattern:
         return self._with(Condition.of(dtype=dtype, rank=rank, shape=shape))
 
     def where(self, predicate: Callable[[Any], bool]) -> Self:
-        """Return the pattern of what a predicate holds for; an operator's is asked of the node."""
+        """Return the pattern with a predicate of the value, of an operator one of the node."""
         return self._with(Condition(predicate=predicate))
 
     def _with(self, condition: Condition) -> Self:
@@ -107,17 +106,17 @@ class Pattern:
 
     @cached_property
     def bound(self) -> Mapping[str, str]:
-        """What a match binds: name to kind ("value", "values", "attribute", "node", "nodes").
+        """The names that a match binds, with their kinds: value(s), attribute, node or nodes.
 
         Raises:
-            PatternError: one name stands for two kinds of things.
+            PatternError: one name has two kinds.
         """
         found: dict[str, str] = {}
         for bound in (_bound_by(self), *(child.bound.items() for child in self.children())):
             for name, kind in bound:
                 if found.setdefault(name, kind) != kind:
-                    said = f"{found[name]} and {kind}"
-                    raise PatternError(f"{name!r} cannot be both {said} in {self}")
+                    both = f"{found[name]} and {kind}"
+                    raise PatternError(f"{name!r} cannot be both {both} in {self}")
         return found
 
     def __str__(self) -> str:
@@ -128,7 +127,7 @@ class Pattern:
 
 @dataclass(eq=False, repr=False)
 class _Named(Pattern):
-    """What a rewrite asks for by this name."""
+    """A part that is bound to a name."""
 
     name: str
 
@@ -157,14 +156,14 @@ class Const(Pattern):
     predicate: Callable[[np.ndarray[Any, Any]], bool] | None = None
     rtol: float = 0.0
     name: str = ""
-    # Set where an array says it; numbers are of any dtype that holds them.
+    # Set if an array was given; numbers match any dtype that holds them.
     dtype: str = ""
-    # A number that stands for itself: `op.Add(var.x, 1)`.
+    # Written as a number: `op.Add(var.x, 1)`.
     is_literal: bool = field(default=False, compare=False)
 
     @cached_property
     def size(self) -> int | None:
-        """How many numbers the constant has; None where that is not said."""
+        """The number of elements, None if the pattern admits any."""
         is_open = self.expected is None or self.predicate is not None
         return None if is_open else self._wanted.size
 
@@ -182,7 +181,7 @@ class Const(Pattern):
         return number if abs(number) < _LARGEST else None
 
     def accepts(self, array: np.ndarray[Any, Any]) -> bool:
-        """Tell whether the numbers of a constant are what is asked for."""
+        """Return whether the numbers of a constant match."""
         if self.predicate is not None:
             return bool(self.predicate(array))
         if self.expected is None:
@@ -204,11 +203,11 @@ class Const(Pattern):
 
 
 _LARGEST: Final = 60_000
-"""Below what is infinite in 16 bits."""
+"""Smaller numbers are finite in 16 bits."""
 
 
 def _is_number(array: np.ndarray[Any, Any], number: float, rtol: float) -> bool:
-    """Tell whether an array of one float is a number, as near as its dtype has it."""
+    """Return whether an array of one float is a number, rounded to its dtype."""
     got, nearest = array.item(), float(array.dtype.type(number))
     if rtol:
         return bool(abs(got - nearest) <= rtol * abs(nearest))
@@ -216,7 +215,7 @@ def _is_number(array: np.ndarray[Any, Any], number: float, rtol: float) -> bool:
 
 
 def _is_same(got: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> bool:
-    """Tell whether an array is exactly what numbers are in its dtype: -0.0 is not 0.0."""
+    """Return whether an array has exactly these numbers in its dtype: -0.0 is not 0.0."""
     with np.errstate(all="ignore"):
         cast = wanted.astype(got.dtype)
     if got.dtype.kind in "biu":
@@ -233,7 +232,7 @@ def _is_same(got: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> bool:
 
 @dataclass(eq=False, repr=False)
 class Alternatives(Pattern):
-    """`a | b`: the first of the choices that matches; what a choice does not bind is None."""
+    """`a | b`: the first choice that matches; names that only other choices bind are None."""
 
     choices: tuple[Pattern, ...]
 
@@ -261,7 +260,7 @@ class Alternatives(Pattern):
 
 @dataclass(eq=False, repr=False)
 class Together(Pattern):
-    """`a & b`: several nodes at once, which have something in common; only at the root."""
+    """`a & b`: several roots at once, which share a value or a node."""
 
     roots: tuple[Pattern, ...]
 
@@ -287,11 +286,11 @@ class Op(Pattern):
     first: Op | None = field(default=None, compare=False)
 
     def shared(self) -> Self:
-        """Return the pattern of a node whose outputs others may see: the rewrite keeps it."""
+        """Return the pattern of a node with other consumers: the rewrite keeps it."""
         return dataclasses.replace(self, is_shared=True, first=None)
 
     def bind(self, name: str) -> Self:
-        """Return the pattern that gives the matched node to the rewrite under a name."""
+        """Return the pattern that binds the matched node to a name."""
         return dataclasses.replace(self, node_name=name, first=None)
 
     def out(self, index: int) -> Op:
@@ -309,7 +308,7 @@ class Op(Pattern):
 
     @property
     def identity(self) -> Op:
-        """The object that stands for the node, whichever of its outputs this one is about."""
+        """The pattern of the first output of the node, the same object for all its outputs."""
         return self.first or self
 
     @property
@@ -331,7 +330,7 @@ class Op(Pattern):
 
 @dataclass(eq=False, repr=False)
 class Chain(Pattern):
-    """`chain(op.Cast | op.Identity, var.x)`: one or more of these, down to what they begin with."""
+    """`chain(op.Cast | op.Identity, var.x)`: one or more of these in a row, from x on."""
 
     kinds: tuple[tuple[str, str], ...]
     end: Pattern
@@ -339,11 +338,11 @@ class Chain(Pattern):
     node_name: str = ""
 
     def shared(self) -> Self:
-        """Return the chain whose inner values others may see: the rewrite keeps it."""
+        """Return the chain with other consumers of its inner values: the rewrite keeps it."""
         return dataclasses.replace(self, is_shared=True)
 
     def bind(self, name: str) -> Self:
-        """Return the chain that gives its nodes to the rewrite under a name, the last one first."""
+        """Return the chain that binds its nodes to a name, the last one first."""
         return dataclasses.replace(self, node_name=name)
 
     def children(self) -> Iterator[Pattern]:
@@ -356,7 +355,7 @@ def _op_of(pattern: Pattern) -> Any:
     return pattern
 
 
-# --- what is known of a whole pattern -------------------------------------------------------------
+# --- properties of a whole pattern ----------------------------------------------------------------
 
 
 def _bound_by(part: Pattern) -> Iterator[tuple[str, str]]:
@@ -384,7 +383,7 @@ def depth(pattern: Pattern) -> int:
 
 
 def operators(pattern: Pattern) -> frozenset[tuple[str, str]]:
-    """Return (domain, op type) of the operators without which a pattern matches nothing."""
+    """Return (domain, op type) of the operators that every match contains."""
     if isinstance(pattern, Alternatives):
         return frozenset.intersection(*map(operators, pattern.choices))
     found = frozenset().union(*map(operators, pattern.children()))
@@ -392,7 +391,7 @@ def operators(pattern: Pattern) -> frozenset[tuple[str, str]]:
 
 
 def mentioned(pattern: Pattern) -> frozenset[tuple[str, str]]:
-    """Return every operator that may stand in a match, in whichever of the choices."""
+    """Return every operator that a match may contain, in any of the choices."""
     found = frozenset[tuple[str, str]]().union(*map(mentioned, pattern.children()))
     if isinstance(pattern, Chain):
         return found | {*pattern.kinds}
@@ -400,20 +399,20 @@ def mentioned(pattern: Pattern) -> frozenset[tuple[str, str]]:
 
 
 def roots(pattern: Pattern) -> tuple[Op | Together, ...]:
-    """Return the choices that a match may be anchored at.
+    """Return the choices of the root of a pattern.
 
     Raises:
         PatternError: the root of one is no operator.
     """
     choices = pattern.choices if isinstance(pattern, Alternatives) else (pattern,)
-    anchors: list[Op | Together] = []
+    found: list[Op | Together] = []
     for choice in choices:
         inner = choice.roots if isinstance(choice, Together) else (choice,)
         if not all(isinstance(root, Op) for root in inner):
             raise PatternError(f"{pattern} cannot be searched for: its root must be an operator")
         assert isinstance(choice, Op | Together)
-        anchors.append(choice)
-    return tuple(anchors)
+        found.append(choice)
+    return tuple(found)
 
 
 # --- a pattern as text ----------------------------------------------------------------------------
@@ -489,7 +488,7 @@ class _Printer:
 
 
 def _repeated(pattern: Pattern) -> set[int]:
-    """Return the ids of the operators that stand at several places of a pattern."""
+    """Return the ids of the operators that occur several times in a pattern."""
     seen: set[int] = set()
     repeated: set[int] = set()
     pending = [pattern]

@@ -1,4 +1,4 @@
-"""Where a compiled pattern keeps what it finds: the registers of its names and nodes."""
+"""The registers of a compiled pattern: where a search keeps its names and nodes; see `compile`."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ Registers = list[Any]
 
 UNBOUND: Final[Any] = object()
 TAKEN: Final = 0
-"""The register that holds which node (by its serial number) stands for which pattern."""
+"""The register of the matched nodes: the serial number of each, with the kind of its pattern."""
 ACCEPT: Final = 1
-"""The register that holds what is asked whether the search may end."""
+"""The register of the function that accepts a match, which ends the search."""
 
 
-class Layout:
-    """The registers of one compiled pattern.
+class RegisterMap:
+    """Allocates the registers of one compiled pattern.
 
     Attributes:
-        size: how many there are.
+        size: the number of registers.
         ops: (register, pattern) of each operator and chain.
-        names: (name, register) of all that is bound.
-        conditions: (register, the output of the node there that a type is asked of, condition).
+        names: (name, register) of each name that the pattern binds.
+        conditions: (register, index of the output if the register holds a node, condition).
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Layout:
         self._register_of: dict[Any, int] = {}
         self._kinds: dict[Pattern, int] = {}
         self._kind_of: dict[int, int] = {}
-        # Kept alive, so that no other pattern gets their ids.
+        # Kept alive, so that no other pattern gets its id.
         self._seen: dict[int, Pattern] = {}
 
     def new(self, count: int = 1) -> int:
@@ -52,7 +52,7 @@ class Layout:
         return self._register_of[name]
 
     def of_node(self, pattern: Op | Chain) -> int:
-        """Return the register of what stands for a pattern object, wherever it occurs."""
+        """Return the register of the node that a pattern object matches, wherever it occurs."""
         same = pattern.identity if isinstance(pattern, Op) else pattern
         if id(same) not in self._register_of:
             register = self._register_of[id(same)] = self.new()
@@ -67,7 +67,7 @@ class Layout:
         return register
 
     def kind(self, pattern: Op) -> int:
-        """Return a number that patterns which are written alike have in common."""
+        """Return a number that equal patterns share."""
         identity = pattern.identity
         known = self._kind_of.get(id(identity))
         if known is None:

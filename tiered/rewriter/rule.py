@@ -1,4 +1,4 @@
-"""Rules: a law, as a pattern and the function that says what stands in its place."""
+"""Rules: a law, as a pattern and the function that returns its replacement."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ Key = tuple[str, str]
 
 
 class Rule:
-    """One law: a pattern, and the function that says what stands in its place, or why not.
+    """One law: a pattern, and the function that returns its replacement, or a Skip.
 
     Raises:
-        PatternError: the function asks for what the pattern does not bind.
+        PatternError: the function has a parameter that the pattern does not bind.
     """
 
     def __init__(
@@ -77,8 +77,8 @@ class Rule:
         """Return, for each choice of the root, the operators without which it matches nothing."""
         return tuple(map(operators, roots(self.pattern)))
 
-    def lacking_in(self, model: ModelState) -> list[frozenset[Key]]:
-        """Return, for each choice of the root, which of its operators a model has not."""
+    def missing_operators(self, model: ModelState) -> list[frozenset[Key]]:
+        """Return, for each choice of the root, its operators that a model does not have."""
         indices = [graph._by_op for graph in model.graphs()]
         wanted = frozenset[Key]().union(*self.operators)
         absent = {key for key in wanted if not any(index.get(key) for index in indices)}
@@ -91,12 +91,12 @@ class Rule:
 
     @cached_property
     def reach(self) -> int:
-        """Return how far below an edit an anchor may stand that the edit concerns."""
+        """Return the largest distance from an edited node down to an anchor that it affects."""
         return depth(self.pattern)
 
     @cached_property
     def links(self) -> frozenset[Key]:
-        """Return the operators of which the pattern takes any number in a row."""
+        """Return the operators of the chains of the pattern."""
         chains = (part for part in self.pattern.walk() if isinstance(part, Chain))
         return frozenset(key for chain in chains for key in chain.kinds)
 

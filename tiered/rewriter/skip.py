@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Skip:
-    """A reason, formatted only if somebody listens: `Skip("axis {} is not the last", axis)`."""
+    """A reason, formatted only if it is read: `Skip("axis {} is not the last", axis)`."""
 
     __slots__ = ("args", "reason")
 

@@ -1,8 +1,6 @@
-"""The steps of a compiled pattern: closures that are linked once and then run at every candidate.
+"""The steps of a compiled pattern: closures that are linked once and run at every candidate.
 
-A step looks at one operand, writes what it finds into registers, and calls the step after it; if
-that says no, it takes its writes back and tries its next choice. Only the shape of the graph is
-looked at; attributes and conditions, which cost more, come last.
+See `compile` for how they work together.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from tiered.rewriter.pattern import (
     Rest,
     Var,
 )
-from tiered.rewriter.registers import TAKEN, UNBOUND, Layout, Registers
+from tiered.rewriter.registers import TAKEN, UNBOUND, RegisterMap, Registers
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
@@ -34,10 +32,10 @@ Enter = Callable[["Node", Registers], bool]
 
 
 class Linker:
-    """Makes the steps of one pattern, the last one first."""
+    """Links the steps of one pattern, from the last one to the first."""
 
     def __init__(self) -> None:
-        self.layout = Layout()
+        self.registers = RegisterMap()
 
     def value(self, pattern: Pattern, at: int, then: Step) -> Step:
         """Return the step that matches the value in register `at`."""
@@ -58,12 +56,13 @@ class Linker:
                 raise PatternError(f"{pattern} cannot be an operand")
 
     def _bind(self, pattern: Var | Opt, at: int, then: Step) -> Step:
-        register = self.layout.of_name(pattern.name)
+        register = self.registers.of_name(pattern.name)
         return self._keep_value(pattern, register, at, then)
 
     def _keep_value(self, pattern: Pattern, register: int, at: int, then: Step) -> Step:
-        """Return the step that notes a value, or compares it with what was noted before."""
-        self.layout.conditions += [(register, None, condition) for condition in pattern.conditions]
+        """Return the step that binds a value, or compares it with the bound one."""
+        conditions = [(register, None, condition) for condition in pattern.conditions]
+        self.registers.conditions += conditions
         is_optional = isinstance(pattern, Opt)
 
         def keep(registers: Registers) -> bool:
@@ -83,9 +82,9 @@ class Linker:
 
     def _const(self, pattern: Const, at: int, then: Step) -> Step:
         if pattern.name:
-            then = self._keep_value(pattern, self.layout.of_name(pattern.name), at, then)
+            then = self._keep_value(pattern, self.registers.of_name(pattern.name), at, then)
         elif pattern.conditions:
-            then = self._keep_value(pattern, self.layout.new(), at, then)
+            then = self._keep_value(pattern, self.registers.new(), at, then)
 
         size = pattern.size
 
@@ -145,9 +144,9 @@ class Linker:
         return produced
 
     def op(self, pattern: Op, then: Step) -> Enter:
-        """Return what matches a node of the right operator."""
+        """Return the function that matches a node of the right operator."""
         patterns = pattern.operands
-        register, kind = self.layout.of_node(pattern), self.layout.kind(pattern)
+        register, kind = self.registers.of_node(pattern), self.registers.kind(pattern)
         load, first = self._operands(pattern)
         inner = then
         for index in range(len(patterns) - 1, -1, -1):
@@ -182,10 +181,10 @@ class Linker:
         return enter
 
     def _operands(self, pattern: Op) -> tuple[Callable[[Node], Sequence[Any] | None], int]:
-        """Return what reads the operands of a node, and the register of the first of them."""
+        """Return the function that reads the operands of a node, and their first register."""
         patterns, count = pattern.operands, len(pattern.operands)
         last = patterns[-1] if patterns else None
-        first = self.layout.new(max(count, 2))
+        first = self.registers.new(max(count, 2))
         has_forms = not pattern.domain and pattern.op_type in READ_ANEW
         required = count - isinstance(last, Anything | Rest)
         is_rest = isinstance(last, Rest)
@@ -201,7 +200,7 @@ class Linker:
                     return None
                 tail = (tuple(operands[required:]),) if is_rest else (None,)
                 return (*operands[:required], *tail)
-            # What is not there matches None; anything more than the pattern names does not.
+            # An absent operand is None; operands that the pattern does not name do not match.
             if found < count:
                 return (*operands, *(None,) * (count - found))
             return None if any(more is not None for more in operands[count:]) else operands[:count]
@@ -214,7 +213,7 @@ class Linker:
         return self.value(pattern, at, then)
 
     def _rest(self, pattern: Rest, at: int, then: Step) -> Step:
-        register = self.layout.of_name(pattern.name)
+        register = self.registers.of_name(pattern.name)
 
         def rest(registers: Registers) -> bool:
             values, known = registers[at], registers[register]
@@ -229,10 +228,10 @@ class Linker:
         return rest
 
     def _chain(self, pattern: Chain, at: int, then: Step) -> Step:
-        register, below = self.layout.of_node(pattern), self.layout.new()
+        register, below = self.registers.of_node(pattern), self.registers.new()
         end = self.value(pattern.end, below, then)
         kinds = frozenset(pattern.kinds)
-        # Down to an operator that no link can be, there is one length only.
+        # If the end is no possible link, the chain can have only one length.
         is_definite = isinstance(pattern.end, Op) and pattern.end.key not in kinds
 
         def chain(registers: Registers) -> bool:

@@ -1,4 +1,4 @@
-"""Where a rule looks: at every node that a match could be anchored at, or where edits were made."""
+"""The worklist of a rule: all nodes that may be anchors of a match, or those that edits affect."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 _FEW: Final = 4
-"""How many anchors are looked at in the time in which those near one node are found."""
+"""The number of anchors that can be tried in the time that finds those near one node."""
 
 
-class Anchors:
+class Worklist:
     """The nodes that matches of a rule could be anchored at.
 
     Args:
         rule: the law.
-        model: where to look.
-        graphs: where in it; everywhere by default.
+        model: the model to search.
+        graphs: the graphs to search; all of them by default.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Anchors:
         self.graphs = None if graphs is None else set(graphs)
         self.keys = rule.keys
 
-    def everything(self) -> list[Node]:
+    def all_anchors(self) -> list[Node]:
         """Return every possible anchor, by serial number in each graph."""
         found: list[Node] = []
         for graph in self.model.graphs():
@@ -48,18 +48,18 @@ class Anchors:
         rare = self._rare(len(found))
         if rare is None:
             return found
-        near = set(self.near(rare))
+        near = set(self.affected_by(rare))
         return [node for node in found if node in near]
 
     def _rare(self, count: int) -> list[Node] | None:
-        """Return nodes of which every match has one, None unless they are few beside a count."""
+        """Return nodes such that every match contains one; None if they are too many."""
         rule, left = self.rule, count // _FEW
         if rule.has_several_roots or max(map(len, rule.operators)) == 1:
             return None
         indices = [graph._by_op for graph in self.model.graphs()]
         found: dict[Key, list[Node]] = {}
-        for needed, lacking in zip(rule.operators, rule.lacking_in(self.model), strict=True):
-            if lacking:
+        for needed, missing in zip(rule.operators, rule.missing_operators(self.model), strict=True):
+            if missing:
                 continue
             nodes = {
                 key: [node for index in indices for node in index.get(key, {}).values()]
@@ -73,7 +73,7 @@ class Anchors:
                 return None
         return [node for nodes in found.values() for node in nodes]
 
-    def in_order(self) -> list[Node]:
+    def in_topological_order(self) -> list[Node]:
         """Return every possible anchor in topological order."""
         return [
             node
@@ -83,12 +83,12 @@ class Anchors:
             if (node.domain, node.op_type) in self.keys
         ]
 
-    def concerned(self, since: Stamp) -> list[Node]:
-        """Return the possible anchors that edits since then concern."""
+    def affected_since(self, since: Stamp) -> list[Node]:
+        """Return the possible anchors that edits since a moment affect."""
         journal = self.model.journal
         if journal.kept_since(since) < since.length:
-            # Edits that the last run saw were undone since: nothing can be said about the rest.
-            return self.everything()
+            # Edits that the last run saw were undone since, so any anchor may be affected.
+            return self.all_anchors()
         touched = journal.note_touched()
         dirty: list[Node] = []
         for node, at in reversed(touched.items()):
@@ -97,20 +97,20 @@ class Anchors:
             if node.is_live:
                 dirty.append(node)
         if not dirty or self.rule.has_several_roots or len(dirty) < self.candidates():
-            return self.near(dirty)
-        near = Near(touched, since.length, self.rule)
-        return [node for node in self.everything() if near.holds(node)]
+            return self.affected_by(dirty)
+        near = Affected(touched, since.length, self.rule)
+        return [node for node in self.all_anchors() if near.holds(node)]
 
     def candidates(self) -> int:
         """Return how many nodes the rule could be anchored at."""
         graphs = self.model.graphs() if self.graphs is None else self.graphs
         return sum(len(graph._by_op.get(key, ())) for graph in graphs for key in self.keys)
 
-    def near(self, dirty: Iterable[Node]) -> list[Node]:
-        """Return the possible anchors that nodes concern which were edited: these, and readers."""
+    def affected_by(self, dirty: Iterable[Node]) -> list[Node]:
+        """Return the possible anchors that edited nodes affect: these and their consumers."""
         seen = dict.fromkeys(dirty)
         if self.rule.has_several_roots:
-            # From one root up to what it shares with another, and down to that.
+            # From one root up to a value that it shares with another root, and down to that root.
             seen.update(self._spread(seen, _producers))
         seen.update(self._spread(seen, _readers))
         keys, graphs = self.keys, self.graphs
@@ -126,7 +126,7 @@ class Anchors:
     def _spread(
         self, start: Mapping[Node, None], neighbours: Callable[[Node], Iterable[Node]]
     ) -> dict[Node, None]:
-        """Return what lies as many steps away as the pattern is deep; links are no steps."""
+        """Return the nodes within the depth of the pattern; links of a chain do not count."""
         seen, links = dict(start), self.rule.links
         frontier = list(start)
         for _ in range(self.rule.reach):
@@ -141,10 +141,10 @@ class Anchors:
         return seen
 
 
-class Near:
+class Affected:
     """Whether a node was touched after some moment, or lies within a pattern's reach below one.
 
-    The same as `Anchors.near` says, asked of one node: where most were touched, that is soon told.
+    It agrees with `Worklist.affected_by`, for one node: faster where most nodes were touched.
     """
 
     def __init__(self, touched: Mapping[Node, int], since: int, rule: Rule) -> None:
@@ -153,7 +153,7 @@ class Near:
         self.rule = rule
 
     def holds(self, anchor: Node) -> bool:
-        """Tell it of a node that a match could be anchored at."""
+        """Return whether edits affect a node that a match could be anchored at."""
         touched, since, links = self.touched, self.since, self.rule.links
         if touched.get(anchor, 0) > since:
             return True
@@ -165,7 +165,7 @@ class Near:
                 is_link = (node.domain, node.op_type) in links
                 if not is_link and not left:
                     continue
-                # What a link reads is no step further.
+                # The inputs of a link are no step further.
                 further = frontier if is_link else beyond
                 for value in node._inputs:
                     above = None if value is None else value.producer
@@ -180,7 +180,7 @@ class Near:
 
 
 def _producers(node: Node) -> Iterable[Node]:
-    """Yield what a node reads from, and what else reads that."""
+    """Yield the producers of the inputs of a node, and the other consumers of these inputs."""
     for value in node._inputs:
         if value is not None:
             yield from value._users.values()
