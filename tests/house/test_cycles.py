@@ -18,7 +18,7 @@ CORE_NOUNS = """
     graph.edits.replace graph.edits.surgery graph.edits.transactions graph.edits.unroll
     graph.edits.values graph.opset.adapter graph.opset.adapters graph.opset.convert
     graph.opset.same_meaning graph.queries.call_graph graph.queries.formals
-    graph.queries.networkx_view graph.queries.schema_check
+    graph.queries.networkx_view graph.queries.schema_check graph.queries.structural_hash
 """
 """Graph, Node, Value, the state of a model, and the edits that are methods of Graph.
 

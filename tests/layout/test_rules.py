@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tiered import Model, Node, Skip, Value
 from tiered.graph import DataType
-from tiered.graph.queries.elementwise import BROADCASTING, UNARY
+from tiered.graph.queries.op_traits import BROADCASTING, UNARY
 from tiered.layout.permutation import inverse
 from tiered.layout.propagation import Permuted, Propagation
 from tiered.layout.rules import propagation_of

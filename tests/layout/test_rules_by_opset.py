@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.layout import test_rules
 from tests.layout.test_rules import Drawn, check, property_test
-from tiered.graph.queries.elementwise import BROADCASTING, UNARY
+from tiered.graph.queries.op_traits import BROADCASTING, UNARY
 from tiered.layout.rules import RULES
 
 Text = Callable[[Drawn], str]

@@ -48,9 +48,9 @@ from tiered.graph.core.value import Use as Use
 from tiered.graph.core.value import (
     Value as Value,
 )
-from tiered.graph.queries.elementwise import ELEMENTWISE as ELEMENTWISE
+from tiered.graph.queries.op_traits import ELEMENTWISE as ELEMENTWISE
 from tiered.graph.queries.op_traits import is_deterministic as is_deterministic
-from tiered.graph.queries.padding import spatial_pads as spatial_pads
+from tiered.graph.queries.op_traits import spatial_pads as spatial_pads
 from tiered.graph.queries.shape_sources import (
     is_shape_of as is_shape_of,
 )

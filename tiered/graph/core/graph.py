@@ -27,7 +27,7 @@ from tiered.graph.edits import replace as edit_replace
 from tiered.graph.edits import surgery as edit_surgery
 from tiered.graph.edits import unroll as edit_unroll
 from tiered.graph.edits import values as edit_values
-from tiered.graph.queries import networkx_view
+from tiered.graph.queries import networkx_view, structural_hash
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -249,8 +249,8 @@ class Graph:
 
     to_networkx = networkx_view.to_networkx
     subgraph = networkx_view.subgraph
-    structural_hash = networkx_view.structural_hash
-    is_isomorphic = networkx_view.is_isomorphic
+    is_isomorphic = structural_hash.is_isomorphic
+    structural_hash = structural_hash.structural_hash
 
     @property
     def op(self) -> OpBuilder:

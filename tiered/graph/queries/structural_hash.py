@@ -1,9 +1,12 @@
-"""Fingerprints: equal for models that compute alike in the same way, whatever things are called."""
+"""One structural hash: equal for graphs that compute the same in the same way, up to names."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
+
+from tiered.graph.core.tensor import Tensor
+from tiered.graph.core.types import TensorType
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
@@ -11,55 +14,159 @@ if TYPE_CHECKING:
     from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
 
-_Numbers = dict["Value", str]
+_SMALL: Final = 1024
+"""An exact hash includes the contents of initializers of up to this many bytes."""
+
+
+def is_isomorphic(graph: Graph, other: Graph) -> bool:
+    """Return whether two graphs compute the same in the same way: they differ only in names.
+
+    Operators, attributes, contents of constants, bodies, and the order of operands, inputs and
+    outputs count; names, the order of independent nodes, and nodes that reach no output do not.
+    """
+    return structural_hash(graph) == structural_hash(other)
+
+
+def structural_hash(graph: Graph) -> str:
+    """Return a string of 64 hex digits that is equal for graphs that differ only in names.
+
+    Only the computation of the outputs counts: see `is_isomorphic`. Equal subexpressions count
+    once. A captured value counts by its computation, one from above the given graph by its name,
+    and a call of a local function by the computation of the function.
+    """
+    return _digest(_Digests(graph.model).graph(graph), size=32)
 
 
 def fingerprint(model: ModelState) -> bytes:
-    """Return a digest of what a model computes and how; names and the order of nodes do not count.
+    """Return a digest of the whole model; names and the order of nodes do not count.
 
-    Constants count by their place, dtype, shape and, where they are small, numbers.
+    Nodes that reach no output count too, as do attributes that are written with their default.
+    Large constants count by their names, dtypes and shapes, so that none is read.
     """
-    digest = hashlib.sha256()
-    digest.update(repr(sorted(model.opset_imports.items())).encode())
-    for graph in (model.main, *sorted(model.functions, key=lambda function: function.id)):
-        digest.update(_of_graph(graph, {}))
-    return digest.digest()
-
-
-def _of_graph(graph: Graph, numbers: _Numbers) -> bytes:
-    """Return the digest of a graph: each value is known by what computes it."""
-    numbers = dict(numbers)
-    for at, value in enumerate(graph.inputs):
-        numbers[value] = f"input {graph.depth} {at}"
-    lines: list[str] = []
-    for node in graph.topological_order():
-        text = _of_node(node, numbers)
-        for at, output in enumerate(node.outputs):
-            if output is not None:
-                numbers[output] = f"{text}.{at}"
-        lines.append(text)
-    outputs = [_of_value(value, numbers) for value in graph.outputs]
-    return hashlib.sha256("\n".join([*sorted(lines), *outputs]).encode()).digest()
-
-
-def _of_node(node: Node, numbers: _Numbers) -> str:
-    reads = [_of_value(value, numbers) for value in node.inputs]
-    settings = sorted(
-        (attribute.SerializeToString(deterministic=True))
-        for name, attribute in node.attribute_protos().items()
-        if not any(body.attribute == name for body in node.bodies)
+    digests = _Digests(model, exact=True)
+    functions = sorted(model.functions, key=lambda function: function.id)
+    digest = _digest(
+        sorted(model.opset_imports.items()),
+        digests.graph(model.main),
+        [(function.id, digests.graph(function)) for function in functions],
     )
-    bodies = [_of_graph(body, numbers) for body in node.bodies]
-    said = repr((node.domain, node.op_type, reads, settings, bodies, len(node.outputs)))
-    return hashlib.sha256(said.encode()).hexdigest()[:24]
+    return bytes.fromhex(digest)
 
 
-def _of_value(value: Value | None, numbers: _Numbers) -> str:
-    if value is None:
-        return ""
-    if value not in numbers:
+class _Digests:
+    """A digest for each value, from its producer down to inputs and constants.
+
+    Args:
+        model: the model of the graphs.
+        exact: count everything that a pass may edit, at little cost: see `fingerprint`.
+    """
+
+    def __init__(self, model: ModelState, *, exact: bool = False) -> None:
+        self.exact = exact
+        self.functions = {function.id: function for function in model.functions}
+        self.callees: dict[tuple[str, str, str], str] = {}
+        self.values: dict[Value, str] = {}
+        # Dims by the order in which the inputs name them: their names do not count.
+        self.dims: dict[str, str] = {}
+        self.depth = 0
+
+    def graph(self, graph: Graph) -> str:
+        depth, self.depth = self.depth, self.depth + 1
+        for index, value in enumerate(graph.inputs):
+            default = value.default
+            kind = None if self.exact else self._type(value)
+            key = None if self.exact or default is None else default.key()
+            self.values[value] = _digest("input", depth, index, kind, key)
+        nodes = [self._node(node) for node in graph.topological_order()]
+        self.depth = depth
+        outputs = [self._value(value) for value in graph.outputs]
+        return _digest("graph", len(graph.inputs), outputs, sorted(nodes) if self.exact else ())
+
+    def _type(self, value: Value) -> str:
+        kind = value.type
+        if not isinstance(kind, TensorType) or kind.shape is None:
+            return repr(kind)
+        dims = [
+            self.dims.setdefault(dim, f"dim {len(self.dims)}") if isinstance(dim, str) else dim
+            for dim in kind.shape
+        ]
+        return repr((int(kind.dtype), dims))
+
+    def _callee(self, node: Node) -> str:
+        """Return the digest of an operator: its name, or the computation of a local function."""
+        if self.exact:
+            return f"{node.domain}:{node.op_type}:{node.proto.overload}"
+        function = self.functions.get(node.callee)
+        if function is None:
+            schema = node.schema
+            return _digest(node.callee, 0 if schema is None else schema.since_version)
+        if function.id not in self.callees:
+            # Else a function that calls itself would have no end.
+            self.callees[function.id] = _digest("call", function.id)
+            self.callees[function.id] = self.graph(function)
+        return self.callees[function.id]
+
+    def _value(self, value: Value | None) -> str:
+        if value is None:
+            return ""
+        found = self.values.get(value)
+        if found is None:
+            found = self.values[value] = self._outer(value)
+        return found
+
+    def _outer(self, value: Value) -> str:
+        """Return the digest of an initializer, or of a value above the given graph."""
         tensor = value.default
-        key = "" if tensor is None else repr((tensor.dtype, tensor.shape))
-        small = tensor is not None and tensor.nbytes <= 1024 and not tensor.is_sparse
-        numbers[value] = key + (tensor.numpy().tobytes().hex() if small and tensor else value.name)
-    return numbers[value]
+        if tensor is not None:
+            if self.exact and (tensor.nbytes > _SMALL or tensor.is_sparse):
+                return _digest("constant", tensor.dtype, tensor.shape, value.name)
+            return _digest("constant", tensor.key())
+        return _digest("captured", value.name)
+
+    def _node(self, node: Node) -> str:
+        is_constant = node.is_op("Constant") and not self.exact
+        constant = node.constant_tensor() if is_constant else None
+        if constant is not None:
+            digest = _digest("constant", constant.key())
+        else:
+            digest = _digest(
+                self._callee(node),
+                [self._value(value) for value in node._inputs],
+                self._attributes(node),
+                [(body.attribute, self.graph(body)) for body in node.bodies],
+                len(node._outputs),
+            )
+        for index, value in enumerate(node._outputs):
+            if value is not None:
+                self.values[value] = digest if constant is not None else f"{digest}.{index}"
+        return digest
+
+    def _attributes(self, node: Node) -> Any:
+        if not self.exact:
+            return sorted((name, _content(raw)) for name, raw in node.settings.items())
+        protos = node.attribute_protos()
+        if not protos:
+            return ()
+        bodies = {body.attribute for body in node.bodies}
+        return sorted(
+            [
+                proto.SerializeToString(deterministic=True)
+                for name, proto in protos.items()
+                if name not in bodies
+            ]
+        )
+
+
+def _digest(*parts: Any, size: int = 16) -> str:
+    return hashlib.blake2b(repr(parts).encode(), digest_size=size).hexdigest()
+
+
+def _content(raw: Any) -> str:
+    """Return a string that is equal for attributes of equal content."""
+    if isinstance(raw, Tensor):
+        return repr(raw.key())
+    if isinstance(raw, tuple):
+        return repr([_content(element) for element in raw])
+    if hasattr(raw, "SerializeToString"):
+        return repr(raw.SerializeToString(deterministic=True))
+    return repr(raw)

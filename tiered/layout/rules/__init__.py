@@ -7,7 +7,7 @@ from typing import Final
 
 from tiered.graph import Node
 from tiered.graph.opset.adapter import NoEquivalentForm
-from tiered.graph.queries.elementwise import BROADCASTING, UNARY
+from tiered.graph.queries.op_traits import BROADCASTING, UNARY
 from tiered.layout.propagation import Propagation, Rule
 from tiered.layout.rules import axes, elementwise, normalization, products, structure, vectors
 from tiered.rewriter import Skip
