@@ -1,7 +1,7 @@
 """The one tree of errors: what was found, where, what was expected, what to do.
 
-`exit_code` is what the command line ends with. Not firing is a `Skip`, never an error; a broken
-promise inside tiered is an `assert`.
+`exit_code` is the exit code of the command line. A rule that does not fire returns a `Skip`, never
+an error; a bug in tiered is an `assert`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class RuntimeFailure(TieredError):
 
 
 class MissingOperator(RuntimeFailure):
-    """A model has an operator that no runtime knows and nothing defines: it says nothing else."""
+    """A model has an operator without a definition that no runtime implements."""
 
 
 class Crashed(RuntimeFailure):
@@ -44,7 +44,7 @@ class OutOfMemory(RuntimeFailure):
 
 
 class HelperError(TieredError):
-    """The process that runs models cannot start: nothing about any model follows from it."""
+    """The process that runs models cannot start; the models are not the cause."""
 
 
 class UsageError(TieredError):
@@ -70,7 +70,7 @@ class ConfigError(UsageError):
 
 
 class BackendError(UsageError):
-    """The profile of a backend that cannot be read, or says something that a profile cannot."""
+    """A profile of a backend that cannot be read, or has unknown or wrong content."""
 
 
 class BackendNotFoundError(UsageError):
@@ -80,7 +80,7 @@ class BackendNotFoundError(UsageError):
 class VerificationError(TieredError):
     """Outputs changed more than the passes promise.
 
-    `rewrites` are the first and the last one of the pass, where one pass is to blame.
+    `rewrites` are the first and the last one of the pass, if one pass is the cause.
     """
 
     exit_code = 3
@@ -94,7 +94,7 @@ class TargetError(TieredError):
 
 
 class SearchLimitError(TieredError, OverflowError):
-    """A search was given up at its bound: there is more than anybody could look at."""
+    """A search reached its limit of candidates."""
 
 
 class PassError(TieredError):
@@ -104,28 +104,28 @@ class PassError(TieredError):
 
 
 class OperatorError(PassError):
-    """A node that is being made is not what its operator takes; the model was rolled back."""
+    """A new node does not conform to the schema of its operator; the model was rolled back."""
 
 
 class PreconditionError(PassError):
-    """What a pass or pipeline requires of the model does not hold; nothing was changed."""
+    """A precondition of a pass or pipeline does not hold; nothing was changed."""
 
     exit_code = 1
 
 
 class PostconditionError(PassError):
-    """What a pass or pipeline ensures does not hold after it; the model was rolled back."""
+    """A postcondition of a pass or pipeline does not hold; the model was rolled back."""
 
 
 def did_you_mean(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str:
     """Return "; did you mean 'x'?" for the closest candidate, or an empty string.
 
     Args:
-        name: what was found.
-        candidates: what there is.
-        cutoff: how alike the two must be, from 0 to 1.
+        name: the unknown name.
+        candidates: the known names.
+        cutoff: the least similarity, from 0 to 1.
     """
-    import difflib  # nobody mistypes most of the time
+    import difflib  # imported only for an error
 
     close = difflib.get_close_matches(name, list(candidates), n=1, cutoff=cutoff)
     return f"; did you mean {close[0]!r}?" if close else ""

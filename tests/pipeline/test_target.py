@@ -5,7 +5,7 @@ import pytest
 from tests.backends.test_backend import backend
 from tiered import Backend, Model, get_backend, pipeline_for
 from tiered.errors import BackendNotFoundError
-from tiered.pipeline.target import Mended, check_target
+from tiered.pipeline.target import ResolvedRefusal, check_target
 from tiered.testing import parse
 
 MODEL = """(float[N,2] x) => (float[N,2] y) <float[2] w = {1,2}> {
@@ -32,7 +32,7 @@ def test_a_node_that_stays_is_mended_by_the_pass_that_made_it_acceptable() -> No
     model = Model.from_proto(parse("(float[N,2] x) => (float[N,2] y) { y = Tanh(x) }"))
     check = check_target(model, backend=target, required=["const_input_shape"])
     reasons = ("dynamic dims N; it takes static shapes",)
-    assert check.mended == (Mended("Tanh", reasons, "const_input_shape", ("y",)),)
+    assert check.mended == (ResolvedRefusal("Tanh", reasons, "const_input_shape", ("y",)),)
     assert check.after.is_met
 
 

@@ -139,7 +139,7 @@ def test_an_alias_may_stand_for_two_passes() -> None:
         ("rename_graph{times=1", "','", 21),
         ("rename_graph{=1}", "the name of an option", 14),
         ("fuse_relu@", "a scope", 11),
-        ("fuse_relu@'a", "a text that ends with '", 11),
+        ("fuse_relu@'a", "a string that ends with '", 11),
     ],
 )
 def test_a_syntax_error_points_at_the_place(text: str, expected: str, column: int) -> None:
@@ -166,5 +166,5 @@ def test_wrong_names_and_options_are_said_as_everywhere() -> None:
 
 
 def test_only_text_is_text() -> None:
-    with pytest.raises(PipelineSyntaxError, match="a pipeline is a text"):
+    with pytest.raises(PipelineSyntaxError, match="a pipeline is a string"):
         parse_pipeline(3)  # type: ignore[arg-type]  # the point

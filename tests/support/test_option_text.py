@@ -59,7 +59,7 @@ def test_a_bare_word_waits_for_its_option_to_say_what_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected", "column"),
-    [("[a", "','", 3), ("'a", "a text that ends", 1), ("a b", "the end", 3), ("", "a value", 1)],
+    [("[a", "','", 3), ("'a", "a string that ends", 1), ("a b", "the end", 3), ("", "a value", 1)],
 )
 def test_an_error_points_at_the_place(text: str, expected: str, column: int) -> None:
     with pytest.raises(PipelineSyntaxError) as caught:

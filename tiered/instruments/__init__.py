@@ -1,4 +1,4 @@
-"""What watches passes: `PassContext(instruments=[Timing(), Diff()])`; each loads at first use."""
+"""Instruments watch passes: `PassContext(instruments=[Timing()])`; each loads at first use."""
 
 from tiered.support.loading import load_later
 

@@ -1,4 +1,4 @@
-"""Diff: what each pass changed, as a unified diff of the nodes that are not as they were."""
+"""Diff: what each pass changed, as a unified diff of the changed nodes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SAID = {
     Edit.MOVE_NODE: "the graph of a node",
     Edit.MOVE_CONSTANT: "the graph of a weight",
 }
-"""Edits that no node shows."""
+"""Edits without effect on the text of any node."""
 
 
 class Diff:
@@ -64,7 +64,7 @@ class Diff:
 
 
 def diff_lines(entries: Sequence[Entry]) -> Iterator[str]:
-    """Yield the lines of a diff of what the newest entries of a journal did."""
+    """Yield the lines of a diff of the newest entries of a journal."""
     yield from _node_lines(entries)
     yield from _constant_lines(entries)
     others = dict.fromkeys(_SAID[entry[0]] for entry in entries if entry[0] in _SAID)
@@ -84,7 +84,7 @@ def _node_lines(entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def _places(nodes: Iterable[Node]) -> dict[Node, int]:
-    """Return where each node is shown: a new one beside what it took the name of."""
+    """Return the position of each node in the diff: a new one beside the one of its old name."""
     places: dict[Node, int] = {}
     known: dict[str, int] = {}
     for node in nodes:

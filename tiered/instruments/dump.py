@@ -91,7 +91,7 @@ class Dump:
             raise ModelError(f"cannot write {path}: {error.strerror or error}") from error
 
     def __str__(self) -> str:
-        """Say what was written."""
+        """Log the path of the file."""
         count = len(self.files)
         models = "1 model" if count == 1 else f"{count:,} models"
         left_out = (

@@ -1,4 +1,4 @@
-"""A fingerprint of all that a model holds, piece by piece, and which pieces edits account for."""
+"""A fingerprint of a model, piece by piece, and the pieces that edits account for."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class Piece(NamedTuple):
-    """A part of a model: what kind of thing it is, and which one."""
+    """A part of a model: its kind and its identity."""
 
     kind: str
     key: int
 
 
 class Print(NamedTuple):
-    """What messages call a piece, the node whose body it lies in (0: none), and its hash."""
+    """The label of a piece, the node whose body contains it (0: none), and its hash."""
 
     label: str
     around: int
@@ -89,7 +89,7 @@ def _graph(graph: Graph) -> Piece:
 
 
 def unaccounted(before: Fingerprint, after: Fingerprint, edits: Iterable[Entry]) -> Iterator[str]:
-    """Yield what differs between two fingerprints although no edit touched it."""
+    """Yield the pieces that differ between two fingerprints without an edit."""
     touched = {piece for entry in edits for piece in _touched(entry)}
     for piece in {**before, **after}:
         old, new = before.get(piece), after.get(piece)
@@ -103,7 +103,7 @@ def unaccounted(before: Fingerprint, after: Fingerprint, edits: Iterable[Entry])
 
 
 def _is_touched(piece: Piece, where: Fingerprint, touched: set[Piece]) -> bool:
-    """Return whether an edit touched a piece, or a node whose body it lies in."""
+    """Return whether an edit touched a piece, or the node whose body contains it."""
     while piece in where:
         if piece in touched:
             return True

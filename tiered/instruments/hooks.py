@@ -1,8 +1,7 @@
-"""What watches passes: the trace callable and instruments, called so that they can harm nothing.
+"""Hooks of instruments and of the trace callable, and how they are called.
 
-A hook that raises is reported once and goes on being called; the model and the other hooks are not
-touched by it. Only a `TieredError` is taken as meant: a check or a verification fails the pass by
-raising one.
+An exception of a hook is reported once; the hook is still called later, and neither the model nor
+other hooks are affected. Only a `TieredError` fails the pass: checks and verification raise it.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ TraceHook = Callable[["Model", PassInfo, bool], object]
 class Instrument(Protocol):
     """The hooks of an instrument; an instrument is any object that has some of them.
 
-    `model` is the live `Model`, which a hook may read and must not edit. Pipelines are announced
-    like passes (`info.kind == "pipeline"`), so that calls nest. `on_result` comes last for each
-    decision, and has all that is known of it: why, by whom it was needed, remarks, time, error.
+    `model` is the live `Model`, which a hook may read and must not edit. Hooks are called for
+    pipelines too (`info.kind == "pipeline"`), so calls nest. `on_result` comes last for each
+    decision, with its outcome: reason, dependant, remarks, time, error.
     """
 
     def enter_pass_ctx(self) -> None: ...
@@ -92,7 +91,7 @@ class Watcher:
 
     @classmethod
     def of_trace(cls, trace: object, report: Report) -> Watcher:
-        """Return the watcher of a trace callable; of an instrument that can be called too, its own.
+        """Return the watcher of a trace callable, or of an instrument that is callable.
 
         Raises:
             UsageError: it is not callable.
@@ -109,7 +108,7 @@ class Watcher:
         return cls(trace, hooks, f"trace {label}", report, sees_pipelines=False)
 
     def call(self, hook: str, *arguments: Any) -> bool:
-        """Call a hook if there is one; return whether it went well.
+        """Call a hook if there is one; return whether it did not raise.
 
         Raises:
             TieredError: the hook raised it: it means to fail the pass.
@@ -132,22 +131,22 @@ class Watcher:
             return _NO_ANSWER
 
     def report_once(self, hook: str, error: Exception) -> None:
-        """Say that a hook raised, the first time that one of them does."""
+        """Report that a hook raised, only the first time."""
         if self._reported:
             return
         self._reported = True
         where = _place(error)
         text = f"{self.label} raised in {hook}{where}: {type(error).__name__}: {error}"
         self._report.note("hook", text)
-        warnings.warn(f"{text} (reported once; the passes go on)", RuntimeWarning, stacklevel=3)
+        warnings.warn(f"{text} (reported once; the passes continue)", RuntimeWarning, stacklevel=3)
 
 
-# Is true: an instrument that cannot say whether a pass should run does not stop it.
+# True as a bool: an instrument whose `should_run` raises does not stop the pass.
 _NO_ANSWER: Any = object()
 
 
 def _place(error: Exception) -> str:
-    """Return where a hook raised, as far as it is known."""
+    """Return the file and line where a hook raised, if known."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
@@ -157,10 +156,10 @@ def _place(error: Exception) -> str:
 
 
 def enter_all(watchers: Sequence[Watcher]) -> list[Watcher]:
-    """Call `enter_pass_ctx` in order; return those which entered and so will be told of the exit.
+    """Call `enter_pass_ctx` in order; return those that entered; `exit_all` takes them.
 
     Raises:
-        TieredError: one refuses; those before it have been told of the exit.
+        TieredError: one refuses; `exit_pass_ctx` of those before it has been called.
     """
     entered: list[Watcher] = []
     try:
@@ -174,25 +173,25 @@ def enter_all(watchers: Sequence[Watcher]) -> list[Watcher]:
 
 
 def exit_all(entered: Sequence[Watcher]) -> None:
-    """Call every `exit_pass_ctx` in reverse order; the first error that was meant goes on."""
+    """Call every `exit_pass_ctx` in reverse order; raise the first `TieredError` at the end."""
     _all(reversed(entered), "exit_pass_ctx")
 
 
 def _all(watchers: Iterable[Watcher], hook: str, *arguments: Any) -> None:
-    """Call a hook of all, whatever one of them raises; the first error that was meant goes on."""
-    meant: BaseException | None = None
+    """Call a hook of all, even if one raises; raise the first `TieredError` at the end."""
+    first: BaseException | None = None
     for watcher in watchers:
         try:
             watcher.call(hook, *arguments)
-        except BaseException as error:  # noqa: BLE001 - raised when all were told
-            meant = meant or error
-    if meant is not None:
-        raise meant
+        except BaseException as error:  # noqa: BLE001 - raised after all were called
+            first = first or error
+    if first is not None:
+        raise first
 
 
 @contextmanager
-def looking(model: Model, why: str) -> Iterator[None]:
-    """Forbid edits within the block: somebody looks at the live model."""
+def read_only(model: Model, why: str) -> Iterator[None]:
+    """Forbid edits within the block; `why` is part of the error."""
     journal = model.journal
     before, journal.frozen = journal.frozen, why
     try:
@@ -213,63 +212,63 @@ class Watch:
         ]
         self._model = model
 
-    def _looking(self, hook: str) -> AbstractContextManager[None]:
-        return looking(self._model, f"a {hook} hook is looking at it")
+    def _read_only(self, hook: str) -> AbstractContextManager[None]:
+        return read_only(self._model, f"a {hook} hook is reading it")
 
     def veto(self, info: PassInfo) -> str | None:
-        """Ask every instrument whether the pass should run; return who says no."""
+        """Call `should_run` of every instrument; return the first that refuses."""
         refused = None
         for watcher in self._watchers:
-            with self._looking("should_run"):
+            with self._read_only("should_run"):
                 if not watcher.wants(self._model, info):
                     refused = refused or watcher.label
         return refused
 
     def before(self, info: PassInfo) -> list[Watcher]:
-        """Announce a pass; return those that were told and so will be told of its end.
+        """Call `run_before_pass`; return the watchers to call at the end of the pass.
 
         Raises:
-            TieredError: a hook refuses; those before it have been told that the pass failed.
+            TieredError: a hook refuses; `run_after_pass_failed` of those before it has been called.
         """
-        told: list[Watcher] = []
+        called: list[Watcher] = []
         try:
             for watcher in self._watchers:
                 if info.kind == "pipeline" and not watcher.sees_pipelines:
                     continue
-                with self._looking("run_before_pass"):
+                with self._read_only("run_before_pass"):
                     if watcher.call("run_before_pass", self._model, info):
-                        told.append(watcher)
+                        called.append(watcher)
         except BaseException as error:
-            self.failed(info, told, error)
+            self.failed(info, called, error)
             raise
-        return told
+        return called
 
-    def after(self, info: PassInfo, told: Sequence[Watcher]) -> None:
-        """Tell that a pass ended well, in reverse order."""
-        if told:
-            with self._looking("run_after_pass"):
-                _all(reversed(told), "run_after_pass", self._model, info)
+    def after(self, info: PassInfo, called: Sequence[Watcher]) -> None:
+        """Call `run_after_pass` in reverse order."""
+        if called:
+            with self._read_only("run_after_pass"):
+                _all(reversed(called), "run_after_pass", self._model, info)
 
-    def failed(self, info: PassInfo, told: Sequence[Watcher], error: BaseException) -> None:
-        """Tell that a pass failed and was undone, in reverse order; its error stays the error."""
-        if told:
-            with self._looking("run_after_pass_failed"):
+    def failed(self, info: PassInfo, called: Sequence[Watcher], error: BaseException) -> None:
+        """Call `run_after_pass_failed` in reverse order; the error of the pass is kept."""
+        if called:
+            with self._read_only("run_after_pass_failed"):
                 try:
-                    _all(reversed(told), "run_after_pass_failed", self._model, info, error)
+                    _all(reversed(called), "run_after_pass_failed", self._model, info, error)
                 except TieredError as late:
                     error.add_note(f"and a hook raised after that: {late}")
 
     def skipped(self, info: PassInfo, decision: Decision) -> None:
-        """Tell that a pass does not run."""
+        """Call `on_skip`."""
         if self._watchers:
-            with self._looking("on_skip"):
+            with self._read_only("on_skip"):
                 _all(self._watchers, "on_skip", self._model, info, decision)
 
     def rewrote(self, info: PassInfo, record: RewriteRecord) -> None:
-        """Tell of one rewrite: as `_all` does, but a run makes thousands of them."""
+        """Call `on_rewrite`: as `_all` does, but faster, as a run makes thousands of rewrites."""
         journal = self._model.journal
-        meant: BaseException | None = None
-        before, journal.frozen = journal.frozen, "an on_rewrite hook is looking at it"
+        first: BaseException | None = None
+        before, journal.frozen = journal.frozen, "an on_rewrite hook is reading it"
         try:
             for watcher, hook in self._rewrite_hooks:
                 try:
@@ -278,24 +277,24 @@ class Watch:
                     if isinstance(error, Exception) and not isinstance(error, TieredError):
                         watcher.report_once("on_rewrite", error)
                     else:
-                        meant = meant or error
+                        first = first or error
         finally:
             journal.frozen = before
-        if meant is not None:
-            raise meant
+        if first is not None:
+            raise first
 
     def result(self, result: PassResult) -> None:
-        """Tell what came of one decision."""
+        """Call `on_result`."""
         if self._watchers:
-            with self._looking("on_result"):
+            with self._read_only("on_result"):
                 _all(self._watchers, "on_result", self._model, result)
 
     @property
     def is_needed(self) -> bool:
-        """Return whether anybody watches."""
+        """Whether any hook exists."""
         return bool(self._watchers)
 
     @property
     def wants_rewrites(self) -> bool:
-        """Return whether an instrument listens to rewrites."""
+        """Whether any hook takes rewrites."""
         return bool(self._rewrite_hooks)

@@ -16,7 +16,7 @@ _FEW = 3
 
 
 class Invariants:
-    """Fails each pass that breaks what the graph guarantees; meant for developing passes.
+    """Fails each pass that breaks an invariant of the graph; for the development of passes.
 
     A pass may edit only through the primitives of `Graph` and `Model`: what it writes into a proto
     or an array instead is not undone when it fails, and nobody is told that it changed. This takes

@@ -1,4 +1,4 @@
-"""Which passes an instrument is about: all, none, or those of some names and globs."""
+"""The passes that an instrument selects: all, none, or those of some names and globs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ Which = bool | Iterable[str]
 
 
 def chooser(which: Which, what: str) -> Callable[[PassInfo], bool]:
-    """Return what tells whether a pass is meant.
+    """Return a predicate of the selected passes.
 
     Args:
         which: True for all, False for none, or names of any kind and globs.
         what: the argument, for messages.
 
     Raises:
-        UsageError: it is a single text.
-        PassNotFoundError: an unknown name, or a glob that fits no pass.
+        UsageError: it is a single string.
+        PassNotFoundError: an unknown name, or a glob that matches no pass.
     """
     if isinstance(which, bool):
         return lambda _: which

@@ -62,6 +62,6 @@ class PrintIR:
 
 
 def to_stderr(text: str) -> None:
-    """Write a text to whatever stderr is when it is called."""
+    """Write a string to the stderr of this moment."""
     if sys.stderr is not None:
         sys.stderr.write(text)

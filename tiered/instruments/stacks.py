@@ -1,4 +1,4 @@
-"""What is open on each model: passes nest, and one instrument may watch many models at once."""
+"""A stack for each model: passes nest, and one instrument may watch many models at once."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Stacks(Generic[T]):
         self._open: dict[int, list[T]] = {}
 
     def push(self, model: Model, item: T) -> None:
-        """Open something on a model."""
+        """Push an item."""
         self._open.setdefault(id(model), []).append(item)
 
     def pop(self, model: Model) -> T:
-        """Close and return what was opened last on a model."""
+        """Remove and return the last item."""
         stack = self._open[id(model)]
         item = stack.pop()
         if not stack:
@@ -29,6 +29,6 @@ class Stacks(Generic[T]):
         return item
 
     def top(self, model: Model) -> T | None:
-        """Return what was opened last on a model, None if nothing is open."""
+        """Return the last item, None if there is none."""
         stack = self._open.get(id(model))
         return stack[-1] if stack else None

@@ -1,4 +1,4 @@
-"""Statistics: what each pass did, all its runs together."""
+"""Statistics: the totals of each pass over all its runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class PassStatistics:
-    """What one pass did.
+    """The totals of one pass.
 
     Attributes:
         runs: how often it ran; `skipped`, `failed`: how often it did not, or was undone.
@@ -41,7 +41,7 @@ class PassStatistics:
 
 
 class Statistics:
-    """Counts what each pass did; pipelines are not counted."""
+    """Counts runs, rewrites and nodes of each pass; pipelines are not counted."""
 
     def __init__(self) -> None:
         self.passes: dict[str, PassStatistics] = {}

@@ -20,7 +20,7 @@ FEW = 16
 def model_text(model: Model) -> str:
     """Return a model as text; a large initializer shows its type only."""
     proto = export_model(model, max_elements=FEW)
-    # What is left out is exported as typed inputs, as if the interface were another.
+    # The export has omitted initializers as typed inputs; the interface does not have them.
     hidden = {
         value.name
         for graph in model.graphs()
@@ -46,7 +46,7 @@ def node_text(node: Node) -> str:
 
 
 def proto_text(proto: onnx.NodeProto) -> str:
-    """Return a NodeProto of one's own as text on one line; large tensors show their type only."""
+    """Return a NodeProto as text on one line; it replaces large tensors by their type."""
     _shorten_attributes(proto)
     return " ".join(str(printer.to_text(proto)).split())
 
@@ -63,7 +63,7 @@ def _graphs(graph: onnx.GraphProto) -> list[onnx.GraphProto]:
 
 
 def _shorten_attributes(node: onnx.NodeProto) -> None:
-    """Print a large tensor of an attribute as text that says its type."""
+    """Replace large tensors of attributes by a string with their type."""
     for attribute in node.attribute:
         if attribute.type != onnx.AttributeProto.TENSOR:
             continue

@@ -27,7 +27,7 @@ class Timed:
 
     @property
     def exclusive(self) -> float:
-        """The time without that of the passes which it ran."""
+        """The time without that of the passes within it."""
         return self.inclusive - sum(child.inclusive for child in self.children.values())
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, Timed]]:
@@ -38,7 +38,7 @@ class Timed:
 
 
 class Timing:
-    """Times passes and pipelines; failed ones too, and dependencies below what needed them.
+    """Times passes and pipelines; failed ones too, and dependencies below their dependant.
 
     Attributes:
         root: holds what was called directly; its own numbers stay 0.
@@ -71,7 +71,7 @@ class Timing:
             timed.inclusive += now - started
 
     def totals(self) -> dict[str, Timed]:
-        """Return every pass once, wherever it stood, without children, the slowest first."""
+        """Return the total of every pass over all places, without children, the slowest first."""
         found: dict[str, Timed] = {}
         for _, timed in self.root.walk():
             total = found.setdefault(timed.name, Timed(timed.name))

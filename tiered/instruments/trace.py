@@ -1,4 +1,4 @@
-"""Trace: a recorder of everything that passes did, which answers questions afterwards."""
+"""Trace: records all that passes do, and answers questions afterwards."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Trace:
     model alive, and may watch many models in many threads.
 
     Attributes:
-        spans: what was called directly, in order; what ran inside is below.
+        spans: the direct calls, in order; the passes within them are their children.
     """
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
         self._began = time.perf_counter()
         self._open: Stacks[Span] = Stacks()
-        # The span that is closed but not settled yet, by model.
+        # By model: the closed span that waits for its result.
         self._closed: dict[int, Span] = {}
         self._lock = threading.Lock()
 
@@ -74,7 +74,7 @@ class Trace:
     def on_result(self, model: Model, result: PassResult) -> None:
         span = self._closed.pop(id(model), None)
         if span is not None and span.info is result.info:
-            span.settle(result)
+            span.complete(result)
 
     def on_rewrite(self, model: Model, info: PassInfo, record: RewriteRecord) -> None:
         span = self._open.top(model)
@@ -116,7 +116,7 @@ class Trace:
     # --- reading ----------------------------------------------------------------------------------
 
     def walk(self) -> Iterator[Span]:
-        """Yield every span, those of what a pass ran after its own."""
+        """Yield every span, each before its children."""
         for span in self.spans:
             yield from span.walk()
 
@@ -131,11 +131,11 @@ class Trace:
         return sorted(found, key=lambda rewrite: rewrite.at)
 
     def changes(self, pass_name: str) -> list[Rewrite]:
-        """Return what a pass changed: its rewrites that were not undone."""
+        """Return the rewrites of a pass that were not undone."""
         return [rewrite for rewrite in self._kept() if rewrite.pass_name == pass_name]
 
     def touching(self, node: Node | str) -> list[Rewrite]:
-        """Return the rewrites that touched a node, under the names that it bore; undone ones too.
+        """Return the rewrites that touched a node, under all its names; undone ones too.
 
         Args:
             node: a node, or its name before or after the run.
@@ -147,7 +147,7 @@ class Trace:
         return [r for r in self.rewrites if any(_has_id(r, number) for number in ids)]
 
     def origin(self, node: Node | str) -> Origin:
-        """Return where a node came from: which rewrite made it, of which nodes, and they in turn.
+        """Return the origin of a node: the rewrite that made it, its nodes, and their origins.
 
         Args:
             node: a node, or its name after the run.

@@ -1,4 +1,4 @@
-"""Pipeline: what Sequential and Fixpoint have in common: listed, planned, edited, written."""
+"""Pipeline: the base of Sequential and Fixpoint: members, plan, edits and text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLASSES = list(Numerics)
 
 
 class Step(NamedTuple):
-    """One pass of a pipeline: where it stands, and whether it would run."""
+    """One pass of a pipeline: its place, and the decision about it."""
 
     pass_: Pass
     place: Place
@@ -34,12 +34,12 @@ class Pipeline(Pass):
     """Passes in order, as a value.
 
     The edits return a new pipeline. They name a pass by any of its names, or by its place
-    (`fold_constant:2`), and reach into groups; without a place they act wherever the pass stands.
+    (`fold_constant:2`), and reach into groups; without a place they act on all its occurrences.
     """
 
     passes: tuple[Pass, ...]
     group: str
-    """The name that was given, or ""."""
+    """The given name, or ""."""
 
     def _fill(
         self,
@@ -49,7 +49,7 @@ class Pipeline(Pass):
         options: Sequence[Option],
         given: Mapping[str, Any],
     ) -> None:
-        """Set everything; for the constructors, which say what it is called without a name."""
+        """Set all fields; for the constructors, which pass the name of an unnamed pipeline."""
         name = _checked_name(group)
         if name:
             registry.groups.add(name)
@@ -67,7 +67,7 @@ class Pipeline(Pass):
 
     @abstractmethod
     def _made_of(self, passes: Iterable[PassLike], **options: Any) -> Self:
-        """Return the same kind of pipeline, of the same name, of other passes and options."""
+        """Return a pipeline of the same kind and name, with other passes and options."""
 
     def with_options(self, **options: Any) -> Self:
         """Return the same pipeline with other options; those not given stay.
@@ -100,7 +100,7 @@ class Pipeline(Pass):
 
     @property
     def parks(self) -> bool | None:
-        """Whether opt-in passes wait here until a context requires them; None is as around it."""
+        """Whether opt-in passes run here only if required; None: as in the pipeline around it."""
         return None
 
     @property
@@ -114,7 +114,7 @@ class Pipeline(Pass):
         return tuple((pass_, names_in(pass_)) for pass_ in self.passes)
 
     def places(self, place: Place) -> Iterator[tuple[Pass, Place]]:
-        """Yield each pass with where it stands, the pipeline itself being at `place`."""
+        """Yield each pass with its place; the pipeline itself is at `place`."""
         earlier = dict(place.earlier)
         groups = (*place.groups, self.group) if self.group else place.groups
         parks = self.parks
@@ -135,7 +135,7 @@ class Pipeline(Pass):
                 earlier[name] = earlier.get(name, 0) + 1
 
     def plan(self, ctx: PassContext | None = None, place: Place | None = None) -> list[Step]:
-        """Return every pass with the decision about it in a context, by default the one here."""
+        """Return every pass with the decision about it in a context, by default the current one."""
         context, where = ctx or PassContext.current(), place or Place()
         return list(self._plan(context, where, context.decide(self, where)))
 

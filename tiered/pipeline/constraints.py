@@ -1,4 +1,4 @@
-"""The order of passes by constraints: which pass stands before which."""
+"""The order of passes by constraints: one pass before another."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tiered.passes.registry import registry
 from tiered.pipeline.base import names_in
 
 Constraint = tuple[str, str]
-"""Two names of passes: wherever both are there, the first stands before the second."""
+"""Two names of passes: if both are there, the first comes before the second."""
 
 
 def ordered(passes: Sequence[Pass], constraints: Iterable[Constraint]) -> tuple[Pass, ...]:
-    """Return passes in an order that keeps to constraints, and to theirs where none speaks.
+    """Return passes in an order that meets the constraints, otherwise in the given order.
 
-    A group stands where all that is in it may stand; the order inside of it is its own.
+    A group is ordered by all of its members; the order within it stays.
 
     Raises:
         PassNotFoundError: a constraint names a pass that is neither here nor registered.
@@ -39,8 +39,8 @@ def ordered(passes: Sequence[Pass], constraints: Iterable[Constraint]) -> tuple[
         places = list(nx.lexicographical_topological_sort(order))
     except nx.NetworkXUnfeasible:
         cycle = [passes[edge[0]].name for edge in nx.find_cycle(order)]
-        said = " before ".join((*cycle, cycle[0]))
-        raise UsageError(f"no order of the passes keeps to the constraints: {said}") from None
+        text = " before ".join((*cycle, cycle[0]))
+        raise UsageError(f"no order of the passes meets the constraints: {text}") from None
     return tuple(passes[place] for place in places)
 
 

@@ -1,8 +1,8 @@
 """The default pipeline: which passes, in which order, and why there.
 
 The order is a decision, so each place has its reason. Each pass runs from its own level on. Opt-in
-passes are parked: they run at their place, but only if a context requires them. Comments speak of
-the lines below them, up to the next blank line.
+passes are parked: they run at their place, but only if a context requires them. A comment is about
+the lines below it, up to the next comment or blank line.
 """
 
 from __future__ import annotations

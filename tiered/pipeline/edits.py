@@ -1,7 +1,7 @@
-"""Pipelines of one's own: edits of the default one, by a backend, then by the user.
+"""Custom pipelines: edits of the default one, by a backend, then by the user.
 
-What an edit inserts stands in a group that bears the name of who wanted it, so that the text of
-the pipeline shows it, and so that `disabled=["npu/fold_constant"]` reaches it.
+Inserted passes form a group with the name of the author of the edit, so that the text of the
+pipeline shows it, and so that `disabled=["npu/fold_constant"]` reaches it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tiered.backends.pipeline_edits import PipelineEdit
 
 USER: Final = "user"
-"""Who wants the edits that no backend wants."""
+"""The author of edits that are not those of a backend."""
 
 
 def pipeline_for(
@@ -29,7 +29,7 @@ def pipeline_for(
     edits: Iterable[PipelineEdit | str] = (),
     base: Sequential | None = None,
 ) -> Sequential:
-    """Return what a backend makes of the default pipeline, and the user of that.
+    """Return the default pipeline with the edits of a backend, then those of the user.
 
     Args:
         backend: the target, or its name.
@@ -50,7 +50,7 @@ def pipeline_for(
 
 
 def edited(pipeline: PipelineT, edits: Iterable[PipelineEdit | str]) -> PipelineT:
-    """Return the pipeline after some edits, one upon the other; raises as `pipeline_for`."""
+    """Return the pipeline after edits, in order; raises as `pipeline_for`."""
     if not edits:
         return pipeline
     from tiered.backends.pipeline_edits import edits_of
@@ -79,7 +79,7 @@ def _apply(pipeline: PipelineT, edit: PipelineEdit) -> PipelineT:
 
 
 def _group(edit: PipelineEdit) -> Sequential:
-    """Return the passes of an edit; who edits a pipeline wants its opt-ins to run."""
+    """Return the passes of an edit; opt-in passes that it inserts run."""
     return Sequential(parse_elements(edit.passes), name=edit.by, opt_ins="wanted")
 
 

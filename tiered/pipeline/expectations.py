@@ -214,12 +214,12 @@ def _why(name: str, pipeline: Pipeline, remarks: Sequence[Remark]) -> str:
     makers = makers_of(name, pipeline)
     if not makers:
         return " (no pass of the pipeline makes it)"
-    said: dict[str, None] = {}
+    found: dict[str, None] = {}
     for remark in remarks:
         if remark.pass_name in makers and remark.kind in ("missed", "skipped", "failed"):
-            said[str(remark)] = None
-    reasons = list(said)[:_FEW_REASONS] or [f"{', '.join(makers)} found nothing to fuse"]
-    more = ["..."] if len(said) > _FEW_REASONS else []
+            found[str(remark)] = None
+    reasons = list(found)[:_FEW_REASONS] or [f"{', '.join(makers)} found nothing to fuse"]
+    more = ["..."] if len(found) > _FEW_REASONS else []
     return f" ({'; '.join([*reasons, *more])})"
 
 
@@ -235,5 +235,5 @@ def makers_of(name: str, pipeline: Pipeline) -> list[str]:
 
 
 def _results(law: str) -> str:
-    """Return what a law puts in the place of something: all behind its arrows."""
+    """Return the right-hand sides of a law."""
     return " ".join(re.split(r"=>", law)[1:])

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tiered.passes.run import PassRun
 
 
-_FREE_ROUNDS: Final = 2
-"""Rounds that are not watched for circles: most fixed points are there by then."""
+_UNWATCHED_ROUNDS: Final = 2
+"""Rounds without a search for cycles: most fixed points are reached by then."""
 
 
 class Fixpoint(Pipeline):
@@ -85,9 +85,9 @@ class Fixpoint(Pipeline):
                     execution.settle(self, run.place)
                     return
                 changed += made
-                if made and number >= _FREE_ROUNDS and (circle := states.add(model, made)):
+                if made and number >= _UNWATCHED_ROUNDS and (cycle := states.add(model, made)):
                     run.changed += changed
-                    run.note("found", _said_of(circle))
+                    run.note("found", _remark_on(cycle))
                     return
             if not places:
                 return
@@ -104,32 +104,32 @@ GROUPS["fix"] = Fixpoint
 
 
 class _States:
-    """What the model was after each change, and who made it so."""
+    """The states of the model after each change, and the passes that made them."""
 
     def __init__(self) -> None:
         self._places: dict[bytes, int] = {}
         self._makers: list[tuple[str, ...]] = []
 
     def add(self, model: Model, makers: tuple[str, ...]) -> list[str]:
-        """Note what passes made of the model; return who led back to where it was, or nobody."""
+        """Record a state; return the passes that form a cycle back to an earlier one, or []."""
         self._makers.append(makers)
         state = fingerprint(model)
         if state not in self._places:
             self._places[state] = len(self._makers)
             return []
-        circle = self._makers[self._places[state] :]
-        return list(dict.fromkeys(name for names in circle for name in names))
+        cycle = self._makers[self._places[state] :]
+        return list(dict.fromkeys(name for names in cycle for name in names))
 
 
-def _said_of(circle: list[str]) -> str:
-    names = ", ".join(circle[:-1])
-    match len(circle):
+def _remark_on(cycle: list[str]) -> str:
+    names = ", ".join(cycle[:-1])
+    match len(cycle):
         case 1:
-            return f"no fixed point: {circle[0]} undoes its own changes"
+            return f"no fixed point: {cycle[0]} undoes its own changes"
         case 2:
-            return f"no fixed point: {names} and {circle[-1]} undo each other"
+            return f"no fixed point: {names} and {cycle[-1]} undo each other"
         case _:
-            return f"no fixed point: {names} and {circle[-1]} lead round in a circle"
+            return f"no fixed point: {names} and {cycle[-1]} form a cycle"
 
 
 def _check_conflicts(fixpoint: Fixpoint) -> None:

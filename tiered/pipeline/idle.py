@@ -44,10 +44,10 @@ def _note_edit(context: PassContext, edit: PipelineEdit) -> None:
     for name in _names(edit.target.partition(":")[0]):
         results = context.report.of(name)
         if results and not any(result.ran for result in results):
-            said = f"the edit '{edit}' has no effect, as {name} did not run: {results[0].reason}"
+            text = f"the edit '{edit}' has no effect, as {name} did not run: {results[0].reason}"
             if registry.named(name).info.opt_level is None:
-                said += f"; require {name}"
-            context.report.note("unmet", said)
+                text += f"; require {name}"
+            context.report.note("unmet", text)
 
 
 def _note_required(context: PassContext, entry: Pass | str) -> None:
@@ -58,8 +58,8 @@ def _note_required(context: PassContext, entry: Pass | str) -> None:
             continue
         reasons = {note.reason for result in ran for note in result.missed}
         if reasons and not any(note.label for result in ran for note in result.missed):
-            said = "; ".join(sorted(reasons))
-            context.report.note("unmet", f"required {name} did nothing: {said}")
+            text = "; ".join(sorted(reasons))
+            context.report.note("unmet", f"required {name} did nothing: {text}")
 
 
 def _name_of(entry: Any) -> str:

@@ -1,4 +1,4 @@
-"""Why operators that only ask for shapes are still there: which dim of which input is dynamic."""
+"""Why Shape and Size operators remain: the dynamic dims of the inputs that they need."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _ASKING: Final = frozenset({"Shape", "Size"})
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """Operators that a dynamic dim keeps.
+    """Shape operators that remain because of a dynamic dim.
 
     Attributes:
         dim: its name; "" if it has none.
         places: where inputs have it: (input, axis).
         count: Shape and Size operators whose operand has the dim.
-        option: what fixes it, to 1.
+        option: the option that sets it, to 1.
     """
 
     dim: str
@@ -43,7 +43,7 @@ class Leftover:
 
 
 def leftovers(model: Model) -> list[Leftover]:
-    """Return what dynamic dims of the inputs keep, the most frequent first."""
+    """Return the operators that remain because of dynamic dims, the most frequent first."""
     places: dict[str, list[tuple[str, int]]] = {}
     for value in model.main.inputs:
         for axis, dim in enumerate(value.shape or ()):

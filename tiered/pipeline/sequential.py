@@ -36,10 +36,10 @@ class Sequential(Pipeline):
             them run also where the pipeline around them is parked.
         checks: functions of the model, or analysis passes, that must hold before the first pass
             and after the last: they fail by raising or by returning False.
-        check_after_each: ask them after each pass that changed something; that pass then fails.
-        suppress_check_failures: only say, in a remark and the log, that a check failed.
-        constraints: pairs of names; of the passes given, the first stands before the second. The
-            order stays as given where no pair speaks.
+        check_after_each: apply them after each pass that changed something; that pass then fails.
+        suppress_check_failures: a failed check is only a remark, and a warning in the log.
+        constraints: pairs of names; the first pass comes before the second. The given order stays
+            otherwise.
 
     Raises:
         PassNotFoundError: an unknown name.
@@ -84,7 +84,7 @@ class Sequential(Pipeline):
         return {"parked": True, "wanted": False}.get(self.options["opt_ins"])
 
     def places(self, place: Place) -> Iterator[tuple[Pass, Place]]:
-        """Yield each pass with where it stands, and with what is to be checked after it."""
+        """Yield each pass with its place, and with the checks after it."""
         each = self.checks if self._options["check_after_each"] else ()
         return super().places(place._replace(checks=place.checks + each))
 
@@ -100,7 +100,7 @@ class Sequential(Pipeline):
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """What must hold before and after the passes."""
+        """The checks before and after the passes."""
         suppressed = self._options["suppress_check_failures"]
         return tuple(check.of(suppressed) for check in self._options["checks"])
 
@@ -127,10 +127,10 @@ GROUPS["sequential"] = Sequential
 
 
 def parse_pipeline(text: str) -> Sequential:
-    """Return the pipeline that a text describes.
+    """Return the pipeline of a string.
 
     Raises:
-        PipelineSyntaxError: the text does not parse.
+        PipelineSyntaxError: the string does not parse.
         PassNotFoundError: an unknown name, or a glob that fits no pass.
         OptionError: an option which a pass does not have, or a value which it does not take.
     """

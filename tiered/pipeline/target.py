@@ -1,4 +1,4 @@
-"""check_target: what a target takes of a model, what passes mend, and what remains."""
+"""check_target: the nodes that a target refuses, and the passes that resolve them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from tiered.backends.pipeline_edits import PipelineEdit
 
 BETTER_TYPES = "infer_shapes"
-"""Who mends a node that no pass touched: its types are known better."""
+"""The pass that resolves a refusal without an edit of the node: by better types."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
-    """Nodes that a target did not take, until a pass removed or changed them."""
+class ResolvedRefusal:
+    """Nodes that a target refused, until a pass removed or changed them."""
 
     operator: str
     reasons: tuple[str, ...]
@@ -35,11 +35,11 @@ class Mended:
 
 @dataclass(frozen=True, slots=True)
 class TargetCheck:
-    """What a target takes of a model as it is, and of what its pipeline makes of it."""
+    """The coverage of a model by a target, before and after the target's pipeline."""
 
     before: Coverage
     after: Coverage
-    mended: tuple[Mended, ...]
+    mended: tuple[ResolvedRefusal, ...]
     context: PassContext
 
 
@@ -50,7 +50,7 @@ def check_target(
     edits: Iterable[PipelineEdit | str] = (),
     **settings: Any,
 ) -> TargetCheck:
-    """Hold a model against the table of a target, before and after the target's pipeline.
+    """Check a model against the table of a target, before and after the target's pipeline.
 
     Args:
         model: edited in place.
@@ -62,7 +62,7 @@ def check_target(
         UsageError: a wrong name or option.
         PassError: a pass failed.
     """
-    watch = _Mending()
+    watch = _Resolving()
     context = PassContext(**{**settings, "instruments": [*settings.get("instruments", ()), watch]})
     backend = context.backend
     if passes is None:
@@ -78,7 +78,7 @@ def check_target(
 
 
 class _Refused(NamedTuple):
-    """A node that a target does not take, as it was; `by` is the pass that made its successor."""
+    """A node that a target refuses, as it was; `by` is the pass that made its successor."""
 
     operator: str
     reasons: tuple[str, ...]
@@ -87,8 +87,8 @@ class _Refused(NamedTuple):
 
 
 @dataclass
-class _Mending:
-    """An instrument that notes which pass made the target take what it did not take."""
+class _Resolving:
+    """An instrument that notes which pass resolved which refusal."""
 
     _pending: dict[Node, _Refused] = field(default_factory=dict)
     _mended: dict[tuple[str, tuple[str, ...], str], list[str]] = field(default_factory=dict)
@@ -96,17 +96,17 @@ class _Mending:
     _mark: int = 0
 
     def begin(self, model: Model, coverage: Coverage) -> None:
-        """Take the nodes that the target does not take as the model stands."""
+        """Collect the nodes that the target refuses at the beginning."""
         self._coverage, self._mark = coverage, model.mark()
         for gap in coverage.gaps:
             for node in gap.nodes:
                 self._pending[node] = _Refused(gap.operator, gap.reasons, node.label)
 
     def run_after_pass(self, model: Model, info: PassInfo) -> None:
-        """Note which of them are removed, or taken now.
+        """Note which of them were removed, or are supported now.
 
-        A removed node is not mended where the pass made another one of the same operator that
-        the target refuses too: that one takes its place.
+        A removed node is not resolved if the pass added one of the same operator that the target
+        refuses too: that node replaces it.
         """
         edits = model.journal.since(min(self._mark, model.mark()))
         touched = set(dirty_nodes(edits))
@@ -133,19 +133,18 @@ class _Mending:
                 made.setdefault(operator_name(node), []).append(node)
         return made
 
-    def found(self, after: Coverage) -> tuple[Mended, ...]:
-        """Return what was mended, the most first; nodes that no pass touched too.
+    def found(self, after: Coverage) -> tuple[ResolvedRefusal, ...]:
+        """Return the resolved refusals, the most frequent first; untouched nodes too.
 
         Args:
-            after: what the target takes of the result; a later pass may have made it refuse a node
-                that it took in between.
+            after: the coverage of the result; a later pass may have caused a new refusal.
         """
         self._note([node for node in self._pending if self._takes(node)], BETTER_TYPES)
         refused = {(gap.operator, node.label) for gap in after.gaps for node in gap.nodes}
         made = []
         for (operator, reasons, by), labels in self._mended.items():
             mended = tuple(label for label in labels if (operator, label) not in refused)
-            made += [Mended(operator, reasons, by, mended)] if mended else []
+            made += [ResolvedRefusal(operator, reasons, by, mended)] if mended else []
         return tuple(sorted(made, key=lambda mended: (-len(mended.labels), mended.operator)))
 
     def _takes(self, node: Node) -> bool:

@@ -1,7 +1,7 @@
 """Pipelines as text.
 
     pipeline  element, element, ...
-    element   name {option=value,...} @'scope'        a pass; `fuse_*` stands for all that it fits
+    element   name {option=value,...} @'scope'        a pass; `fuse_*` is all that match it
               name {option=value,...} ( pipeline )    a group
               fix {max_rounds=4} ( pipeline )         a fixed point
               ( pipeline )                            a group without a name
@@ -51,9 +51,9 @@ def passes_of(passes: Iterable[PassLike]) -> tuple[Pass, ...]:
 
 
 def parse_elements(text: str) -> tuple[Pass, ...]:
-    """Return the passes that a text lists; raises as `Sequential`."""
+    """Return the passes of pipeline text; raises as `parse_pipeline`."""
     if not isinstance(text, str):
-        raise PipelineSyntaxError(f"a pipeline is a text, not {text!r}")
+        raise PipelineSyntaxError(f"a pipeline is a string, not {text!r}")
     scanner = Scanner(text)
     elements = _elements(scanner, "")
     scanner.end()
@@ -61,7 +61,7 @@ def parse_elements(text: str) -> tuple[Pass, ...]:
 
 
 def parse_options(text: str) -> dict[str, Any]:
-    """Return the options that a text in braces gives; raises as `parse_pipeline`."""
+    """Parse the options in braces; raises as `parse_pipeline`."""
     scanner = Scanner(text)
     options = _options(scanner)
     scanner.end()
@@ -94,7 +94,7 @@ def _element(scanner: Scanner) -> list[Pass]:
 
 
 def _head(scanner: Scanner) -> str:
-    """Read a name or glob; unlike in a value, brackets are part of it."""
+    """Read a name or glob; brackets belong to it, unlike in a value."""
     match = _PASS_NAME.match(scanner.text, scanner.at)
     if match is None:
         raise scanner.error("the name of a pass")
@@ -126,7 +126,7 @@ def _group(scanner: Scanner, head: str, options: dict[str, Any]) -> list[Pass]:
 
 
 def _named(head: str, options: dict[str, Any]) -> list[Pass]:
-    """Return the passes of a name: one, those of an alias, or those that a glob fits, in order."""
+    """Return the passes of a name, an alias or a glob; of a glob in the default order."""
     if head in NAMED and head not in registry:
         return [NAMED[head]().with_options(**options)]
     if is_glob(head):

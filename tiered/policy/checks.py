@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from tiered.errors import PassError, UsageError
-from tiered.instruments.hooks import looking
+from tiered.instruments.hooks import read_only
 from tiered.passes.registry import registry
 
 if TYPE_CHECKING:
@@ -50,14 +50,14 @@ class Check(str):
         return Check(self, self.function, suppressed)
 
     def hold(self, model: Model, kind: type[PassError], when: str) -> None:
-        """Ask the check about the model, which it cannot edit.
+        """Apply the check to the model, which it cannot edit.
 
         Raises:
             PassError: of the given kind: the check failed; `when` says after what.
         """
         failed = f"check {str.__str__(self).strip('<>')} failed {when} of {model.label}"
         try:
-            with looking(model, f"check {self} is looking at it"):
+            with read_only(model, f"check {self} is read_only at it"):
                 verdict = self.function(model)
         except Exception as error:
             raise kind(f"{failed}: {type(error).__name__}: {error}") from error

@@ -69,15 +69,15 @@ def decide(chain: Sequence[Rules], pass_: Runnable, place: Place) -> Decision:
 
 
 def _mentions(chain: Sequence[Rules], pass_: Runnable, place: Place) -> list[_Rule]:
-    """Return what the entries say of a pass, the one that decides first."""
+    """Return the rules of the entries that select a pass, the deciding one first."""
     rules = []
     for context in reversed(chain):
         for entries, run in ((context.disabled, False), (context.required, True)):
             for entry in entries:
-                if entry.means(pass_, place):
+                if entry.selects(pass_, place):
                     context.mark_used(entry)
-                    said = "required by" if run else "disabled by"
-                    rules.append(_Rule(run, f"{said} {entry}", entry.scope))
+                    verb = "required by" if run else "disabled by"
+                    rules.append(_Rule(run, f"{verb} {entry}", entry.scope))
     return rules
 
 
@@ -118,7 +118,7 @@ def _combined(scoped: Sequence[_Rule], final: _Rule) -> Decision:
 def _with_operators(
     backend: Backend | AnyRuntime, pass_: Runnable, decision: Decision
 ) -> Decision:
-    """Return the decision, or that the target has none of the operators that the pass makes."""
+    """Return the decision; negative if the target has none of the operators that the pass makes."""
     for name in pass_.info.needs:
         domain, _, op_type = name.rpartition("::")
         if backend.supports(op_type, domain):
@@ -128,7 +128,7 @@ def _with_operators(
 
 
 def _with_form(backend: Backend | AnyRuntime, pass_: Runnable, decision: Decision) -> Decision:
-    """Return the decision, or that the target wants quantised models in another form."""
+    """Return the decision; negative if the target wants quantised models in another form."""
     made, wanted = pass_.info.quantization, backend.quantization_form
     if made == wanted:
         return decision
@@ -139,7 +139,7 @@ def _with_form(backend: Backend | AnyRuntime, pass_: Runnable, decision: Decisio
 def _with_dependencies(
     chain: Sequence[Rules], pass_: Runnable, place: Place, decision: Decision
 ) -> Decision:
-    """Return the decision, or that a disabled dependency disables the pass too."""
+    """Return the decision; negative if a dependency is disabled."""
     if not pass_.info.required:
         return decision
     for needed in registry.dependencies(pass_.info):

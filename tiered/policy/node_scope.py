@@ -26,7 +26,7 @@ Predicate = Callable[["Node"], bool]
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One condition: its text, what it is equal by, and whether a node meets it."""
+    """One condition on nodes: its text, its key for equality, and its predicate."""
 
     text: str
     identity: object
@@ -72,7 +72,7 @@ class Scope:
         return all(part.holds(node) for part in self.parts)
 
     def __and__(self, other: Scope) -> Scope:
-        """Return what both have in common."""
+        """Return the intersection."""
         return Scope(tuple(dict.fromkeys((*self.parts, *other.parts))))
 
     def __str__(self) -> str:
@@ -136,13 +136,13 @@ _MEANING = {"**": ".*", "*": "[^/]*", "?": "[^/]", "|": "|"}
 
 
 def _glob(pattern: str) -> Callable[[str], bool]:
-    """Return what tells whether a name fits: `*` within a step, `**` across, `a|b` either."""
+    """Return a predicate of names: `*` within a step, `**` across steps, `a|b` either."""
     parts = []
     for token in _GLOB.findall(pattern):
         if token in _MEANING:
             parts.append(_MEANING[token])
         elif (chosen := _CHOICE.fullmatch(token)) is not None:
-            # Only a range means something to both.
+            # Of the characters in brackets, both syntaxes give a meaning to a range only.
             kept = re.sub(r"[\\^\[&~|]", r"\\\g<0>", chosen["chars"])
             parts.append(f"[{'^' if chosen['none'] else ''}{kept}]")
         else:
@@ -152,5 +152,5 @@ def _glob(pattern: str) -> Callable[[str], bool]:
 
 
 def _escape(name: str) -> str:
-    """Return the glob that fits this name only."""
+    """Return the glob that matches this name only."""
     return re.sub(r"[*?|\[]", lambda match: f"[{match[0]}]", name)

@@ -1,4 +1,4 @@
-"""Entries of `required` and `disabled`: which passes, places and nodes each one means."""
+"""Entries of `required` and `disabled`: the passes, places and nodes that each of them selects."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class Entry(NamedTuple):
         pattern: the glob, or "".
         occurrence: which of its places in the pipeline, from 1; 0 for all.
         group: the named group that it must be in, as a glob of the groups' path; "" for anywhere.
-        scope: the nodes that it speaks of; None for all.
-        exact: the pass object with options or scope that alone is meant, as text; "" for any.
+        scope: the nodes that it selects; None for all.
+        exact: the text of the only pass that it selects, with options and scope; "" for any.
         site: where it was set.
     """
 
@@ -69,8 +69,8 @@ class Entry(NamedTuple):
     exact: str = ""
     site: Site = Site("", 0)
 
-    def means(self, pass_: Runnable, place: Place) -> bool:
-        """Return whether the entry speaks of a pass at a place, or of some of its nodes."""
+    def selects(self, pass_: Runnable, place: Place) -> bool:
+        """Return whether the entry selects a pass at a place, for all nodes or for some."""
         info = pass_.info
         if not self._names(info) or (self.exact and self.exact != pass_.text):
             return False
@@ -83,12 +83,12 @@ class Entry(NamedTuple):
     def _names(self, info: PassInfo) -> bool:
         if not self.pattern:
             return info.name in self.names
-        # `fuse_*` is about passes: a pipeline that happens to be called fuse_all is not meant.
+        # A glob selects passes only: `fuse_*` does not select a pipeline named fuse_all.
         return info.kind != "pipeline" and fnmatchcase(info.name, self.pattern)
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What two entries have in common that mean the very same."""
+        """The key of an entry: equal for entries that select the same."""
         return self.names, self.pattern, self.occurrence, self.group, self.scope, self.exact
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ def _entry(item: Runnable | str, argument: str, site: Site) -> Entry:
 
 
 ANONYMOUS = ("sequential", "fix")
-"""What pipelines without a name are called; nothing is meant by it."""
+"""The names of pipelines without a name; entries cannot select them."""
 
 
 def _entry_of_text(text: str, argument: str, site: Site) -> Entry:

@@ -1,1 +1,1 @@
-"""What every part may use: options and their text, config, numeric classes, aliases, loading."""
+"""Modules for all parts: options and their text, config, numeric classes, aliases, loading."""

@@ -1,4 +1,4 @@
-"""What keeps loading short: names that load on first use, no collector, no needless signatures."""
+"""Fast loading: names that load at first use, a paused collector, no needless signatures."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def load_later(
                 return _moved(f"{package}.{name}", place)
         if name.startswith("__") or name not in module_of():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        # Code is no garbage: the collector would look at all that is loaded, again and again.
+        # Loaded code is no garbage, but the collector would visit it again and again.
         with paused_collector():
             value = getattr(importlib.import_module(module_of()[name]), name)
         vars(sys.modules[package])[name] = value
@@ -74,9 +74,9 @@ def public_names(stub: str) -> dict[str, str]:
 
 
 def is_plain(function: Callable[..., Any]) -> TypeGuard[FunctionType]:
-    """Return whether the code of a function says what it takes: nothing wraps it or speaks for it.
+    """Return whether a function is a plain one, so that its code has its parameters.
 
-    `inspect.signature` knows of all that may, and takes far longer.
+    `inspect.signature` takes wrappers into account, and far longer.
     """
     return type(function) is FunctionType and not vars(function)
 

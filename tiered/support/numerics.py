@@ -1,4 +1,4 @@
-"""What a pass promises about the outputs. Costs nothing to import."""
+"""The promises of passes about the outputs. Importing this loads nothing else."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Numerics(StrEnum):
     """How far outputs may move, from the strictest promise to the loosest.
 
     `EXACT` is bit for bit (every NaN equals every NaN); `REASSOCIATING` allows what another order
-    of the same float operations gives; `APPROXIMATE` computes another function that is close;
-    `LOSSY` gives accuracy away on purpose (lower precision, pruned weights).
+    of the same float operations returns; `APPROXIMATE` computes another function that is close;
+    `LOSSY` reduces accuracy on purpose (lower precision, pruned weights).
     """
 
     EXACT = "exact"
@@ -24,7 +24,7 @@ class Numerics(StrEnum):
 
 
 class Metric(NamedTuple):
-    """A number that says how alike two arrays are, and the range in which it is good enough.
+    """A measure of the similarity of two arrays, and its accepted range.
 
     Attributes:
         name: how messages call it.
@@ -42,7 +42,7 @@ class Metric(NamedTuple):
 
 
 class Promise(NamedTuple):
-    """A numeric class with limits of its own; as a decorator, it is what the pass promises.
+    """A numeric class with limits of its own; as a decorator, it is the promise of the pass.
 
     Attributes:
         numerics: the class, which judges whatever the others do not.
@@ -65,11 +65,11 @@ class Promise(NamedTuple):
 
     def __str__(self) -> str:
         limits = (("rtol", self.rtol), ("atol", self.atol))
-        said = [f"{name} {limit:g}" for name, limit in limits if limit is not None]
-        said += [str(self.metric)] if self.metric is not None else []
-        said += [f"integers within {self.steps}"] if self.steps else []
-        said += [f"or, on the target, {self.target}"] if self.target is not None else []
-        return f"{self.numerics} ({', '.join(said)})" if said else f"{self.numerics}"
+        parts = [f"{name} {limit:g}" for name, limit in limits if limit is not None]
+        parts += [str(self.metric)] if self.metric is not None else []
+        parts += [f"integers within {self.steps}"] if self.steps else []
+        parts += [f"or, on the target, {self.target}"] if self.target is not None else []
+        return f"{self.numerics} ({', '.join(parts)})" if parts else f"{self.numerics}"
 
 
 EXACT = Promise()
@@ -97,7 +97,7 @@ Through a deep network that spreads to several steps of 255 at the outputs.
 
 
 def loosest(promises: Sequence[Promise]) -> Promise:
-    """Return what several promises make together: the loosest class and its widest limits."""
+    """Return the combined promise of several: the loosest class and its widest limits."""
     order = list(Numerics)
     numerics = max((each.numerics for each in promises), key=order.index, default=Numerics.EXACT)
     same = [each for each in promises if each.numerics is numerics]

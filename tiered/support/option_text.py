@@ -1,4 +1,4 @@
-"""Option values as text: how `{max_growth=1%}` is written, and how it is read back."""
+"""Option values as text: writing and reading `{max_growth=1%}`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEYWORDS = frozenset({"true", "false", "none"})
 
 
 class Word(str):
-    """A bare word of the text; the option that it is for decides whether it is a number."""
+    """A bare word of the text; its option decides whether it is a number."""
 
     __slots__ = ()
 
@@ -46,7 +46,7 @@ def quote(text: str) -> str:
 
 
 def _is_bare(text: str) -> bool:
-    """Return whether a string can stand without quotes and still be read as that string."""
+    """Return whether a string reads back as itself without quotes."""
     if not text or text in _KEYWORDS or DELIMITERS.intersection(text):
         return False
     if any(char.isspace() for char in text):
@@ -59,10 +59,10 @@ def _is_bare(text: str) -> bool:
 
 
 def parse_value(text: str) -> Any:
-    """Read one value: a word, a quoted text, `[a,b]` or `{Conv: NHWC}`.
+    """Read one value: a word, a quoted string, `[a,b]` or `{Conv: NHWC}`.
 
     Raises:
-        PipelineSyntaxError: the text is no value, or goes on after it.
+        PipelineSyntaxError: the text is no value, or has more after it.
     """
     scanner = Scanner(text)
     value = scanner.value()
@@ -84,14 +84,14 @@ class Scanner:
         return self.text[self.at : self.at + 1]
 
     def take(self, char: str) -> bool:
-        """Go past the character if it is next."""
+        """Read the character if it is next; return whether it was."""
         if self.peek() != char:
             return False
         self.at += 1
         return True
 
     def expect(self, char: str) -> None:
-        """Go past the character.
+        """Read the character.
 
         Raises:
             PipelineSyntaxError: something else is next.
@@ -100,7 +100,7 @@ class Scanner:
             raise self.error(repr(char))
 
     def end(self) -> None:
-        """Check that nothing is left.
+        """Check that the end is reached.
 
         Raises:
             PipelineSyntaxError: something is.
@@ -126,7 +126,7 @@ class Scanner:
         return Word(self.text[start : self.at])
 
     def quoted(self) -> str:
-        """Read a text in single or double quotes; a backslash keeps the next character.
+        """Read a string in single or double quotes; a backslash keeps the next character.
 
         Raises:
             PipelineSyntaxError: the closing quote is missing.
@@ -140,16 +140,16 @@ class Scanner:
             self.at += 1
         if self.at >= len(self.text):
             self.at = start
-            raise self.error(f"a text that ends with {closing}")
+            raise self.error(f"a string that ends with {closing}")
         self.at += 1
         return "".join(read)
 
     def text_or_word(self, what: str) -> str:
-        """Read a quoted text or a bare word."""
+        """Read a quoted string or a bare word."""
         return self.quoted() if self.peek() in ("'", '"') else self.word(what)
 
     def value(self) -> Any:
-        """Read a value: words stay `Word`s, quoted texts are `str`."""
+        """Read a value: words stay `Word`s, quoted strings are `str`."""
         if self.take("["):
             return self._items("]", self.value)
         if self.take("{"):
@@ -170,7 +170,7 @@ class Scanner:
         return items
 
     def error(self, expected: str) -> PipelineSyntaxError:
-        """Return the error that points at the present place."""
+        """Return an error that points at the current position."""
         shown = self.text.replace("\n", " ")
         return PipelineSyntaxError(
             f"expected {expected} at column {self.at + 1}\n  {shown}\n  {' ' * self.at}^"

@@ -1,4 +1,4 @@
-"""Typed options: what a pass or a config key takes, checked where it is given.
+"""Typed options of passes and config keys, checked when they are set.
 
 The options of a pass are the keyword-only parameters of its function: name, annotation, default,
 and the line of the docstring's `Args:` that describes them.
@@ -29,7 +29,7 @@ _WORDS = {"true": True, "false": False, "none": None}
 
 
 def size_in_bytes(size: str, whole: int) -> int:
-    """Return how many bytes a size stands for, rounded down; a percentage is of `whole`.
+    """Return the number of bytes of a size, rounded down; a percentage is of `whole`.
 
     Raises:
         OptionError: the text is no size.
@@ -50,12 +50,12 @@ class Option(NamedTuple):
     doc: str = ""
 
     def __hash__(self) -> int:
-        """Hash what is text: a default may be a list or a mapping, and those have no hash."""
+        """Hash the text: a default may be a list or a mapping, which have no hash."""
         return hash((self.name, self.doc))
 
     @property
     def takes(self) -> str:
-        """What it takes, in words."""
+        """A description of the values that it takes."""
         return describe(self.type)
 
     def checked(self, value: Any, owner: str) -> Any:
@@ -118,7 +118,7 @@ def options_of(function: Callable[..., Any], owner: str) -> tuple[Option, ...]:
 
 
 def _annotation(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
-    """Return what an option takes; without an annotation, what its default is."""
+    """Return the type of an option; without an annotation, the type of its default."""
     kind = parameter.annotation
     if kind is inspect.Parameter.empty:
         return Any if parameter.default is None else type(parameter.default)
@@ -136,7 +136,7 @@ def _globals(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _documented(function: Callable[..., Any]) -> dict[str, str]:
-    """Return what the `Args:` of the docstring say of each parameter."""
+    """Return the text on each parameter in the `Args:` of the docstring."""
     _, _, section = (inspect.getdoc(function) or "").partition("Args:\n")
     body = section.split("\n\n", 1)[0]
     found = re.findall(r"^ +(\w+): ((?:.|\n(?! +\w+: ))*)", body, re.MULTILINE)
@@ -147,7 +147,7 @@ def _documented(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def describe(kind: Any) -> str:
-    """Say in words which values a type takes."""
+    """Describe the values of a type."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return "anything"
@@ -210,7 +210,7 @@ def _scalar(value: Any, kind: Any) -> Any:
         return _size(value)
     if isinstance(value, Word):
         return _read(value, kind)
-    # True is an int to Python, and an integer where a number is asked for loses nothing.
+    # True is an int in Python, and an integer is a valid float.
     if isinstance(value, bool) and kind is not bool:
         raise ValueError(value)
     if kind is float and isinstance(value, int):

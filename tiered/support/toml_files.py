@@ -1,4 +1,4 @@
-"""Files of TOML: profiles of backends, and what the command line may say."""
+"""TOML files: profiles of backends, and settings of the command line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tiered.errors import TieredError
 
 
 def read_toml(path: str | os.PathLike[str], error: type[TieredError]) -> dict[str, Any]:
-    """Return what a TOML file says.
+    """Return the content of a TOML file.
 
     Args:
         path: the file.

@@ -1,4 +1,4 @@
-"""What edits did to nodes: each node that they touched, as it was before and as it is after.
+"""The effect of edits on nodes: each touched node, before and after.
 
 Both come from the journal, so nothing is copied before a pass runs. A `NodeState` is plain data and
 stays true when the node is edited, renamed or removed later.
@@ -41,14 +41,14 @@ class NodeState(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A node before and after edits; None where it was not there."""
+    """A node before and after edits; None if it did not exist."""
 
     before: NodeState | None
     after: NodeState | None
 
 
 class _Past:
-    """A node, wound back edit by edit."""
+    """A node, undone edit by edit on a copy."""
 
     __slots__ = ("inputs", "is_there", "node", "outputs", "proto")
 
@@ -130,7 +130,7 @@ class Rewind:
         # MOVE_NODE: the graph of a node is no part of its state.
 
     def changes(self) -> Iterator[Change]:
-        """Yield what became of each node, in the order of their serial numbers."""
+        """Yield the change of each node, in the order of serial numbers."""
         nodes, names = self.nodes, self._names
         for serial in sorted(nodes) if len(nodes) > 1 else nodes:
             past = nodes[serial]
@@ -156,7 +156,7 @@ class Rewind:
             yield _new_change((was, _state(node, proto, inputs, outputs)))
 
     def texts(self) -> Iterable[tuple[Node, str, str]]:
-        """Yield each changed node with its text before and after; "" where it was not there."""
+        """Yield each changed node with its text before and after; "" if it did not exist."""
         for past in self.nodes.values():
             node = past.node
             before = proto_text(self._proto(past)) if past.is_there else ""
@@ -191,7 +191,7 @@ def _names_of(values: Sequence[Value | None], names: Mapping[int, str]) -> tuple
 def _state(
     node: Node, proto: onnx.NodeProto, inputs: tuple[str, ...], outputs: tuple[str, ...]
 ) -> NodeState:
-    """Return what a node is, or was when it had another proto."""
+    """Return the state of a node, or its state with an earlier proto."""
     domain, operator = node.domain, node.op_type
     if proto is not node.proto:
         domain, operator = domain_of(proto.domain), proto.op_type

@@ -1,4 +1,4 @@
-"""What a Trace holds: a span for each decision about a pass, and the rewrites inside it."""
+"""The data of a Trace: a span for each decision about a pass, and the rewrites in it."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Rewrite:
 
     @property
     def before(self) -> list[NodeState]:
-        """The nodes that it touched, as they were."""
+        """The touched nodes, as they were before."""
         return [change.before for change in self.changes if change.before is not None]
 
     @property
     def after(self) -> list[NodeState]:
-        """The nodes that it touched or made, as it left them."""
+        """The touched and new nodes, as they were after."""
         return [change.after for change in self.changes if change.after is not None]
 
     @property
@@ -60,7 +60,7 @@ class Rewrite:
         return f"#{self.number} {self.law}{where}{' (undone)' if self.undone else ''}"
 
     def lines(self) -> Iterator[str]:
-        """Yield the nodes that went as `- node`, and those that came as `+ node`."""
+        """Yield the old nodes as `- node`, and the new ones as `+ node`."""
         for change in self.changes:
             if change.before is not None:
                 yield f"- {change.before}"
@@ -70,11 +70,11 @@ class Rewrite:
 
 @dataclass(slots=True, eq=False)
 class Span:
-    """One pass or pipeline on one model: what was decided, and what came of it.
+    """One pass or pipeline on one model: the decision and its outcome.
 
     Attributes:
         text: the pass with options and scope.
-        model: what messages call the model, and `model_number` its number in this process.
+        model: the label of the model, and `model_number` its number in this process.
         started, seconds: since the trace began, and how long.
         reason: why it ran or did not; `needed_by` the pass that required it, or "".
         undone: whether it failed, or a pipeline around it did.
@@ -116,8 +116,8 @@ class Span:
         for child in self.children:
             yield from child.walk()
 
-    def settle(self, result: PassResult) -> None:
-        """Take over what is known of the pass now that it is over."""
+    def complete(self, result: PassResult) -> None:
+        """Take over the result of the pass."""
         self.text = result.text
         self.reason = result.reason
         self.needed_by = result.needed_by
@@ -127,7 +127,7 @@ class Span:
         self.missed, self.found = result.missed, result.found
 
     def undo(self) -> None:
-        """Note that what was done here, and below, was taken back."""
+        """Note that the rewrites of this span and of those below were undone."""
         for span in self.walk():
             span.undone = True
             for rewrite in span.rewrites:
