@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -13,6 +14,8 @@ from tiered import (
     Model,
     Pass,
     PassContext,
+    PassInfo,
+    PassResult,
     Skip,
     Value,
     function_pass,
@@ -22,10 +25,12 @@ from tiered import (
     rewrite,
     var,
 )
+from tiered.passes.pass_info import Decision
 from tiered.passes.registry import registry
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 RELUS = "g (float[2,3] x) => (float[2,3] y) { a = Relu(x)  b = Relu(a)  c = Neg(b)  y = Abs(c) }"
+FOUR = "g (float[2] x) => (float[2] y) { a = Neg(x)  b = Neg(a)  c = Neg(b)  y = Neg(c) }"
 
 
 def proto(text: str = RELUS) -> onnx.ModelProto:
@@ -91,6 +96,28 @@ def look(graph: Graph, ctx: PassContext) -> None:
     """Change nothing."""
 
 
+@rewrite(op.Neg(var.x), opt_level=0)
+def neg_to_abs(graph: Graph, x: Value) -> Value:
+    """Of no meaning."""
+    result: Value = graph.op.Abs(x)
+    return result
+
+
+@function_pass(opt_level=0)
+def negs_to_relus(graph: Graph, ctx: PassContext) -> None:
+    """Of no meaning: numbers each node as a rewrite of its own."""
+    for node in graph.nodes_of("Neg"):
+        with graph.rewrite("Neg => Relu", node):
+            graph.replace(node, [graph.op.Relu(node.inputs[0])])
+
+
+@function_pass(opt_level=0)
+def all_negs_to_relus(graph: Graph, ctx: PassContext) -> None:
+    """Of no meaning: the whole pass is one rewrite."""
+    for node in graph.nodes_of("Neg"):
+        graph.replace(node, [graph.op.Relu(node.inputs[0])])
+
+
 def failing(error: BaseException, *, edits: int = 2, name: str = "failing") -> Pass:
     """Return a pass that raises after some edits."""
 
@@ -100,6 +127,45 @@ def failing(error: BaseException, *, edits: int = 2, name: str = "failing") -> P
         raise error
 
     return function_pass(opt_level=0, name=name)(fail)
+
+
+class Recorder:
+    """Notes every hook that is called."""
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+        self.calls: list[str] = []
+        self.results: list[PassResult] = []
+
+    def _note(self, *what: object) -> None:
+        self.calls.append(" ".join(filter(None, map(str, what))))
+
+    def enter_pass_ctx(self) -> None:
+        self._note("enter", self.name)
+
+    def exit_pass_ctx(self) -> None:
+        self._note("exit", self.name)
+
+    def should_run(self, model: Model, info: PassInfo) -> bool:
+        return True
+
+    def run_before_pass(self, model: Model, info: PassInfo) -> None:
+        self._note("before", self.name, info.name)
+
+    def run_after_pass(self, model: Model, info: PassInfo) -> None:
+        self._note("after", self.name, info.name)
+
+    def run_after_pass_failed(self, model: Model, info: PassInfo, error: BaseException) -> None:
+        self._note("failed", self.name, info.name, type(error).__name__)
+
+    def on_skip(self, model: Model, info: PassInfo, decision: Decision) -> None:
+        self._note("skip", self.name, info.name, decision.reason)
+
+    def on_rewrite(self, model: Model, info: PassInfo, record: Any) -> None:
+        self._note("rewrite", self.name, info.name, record.number)
+
+    def on_result(self, model: Model, result: PassResult) -> None:
+        self.results.append(result)
 
 
 @contextmanager

@@ -1,0 +1,65 @@
+"""Remarks: equal ones are counted together."""
+
+
+
+import tiered
+from tests.small import (
+    keep_abs,
+    model,
+)
+from tiered import (
+    Graph,
+    PassContext,
+    Skip,
+    Value,
+    op,
+    var,
+)
+
+
+def test_like_remarks_are_counted_together_with_examples() -> None:
+    three = "g (float[2] x) => (float[2] y) { a = Abs(x)  b = Abs(a)  y = Abs(b) }"
+    with PassContext(config={"remarks.examples": 2}) as ctx:
+        keep_abs(model(three))
+    (remark,) = ctx.remarks
+    assert (remark.kind, remark.count, remark.op_type) == ("missed", 3, "Abs")
+    assert str(remark) == "keep_abs: 3 Abs left alone: it is Abs after all (node_a, node_b, ...)"
+
+
+def test_a_node_that_was_rewritten_after_all_was_not_missed() -> None:
+    def fuse_unless(graph: Graph, x: Value) -> Value | Skip:
+        if graph.name == "later":
+            return Skip("not yet")
+        return x
+
+    pass_ = tiered.rewrite(op.Neg(var.x), opt_level=0, name="fuse_unless")(fuse_unless)
+    given = model()
+    with PassContext() as ctx:
+        given.main.skeleton.name = "later"
+        pass_(given)
+        assert [remark.kind for remark in ctx.remarks] == ["missed"]
+        given.main.skeleton.name = "now"
+        given.main.set_attribute(given.main.nodes_of("Neg")[0], "axis", 1)
+        given.main.set_attribute(given.main.nodes_of("Neg")[0], "axis", None)
+        pass_(given)
+    assert [remark.kind for remark in ctx.remarks] == ["applied"]
+
+
+def test_a_function_pass_says_what_it_leaves_and_what_it_finds() -> None:
+    @tiered.function_pass(opt_level=0)
+    def talk(graph: Graph, ctx: PassContext) -> None:
+        for node in graph.nodes_of("Relu"):
+            ctx.skip(node, Skip("it is a {}", "Relu"))
+        ctx.remark("seen it all")
+
+    with PassContext() as ctx:
+        talk(model())
+    assert [str(remark) for remark in ctx.remarks] == [
+        "talk: 2 Relu left alone: it is a Relu (node_a, node_b)",
+        "talk: seen it all",
+    ]
+
+
+def test_nobody_needs_to_listen_to_a_pass_that_talks() -> None:
+    PassContext().skip(None, Skip("outside"))
+    PassContext().remark("outside")
