@@ -197,14 +197,14 @@ def drop_abs(graph: Graph, x: Value) -> Value:
     return x
 
 
-def test_what_onnxruntime_is_known_for_is_blamed_on_no_rewrite() -> None:
+def test_a_known_deviation_of_onnxruntime_blames_no_rewrite() -> None:
     said: list[str] = []
     blame = bisect(parse(CHOOSE), passes=[drop_where], inputs=[ZEROS], say=said.append)
     assert blame is None
     assert said[-1].startswith("rewrite #1 is excused: equal on onnx.reference, not on")
 
 
-def test_what_is_wrong_after_an_excused_rewrite_is_found() -> None:
+def test_a_wrong_rewrite_after_an_excused_one_is_found() -> None:
     ones = {"x": np.array([0, -1, 2], np.float32), "c": np.ones(3, bool)}
     passes = [drop_where, "eliminate_deadend", drop_abs]
     blame = bisect(parse(CHOOSE), passes=passes, inputs=[ZEROS, ones])

@@ -44,7 +44,7 @@ def test_a_bundle_holds_all_that_it_takes(folder: Path) -> None:
     assert (folder / "pipeline.txt").read_text() == "swap_operands_of_sub\n"
 
 
-def test_a_pass_that_is_not_known_is_judged_by_what_it_made(folder: Path) -> None:
+def test_an_unknown_pass_is_replayed_from_its_recorded_result(folder: Path) -> None:
     found = replay(folder)
     assert found.fails
     assert not found.ran_pass
@@ -64,7 +64,7 @@ def test_a_pass_that_was_mended_does_not_fail_any_more(folder: Path) -> None:
 
     found = replay(folder, mended)
     assert not found.fails
-    assert found.said == "the pass does not fail any more"
+    assert found.symptom == "the pass does not fail any more"
 
 
 def test_nothing_is_written_where_nothing_is_wrong(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_nothing_is_written_where_nothing_is_wrong(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
-def test_what_is_no_bundle_says_so(tmp_path: Path) -> None:
+def test_an_invalid_bundle_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is no bundle"):
         load_bundle(tmp_path)
     (tmp_path / "failure.json").write_text('{"format": 9}')
@@ -148,7 +148,7 @@ def test_a_pass_that_raises_or_loops_is_shown_on_a_small_part(
     assert bundle.failure.nodes[0] <= most
     found = replay(bundle, pass_)
     assert found.fails
-    assert said in found.said
+    assert said in found.symptom
 
 
 def test_a_wrong_rewrite_before_a_pass_that_raises_is_to_blame(tmp_path: Path) -> None:
@@ -164,4 +164,4 @@ def test_a_pass_that_raises_now_has_not_been_mended(tmp_path: Path) -> None:
     write_reproducer(parse(text), tmp_path, passes=[SWAP.pass_])
     found = replay(tmp_path, rewrite_then_raise)
     assert found.fails
-    assert "an Identity" in found.said
+    assert "an Identity" in found.symptom

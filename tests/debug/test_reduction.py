@@ -41,7 +41,7 @@ def test_only_the_nodes_that_fail_are_left() -> None:
     assert said
 
 
-def test_weights_whose_numbers_do_not_matter_are_made_plain() -> None:
+def test_weights_become_ones_where_values_do_not_matter() -> None:
     def fails(model: onnx.ModelProto) -> bool:
         return "MatMul" in ops(model) and 64 in model.graph.initializer[0].dims
 

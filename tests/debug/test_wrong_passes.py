@@ -31,7 +31,7 @@ def test_a_wrong_pass_is_blamed_at_the_right_rewrite_and_its_bundle_shows_it(
     assert (blame.pass_name, blame.anchor, blame.kind) == (case.name, case.at, case.kind)
     folder = reproduce(subject, blame, oracle.sample.feeds).save(tmp_path / "bundle")
     found = replay(load_bundle(folder), case.pass_)
-    assert found.fails, found.said
+    assert found.fails, found.symptom
     assert found.ran_pass
 
 

@@ -152,7 +152,7 @@ def test_halves_of_constant_nodes_count() -> None:
     assert [each.name for each in explaining([model(text)], [rounding])] == ["halves_kept_wide"]
 
 
-def test_what_no_deviation_explains_is_not_explained() -> None:
+def test_an_unknown_difference_is_not_explained() -> None:
     where = model(SHOWN["where_negative_zero"][0])
     zero = OutputDifference("y", False, reason="1 of 2 elements differ in the sign of zero")
     other = OutputDifference("y", False, 1.0, max_ulp=99, reason="1 of 2 elements differ")

@@ -178,7 +178,7 @@ def test_raw_input_beside_a_sequence_input() -> None:
     assert [a.tolist() for a in out["out"]] == [[1], [1]]
 
 
-def test_what_the_runtimes_api_cannot_do_is_said() -> None:
+def test_a_limit_of_the_runtime_api_is_an_error() -> None:
     text = "g (string[N] x, float[N] z) => (bfloat16[N] y, string[N] t) "
     proto = model(text + "{ y = Cast<to=16>(z)  t = Identity(x) }")
     with pytest.raises(RuntimeFailure, match=r"cannot feed input 'x' .*cast that output to float"):
@@ -250,7 +250,7 @@ def test_a_value_that_is_no_array_is_named() -> None:
         run(proto, {"x": [1.0]})
 
 
-def test_the_same_session_gives_the_same_bytes() -> None:
+def test_a_session_is_deterministic() -> None:
     session = Session(model("g (float[N, N] x) => (float[N, N] y) { y = MatMul(x, x) }"))
     x = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
     assert session.run({"x": x})["y"].tobytes() == session.run({"x": x})["y"].tobytes()
@@ -278,7 +278,7 @@ def test_infinities_saturate_on_the_reference_too(dtype: str) -> None:
     ("start", "end", "step"),
     [(-9, -9, -2), (-9, -(2**62), -1), (-2, -9, -1), (0, 2, 1), (5, -9, -2)],
 )
-def test_a_slice_of_the_reference_begins_in_what_is_there(
+def test_a_slice_of_the_reference_starts_inside_the_data(
     size: int, start: int, end: int, step: int
 ) -> None:
     numbers = f"int64[1] s = {{{start}}}, int64[1] e = {{{end}}}, int64[1] t = {{{step}}}"

@@ -99,7 +99,7 @@ def test_without_a_definition_it_cannot_run() -> None:
     assert verified(how="structure").model
 
 
-def test_bisection_says_that_it_cannot_run() -> None:
+def test_bisection_reports_a_model_that_cannot_run() -> None:
     blame = bisect(proto(GATED), passes=[fuse_gate_linear])
     assert blame is not None
     assert blame.kind == "cannot run"

@@ -32,7 +32,7 @@ def said(passes: Any, text: Any, feeds: Any, **settings: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("how", ["each", "final"])
-def test_what_is_wrong_in_the_default_session_is_said(how: str) -> None:
+def test_a_difference_in_the_default_session_is_remarked(how: str) -> None:
     (known,) = (d for d in DEVIATIONS if d.name == "transpose_into_product_with_vector")
     if not known.is_of(installed()):
         pytest.skip("this onnxruntime has mended it")
@@ -44,7 +44,7 @@ def test_what_is_wrong_in_the_default_session_is_said(how: str) -> None:
     assert "transpose_into_product_with_vector" in remark
 
 
-def test_what_agrees_there_too_needs_no_remark() -> None:
+def test_equal_outputs_in_the_default_session_need_no_remark() -> None:
     assert said(["eliminate_identity"], PRODUCT, FEEDS) == []
 
 
@@ -53,7 +53,7 @@ def test_the_default_session_can_be_left_out() -> None:
     assert said([turn], PRODUCT, FEEDS, config=off) == []
 
 
-def test_packed_constants_are_said() -> None:
+def test_a_difference_by_packed_constants_is_remarked() -> None:
     x = np.random.default_rng(1).standard_normal((5, 1, 32)).astype(np.float32)
     remarks = said(["eliminate_identity"], recurrent("computed"), {"x": x})
     for remark in remarks:  # some processors add up both alike
@@ -61,7 +61,7 @@ def test_packed_constants_are_said() -> None:
         assert "packed_constants" in remark
 
 
-def test_a_result_that_does_not_run_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_in_the_default_session_is_remarked(monkeypatch: pytest.MonkeyPatch) -> None:
     original = Worker.open
 
     def opened(self: Worker, model: Any, **settings: Any) -> Any:

@@ -144,7 +144,7 @@ def test_at_the_end_all_of_it_is_undone(worker: Worker) -> None:
     assert verify.runs == 2
 
 
-def test_passes_that_are_called_one_by_one_share_what_is_known(worker: Worker) -> None:
+def test_passes_that_are_called_one_by_one_share_a_baseline(worker: Worker) -> None:
     given, verify = model(CHAIN), Verify(worker=worker)
     with PassContext(instruments=[verify]):
         for pass_ in ("eliminate_identity", fuse):
@@ -273,7 +273,7 @@ def test_a_model_without_end_or_bounds_is_an_error_within_seconds(
     assert time.monotonic() - started < 30
 
 
-def test_what_is_drawn_at_random_is_left_out(worker: Worker) -> None:
+def test_random_outputs_are_not_compared(worker: Worker) -> None:
     text = """g (float[3] x) => (float[3] y, float[3] r) {
         n = RandomNormalLike(x)  r = Add(n, x)  a = Identity(x)  b = Relu(a)  y = Relu(b) }"""
     given, verify = model(text), Verify(worker=worker)

@@ -55,7 +55,7 @@ def test_a_promise_is_a_value_of_numerics_and_a_decorator() -> None:
     assert scaled(1, numerics="lossy").info.promise == Promise(Numerics.LOSSY)
 
 
-def test_a_backend_says_when_a_result_on_it_is_right() -> None:
+def test_a_backend_states_the_accuracy_that_it_asks_for() -> None:
     def holds_on(numerics: str, **limits: float) -> bool:
         backend = Backend(name="npu", verification=Verification(**limits))
         with PassContext(backend=backend):
@@ -89,7 +89,7 @@ def scaled_half(by: float, **declared: Any) -> Any:
     return made
 
 
-def test_the_report_says_which_limit_was_met_and_which_were_not() -> None:
+def test_the_report_names_the_limits_that_held_and_failed() -> None:
     npu = Backend(name="npu", verification=Verification(rtol=1e-2))
     with PassContext(backend=npu):
         made = scaled(1.005, numerics="reassociating")
@@ -131,7 +131,7 @@ def test_a_metric_is_a_function_or_a_name_and_a_range() -> None:
         (lambda: verify.metric("cosine", (0, 1), numerics="exact"), "exact outputs take no metric"),
     ],
 )
-def test_what_is_no_promise_is_refused(make: Any, says: str) -> None:
+def test_an_invalid_promise_is_an_error(make: Any, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         make()
 

@@ -53,21 +53,21 @@ def judged_protos(
     return reference_opinion(worker, Runnable(before), Runnable(after), feeds, EXACT, found)
 
 
-def test_a_right_pass_is_not_blamed_for_what_onnxruntime_does() -> None:
+def test_a_known_deviation_of_onnxruntime_blames_no_pass() -> None:
     result = optimize_model(proto(CHOOSE), passes=[drop_where], verify=True, inputs=[ZEROS])
     (remark,) = [remark for remark in result.remarks if remark.kind == "verify"]
     assert remark.pass_name == "drop_where"
     assert remark.reason.startswith("equal on onnx.reference, not on onnxruntime, as is known (wh")
 
 
-def test_a_wrong_pass_is_told_twice() -> None:
+def test_a_wrong_pass_fails_on_both_runtimes() -> None:
     with pytest.raises(VerificationError) as caught:
         optimize_model(proto(CHOOSE), passes=[negate], verify=True)
     message = str(caught.value)
     assert "\n  judged      onnx.reference agrees: the changed nodes compute another b: " in message
 
 
-def test_a_disagreement_on_the_unchanged_model_is_what_is_reported(worker: Worker) -> None:
+def test_a_disagreement_on_the_unchanged_model_is_reported(worker: Worker) -> None:
     # onnx.reference keeps an infinity, as the standard says, and onnxruntime's Clip does not.
     clip, neg, exp = (
         f"g (float[1] x) => (float[1] y) {{ y = {kind}(x) }}" for kind in ("Clip", "Neg", "Exp")
@@ -111,7 +111,7 @@ def ops(region: Region) -> list[list[str]]:
     ]
 
 
-def test_the_region_is_what_changed_with_its_borders() -> None:
+def test_the_region_has_the_changed_nodes_and_their_borders() -> None:
     region = changed_region(proto(LONG), proto(LONG.replace("Abs(b)", "Relu(b)")))
     assert region is not None
     assert ops(region) == [["Abs"], ["Relu"]]
@@ -146,7 +146,7 @@ BODY = """g (bool c, float[2] x) => (float[2] y) { a = Neg(x)
                else_branch = e () => (float[2] q) { q = Abs(x) }> }"""
 
 
-def test_a_changed_body_is_its_owner_with_what_it_captures(worker: Worker) -> None:
+def test_a_changed_body_is_its_owner_with_its_captured_values(worker: Worker) -> None:
     before, after = BODY.replace("OP", "Relu"), BODY.replace("OP", "Exp")
     region = changed_region(proto(before), proto(after))
     assert region is not None

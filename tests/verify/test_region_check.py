@@ -62,7 +62,7 @@ def run(passes: list[Any], given: Model, worker: Worker, **settings: Any) -> Ver
     return verify
 
 
-def test_only_what_changed_runs_on_what_it_was_given_in_the_model(worker: Worker) -> None:
+def test_only_changed_nodes_run_on_their_operands_in_the_model(worker: Worker) -> None:
     verify = run(["eliminate_identity"], model(LONG), worker)
     (way,) = verify.ways
     assert (way.by, way.inputs, way.nodes) == ("region", "recorded", 4)
@@ -79,7 +79,7 @@ def test_a_wrong_pass_is_caught_and_undone(worker: Worker) -> None:
     assert content(given) == content(model(LONG))
 
 
-def test_what_follows_may_make_good_what_a_pass_changed(worker: Worker) -> None:
+def test_nodes_after_a_change_may_undo_its_effect(worker: Worker) -> None:
     text = "g (float[N,3] x) => (float[N,3] y) { a = Neg(x)  b = Relu(a)  c = Abs(b)  y = Relu(c) }"
     given = model(text.replace("Abs(b)", "Relu(b)"))
     verify = run([drop.on("node_b")], given, worker)
@@ -123,7 +123,7 @@ def test_where_the_model_does_not_run_values_are_made(
         run([wrong], model(LONG), worker)
 
 
-def test_what_cannot_run_is_said_to_be_unproven(
+def test_a_region_that_cannot_run_is_remarked(
     worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tiered.verify.instrument._budget", lambda: 20)
@@ -140,7 +140,7 @@ def _too_large(*_: object) -> None:
     raise OutOfMemory("too large for a test")
 
 
-def test_slices_give_what_the_model_gives(worker: Worker) -> None:
+def test_slices_compute_the_outputs_of_the_model(worker: Worker) -> None:
     whole = proto(LONG)
     feeds = {"x": np.array([[1, -2, 0.5]], np.float32)}
     sliced = SlicedSession(Part.of(whole), "", worker, 12)

@@ -80,7 +80,7 @@ def test_of_one_input_the_file_may_have_any_name(folder: Path) -> None:
         ("empty", UsageError, "holds no inputs"),
     ],
 )
-def test_what_cannot_be_read_is_named(
+def test_an_unreadable_file_is_named(
     tmp_path: Path, name: str, kind: type[Exception], says: str
 ) -> None:
     (tmp_path / "bad.npz").write_bytes(b"no archive")
@@ -111,7 +111,7 @@ def test_edge_values_are_one_more_sample() -> None:
     assert not np.isfinite(edge.inputs.feeds["x"]).all()
 
 
-def test_optimize_takes_them_and_says_what_it_took(folder: Path) -> None:
+def test_optimize_runs_on_given_samples_and_reports_them(folder: Path) -> None:
     result = optimize_model(
         proto(TWO), passes=["eliminate_identity"], verify=True, inputs=[folder / "feeds.npz"]
     )

@@ -81,7 +81,7 @@ def test_a_wrong_pass_is_blamed_on_such_a_model_too(text: str) -> None:
         optimize_model(proto(text), passes=[wrong], verify=True, inputs=[{"x": X}])
 
 
-def test_what_is_promised_exactly_is_not_excused() -> None:
+def test_a_difference_of_an_exact_pass_is_not_excused() -> None:
     exact = rewrite(op.Div(var.x, var.c), opt_level=2)(_times)
     with pytest.raises(VerificationError, match="promised: exact"):
         optimize_model(proto(CLIFF), passes=[exact], verify=True, inputs=[{"x": X}])

@@ -17,7 +17,7 @@ BODY = """g (bool c, float[2] x) => (float[2] y) {
                else_branch = e () => (float[2] b) { b = Abs(x) }> }"""
 
 
-def test_what_is_whole_holds() -> None:
+def test_a_valid_graph_passes() -> None:
     for subject in (model(), model().main, model(BODY.replace("OP", "Relu"))):
         assert verify.acyclic(subject)
         assert verify.connected(subject)

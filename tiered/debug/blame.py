@@ -73,8 +73,8 @@ class Blame:
         where = f", at node {self.anchor!r}" if self.anchor else ""
         yield f"{self.pass_text}, rewrite #{self.number} of {self.rewrites}{where}"
         yield f"  law    {self.law}"
-        said = self.symptom.replace(chr(10), chr(10) + " " * 9)
-        yield f"  {said}" if self.kind == "cannot run" else f"  wrong  {said}"
+        symptom = self.symptom.replace(chr(10), chr(10) + " " * 9)
+        yield f"  {symptom}" if self.kind == "cannot run" else f"  wrong  {symptom}"
         yield from (f"  - {line}" for line in self.before)
         yield from (f"  + {line}" for line in self.after)
         if self.needs:

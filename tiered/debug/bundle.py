@@ -130,11 +130,11 @@ def load_bundle(folder: str | os.PathLike[str]) -> Bundle:
     name = os.fspath(folder)
     try:
         with open(os.path.join(name, "failure.json"), encoding="utf-8") as file:
-            said = json.load(file)
-        if said.get("format") != FORMAT:
+            fields = json.load(file)
+        if fields.get("format") != FORMAT:
             raise ModelError(f"{name} is a bundle of another format than {FORMAT}")
-        lists: dict[str, Any] = {k: tuple(v) for k, v in said.items() if isinstance(v, list)}
-        failure = Failure(**{**said, **lists})
+        lists: dict[str, Any] = {k: tuple(v) for k, v in fields.items() if isinstance(v, list)}
+        failure = Failure(**{**fields, **lists})
         before = onnx.load(os.path.join(name, "before.onnx"))
         after = os.path.join(name, "after.onnx")
         with np.load(os.path.join(name, "inputs.npz")) as arrays:
@@ -152,12 +152,12 @@ class Replay:
 
     Attributes:
         fails: whether the failure is shown again.
-        said: the failure, or a note that there is none.
+        symptom: the failure, or a note that there is none.
         ran_pass: whether the pass itself ran; if not, its recorded result was compared.
     """
 
     fails: bool
-    said: str
+    symptom: str
     ran_pass: bool
 
 
@@ -181,13 +181,13 @@ def replay(bundle: Bundle | str | os.PathLike[str], pass_: Pass | None = None) -
         except PassNotFoundError:
             if held.after is None:
                 raise
-            said = difference(held.before, held.after, held.feeds, Numerics(failure.numerics))
-            return Replay(bool(said), said or "the outputs agree", False)
+            symptom = difference(held.before, held.after, held.feeds, Numerics(failure.numerics))
+            return Replay(bool(symptom), symptom or "the outputs agree", False)
     try:
-        said = symptom_of(pass_, held.before, held.feeds, failure)[0]
+        symptom = symptom_of(pass_, held.before, held.feeds, failure)[0]
     except PassError as error:
-        said = f"{type(error).__name__}: {error}"
-    return Replay(bool(said), said or "the pass does not fail any more", True)
+        symptom = f"{type(error).__name__}: {error}"
+    return Replay(bool(symptom), symptom or "the pass does not fail any more", True)
 
 
 def symptom_of(
@@ -259,7 +259,7 @@ def replayed_error(found: Replay, bundle: Bundle, folder: str) -> VerificationEr
         for line in lines
     )
     return VerificationError(
-        f"{folder}: {failure.pass_text} is wrong{where}{how}\n{found.said}\n"
+        f"{folder}: {failure.pass_text} is wrong{where}{how}\n{found.symptom}\n"
         f"law {failure.law}{nodes}"
     )
 

@@ -74,9 +74,9 @@ class ModelComparison:
         failing = [row.difference for trial in self.trials for row in trial.rows]
         failing = [difference for difference in failing if not difference.ok]
         if failing:
-            said = "\n  ".join(dict.fromkeys(map(str, failing)))
+            rows = "\n  ".join(dict.fromkeys(map(str, failing)))
             raise VerificationError(
-                f"{label} computes something else (allowed: {self.numerics})\n  {said}"
+                f"{label} computes something else (allowed: {self.numerics})\n  {rows}"
             )
 
 

@@ -84,7 +84,7 @@ class OutputOracle:
         if not compare(self._expected[0], again).ok:
             raise UsageError(
                 "the model gives other outputs each time it runs (random operators without a "
-                "seed), so nothing can be said about what passes change"
+                "seed), so changes by passes cannot be detected"
             )
 
     @property
@@ -140,23 +140,23 @@ class OutputOracle:
         """
         worker, promise = shared_worker(), held_to(info.promise, self.limits)
         outputs = [self._outputs(made, self._every) for made in (before, after)]
-        said = ""
+        excuse = ""
         for sample, one, other in zip(self._every, *outputs, strict=True):
             found = compare(one, other, promise)
             failing = [output for output in found.outputs if not output.ok]
             if not failing:
                 continue
-            said = ""
+            excuse = ""
             # onnx.reference is slow, and is asked only where that may help.
             if explaining((before.proto, after.proto), failing):
                 opinion = reference_opinion(worker, before, after, sample.feeds, promise, found)
-                said = opinion.text if opinion.is_excused else ""
-            said = said or amplification(worker, before, after, sample.feeds, promise, found)
-            if not said:
+                excuse = opinion.text if opinion.is_excused else ""
+            excuse = excuse or amplification(worker, before, after, sample.feeds, promise, found)
+            if not excuse:
                 return ""
-        if said:
+        if excuse:
             self.samples, self._expected = list(self._every), outputs[1]
-        return said
+        return excuse
 
     @staticmethod
     def _outputs(made: Runnable, samples: Sequence[Inputs]) -> list[dict[str, Any]]:

@@ -166,7 +166,7 @@ def _reduced(
     The search ends at its deadline with its best result.
     """
     wanted, deadline = _kinds(shown), time.monotonic() + _SECONDS
-    said = {"": shown}
+    symptoms = {"": shown}
 
     def is_failing(part: onnx.ModelProto) -> bool:
         if time.monotonic() > deadline:
@@ -177,18 +177,18 @@ def _reduced(
             return False  # it is no model
         if _kinds(found) != wanted:
             return False
-        said[""] = found
+        symptoms[""] = found
         return True
 
     try:
-        return reduce_model(model, is_failing), said[""]
+        return reduce_model(model, is_failing), symptoms[""]
     except TieredError:
         return model, shown  # it cannot be cut
 
 
-def _kinds(said: str) -> tuple[str, ...]:
+def _kinds(message: str) -> tuple[str, ...]:
     """Return the kinds of errors that a message names, without the node."""
-    return tuple(re.findall(r"\b[A-Za-z]+(?:Error|Exception)\b", said))
+    return tuple(re.findall(r"\b[A-Za-z]+(?:Error|Exception)\b", message))
 
 
 def _bundle(

@@ -72,8 +72,8 @@ class _ModelRun:
             except MissingOperator as error:
                 raise self._failure(f"the result cannot be verified: it {error}") from error
             except RuntimeFailure as error:
-                said = f"onnxruntime opens the model before, but not the result: {error}"
-                raise self._failure(said) from error
+                text = f"onnxruntime opens the model before, but not the result: {error}"
+                raise self._failure(text) from error
             self._compare_all(after, session)
 
     def _compare_all(self, after: Baseline, session: Runner) -> None:
@@ -86,8 +86,8 @@ class _ModelRun:
             try:
                 actual = session.run(sample.inputs.feeds)
             except RuntimeFailure as error:
-                said = f"the model before runs, but not the result: {error}"
-                raise self._failure(said, sample) from error
+                text = f"the model before runs, but not the result: {error}"
+                raise self._failure(text, sample) from error
             after.outputs.append(actual)
             self._compare(known, actual, sample, after.runnable)
 
@@ -137,39 +137,39 @@ class _ModelRun:
 
     def _failure(
         self,
-        said: str,
+        text: str,
         sample: Sample | None = None,
         comparison: Comparison | None = None,
-        judged: str = "",
+        opinion: str = "",
     ) -> VerificationError:
-        return failure_of(self._subject, self._model.label, said, sample, comparison, judged)
+        return failure_of(self._subject, self._model.label, text, sample, comparison, opinion)
 
 
 def failure_of(
     subject: Subject,
     label: str,
-    said: str,
+    text: str,
     sample: Sample | None = None,
     comparison: Comparison | None = None,
-    judged: str = "",
+    opinion: str = "",
 ) -> VerificationError:
     """Return the error, with the difference, the inputs and the passes.
 
     Args:
         subject: the passes.
         label: of the model.
-        said: the failure, if it is no comparison.
+        text: the failure, if it is no comparison.
         sample: the inputs.
         comparison: the failed comparison.
-        judged: the opinion of the reference check.
+        opinion: the opinion of the reference check.
     """
     rows: list[tuple[str, str]] = []
     if comparison is not None:
-        said = _headline(subject, label, comparison)
+        text = _headline(subject, label, comparison)
         rows.append(("outputs", str(comparison)))
-        rows.append(("judged", judged))
+        rows.append(("judged", opinion))
     elif subject.name:
-        said = f"{subject.name}: {said}"
+        text = f"{subject.name}: {text}"
     if sample is not None:
         rows.append(("inputs", sample.label))
         rows.append(("sizes", sample.sizes or "no symbolic dims"))
@@ -177,7 +177,7 @@ def failure_of(
         rows.append(("rewrites", _rewrites(subject.rewrites)))
     if not subject.name:
         rows.append(("changed by", _changed_by([info.name for info in subject.infos])))
-    error = VerificationError("\n".join([said, *(_row(*row) for row in rows)]))
+    error = VerificationError("\n".join([text, *(_row(*row) for row in rows)]))
     if subject.rewrites:
         error.rewrites = subject.rewrites[0].number, subject.rewrites[-1].number
     return error

@@ -112,8 +112,8 @@ def _excuse(
     known = explaining(where, [output for output in failing if not output.ok])
     if known:
         reasons = "; ".join(f"{each.name}: {each.what}" for each in known)
-        said = "equal on onnx.reference, not on onnxruntime, as is known"
-        return Opinion(True, f"{said} ({reasons})")
+        reason = "equal on onnx.reference, not on onnxruntime, as is known"
+        return Opinion(True, f"{reason} ({reasons})")
     if not unchanged.ok:
         return Opinion(False, _disagreement(unchanged))
     return Opinion(False, "equal on onnx.reference, but not on onnxruntime, for no known reason")

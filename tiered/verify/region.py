@@ -84,13 +84,13 @@ def changed_nodes(
     looked = [
         {*part.nodes} if touched is None else part.nodes.keys() & touched for part in sides
     ]
-    said = [
+    keys_of = [
         {at: _key(part.nodes[at]) for at in some} for part, some in zip(sides, looked, strict=True)
     ]
-    kept = {*said[0].values()} & {*said[1].values()}
+    kept = {*keys_of[0].values()} & {*keys_of[1].values()}
     constants, functions = _changed_constants(*sides), _changed_functions(*sides)
     inside = []
-    for part, keys in zip(sides, said, strict=True):
+    for part, keys in zip(sides, keys_of, strict=True):
         nodes = {at for at, key in keys.items() if key not in kept}
         nodes.update(at for name in constants for at in part.consumers.get(name, ()))
         if functions:
@@ -131,11 +131,11 @@ def with_unchanged(sides: tuple[Part, Part], inside: Inside, more: Collection[in
     """Return the nodes with others that are the same before and after."""
     moved = [at for at in more if any(at not in part.nodes for part in sides)]
     # A node that was removed and added again has another number and equal content.
-    said = {_key(part.nodes[at]) for part in sides for at in moved if at in part.nodes}
+    same = {_key(part.nodes[at]) for part in sides for at in moved if at in part.nodes}
     before, after = (
         nodes
         | {at for at in more if at in part.nodes}
-        | ({at for at, node in part.nodes.items() if _key(node) in said} if said else set())
+        | ({at for at, node in part.nodes.items() if _key(node) in same} if same else set())
         for part, nodes in zip(sides, inside, strict=True)
     )
     return before, after

@@ -83,12 +83,12 @@ def amplification(
         shown = _shown(found, probes)
         if shown is None:
             return ""
-        said = f"{shown.what} changes its outputs as well ({shown.found.worst})"
+        evidence = f"{shown.what} changes its outputs as well ({shown.found.worst})"
         judged = _region_amplifies(worker, before, after, feeds, promise)
     except (RuntimeFailure, ModelError, TypeError):
         return ""
     small = "steps of a quantisation" if shown.what == _STEPPED else "last bits"
-    return f"the model amplifies {small}: {said}; {judged}" if judged else ""
+    return f"the model amplifies {small}: {evidence}; {judged}" if judged else ""
 
 
 def _region_amplifies(

@@ -318,7 +318,7 @@ def test_complex_numbers_compare_part_by_part(dtype: Any) -> None:
     assert not one(np.array([1 + 0j], dtype), np.array([complex(1, -0.0)], dtype)).ok
 
 
-def test_strings_compare_by_text_whatever_holds_them() -> None:
+def test_strings_compare_by_content_in_any_dtype() -> None:
     x = np.array(["a", "naïve"], dtype=object)
     assert one(x, np.array(["a", "naïve"])).ok
     assert one(x, np.char.encode(np.array(["a", "naïve"]), "utf-8")).ok

@@ -183,7 +183,7 @@ def test_masks_are_ones_and_padded_at_odd_bindings() -> None:
 
 
 @pytest.mark.parametrize("kind", ["int64", "bool", "float", "int32"])
-def test_what_is_called_a_mask_is_one(kind: str) -> None:
+def test_an_input_named_mask_is_a_mask(kind: str) -> None:
     made = make_inputs(
         model(f"g ({kind}[2, 8] attention_mask) => (float[K] y) {{ y = Identity(attention_mask) }}")
     )
@@ -279,7 +279,7 @@ def test_inputs_that_give_sizes_and_axes_are_valid(case: str) -> None:
     assert ("size" in out.rules["s"]) or ("values for" in out.rules["s"])
 
 
-def test_loops_turn_a_few_times_and_index_by_turn() -> None:
+def test_loops_have_few_iterations_and_index_by_iteration() -> None:
     text = """g (int64 n, bool go, float[2, 4] t) => (float[A, 4] y) {
         y = Loop(n, go) <body = b (int64 i, bool c) => (bool c2, float[4] r)
             { c2 = Identity(c)  r = Gather(t, i) }> }"""
@@ -297,7 +297,7 @@ def test_loop_carried_indices_are_followed() -> None:
     assert accepted(text).feeds["x"].max() <= 4
 
 
-def test_a_condition_takes_each_branch_in_turn() -> None:
+def test_bindings_alternate_the_branches_of_a_condition() -> None:
     text = """g (bool c, float[2] x) => (float[2] y) { y = If(c) <
         then_branch = t () => (float[2] a) { a = Neg(x) },
         else_branch = e () => (float[2] b) { b = Abs(x) }> }"""
@@ -540,7 +540,8 @@ def test_feasible_inputs_decode_one_token_where_only_that_fits() -> None:
 def test_feasible_inputs_give_up_with_the_first_failure() -> None:
     proto = model("""g (float[N] x) => (float[K] y)
         { s = Constant<value_ints=[-1, 1234567]>()  y = Reshape(x, s) }""")
-    with pytest.raises(RuntimeFailure, match=r"no inputs .* tries; .*; the first said: .*Reshape"):
+    expected = r"no inputs .* tries; .*; the first failed with: .*Reshape"
+    with pytest.raises(RuntimeFailure, match=expected):
         feasible_inputs(proto)
     with pytest.raises(RuntimeFailure, match="in 2 tries"):
         feasible_inputs(proto, max_tries=2)

@@ -143,7 +143,7 @@ def test_byte_strings_cross_as_texts() -> None:
 @pytest.mark.parametrize(
     "value", [object(), np.array([object()]), {(1, 2): f32([1])}, b"bytes"], ids=type
 )
-def test_what_no_model_takes_is_refused(value: Any) -> None:
+def test_a_value_of_no_onnx_type_is_an_error(value: Any) -> None:
     with pytest.raises(RuntimeFailure, match=r"no model takes|must hold texts"):
         pack(value, [])
 

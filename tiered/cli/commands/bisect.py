@@ -188,4 +188,4 @@ def run_replay(folder: str) -> None:
     found = replay(bundle)
     if found.fails:
         raise replayed_error(found, bundle, os.path.normpath(folder))
-    results().print(printable(f"{folder}: {found.said}"), soft_wrap=True)
+    results().print(printable(f"{folder}: {found.symptom}"), soft_wrap=True)

@@ -120,9 +120,9 @@ class Limits:
         if self.min_cosine is not None:
             return f"{prefix}cosine from {self.min_cosine:g}"
         rtol, atol = self.tolerance(dtype)
-        said = f"{prefix}rtol {rtol:g}, atol {atol:g}"
+        limits = f"{prefix}rtol {rtol:g}, atol {atol:g}"
         by_class = self.rtol is None or self.atol is None
-        return f"{said} of {self.numerics} {dtype.name}" if by_class else said
+        return f"{limits} of {self.numerics} {dtype.name}" if by_class else limits
 
     def tolerance(self, dtype: np.dtype[Any]) -> tuple[float, float]:
         """Return (rtol, atol) for a float dtype."""

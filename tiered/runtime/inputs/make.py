@@ -152,7 +152,7 @@ def feasible_inputs(
     raise RuntimeFailure(
         f"found no inputs that the model accepts in {len(seen)} tries; give inputs of your own "
         f"(--inputs, or inputs=[...] in Python) or sizes (--input-shape, input_shapes={{...}}); "
-        f"the first said: {first}"
+        f"the first failed with: {first}"
     ) from first
 
 

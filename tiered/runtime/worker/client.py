@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _START_SECONDS = 60.0  # to load Python and onnxruntime, from the slowest of disks
 _END_SECONDS = 5.0
-_LAST_WORDS = 600  # characters of what a process said before it ended that are repeated
+_LAST_WORDS = 600  # characters of the end of standard error that an error repeats
 
 SECONDS = 60.0
 """The default limit of the time that one request may take."""
@@ -290,7 +290,7 @@ class _Ended(Exception):
         super().__init__()
         self._is_overdue = is_overdue
         self._code = child.wait()
-        self._said = child.last_words()
+        self._stderr_end = child.last_words()
 
     def failure(self, doing: str, seconds: float | None, memory: int | None) -> RuntimeFailure:
         """Return the error for a process that ended or took too long."""
@@ -299,8 +299,8 @@ class _Ended(Exception):
         if self._code == OUT_OF_MEMORY:
             size = "its limit" if memory is None else f"{memory / 2**30:.1f} GiB"
             return OutOfMemory(f"{doing} took more memory than {size} and was stopped")
-        said = f"; its last words: {self._said}" if self._said else ""
-        return Crashed(f"the runtime crashed while {doing} ({_reason(self._code)}){said}")
+        words = f"; its last words: {self._stderr_end}" if self._stderr_end else ""
+        return Crashed(f"the runtime crashed while {doing} ({_reason(self._code)}){words}")
 
 
 def _reason(code: int | None) -> str:
@@ -385,7 +385,7 @@ class _Child:
             _Ended: there was none.
         """
         with self._bounded(seconds):
-            with contextlib.suppress(BrokenPipeError):  # then reading says why
+            with contextlib.suppress(BrokenPipeError):  # the read then reports the end
                 send(self._requests, request, blobs)
             return receive(self._answers)
 
