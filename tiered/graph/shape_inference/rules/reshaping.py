@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tiered.graph.core.dtypes import DataType
-from tiered.graph.core.types import Shape, TensorType, tensor_type
+from tiered.graph.core.types import TensorType, tensor_type
 from tiered.graph.opset.convert import operands_of
 from tiered.graph.shape_inference import symbolic_dims
 from tiered.graph.shape_inference.rules.shape_rule import OperandRule, shape_rule
+from tiered.graph.shape_inference.rules.standard import broadcast, shape_of
 from tiered.graph.shape_inference.symbolic_dims import Poly, Size
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
-    from tiered.graph.core.value import Value
 
 
 def _of_sizes(sizes: Callable[[Node], Sequence[Size | None]]) -> OperandRule:
@@ -31,20 +31,17 @@ def _sized(node: Node, dtype: int, sizes: Sequence[Size | None]) -> TensorType:
     return tensor_type(dtype, tuple([dims.dim(size) for size in sizes]))
 
 
-def _sizes(value: Value | None) -> list[Size | None]:
-    """Return the dims of a value as sizes.
+def _sizes(node: Node) -> list[Size | None]:
+    """Return the dims of the first operand as sizes.
 
     Raises:
         ValueError: its rank is unknown.
     """
-    shape: Shape | None = None if value is None else value.shape
-    if value is None or shape is None:
+    value = node.input(0)
+    if value is None or value.shape is None:
         raise ValueError("the rank is unknown")
-    assert value.graph is None or value.graph.model is not None
-    if value.graph is None:
-        return [dim if isinstance(dim, int) else None for dim in shape]
-    dims = value.graph.model.dims
-    return [dims.size(dim) for dim in shape]
+    dims = node.owner.model.dims
+    return [dims.size(dim) for dim in value.shape]
 
 
 def _elements(node: Node, index: int) -> list[Size | None]:
@@ -84,10 +81,8 @@ def _product(sizes: Sequence[Size | None]) -> Size | None:
 @_of_sizes
 def _reshape(node: Node) -> Sequence[Size | None]:
     target = _elements(node, 1)
-    data: list[Size | None] | None = None
-    value = node._inputs[0]
-    if value is not None and value.shape is not None:
-        data = _sizes(value)
+    value = node.input(0)
+    data = None if value is None or value.shape is None else _sizes(node)
     copies_zeros = not node.attr("allowzero", 0)
     at = next((axis for axis, size in enumerate(target) if size == -1), None)
     result: list[Size | None] = []
@@ -150,9 +145,10 @@ def _is_zero_with(size: Size | None, other: Poly) -> bool:
 
 
 @shape_rule("Expand")
-@_of_sizes
-def _expand(node: Node) -> Sequence[Size | None]:
-    return broadcast([_sizes(node._inputs[0]), _elements(node, 1)])
+def _expand(node: Node, operands: list[TensorType]) -> TensorType:
+    dims = node.owner.model.dims
+    target = tuple([dims.dim(size) for size in _elements(node, 1)])
+    return tensor_type(operands[0].dtype, broadcast(dims, [shape_of(operands[0]), target]))
 
 
 @shape_rule("ConstantOfShape")
@@ -167,7 +163,7 @@ def _tile(node: Node) -> Sequence[Size | None]:
     repeats = _elements(node, 1)
     return [
         None if dim is None or repeat is None else symbolic_dims.multiply(dim, repeat)
-        for dim, repeat in zip(_sizes(node._inputs[0]), repeats, strict=True)
+        for dim, repeat in zip(_sizes(node), repeats, strict=True)
     ]
 
 
@@ -185,7 +181,7 @@ def _range(node: Node) -> Sequence[Size | None]:
 @shape_rule("Slice", ask_onnx=True)
 @_of_sizes
 def _slice(node: Node) -> Sequence[Size | None]:
-    sizes = _sizes(node._inputs[0])
+    sizes = _sizes(node)
     starts, ends = _elements(node, 1), _elements(node, 2)
     operands = node.operands
     axes: list[Size | None] = list(range(len(starts)))
@@ -220,23 +216,3 @@ def _sliced(
     if isinstance(dim, int) and not isinstance(end, int):
         return node.owner.model.dims.capped(end, dim)
     return None
-
-
-def broadcast(shapes: Sequence[Sequence[Size | None]]) -> list[Size | None]:
-    """Return the dims that shapes broadcast to; None for an unknown one."""
-    rank = max(len(shape) for shape in shapes)
-    ones: list[Size | None] = [1] * rank
-    padded = [ones[len(shape) :] + list(shape) for shape in shapes]
-    return [_broadcast_dim(column) for column in zip(*padded, strict=True)]
-
-
-def _broadcast_dim(column: Sequence[Size | None]) -> Size | None:
-    others = [size for size in column if not (isinstance(size, int) and size == 1)]
-    if not others:
-        return 1
-    for size in others:
-        if isinstance(size, int):
-            # The others are 1 or equal to it.
-            return size
-    first = others[0]
-    return first if all(size is not None and size == first for size in others) else None
