@@ -225,6 +225,6 @@ def test_sums_of_three_are_shorter_than_the_sixteen_that_pay_for_a_split() -> No
     assert_unchanged(
         "combine_parallel_dense",
         PARALLEL,
-        because="sums of length 3 do not pay",
+        because="sums of length 3 are too short",
         min_num_branches=2,
     )

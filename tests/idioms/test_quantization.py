@@ -73,7 +73,7 @@ def test_an_axis_needs_a_rank_to_count_it_from() -> None:
         "fuse_qdq_into_unary",
         text,
         backend=ORT,
-        because="the rank of what is quantised is not known",
+        because="the rank of the quantised tensor is not known",
     )
 
 
@@ -111,7 +111,7 @@ def test_what_is_computed_is_a_float32() -> None:
         text.format("float16", halves, halves),
         opset=23,
         backend=ORT,
-        because="what is dequantised is no float32",
+        because="DequantizeLinear does not produce float32",
     )
     assert_rewrites(
         "fuse_dequantize_into_matmul",
@@ -131,7 +131,7 @@ def test_a_division_in_another_precision_stays() -> None:
         " y = QuantizeLinear<precision=10>(m, s, z) }",
         opset=23,
         backend=ORT,
-        because="it is divided by the scale in another dtype than float32",
+        because="the precision of QuantizeLinear is not float32",
     )
 
 
@@ -152,5 +152,5 @@ def test_numbers_that_may_be_infinite_stay_numbers(dtype: str) -> None:
         "fuse_qdq_into_move",
         text.replace("5e33", "1e37"),
         backend=ORT,
-        because="a scale is so large that what is dequantised may be infinite",
+        because="a scale is so large that dequantised numbers may overflow",
     )

@@ -41,7 +41,7 @@ RELUS = op.Relu(op.Neg(var.x))
          "operand 0 of Relu 'node_y', 'x' (float[2,3]), is computed by no node; "
          "expected op.Neg(var.x)"),
         (op.Clip(var.x, var.low), "y = Clip(x)",
-         "operand 1 of Clip 'node_y' is absent; var.low wants a value"),
+         "operand 1 of Clip 'node_y' is absent; var.low needs a value"),
         (op.Clip(var.x), "y = Clip(x, one)",
          "Clip 'node_y' has 2 operands; op.Clip(var.x) takes 1"),
         (op.Sub(var.x, var.x), "y = Sub(x, z)",
@@ -71,7 +71,7 @@ RELUS = op.Relu(op.Neg(var.x))
          "operand 0 of Abs 'node_h', 'x' (float[2,3]), is computed by no node; "
          "expected op.Exp(var.x)"),
         (op.Relu(op.Clip(var.x, opt.low, var.high)), "h = Clip(x, one) y = Relu(h)",
-         "operand 2 of Clip 'node_h' is absent; var.high wants a value"),
+         "operand 2 of Clip 'node_h' is absent; var.high needs a value"),
     ],
 )  # fmt: skip
 def test_the_first_condition_that_failed_is_said(pattern: Any, text: str, expected: str) -> None:

@@ -18,7 +18,7 @@ def swish_pattern(x: Any) -> Any:
 
 
 def swish_factor(node: Node, x: Value, alpha: Value | None) -> float | Skip:
-    """Return the factor of x in the sigmoid of a swish that ends at a node."""
+    """Return alpha of x * Sigmoid(alpha * x), or why it is not known."""
     if not x.has_rank_of(node.output):
         return Skip("a constant may give x more dims")
     if alpha is None:

@@ -1,4 +1,4 @@
-"""Attention of heads side by side, as exporters spell it out: split, attend, put together again."""
+"""Attention as exporters write it: split into heads, attend, merge the heads; and its cache."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _KEYS: Final = (0, 2, 3, 1)
 
 
 def attention_pattern(q: Any) -> Any:
-    """Return the pattern of how much each query attends to each key: Softmax(q k' * scale + mask).
+    """Return the pattern of the attention weights: Softmax(q k' * scale + mask).
 
-    It binds `keys`, which are k' ready to be multiplied with, `mask`, and `factor` or `divisor`.
+    It binds `keys`, which are the transposed k', `mask`, and `factor` or `divisor`.
     """
     plain = op.MatMul(q, var.keys)
     scaled = op.Mul(plain, const(name="factor")) | op.Div(plain, const(name="divisor"))
@@ -32,7 +32,7 @@ def attention_pattern(q: Any) -> Any:
 
 
 def attention_scale(factor: Value | None, divisor: Value | None) -> float | Skip:
-    """Return what scores are multiplied with: a factor, one by a divisor, or 1."""
+    """Return the scale of the scores: the factor, 1 / divisor, or 1."""
     number = factor if factor is not None else divisor
     if number is None:
         return 1.0
@@ -43,7 +43,7 @@ def attention_scale(factor: Value | None, divisor: Value | None) -> float | Skip
 
 
 def split_scale(value: Value) -> tuple[Value, float]:
-    """Return what one positive number is multiplied with, and that number; else the value and 1."""
+    """Split value = x * scale into (x, scale), one positive number; (value, 1) without one."""
     node = value.producer
     if node is None or (node.op_type, node.domain) != ("Mul", "") or not value.has_one_user:
         return value, 1.0
@@ -55,7 +55,7 @@ def split_scale(value: Value) -> tuple[Value, float]:
 
 
 def transposed_keys(graph: Graph, keys: Value) -> Value:
-    """Return k of the k' that is ready to be multiplied with: its last two dims change places."""
+    """Return k of the transposed k': its last two dims are swapped."""
     node = keys.producer
     perm, before = (None, None) if node is None else (node.perm, node.input(0))
     if perm is None or before is None:
@@ -68,11 +68,11 @@ def transposed_keys(graph: Graph, keys: Value) -> Value:
 
 
 def heads_pattern() -> Any:
-    """Return the pattern of heads that attend and stand side by side again.
+    """Return the pattern of multi-head attention, from the split queries to the merged heads.
 
-    It binds `queries`, the Transpose that puts their heads first, `keys`, which are ready to be
-    multiplied with, `v` and `mask`, and what scales them: `before` the queries, `factor` or
-    `divisor` the scores. `unseen` is what makes 0 of rows in which everything is masked.
+    It binds `queries`, the Transpose to [batch, heads, queries, size], `keys`, which are the
+    transposed k', `v` and `mask`, and the scales: `before` of the queries, `factor` or `divisor` of
+    the scores. `unseen` is the IsNaN of a Where that replaces fully masked rows by 0.
     """
     queries = op.Transpose(op.Reshape(var.q, ...), perm=_HEADS_FIRST).bind("queries")
     weights = attention_pattern(queries | op.Mul(queries, const(name="before")))
@@ -82,16 +82,16 @@ def heads_pattern() -> Any:
 
 
 class AttentionOfHeads(NamedTuple):
-    """What heads that attend are made of.
+    """The parts of a multi-head attention.
 
     Attributes:
-        q: [batch, queries, number * size], before they are split.
-        keys: [batch, number, size, places].
-        v: [batch, number, places, width].
-        mask: what is added to the scores, [1 or batch, 1 or number, queries, places].
-        number: of heads.
-        scale: of the scores, queries and keys included.
-        shape: of the result, if that is not [batch, queries, number * width].
+        q: [batch, queries, number * size], before the split into heads.
+        keys: [batch, number, size, keys].
+        v: [batch, number, keys, width].
+        mask: added to the scores, [1 or batch, 1 or number, queries, keys].
+        number: the number of heads.
+        scale: the scale of the scores, with those of queries and keys.
+        shape: the shape of the result, if it is not [batch, queries, number * width].
     """
 
     q: Value
@@ -104,7 +104,7 @@ class AttentionOfHeads(NamedTuple):
 
     @property
     def before_split(self) -> tuple[Value, Value] | None:
-        """Return keys and values as [batch, places, number * size], None where they are no such."""
+        """The keys and values before the split, [batch, keys, number * size]; None if not found."""
         k, v = _before_split(self.keys, _KEYS), _before_split(self.v, _HEADS_FIRST)
         return None if k is None or v is None else (k, v)
 
@@ -118,15 +118,15 @@ def attention_of_heads(
     unseen: Node | None,
     scales: tuple[Value | None, Value | None, Value | None],
 ) -> AttentionOfHeads | Skip:
-    """Return what heads that end at a node are made of, or why they are not known to be heads.
+    """Return the parts of a multi-head attention, or why it is none.
 
     Args:
-        node: the last one of the pattern.
+        node: the last node of the pattern.
         queries, keys, v, mask, unseen: as the pattern binds them.
         scales: `before`, `factor` and `divisor`.
     """
     if node.output.dtype != DataType.FLOAT:
-        return Skip("the kernels that attend compute in floats of 32 bits")
+        return Skip("attention kernels compute in float32 only")
     keys, of_keys = split_scale(keys)
     number, size, q = queries.output.dim(1), queries.output.dim(3), _source(queries)
     if not isinstance(number, int) or not isinstance(size, int) or q is None or q.rank != 3:
@@ -139,10 +139,10 @@ def attention_of_heads(
     if keys.dim(2) != size or keys.dim(3) is None or v.dim(2) != keys.dim(3):
         return Skip("keys and values may be of different lengths")
     if mask is not None and not is_attention_mask(mask, outer, (q.dim(1), keys.dim(3))):
-        return Skip("the mask does not say of each query what it sees")
+        return Skip("the mask is not [batch, heads, queries, keys]")
     numbers = np.zeros(1) if mask is None else mask_values(mask)
     if unseen is not None and (numbers is None or not np.isfinite(numbers).all()):
-        return Skip("a query that sees nothing gets zeros")
+        return Skip("fully masked queries yield zeros")
     before, factor, divisor = scales
     scale, earlier = attention_scale(factor, divisor), attention_scale(before, None)
     for found in (scale, earlier):
@@ -153,27 +153,27 @@ def attention_of_heads(
     width, shape = v.dim(3), node.input(1)
     if not isinstance(width, int) or node.output.shape != (*q.shape[:2], number * width):
         target = None if shape is None else shape.const
-        # A 0 in the first two places copies what both have there.
+        # A 0 among the first two sizes copies a dim that both have.
         if width is None or target is None or 0 in target[2:].tolist():
-            return Skip("the result is shaped by the sizes of heads")
+            return Skip("the final Reshape depends on the sizes of heads")
     else:
         shape = None
     return AttentionOfHeads(q, keys, v, mask, number, scale * earlier * of_keys, shape)
 
 
 def _source(transpose: Node) -> Value | None:
-    """Return what is reshaped and then transposed."""
+    """Return the input of the Reshape before a Transpose."""
     split = transpose.inputs[0]
     reshape = None if split is None else split.producer
     return None if reshape is None else reshape.inputs[0]
 
 
 def is_attention_mask(mask: Value, outer: Sequence[Dim], inner: Sequence[Dim]) -> bool:
-    """Tell whether a mask is of rank 4, and only repeated for batches and heads.
+    """Return whether a mask has rank 4 and broadcasts along batches and heads alone.
 
     Args:
-        mask: what is added to scores.
-        outer, inner: batch and heads, queries and places of the scores.
+        mask: the value that is added to the scores.
+        outer, inner: batch and heads, queries and keys of the scores.
     """
     shape = mask.shape
     if shape is None or len(shape) != 4 or shape[2:] != tuple(inner) or None in inner:
@@ -182,7 +182,7 @@ def is_attention_mask(mask: Value, outer: Sequence[Dim], inner: Sequence[Dim]) -
 
 
 def mask_values(mask: Value) -> NDArray[np.float64] | None:
-    """Return what a mask may hold, if it is a constant or one of two; else None."""
+    """Return all numbers of a mask that is a constant or a Where of constants; else None."""
     node, parts = mask.producer, [mask.const]
     if parts[0] is None and node is not None and (node.op_type, node.domain) == ("Where", ""):
         parts = [None if value is None else value.const for value in node.inputs[1:]]
@@ -191,7 +191,7 @@ def mask_values(mask: Value) -> NDArray[np.float64] | None:
 
 
 def _before_split(x: Value, perm: tuple[int, ...]) -> Value | None:
-    """Return the three dims that a Reshape and a Transpose make heads of, or None."""
+    """Return the value of rank 3 that a Reshape and a Transpose split into heads, or None."""
     node = x.producer
     if node is None or node.perm != perm:
         return None
@@ -213,24 +213,24 @@ def _before_split(x: Value, perm: tuple[int, ...]) -> Value | None:
 
 
 class Cache(NamedTuple):
-    """What adds new keys or values to those of the past, each [batch, groups, places, size]."""
+    """The Concat of past and new keys or values, each [batch, groups, keys, size]."""
 
     node: Node
     past: Value
     new: Value
 
 
-def cache_of_heads(value: Value, heads: int, *, is_turned: bool) -> Cache | None:
-    """Return the cache that heads read, each group of them one part; None if others read it.
+def cache_of_heads(value: Value, heads: int, *, is_transposed: bool) -> Cache | None:
+    """Return the cache of keys or values, repeated for the heads of each group, or None.
 
     Args:
-        value: [batch, heads, places, size].
-        heads: their number.
-        is_turned: whether it is k', of which the last two dims have changed places.
+        value: [batch, heads, keys, size].
+        heads: the number of heads.
+        is_transposed: whether the last two dims are swapped, as those of k'.
     """
     if value.dim(1) != heads:
         return None
-    found = _unrepeated(value, is_turned=is_turned)
+    found = _before_repetition(value, is_transposed=is_transposed)
     node = None if found is None else found.producer
     if found is None or node is None or (node.op_type, node.domain) != ("Concat", ""):
         return None
@@ -240,12 +240,13 @@ def cache_of_heads(value: Value, heads: int, *, is_turned: bool) -> Cache | None
     return None if past is None or new is None else Cache(node, past, new)
 
 
-def _unrepeated(value: Value, *, is_turned: bool) -> Value | None:
-    """Return what Unsqueeze, Expand and Reshape repeat for the heads of each group, upright.
+def _before_repetition(value: Value, *, is_transposed: bool) -> Value | None:
+    """Return the value that Unsqueeze, Expand and Reshape repeat for the heads of each group.
 
-    The last two dims may change places before or after that. What is not repeated is itself.
+    Its last two dims may be swapped before or after that; the result is [..., keys, size]. A value
+    that is not repeated is returned itself.
     """
-    upright = _producer_operand(value, "Transpose", (0, 1, 3, 2)) if is_turned else value
+    upright = _producer_operand(value, "Transpose", (0, 1, 3, 2)) if is_transposed else value
     value = upright or value
     repeated = _producer_operand(value, "Reshape")
     apart = None if repeated is None else _producer_operand(repeated, "Expand")

@@ -44,7 +44,7 @@ class BatchNorm(NamedTuple):
     shift: Vector
 
     def of(self, x: Vector | float) -> Vector:
-        """Return the batch norm of what has one number a channel, or one for all."""
+        """Return the batch norm of one number for each channel, or of one for all."""
         return self.factor * (x - self.mean) + self.shift
 
     def as_product_and_sum(self, dtype: int) -> tuple[NDArray[Any], NDArray[Any]] | Skip:
@@ -52,17 +52,17 @@ class BatchNorm(NamedTuple):
         with np.errstate(over="ignore"):
             made = [each.astype(DataType(dtype).numpy) for each in (self.factor, self.of(0.0))]
         if not all(np.isfinite(vector.astype(np.float64)).all() for vector in made):
-            return Skip("a factor or what is added is not finite")
+            return Skip("a factor or an offset is not finite")
         return made[0], made[1]
 
 
 def batch_norm_of(node: Node) -> BatchNorm | Skip:
-    """Return the numbers of a node BatchNormalization, or why they are not known.
+    """Return the constants of a BatchNormalization, or why they are not known.
 
     Source: ONNX BatchNormalization-15, inference form; Ioffe & Szegedy 2015, algorithm 2, step 11.
     """
     if any(value is not None for value in node.outputs[1:]):
-        return Skip("with further outputs it is in training mode")
+        return Skip("further outputs mean training mode")
     arrays = [None if value is None else value.const for value in node.inputs[1:]]
     vectors = [array.astype(np.float64) for array in arrays if array is not None]
     if len(vectors) < len(arrays):
@@ -90,17 +90,17 @@ def rms_norm_pattern(x: Any) -> Any:
 
 
 def layer_norm_pattern() -> Any:
-    """Return the pattern of the same of x - mean(x), which binds `x` and `axes_of_mean` too."""
+    """Return the pattern of the RMS norm of x - mean(x), which binds `x` and `axes_of_mean` too."""
     return rms_norm_pattern(op.Sub(var.x, op.ReduceMean(var.x, var.axes_of_mean)))
 
 
 def fits_float_attribute(number: float, dtype: int | None) -> bool:
-    """Tell whether an attribute, which is of 32 bits, holds a number of a dtype as it is."""
+    """Return whether a float attribute, which has 32 bits, holds a number of a dtype exactly."""
     return dtype != DataType.DOUBLE or float(np.float32(number)) == number
 
 
 def norm_epsilon(epsilon: Value | None) -> float | Skip:
-    """Return the number that a norm adds before it takes the root."""
+    """Return the epsilon of a norm, or why no attribute holds it."""
     array = None if epsilon is None else epsilon.const
     if array is None or array.size != 1 or not 0 < array.item() < np.inf:
         return Skip("epsilon is not one positive number")
@@ -110,7 +110,7 @@ def norm_epsilon(epsilon: Value | None) -> float | Skip:
 
 
 class NormOverLastDims(NamedTuple):
-    """What a norm over the last dims of a tensor is made of."""
+    """The parameters of a norm over the last dims of a tensor."""
 
     sizes: tuple[int, ...]
     dtype: int
@@ -122,20 +122,20 @@ class NormOverLastDims(NamedTuple):
         return -len(self.sizes)
 
     def ones(self, graph: Graph) -> Value:
-        """Return the scale of a norm that is not scaled."""
+        """Return ones, as the scale of a norm without one."""
         return graph.constant(np.ones(self.sizes, DataType(self.dtype).numpy), "scale")
 
 
 def norm_over_last_dims(
     node: Node, x: Value, axes: Value | None, epsilon: Value | None
 ) -> NormOverLastDims | Skip:
-    """Return what is known of a norm, or why it is none over the last dims.
+    """Return the parameters of a norm, or why it is not one over the last dims.
 
     Args:
-        node: where it ends.
-        x: what is normalised.
-        axes: what it is over.
-        epsilon: what it adds before it takes the root.
+        node: the last node of the norm.
+        x: its input.
+        axes: the axes that are normalised.
+        epsilon: the constant that is added to the variance.
     """
     if axes is None or axes.const is None:
         return Skip("the axes are not constant")
@@ -143,7 +143,7 @@ def norm_over_last_dims(
         return Skip("the rank of x is not known, or grows")
     over = non_negative_axes(axes.const.ravel(), x.rank)
     if not over or sorted(over) != list(range(x.rank - len(over), x.rank)):
-        return Skip("it is not over the last dims")
+        return Skip("the axes are not the last dims")
     added = norm_epsilon(epsilon)
     if isinstance(added, Skip):
         return added
@@ -151,14 +151,14 @@ def norm_over_last_dims(
         return Skip("x is no float")
     sizes = tuple(size for size in x.shape[-len(over) :] if isinstance(size, int))
     if len(sizes) < len(over):
-        return Skip("the size of what is normalised is not known")
+        return Skip("the size of the normalised dims is not known")
     if 0 in sizes:
         return Skip("there is nothing to normalise")
     return NormOverLastDims(sizes, x.dtype, added)
 
 
 def split_bias(x: Value) -> tuple[Value, Value | None]:
-    """Return what a constant vector along the last dim is added to, and that; else x and None."""
+    """Split x = y + bias into (y, bias), a constant along the last dim; (x, None) without one."""
     node = x.producer
     if node is None or (node.op_type, node.domain) != ("Add", "") or not x.has_one_user:
         return x, None

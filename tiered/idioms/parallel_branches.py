@@ -1,4 +1,4 @@
-"""Parallel branches: nodes that do the same to one value with weights of their own."""
+"""Parallel branches: nodes of one operator and one input, with weights of their own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tiered.graph import Graph, Node, Value
 
-# Of one operand, element by element: what is done to each part may as well be done to the whole.
+# Unary and elementwise: applied to the parts of a Split or before it, the result is the same.
 _UNARY: Final = frozenset(
     {
         *("Abs", "Ceil", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish"),
@@ -28,11 +28,11 @@ _UNARY: Final = frozenset(
 def parallel_branches(
     graph: Graph, key: Callable[[Node], Hashable | None]
 ) -> Iterator[tuple[Node, ...]]:
-    """Yield the nodes of a graph that read one first input and have one key, two or more at a time.
+    """Yield groups of two or more nodes with the same first input and the same key.
 
     Args:
-        graph: the graph; what its bodies hold is not looked at.
-        key: what nodes must have in common; None for a node that is no branch.
+        graph: the graph, without its bodies.
+        key: returns the key of a node, None for a node that is no branch.
     """
     groups: dict[tuple[int, Hashable], list[Node]] = {}
     for node in graph.topological_order():
@@ -44,7 +44,7 @@ def parallel_branches(
 
 
 def only_reader(node: Node) -> Node | None:
-    """Return the node of the same graph that alone reads the node's only output."""
+    """Return the only consumer of the only output of a node, in the same graph; else None."""
     users = node.output.users if node.output.has_one_user else ()
     return users[0].node if users and users[0].node.graph is node.graph else None
 
@@ -57,17 +57,17 @@ def combine_branches(
     min_num_branches: int,
     min_depth: int,
 ) -> None:
-    """Compute branches of one operator by one node with the weights of all, and split its result.
+    """Replace branches of one operator by one node with the concatenated weights, and a Split.
 
-    Biases come along, of slot 2 or added right after each product; so does what is done alike to
-    every result, element by element.
+    Biases are concatenated too, in slot 2 or of an Add after each product; equal elementwise
+    operators after all branches move before the Split.
 
     Args:
         graph: the graph.
-        key: what branches must have in common; None for a node that is no branch. A branch is a
+        key: returns the key of a node, None for a node that is no branch. A branch is a
             Conv, Gemm or MatMul whose second input is a constant, and so is the third where it has
             one; branches with one key differ in the number of channels or columns at most.
-        skip: is told why branches are left as they are.
+        skip: called with the first branch and the reason if branches are not combined.
         min_num_branches: fewer are left alone.
         min_depth: the length of the sums; less is left alone.
     """
@@ -76,9 +76,9 @@ def combine_branches(
         if len(branches) < min_num_branches:
             skip(first, Skip("there are {} parallel branches", len(branches)))
         elif any(not _operand(node, 1).has_one_user for node in branches):
-            skip(first, Skip("others read a weight too"))
+            skip(first, Skip("a weight has other consumers"))
         elif (depth := _depth(first)) < min_depth:
-            skip(first, Skip("sums of length {} do not pay", depth))
+            skip(first, Skip("sums of length {} are too short", depth))
         else:
             kind = first.op_type
             law = f"{kind}(x, w), {kind}(x, v) => Split({kind}(x, [w, v]))"
@@ -87,13 +87,13 @@ def combine_branches(
 
 
 def _weight_axis(node: Node) -> int:
-    """Return the axis of the weight that tells the channels or columns of the result apart."""
+    """Return the axis of the weight that is the channels or columns of the result."""
     is_first = node.op_type == "Conv" or (node.op_type == "Gemm" and node.attr("transB"))
     return 0 if is_first else -1
 
 
 def _depth(node: Node) -> int:
-    """Return how many products are summed up for each element of the result."""
+    """Return the number of products in the sum of each element of the result."""
     tensor = _operand(node, 1).tensor
     assert tensor is not None
     return math.prod(tensor.shape[1:]) if _weight_axis(node) == 0 else tensor.shape[-2]
@@ -113,13 +113,13 @@ def _combine(graph: Graph, branches: Sequence[Node]) -> None:
     if first.op_type == "MatMul" and all(bias is not None for bias in added):
         joined = graph.op.Add(joined, graph.constant(_vectors(added, sizes, weights[0])))
         branches = [node for node in adds if node is not None]
-    _share_out(graph, branches, joined, sizes, axis=1 if first.op_type == "Conv" else -1)
+    _split_among(graph, branches, joined, sizes, axis=1 if first.op_type == "Conv" else -1)
 
 
-def _share_out(
+def _split_among(
     graph: Graph, branches: Sequence[Node], joined: Value, sizes: Sequence[int], axis: int
 ) -> None:
-    """Let the parts of a value, of these sizes on an axis, stand for the outputs of branches."""
+    """Replace the outputs of branches by the parts of a value, of these sizes along an axis."""
     while (followers := _followers(branches)) is not None:
         first = followers[0]
         joined = graph.op.like(first, joined)
@@ -144,7 +144,7 @@ def _followers(branches: Sequence[Node]) -> list[Node] | None:
 
 
 def _bias_after(node: Node, size: int) -> Any:
-    """Return the constant vector that is added to the node's output and to nothing else."""
+    """Return the constant vector that the only consumer of a node adds to its output, or None."""
     add = only_reader(node)
     if add is None or (add.op_type, add.domain) != ("Add", ""):
         return None
@@ -154,7 +154,7 @@ def _bias_after(node: Node, size: int) -> Any:
 
 
 def _vectors(parts: Sequence[Any], sizes: Sequence[int], like: Any) -> Any:
-    """Return vectors end to end; an absent one is zeros."""
+    """Return the concatenated vectors; an absent one is zeros."""
     zeros = (np.zeros(size, like.dtype) for size in sizes)
     return np.concatenate(
         [zero if part is None else part for part, zero in zip(parts, zeros, strict=True)]
@@ -162,7 +162,7 @@ def _vectors(parts: Sequence[Any], sizes: Sequence[int], like: Any) -> Any:
 
 
 def _is_sparse(node: Node) -> bool:
-    """Tell whether numbers of an operand are not all there."""
+    """Return whether an operand is a sparse constant."""
     tensors = (value.tensor for value in node.inputs[1:] if value is not None)
     return any(tensor is not None and tensor.is_sparse for tensor in tensors)
 

@@ -1,8 +1,7 @@
-"""Quantised units: integers, and the scales and zero points by which they stand for numbers.
+"""Quantised tensors: integers with their scales and zero points.
 
-What the passes that make operators of integers from DequantizeLinear, an operator, QuantizeLinear
-have in common: which units they take, how a bias becomes integers, and whether sums stay within 32
-bits.
+Shared by the passes that fuse DequantizeLinear, an operator and QuantizeLinear to one operator of
+integers: which tensors they take, how a bias becomes integers, whether sums fit into 32 bits.
 """
 
 from __future__ import annotations
@@ -24,21 +23,21 @@ if TYPE_CHECKING:
 _BYTES: Final = (DataType.INT8, DataType.UINT8)
 
 INTEGER_SPAN: Final = 1 << 16
-"""No two integers of 8 or 16 bits are further apart."""
+"""The largest distance between two integers of 8 or 16 bits."""
 
 _SAME: Final = 1e-5
-"""How far apart two scales may be, of their size, to be the same product rounded otherwise."""
+"""The relative difference at which two scales are the same product, rounded differently."""
 
 _SMALL: Final = 2.0**-8
-"""The part of a step of the result that the rounding of a bias may move it."""
+"""The part of a step of the result by which the rounding of a bias may move it."""
 
 
 _MOST: Final = np.iinfo(np.int32).max
-"""The largest of the integers in which kernels add up products."""
+"""The largest integer of the accumulators of kernels."""
 
 
 class Quantized(NamedTuple):
-    """Integers and what they stand for: (q - zero) * scale, for all of them or along an axis."""
+    """A quantised tensor, (q - zero) * scale, with one scale or one for each index of an axis."""
 
     q: Value
     scale: Value
@@ -51,30 +50,30 @@ class Quantized(NamedTuple):
 
     @property
     def scales(self) -> NDArray[np.float64]:
-        """The scales in 64 bits, one or as many as the axis has."""
+        """The scales as float64: one, or one for each index of the axis."""
         array = self.scale.const
         assert array is not None
         return array.astype(np.float64).reshape(-1)
 
     @property
     def zeros(self) -> NDArray[np.int64]:
-        """The zero points, one or as many as the axis has."""
+        """The zero points: one, or one for each index of the axis."""
         array = None if self.zero is None else self.zero.const
         return np.zeros(1, np.int64) if array is None else array.astype(np.int64).reshape(-1)
 
     @property
     def reach(self) -> int:
-        """How far an integer may be from its zero point."""
+        """The largest distance of an integer from its zero point."""
         limits = np.iinfo(np.int8 if self.dtype == DataType.INT8 else np.uint8)
         least, most = self.zeros.min(initial=limits.max), self.zeros.max(initial=limits.min)
         return int(max(limits.max - least, most - limits.min))
 
     def operands(self, graph: Graph) -> tuple[Value, Value, Value]:
-        """Return the integers, the scale and the zero point, as operators of integers take them."""
+        """Return the integers, the scale and the zero point, as QLinear operators take them."""
         return (self.q, *self.parameters(graph))
 
     def parameters(self, graph: Graph) -> tuple[Value, Value]:
-        """Return the scale and the zero point; one that is absent is 0."""
+        """Return the scale and the zero point; an absent one becomes a constant 0."""
         if self.zero is not None:
             return self.scale, self.zero
         assert self.dtype is not None
@@ -82,8 +81,8 @@ class Quantized(NamedTuple):
         zeros = np.zeros(self.scale.const.shape, DataType(self.dtype).numpy)
         return self.scale, graph.constant(zeros, "zero_point")
 
-    def stands_for_the_same(self, other: Quantized) -> bool:
-        """Tell whether equal integers of both are equal numbers."""
+    def has_parameters_of(self, other: Quantized) -> bool:
+        """Return whether dtype, axis, scales and zero points are the same."""
         return (
             (self.dtype, self.axis) == (other.dtype, other.axis)
             and np.array_equal(self.scales, other.scales)
@@ -92,26 +91,26 @@ class Quantized(NamedTuple):
 
 
 def dequantized(x: Value | None) -> Quantized | Skip:
-    """Return the integers of 8 bits that a value is made of by DequantizeLinear, or why not."""
+    """Return the input of the DequantizeLinear that produces a value, or why there is none."""
     node = None if x is None else x.producer
     if node is None or (node.op_type, node.domain) != ("DequantizeLinear", ""):
-        return Skip("an operand is not dequantised")
+        return Skip("an operand has no DequantizeLinear")
     q = node.inputs[0]
     assert q is not None
     return _unit(node, q)
 
 
 def quantized_by(node: Node) -> Quantized | Skip:
-    """Return the integers of 8 bits that a QuantizeLinear makes, or why not."""
+    """Return the output of a QuantizeLinear, or why it is not supported."""
     return _unit(node, node.output)
 
 
 def quantized_unit(node: Node, *operands: Value | None) -> Sequence[Quantized] | Skip:
-    """Return the operands of what a QuantizeLinear reads, and last its result, all per tensor.
+    """Return the quantised operands of an operator and last its quantised result, all per tensor.
 
     Args:
-        node: the QuantizeLinear.
-        operands: what is dequantised.
+        node: the QuantizeLinear after the operator.
+        operands: the operands of the operator, outputs of DequantizeLinear.
     """
     units = []
     for unit in (*map(dequantized, operands), quantized_by(node)):
@@ -126,13 +125,13 @@ def quantized_unit(node: Node, *operands: Value | None) -> Sequence[Quantized] |
 
 
 def kernel_unit(node: Node, x: Value, weight: Value, axis: int) -> Sequence[Quantized] | Skip:
-    """Return the units of data, of a weight with a scale for each index of an axis, of the result.
+    """Return the quantised data, weight and result of a product or convolution.
 
     Args:
         node: the QuantizeLinear.
         x: the data, dequantised.
         weight: the weight, dequantised.
-        axis: the axis of the weight that may have a scale each.
+        axis: the axis of the weight along which its scale may vary.
     """
     units = quantized_unit(node, x)
     if isinstance(units, Skip):
@@ -142,7 +141,7 @@ def kernel_unit(node: Node, x: Value, weight: Value, axis: int) -> Sequence[Quan
 
 
 def weight_unit(data: Quantized, weight: Value, axis: int) -> Quantized | Skip:
-    """Return the unit of a weight that kernels multiply data with, or why they do not."""
+    """Return the quantised weight that kernels multiply data by, or why they do not."""
     kernel = dequantized(weight)
     if isinstance(kernel, Skip):
         return kernel
@@ -159,8 +158,8 @@ def is_number_or_column(value: Value, columns: Dim) -> bool:
     """Return whether a scale or zero point is one number, or one for each column of a matrix.
 
     Args:
-        value: the scale or zero point. One of a dim that is not known broadcasts against the
-            columns, so it has as many elements, or 1.
+        value: the scale or zero point. A vector of unknown length broadcasts against the columns,
+            so it has as many elements, or 1.
         columns: the last dim of the matrix.
     """
     if value.shape in ((), (1,)):
@@ -177,13 +176,13 @@ def is_number_or_column(value: Value, columns: Dim) -> bool:
 def integer_bias(
     graph: Graph, bias: Value | None, data: Quantized, kernel: Quantized, step: float
 ) -> Value | Skip | None:
-    """Return a bias as integers of 32 bits, in steps of the scale of data times that of the weight.
+    """Return a bias as int32, in units of the scale of the data times that of the weight.
 
     Args:
-        graph: where it is read.
-        bias: constant numbers, or integers that are dequantised; None where there is none.
+        graph: the graph of the operator.
+        bias: a constant, or the output of a DequantizeLinear; None if there is no bias.
         data, kernel: the factors.
-        step: the scale of the result, which the rounding must not show in; 0 where it is a float.
+        step: the scale of the result, which bounds the rounding error; 0 for a float result.
     """
     if bias is None:
         return None
@@ -200,21 +199,21 @@ def integer_bias(
     if not np.isfinite(numbers).all() or np.abs(steps).max(initial=0.0) > _MOST:
         return Skip("the bias does not fit 32 bits")
     if np.abs(steps * scales - numbers).max(initial=0.0) > _SMALL * step:
-        return Skip("the steps of data times weight are too large for the bias")
+        return Skip("the scale of data times weight is too coarse for the bias")
     return graph.constant(steps.astype(np.int32), bias.name)
 
 
 def why_may_overflow(
     data: Quantized, kernel: Quantized, summed: slice, bias: Value | None = None
 ) -> Skip | None:
-    """Return why sums of products may not fit 32 bits, in which kernels compute; None if they do.
+    """Return why sums of products may not fit into the int32 of kernels, None if they always do.
 
-    Floats have no such limit. What sums wrap around to on the way does not matter.
+    Only the final sum counts: intermediate sums may wrap around.
 
     Args:
         data, kernel: the factors.
         summed: the axes of the weight that are summed over, of all its axes.
-        bias: what is added, as integers.
+        bias: the int32 bias.
     """
     q, numbers = kernel.q, None if bias is None else bias.const
     assert bias is None or numbers is not None
@@ -226,7 +225,7 @@ def why_may_overflow(
     if depth * data.reach * kernel.reach + added.max(initial=0.0) <= _MOST:
         return None
     if q.const is not None:
-        # Each weight says how much it can add, which is less.
+        # A constant weight has a tighter bound.
         sizes = np.abs(q.const.astype(np.int16) - kernel.zeros[:1].astype(np.int16))
         sums = sizes.sum(axis=tuple(range(sizes.ndim)[summed]), dtype=np.int64)
         if (sums * data.reach + added).max(initial=0.0) <= _MOST:
@@ -235,7 +234,7 @@ def why_may_overflow(
 
 
 def _numbers_of(bias: Value) -> NDArray[np.float64] | Skip:
-    """Return the numbers of a bias in 64 bits, or why they are not known."""
+    """Return a bias as float64, or why it is not constant."""
     if bias.const is not None:
         return bias.const.astype(np.float64)
     node = bias.producer
@@ -254,7 +253,7 @@ def _numbers_of(bias: Value) -> NDArray[np.float64] | Skip:
 
 
 def _same_steps(bias: Value, scales: NDArray[np.float64]) -> Value | None:
-    """Return the integers that a bias is dequantised from if they are in these steps already."""
+    """Return the int32 input of the DequantizeLinear of a bias if it has these scales already."""
     node = bias.producer
     if node is None or bias.const is not None:
         return None
@@ -266,11 +265,11 @@ def _same_steps(bias: Value, scales: NDArray[np.float64]) -> Value | None:
 
 
 def _unit(node: Node, q: Value) -> Quantized | Skip:
-    """Return what a QuantizeLinear or DequantizeLinear says of the integers at its one end."""
+    """Return the quantised tensor that a QuantizeLinear produces, or a DequantizeLinear reads."""
     if node.has_references:
         return Skip("{}", node.parameter_reason)
     if q.dtype not in _BYTES:
-        return Skip("the integers are not of 8 bits")
+        return Skip("the integers do not have 8 bits")
     scale, zero = node.inputs[1], node.input(2)
     if scale is None or scale.const is None or (zero is not None and zero.const is None):
         return Skip("a scale or zero point is not a constant")
@@ -278,19 +277,19 @@ def _unit(node: Node, q: Value) -> Quantized | Skip:
         return Skip("a scale is no float32")
     is_float = node.attr("output_dtype", 0) in (0, DataType.FLOAT)
     if node.op_type == "DequantizeLinear" and not is_float:
-        return Skip("what is dequantised is no float32")
+        return Skip("DequantizeLinear does not produce float32")
     if node.attr("precision", 0) not in (0, DataType.FLOAT):
-        return Skip("it is divided by the scale in another dtype than float32")
+        return Skip("the precision of QuantizeLinear is not float32")
     if node.attr("block_size", 0):
         return Skip("a scale is for a block")
     limits = np.finfo(np.float32)
     if not ((scale.const >= limits.tiny) & (scale.const < limits.max)).all():
-        return Skip("a scale is not positive, or no ordinary number")
+        return Skip("a scale is not a positive normal number")
     if not (scale.const.astype(np.float64) * INTEGER_SPAN < limits.max).all():
-        return Skip("a scale is so large that what is dequantised may be infinite")
+        return Skip("a scale is so large that dequantised numbers may overflow")
     if scale.const.size == 1:
         return Quantized(q, scale, zero)
     axis, rank = int(node.attr("axis", 1)), q.rank
     if rank is None:
-        return Skip("the rank of what is quantised is not known")
+        return Skip("the rank of the quantised tensor is not known")
     return Quantized(q, scale, zero, axis % rank)

@@ -1,7 +1,7 @@
-"""Scales in weights: factors of a tensor, multiplied into the constants of what makes or reads it.
+"""Folding scales: factors of a tensor, multiplied into the weights of its producer or consumers.
 
 The rules of `backward_fold_scale_axis` and `forward_fold_scale_axis`: which operators commute with
-a scale, and which absorb it. A scale is never pushed into a weight that others read.
+a scale, and which absorb it. A weight with other consumers absorbs none.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from tiered.graph import Graph, Node, Value
 
 Rescaled: TypeAlias = "dict[tuple[Node, int], NDArray[Any]]"
-"""The constants that nodes are to read instead of their own, by node and slot."""
+"""The new constants of nodes, by node and input slot."""
 
 # f(s * x) = s * f(x): for every s > 0, or for any s.
 _POSITIVE: Final = frozenset({"GlobalMaxPool", "LeakyRelu", "MaxPool", "Relu"})
 _LINEAR: Final = frozenset({"AveragePool", "GlobalAveragePool", "Identity", "Neg", "Transpose"})
-# Of these, what mixes all elements of a channel; and what moves elements, which one factor for all
-# does not mind.
+# Of these, operators that combine elements of one channel; and operators that move elements, which
+# only a single factor passes.
 _POOL: Final = frozenset({"AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"})
 _MOVE: Final = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 _PASS: Final = _POSITIVE | _LINEAR | _MOVE
@@ -34,7 +34,7 @@ _CHANNELS: Final = 1
 
 
 class Scale(NamedTuple):
-    """What a tensor is multiplied by: a factor for each index of one axis, or one for all.
+    """The scale of a tensor: a factor for each index of one axis, or one for all elements.
 
     `factors` is float64 [dim of the axis], or [1] where `axis` is None.
     """
@@ -47,7 +47,7 @@ class Scale(NamedTuple):
         return bool((self.factors > 0).all())
 
     def spread(self, rank: int, axis: int | None = None) -> NDArray[np.float64]:
-        """Return the factors as they broadcast along an axis, by default their own, of a tensor."""
+        """Return the factors, reshaped to broadcast along an axis, by default their own."""
         along = self.axis if axis is None else axis
         if along is None:
             return self.factors.reshape([1] * rank)
@@ -55,7 +55,7 @@ class Scale(NamedTuple):
 
 
 def scaling_of(node: Node) -> tuple[Value, Scale] | Skip | None:
-    """Return what a Mul or Div scales and with what, or why it scales nothing; None for others."""
+    """Return the input and the scale of a Mul or Div by a constant; None for other nodes."""
     if node.domain or node.op_type not in ("Mul", "Div"):
         return None
     x, s = node.inputs
@@ -65,44 +65,44 @@ def scaling_of(node: Node) -> tuple[Value, Scale] | Skip | None:
         return None
     array = s.const
     if array is None or s.dtype is None or not DataType(s.dtype).is_float:
-        return Skip("it scales no floats")
+        return Skip("the dtype is no float")
     factors = array.astype(np.float64)
     if not np.isfinite(factors).all() or not factors.all():
         return Skip("a factor is 0 or not finite")
     if node.op_type == "Div":
         factors = 1 / factors
     if array.ndim and (x.rank is None or array.ndim > x.rank):
-        return Skip("the product is of another rank than what is scaled, or of one not known")
+        return Skip("the scale adds dims, or the rank is not known")
     if factors.size == 1:
         return x, Scale(factors.reshape(1))
     assert x.rank is not None
     wide = [x.rank - array.ndim + at for at, dim in enumerate(array.shape) if dim != 1]
     if len(wide) != 1 or x.dim(wide[0]) != factors.size:
-        return Skip("the factors are not one for each index of one axis")
+        return Skip("the factors do not vary along one axis alone")
     return x, Scale(factors.reshape(-1), wide[0])
 
 
-# --- where a scale can go -------------------------------------------------------------------------
+# --- how a scale moves ----------------------------------------------------------------------------
 
 
 def push_scale_backward(x: Value, user: Node, scale: Scale) -> Rescaled | Skip:
-    """Return what makes `x` come out times the scale, or why nothing can.
+    """Return the new constants with which the producers of `x` compute it scaled, or why not.
 
     Args:
-        x: a value that `user` alone reads.
-        user: the node that multiplies it.
-        scale: what it multiplies it with.
+        x: the value.
+        user: the node that scales it, its only consumer.
+        scale: the scale.
 
     Returns:
-        The constants to be read instead, by node and slot.
+        The new constants, by node and slot.
     """
     node = x.producer
     if node is None or node.graph is not user.graph:
-        return Skip("{} is no output of a node here", x.name)
+        return Skip("{} has no producer in this graph", x.name)
     if not x.has_one_user:
-        return Skip("others read {} too", x.name)
+        return Skip("{} has other consumers", x.name)
     if not node.domain and node.op_type in ("Add", "Sub"):
-        return _push_into_arms(node, x, scale)
+        return _push_into_operands(node, x, scale)
     inner, passed = node.input(0), _pass_scale(node, scale, back=True)
     if inner is not None and not isinstance(passed, Skip):
         return push_scale_backward(inner, node, passed)
@@ -111,13 +111,13 @@ def push_scale_backward(x: Value, user: Node, scale: Scale) -> Rescaled | Skip:
 
 
 def push_scale_forward(x: Value, scale: Scale) -> Rescaled | Skip:
-    """Return what lets all that reads `x` do without the scale that it has, or why nothing can.
+    """Return the new constants with which all consumers of `x` apply its scale, or why not.
 
     Returns:
-        The constants to be read instead, by node and slot.
+        The new constants, by node and slot.
     """
     if x.is_graph_output or x.is_captured or x.pins:
-        return Skip("{} can be seen from outside", x.name)
+        return Skip("{} is used outside of the graph", x.name)
     plan: Rescaled = {}
     for node, slot in x.users:
         passed = _pass_scale(node, scale, back=False) if slot == 0 else Skip("")
@@ -131,7 +131,7 @@ def push_scale_forward(x: Value, scale: Scale) -> Rescaled | Skip:
     return plan
 
 
-def _push_into_arms(node: Node, x: Value, scale: Scale) -> Rescaled | Skip:
+def _push_into_operands(node: Node, x: Value, scale: Scale) -> Rescaled | Skip:
     """Scale both operands of a sum, each along its own axis."""
     plan: Rescaled = {}
     for slot, arm in enumerate(node.inputs):
@@ -157,35 +157,35 @@ def _pass_scale(node: Node, scale: Scale, *, back: bool) -> Scale | Skip:
     Args:
         node: the node.
         scale: of its output (`back`), or of its first input.
-        back: which way the scale goes.
+        back: whether the scale moves from the output to the input.
     """
     kind, axis = node.op_type, scale.axis
     if node.has_references:
         return Skip("{}: {}", kind, node.parameter_reason)
     if node.domain or kind not in _PASS or len([*filter(None, node.outputs)]) != 1:
-        return Skip("{} does not pass a scale on", kind)
+        return Skip("{} does not commute with a scale", kind)
     if kind in _POSITIVE and not scale.is_positive:
         return Skip("{} does not commute with negative factors", kind)
     if kind in _MOVE and axis is not None:
-        return Skip("{} moves what the factors tell apart", kind)
+        return Skip("{} moves elements across the scaled axis", kind)
     if kind in _POOL and axis not in (None, _CHANNELS):
-        return Skip("{} mixes what the factors tell apart", kind)
+        return Skip("{} combines elements across the scaled axis", kind)
     if kind == "Transpose" and axis is not None:
         perm = node.perm
         if perm is None:
-            return Skip("the rank of what is transposed is not known")
+            return Skip("the rank before Transpose is not known")
         return Scale(scale.factors, perm[axis] if back else perm.index(axis))
     return scale
 
 
 def write_rescaled(graph: Graph, node: Node, x: Value, rescaled: Rescaled) -> None:
-    """Let nodes read the constants that they are to read instead, and `x` stand for a product.
+    """Write the new constants, and replace the node that scales `x` by `x`.
 
     Args:
-        graph: the graph of all of them.
-        node: the node that multiplies `x`.
-        x: what it multiplies.
-        rescaled: the constants, by node and slot.
+        graph: the graph of all these nodes.
+        node: the node that scales `x`.
+        x: the value that it scales.
+        rescaled: the new constants, by node and slot.
     """
     for (user, slot), array in rescaled.items():
         old = user.inputs[slot]
@@ -193,11 +193,11 @@ def write_rescaled(graph: Graph, node: Node, x: Value, rescaled: Rescaled) -> No
     graph.replace(node, (x,))
 
 
-# --- what absorbs a scale -------------------------------------------------------------------------
+# --- operators that absorb a scale ----------------------------------------------------------------
 
 
 def _absorb_after(node: Node, scale: Scale) -> Rescaled | Skip | None:
-    """Return the constants with which the node makes its output times the scale."""
+    """Return the constants with which a node computes its output scaled."""
     axis, weight = scale.axis, _constant(node, 1)
     if node.domain or node.has_references:
         return None
@@ -220,7 +220,7 @@ def _absorb_after(node: Node, scale: Scale) -> Rescaled | Skip | None:
 
 
 def _absorb_before(node: Node, slot: int, scale: Scale) -> Rescaled | Skip | None:
-    """Return the constants with which the node needs no scale of this input any more."""
+    """Return the constants with which a node scales one of its inputs itself."""
     axis, weight = scale.axis, _constant(node, 1)
     if node.domain or node.has_references:
         return None
@@ -256,7 +256,7 @@ def _matmul_before(node: Node, slot: int, scale: Scale) -> Rescaled | Skip | Non
     x, weight = node.input(slot), _constant(node, 1 - slot)
     if x is None or weight is None or weight.ndim < 2 or x.rank is None or x.rank < 2:
         return None
-    # What is summed over is the last axis of the left operand, and the last but one of the right.
+    # A product contracts the last axis of the left operand and the last but one of the right.
     here, there = (1, 2) if slot == 0 else (2, 1)
     if scale.axis not in (None, x.rank - here):
         return None
@@ -264,7 +264,7 @@ def _matmul_before(node: Node, slot: int, scale: Scale) -> Rescaled | Skip | Non
 
 
 def _grouped(scale: Scale, weight: NDArray[Any], groups: int) -> NDArray[np.float64]:
-    """Return the factors of channels that groups share out, as [rows, channels / groups, ...]."""
+    """Return the factors of the channels of all groups as [rows, channels / groups, ...]."""
     if scale.axis is None:
         return scale.factors
     rows, channels = weight.shape[0] // groups, weight.shape[1]
@@ -286,12 +286,12 @@ def _constant(node: Node, slot: int) -> NDArray[Any] | None:
 def loses_digits(
     before: NDArray[Any], after: NDArray[Any], exact: Callable[[], NDArray[Any]]
 ) -> bool:
-    """Tell whether scaled numbers are so small in their dtype that they are not rounded but cut.
+    """Return whether scaled numbers lose digits because they are subnormal in their dtype.
 
     Args:
-        before: what was scaled, of any float dtype.
-        after: what became of it, in the dtype that it is written in.
-        exact: returns the same before it was rounded; asked only where numbers are small.
+        before: the numbers before they were scaled, of any float dtype.
+        after: the scaled numbers, in the dtype of the constant.
+        exact: returns the scaled numbers before rounding; called only if numbers are small.
     """
     least = float(float_info(after.dtype).smallest_normal)
     is_small = (np.abs(after.astype(np.float64)) < least) & (before != 0)
@@ -299,7 +299,7 @@ def loses_digits(
 
 
 def _scaled(node: Node, factors: dict[int, NDArray[np.float64]]) -> Rescaled | Skip:
-    """Return constants of a node times factors; an absent one stands for zeros, and stays so."""
+    """Return the constants of a node times factors; an absent one is zeros and stays absent."""
     plan: Rescaled = {}
     for slot, spread in factors.items():
         value = node.input(slot)
@@ -309,7 +309,7 @@ def _scaled(node: Node, factors: dict[int, NDArray[np.float64]]) -> Rescaled | S
         if array is None:
             return Skip("{} is not a constant", value.name)
         if not value.has_one_user:
-            return Skip("others read {} too", value.name)
+            return Skip("{} has other consumers", value.name)
         before = array.astype(np.float64)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             made = (before * spread).astype(array.dtype)
@@ -321,6 +321,6 @@ def _scaled(node: Node, factors: dict[int, NDArray[np.float64]]) -> Rescaled | S
         least = float(float_info(array.dtype).smallest_normal)
         is_subnormal = (after != 0) & (np.abs(after) < least)
         if (is_subnormal & (np.abs(after) < np.abs(before))).any():
-            return Skip("{} times the factors loses digits, so small is it", value.name)
+            return Skip("{} times the factors becomes subnormal", value.name)
         plan[node, slot] = made
     return plan

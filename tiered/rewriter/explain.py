@@ -41,13 +41,13 @@ Verdict = Literal["fires", "declined", "no match"]
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a rule makes of one node that its pattern may be anchored at.
+    """The outcome of a rule at one node that its pattern may be anchored at.
 
     Attributes:
         node: its name, and `op_type` its operator.
-        verdict: whether the rule fires there; `declined`: the pattern matches, and a guard says no.
+        verdict: whether the rule fires there; `declined`: the pattern matches, and a guard fails.
         reason: the first condition that failed, "" if it fires.
-        matched: what did match before that, as `pattern: what stands for it`.
+        matched: the parts that matched before it, as `pattern: node`.
     """
 
     node: str
@@ -64,14 +64,14 @@ def explain_rule(
     accept: Filter | None = None,
     approve: Approve | None = None,
 ) -> list[Explanation]:
-    """Return what a rule makes of each node that it may be anchored at; the model stays as it is.
+    """Return the outcome of a rule at each node that it may be anchored at; the model is unchanged.
 
     Args:
         rule: the law.
         model: the model.
         options: the keyword arguments of the rule's function.
-        accept: asked of each match, as the driver does; a Skip declines it.
-        approve: asked of the edits of each rewrite, as the driver does; a Skip declines it.
+        accept: called with each match, as by the driver; a Skip declines it.
+        approve: called with the edits of each rewrite, as by the driver; a Skip declines it.
     """
     keys = {program.key for program in rule.programs}
     return [
@@ -105,7 +105,7 @@ def _explain(
 
 
 def _blame(reason: Skip, node: Node) -> str:
-    """Return the guard, and the values near the anchor that it may speak of."""
+    """Return the guard, with the inputs of the anchor that it may be about."""
     shared = [
         repr(value.name)
         for value in node.inputs
@@ -122,7 +122,7 @@ def _tried(
     approve: Approve | None,
     node: Node,
 ) -> str | None:
-    """Let the driver try one node, and take it back; return why it declined, None if it fired."""
+    """Run the driver at one node and undo it; return why it declined, None if it fired."""
     reasons: list[Skip] = []
     elsewhere = Skip("another node")
 
@@ -136,7 +136,7 @@ def _tried(
             reasons.append(reason)
 
     mark, count, limit = model.mark(), model.gate.count, model.gate.limit
-    # One rewrite and no more: what it makes is not looked at.
+    # One rewrite and no more: new nodes are not visited.
     model.gate.limit = count + 1
     try:
         apply_rule(
@@ -158,7 +158,7 @@ def _tried(
 
 
 def _furthest(pattern: Pattern, node: Node) -> tuple[str, tuple[str, ...]]:
-    """Return the first condition that failed on the way that went furthest, and what matched."""
+    """Return the first failed condition of the furthest attempt, and the parts that matched."""
     search = _Search()
     for anchor in roots(pattern):
         parts = anchor.roots if isinstance(anchor, Together) else (anchor,)
@@ -175,10 +175,10 @@ def _furthest(pattern: Pattern, node: Node) -> tuple[str, tuple[str, ...]]:
 
 
 class _Search:
-    """Matches a pattern in words; of all that fails it keeps what came furthest."""
+    """Matches a pattern and describes the attempt that came furthest."""
 
     def __init__(self) -> None:
-        self.reason = "its operator is another"
+        self.reason = "different operator"
         self.best: tuple[str, ...] = ()
         self.matched: list[str] = []
         self._progress = -1
@@ -187,13 +187,13 @@ class _Search:
         self._nodes: dict[Node, Pattern] = {}
 
     def fail(self, reason: str) -> None:
-        """Note why the way that is being tried ends here."""
+        """Record why the current attempt fails here."""
         if self._steps > self._progress:
             self._progress, self.reason = self._steps, reason
             self.best = tuple(self.matched)
 
     def _step(self, said: str | None = None) -> Iterator[None]:
-        """Go one step further, until the caller comes back."""
+        """Advance by one step until the caller resumes."""
         self._steps += 1
         if said is not None:
             self.matched.append(said)
@@ -203,7 +203,7 @@ class _Search:
         self._steps -= 1
 
     def value(self, pattern: Pattern, value: Value | None, where: str) -> Iterator[None]:
-        """Yield for each way in which a value matches."""
+        """Yield once for each match of a value."""
         match pattern:
             case Anything():
                 yield
@@ -224,7 +224,7 @@ class _Search:
     def _bind(self, pattern: Var | Opt, value: Value | None, where: str) -> Iterator[None]:
         name = pattern.name
         if value is None and isinstance(pattern, Var):
-            self.fail(f"{where} is absent; {pattern} wants a value")
+            self.fail(f"{where} is absent; {pattern} needs a value")
         elif name in self._bindings:
             if self._bindings[name] is value:
                 yield from self._step()
@@ -264,12 +264,12 @@ class _Search:
             yield from self.op(pattern, producer)
 
     def op(self, pattern: Op, node: Node) -> Iterator[None]:
-        """Yield for each way in which a node of the right operator matches."""
+        """Yield once for each match of a node of the right operator."""
         if node in self._nodes:
             if self._nodes[node] == pattern:
                 yield
             else:
-                self.fail(f"{_shown(node)} stands for {self._nodes[node]} already")
+                self.fail(f"{_shown(node)} matches {self._nodes[node]} already")
             return
         if (operands := self._operands(pattern, node)) is None:
             return
@@ -337,7 +337,7 @@ class _Search:
     # --- attributes and conditions ----------------------------------------------------------------
 
     def _attribute_reason(self, pattern: Op, node: Node) -> str | None:
-        """Return which attribute is not as the pattern says."""
+        """Return which attribute does not match."""
 
         def fits(attributes: tuple[tuple[str, Any], ...], rest: bool) -> bool:
             asked = dataclasses.replace(pattern, attributes=attributes, any_attributes=rest)
@@ -372,7 +372,7 @@ class _Search:
 
 def _wanted(wanted: Any) -> str:
     if callable(wanted):
-        return getattr(wanted, "__name__", "what a predicate takes")
+        return getattr(wanted, "__name__", "a value that a predicate accepts")
     return str(wanted) if isinstance(wanted, Pattern) else repr(wanted)
 
 

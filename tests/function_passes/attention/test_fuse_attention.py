@@ -104,8 +104,8 @@ def test_a_scale_is_positive(number: str) -> None:
 @pytest.mark.parametrize(
     ("shape", "because"),
     [
-        ("5", "the mask does not say of each query what it sees"),
-        ("2,1,1,5", "the mask does not say of each query what it sees"),
+        ("5", "the mask is not [batch, heads, queries, keys]"),
+        ("2,1,1,5", "the mask is not [batch, heads, queries, keys]"),
         ("M,1,3,5", "the mask may be larger than the scores"),
     ],
 )

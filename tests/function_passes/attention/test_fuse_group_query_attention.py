@@ -234,7 +234,7 @@ def test_another_shape_of_the_result_is_made_of_heads_side_by_side() -> None:
         ),
         (
             graph(f"{BEFORE} {PLAIN} {END}".replace("whole", "odd")),
-            "the result is shaped by the sizes of heads",
+            "the final Reshape depends on the sizes of heads",
         ),
     ],
 )

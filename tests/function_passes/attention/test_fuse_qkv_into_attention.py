@@ -163,7 +163,7 @@ def wide(dims: str) -> tuple[str, str]:
     [
         (
             graph(f"{SPLIT} {ATTEND} {END}").replace("float", "double"),
-            "the kernels that attend compute in floats of 32 bits",
+            "attention kernels compute in float32 only",
         ),
         (
             graph(f"{SPLIT} {ATTEND} {END}".replace("MatMul(x, wk)", "MatMul(z, wk)"))
@@ -214,7 +214,7 @@ def wide(dims: str) -> tuple[str, str]:
                 f" o = MatMul(z, v2) {END}",
                 "float[B,S,3] x, float[B,1,S,S] m",
             ),
-            "a query that sees nothing gets zeros",
+            "fully masked queries yield zeros",
         ),
     ],
 )

@@ -146,7 +146,7 @@ def test_a_copy_may_be_too_large() -> None:
     [
         (8, "y, nm, nv, sm, sv", None),
         (9, "y, nm", None),
-        (15, "y, nm, nv", "with further outputs it is in training mode"),
+        (15, "y, nm, nv", "further outputs mean training mode"),
     ],
 )
 def test_further_outputs_mean_training_even_if_nobody_reads_them(

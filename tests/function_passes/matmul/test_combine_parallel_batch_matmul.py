@@ -22,8 +22,8 @@ def test_stacks_of_matrices_stand_side_by_side() -> None:
     ("products", "least", "because"),
     [
         ("a = MatMul(x, u) b = MatMul(x, v) c = Neg(x)", 1, "there are 2 parallel branches"),
-        ("a = MatMul(x, u) b = MatMul(x, v) c = MatMul(x, u)", 1, "others read a weight too"),
-        (PRODUCTS, 16, "sums of length 1 do not pay"),
+        ("a = MatMul(x, u) b = MatMul(x, v) c = MatMul(x, u)", 1, "a weight has other consumers"),
+        (PRODUCTS, 16, "sums of length 1 are too short"),
     ],
 )
 def test_it_declines(products: str, least: int, because: str) -> None:

@@ -68,8 +68,8 @@ def test_gemms_with_equal_attributes() -> None:
         ("MatMul(y, w)", 1, "there are 2 parallel branches"),
         ("MatMul(x, k)", 1, "there are 2 parallel branches"),
         ("Gemm(x, w)", 1, "there are 2 parallel branches"),
-        ("MatMul(x, u)", 1, "others read a weight too"),
-        ("MatMul(x, w)", 16, "sums of length 2 do not pay"),
+        ("MatMul(x, u)", 1, "a weight has other consumers"),
+        ("MatMul(x, w)", 16, "sums of length 2 are too short"),
     ],
 )
 def test_it_declines(branch: str, least: int, because: str) -> None:

@@ -103,7 +103,7 @@ def test_further_outputs_mean_training() -> None:
         f"{MATRIX} <{WEIGHT}, {VECTORS}>"
         " { t = MatMul(x, w) y, nm, nv = BatchNormalization(t, s, b, m, v) }",
         opset=15,
-        because="with further outputs it is in training mode",
+        because="further outputs mean training mode",
     )
 
 

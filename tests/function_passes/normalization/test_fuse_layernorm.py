@@ -115,7 +115,7 @@ def test_before_opset_17_there_is_no_layer_norm() -> None:
 @pytest.mark.parametrize(
     ("was", "has", "because"),
     [
-        ("a = {-1}", "a = {1}", "it is not over the last dims"),
+        ("a = {-1}", "a = {1}", "the axes are not the last dims"),
         ("{0.001}", "{0}", "epsilon is not one positive number"),
         ("float e = {0.001}", "float[4] e = {1,2,3,4}", "epsilon is not one positive number"),
         (
@@ -174,7 +174,7 @@ def test_the_scale_needs_a_known_size() -> None:
     assert_unchanged(
         PASS,
         f"(float[2,C] x) => (float[2,C] y) <{NUMBERS}> {{ {DIVIDED} y = Abs(n) }}",
-        because="the size of what is normalised is not known",
+        because="the size of the normalised dims is not known",
     )
 
 

@@ -50,7 +50,7 @@ def test_before_opset_23_there_is_no_rms_norm() -> None:
 @pytest.mark.parametrize(
     ("was", "has", "because"),
     [
-        ("a = {-1}", "a = {1}", "it is not over the last dims"),
+        ("a = {-1}", "a = {1}", "the axes are not the last dims"),
         ("{0.001}", "{0}", "epsilon is not one positive number"),
         ("float e = {0.001}", "float[1,1,1,1] e = {1}", "the rank of x is not known, or grows"),
     ],
@@ -89,7 +89,7 @@ def test_the_scale_needs_a_known_size() -> None:
         PASS,
         f"(float[2,C] x) => (float[2,C] y) <{NUMBERS}> {{ {CHAIN} y = Abs(n) }}",
         opset=23,
-        because="the size of what is normalised is not known",
+        because="the size of the normalised dims is not known",
     )
 
 

@@ -30,7 +30,7 @@ def test_channels_have_convolutions_of_their_own() -> None:
         (graph(NORM.format("v"), "float[N,2]"), "x is not known to have spatial dims"),
         (
             graph(NORM.format("tiny").replace("(x, s", "(x, huge")),
-            "a factor or what is added is not finite",
+            "a factor or an offset is not finite",
         ),
     ],
 )

@@ -47,7 +47,7 @@ def test_factors_beyond_the_dtype_stay_apart() -> None:
         PASS,
         "(float16[N,2] x) => (float16[N,2] y)"
         f" <{VECTORS.replace('{2,0.5}', '{2,1e5}')}> {{ {NORM} }}",
-        because="a factor or what is added is not finite",
+        because="a factor or an offset is not finite",
     )
 
 
@@ -82,7 +82,7 @@ def test_further_outputs_mean_training() -> None:
         f"(float[1,2] x) => (float[1,2] y) <{VECTORS}>"
         " { y, nm, nv = BatchNormalization(x, s, b, m, v) }",
         opset=15,
-        because="with further outputs it is in training mode",
+        because="further outputs mean training mode",
     )
 
 

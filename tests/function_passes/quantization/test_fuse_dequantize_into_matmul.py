@@ -30,8 +30,8 @@ def test_integers_are_multiplied_and_the_product_scaled() -> None:
 @pytest.mark.parametrize(
     ("nodes", "because"),
     [
-        (f"d = Cast<to=1>(x) {W} y = MatMul(d, e)", "an operand is not dequantised"),
-        (f"{X} e = Cast<to=1>(w) y = MatMul(d, e)", "an operand is not dequantised"),
+        (f"d = Cast<to=1>(x) {W} y = MatMul(d, e)", "an operand has no DequantizeLinear"),
+        (f"{X} e = Cast<to=1>(w) y = MatMul(d, e)", "an operand has no DequantizeLinear"),
         (
             "d = DequantizeLinear<axis=1>(x, many, none) " + W + " y = MatMul(d, e)",
             "data has a scale for each index of an axis",

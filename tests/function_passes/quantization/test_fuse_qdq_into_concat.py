@@ -39,7 +39,7 @@ def test_those_that_stand_for_the_same_numbers_are_only_put_side_by_side() -> No
 
 def test_a_part_of_numbers_stays() -> None:
     text = graph(f"{A} e = Cast<to=1>(b) c = Concat<axis=1>(d, e) y = QuantizeLinear(c, t, z)")
-    assert_unchanged(PASS, text, backend=ORT, because="an operand is not dequantised")
+    assert_unchanged(PASS, text, backend=ORT, because="an operand has no DequantizeLinear")
 
 
 def test_other_targets_keep_the_unit() -> None:

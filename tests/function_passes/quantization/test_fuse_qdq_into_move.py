@@ -45,7 +45,7 @@ def test_integers_are_moved(move: str, out: str, opset: int) -> None:
 @pytest.mark.parametrize(
     ("nodes", "because"),
     [
-        ("d = Cast<to=1>(x) m = Identity(d) " + Q, "an operand is not dequantised"),
+        ("d = Cast<to=1>(x) m = Identity(d) " + Q, "an operand has no DequantizeLinear"),
         (f"{DQ} m = Identity(d) y = QuantizeLinear(m, other, z)", "stand for other numbers"),
     ],
 )

@@ -106,7 +106,7 @@ def test_integers_of_a_picture_are_added() -> None:
 @pytest.mark.parametrize(
     ("nodes", "because"),
     [
-        (f"d = Cast<to=1>(x) m = {POOL}(d) {Q}", "an operand is not dequantised"),
+        (f"d = Cast<to=1>(x) m = {POOL}(d) {Q}", "an operand has no DequantizeLinear"),
         (
             f"{X} m = AveragePool<kernel_shape=[2,2], dilations=[2,2]>(d) {Q}",
             "the windows have holes",

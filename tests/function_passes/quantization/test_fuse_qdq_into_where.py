@@ -28,7 +28,7 @@ def test_integers_are_chosen_and_rescaled() -> None:
 
 def test_a_choice_of_numbers_stays() -> None:
     text = graph(f"{A} e = Cast<to=1>(b) {REST}")
-    assert_unchanged(PASS, text, backend=ORT, because="an operand is not dequantised")
+    assert_unchanged(PASS, text, backend=ORT, because="an operand has no DequantizeLinear")
 
 
 def test_other_targets_keep_the_unit() -> None:

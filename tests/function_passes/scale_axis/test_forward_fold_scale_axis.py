@@ -84,7 +84,7 @@ W = "float[2,2,1,1] w = {1,2,3,4}"
         (
             "(float[1,2,2,2] x) => (float[1,2,2,2] y, float[1,2,2,2] a)"
             f" <{W}, float s = {{2}}> {{ a = Mul(x, s) y = Conv(a, w) }}",
-            "a can be seen from outside",
+            "a is used outside of the graph",
         ),
         (
             "(float[1,2,2,2] x) => (float[1,2,2,2] y, float[1,2,2,2] z)"
@@ -114,7 +114,7 @@ W = "float[2,2,1,1] w = {1,2,3,4}"
         (
             "(float[1,1] x) => (float[1,1] y) <float[1,1] w = {1e-30}, float s = {1e-14}>"
             " { a = Mul(x, s) y = MatMul(a, w) }",
-            "w times the factors loses digits, so small is it",
+            "w times the factors becomes subnormal",
         ),
     ],
 )

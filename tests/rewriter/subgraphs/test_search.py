@@ -170,7 +170,7 @@ def test_too_many_partial_matches_raise() -> None:
 @pytest.mark.parametrize(
     ("nodes", "edges", "message"),
     [
-        (["Relu", "Neg"], [(0, 1), (1, 0)], "in a circle"),
+        (["Relu", "Neg"], [(0, 1), (1, 0)], "form a cycle"),
         (["Relu", "Neg"], [], "not connected"),
         (["Relu"], [(0, 1)], r"edge \(0, 1\) is outside of the 1 patterns"),
         ([], [], "there are no patterns"),
@@ -201,7 +201,7 @@ def test_ppq_names_search_alike() -> None:
     assert [operation.type for operation in found] == MISH_NODES
     pattern = ppq.PatternTree(["Softplus", ppq.TypeExpr("Tanh")], [[0, 1]])
     assert pattern.match(searchable) == [found[1:3]]
-    with pytest.raises(UsageError, match="go round in a circle"):
+    with pytest.raises(UsageError, match="form a cycle"):
         ppq.GraphPattern(["Softplus", "Tanh"], [[0, 1], [1, 0]])
     (path,) = searchable.path_matching(
         "Softplus", lambda x, y: True, lambda op: op.type == "Mul", "down"

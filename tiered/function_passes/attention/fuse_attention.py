@@ -67,7 +67,7 @@ def fuse_attention(
         whole = (q.dim(0), q.dim(1), q.dim(2), keys.dim(3))
         shape = mask.shape
         if shape is None or shape[-2:] != whole[2:] or None in whole[2:]:
-            return Skip("the mask does not say of each query what it sees")
+            return Skip("the mask is not [batch, heads, queries, keys]")
         if not broadcasts_into(shape, whole):
             return Skip("the mask may be larger than the scores")
         if graph.opset() < _AVERAGES and _hides_by_lowest(mask):

@@ -56,8 +56,8 @@ def fuse_group_query_attention(
         return Skip("the batch may be empty, on which the kernel fails")
     if not isinstance(heads, int) or not isinstance(size, int) or size % 8:
         return Skip("the heads are not of a known size that 8 divides")
-    k_cache = cache_of_heads(keys, heads, is_turned=True)
-    v_cache = cache_of_heads(v, heads, is_turned=False)
+    k_cache = cache_of_heads(keys, heads, is_transposed=True)
+    v_cache = cache_of_heads(v, heads, is_transposed=False)
     if k_cache is None or v_cache is None:
         return Skip("keys and values are not added to those of the past, for the heads alone")
     pasts, news = (k_cache.past, v_cache.past), (k_cache.new, v_cache.new)
@@ -69,7 +69,7 @@ def fuse_group_query_attention(
         return scale
     whole, target = (batch, 1, heads * size), shape.const
     if node.output.shape != whole and (target is None or 0 in target[1:].tolist()):
-        return Skip("the result is shaped by the sizes of heads")
+        return Skip("the final Reshape depends on the sizes of heads")
     made, present_k, present_v = graph.op("com.microsoft").GroupQueryAttention(
         _side_by_side(graph, q),
         *(_side_by_side(graph, new) for new in news),

@@ -22,7 +22,7 @@ def fuse_qdq_into_concat(
     if isinstance(units, Skip):
         return units
     *sources, result = units
-    if all(source.stands_for_the_same(result) for source in sources):
+    if all(source.has_parameters_of(result) for source in sources):
         return graph.op.Concat(*(source.q for source in sources), axis=axis)
     operands = [operand for source in sources for operand in source.operands(graph)]
     return graph.op("com.microsoft").QLinearConcat(

@@ -49,7 +49,7 @@ def fuse_qdq_into_move(
             return Skip("there is a scale for each index of an axis")
     assert not isinstance(before, Skip)
     assert not isinstance(after, Skip)
-    if not before.stands_for_the_same(after):
+    if not before.has_parameters_of(after):
         return Skip("the integers stand for other numbers afterwards")
     moved: Value = graph.op.like(move, before.q, *(others or ()), **_OPERANDS)
     return moved

@@ -1,4 +1,4 @@
-"""Building what a pattern describes: the nodes of a replacement."""
+"""Building the nodes that a replacement pattern describes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Unbuildable(Exception):
-    """What is asked for cannot be built here; the rewrite declines with the reason."""
+    """A replacement cannot be built here; the rewrite declines with the reason."""
 
     def __init__(self, reason: Skip) -> None:
         super().__init__(str(reason))
@@ -26,10 +26,10 @@ class Unbuildable(Exception):
 
 
 def check_buildable(outputs: Sequence[Pattern], known: Collection[str]) -> None:
-    """Check that patterns say exactly what to build.
+    """Check that patterns determine the nodes to build.
 
     Raises:
-        PatternError: they leave something open.
+        PatternError: a node or an attribute is not determined.
     """
     for part in (part for output in outputs for part in output.walk()):
         if isinstance(part, Var | Opt):
@@ -49,15 +49,15 @@ def check_buildable(outputs: Sequence[Pattern], known: Collection[str]) -> None:
 
 
 def build(graph: Graph, outputs: Sequence[Pattern], known: Mapping[str, Any]) -> tuple[Value, ...]:
-    """Return the values of the nodes that patterns describe, made in a graph.
+    """Build the nodes that patterns describe, and return their values.
 
     Args:
-        graph: where to.
-        outputs: what to build; an object that occurs twice is built once.
-        known: what the variables stand for.
+        graph: the graph that gets the nodes.
+        outputs: the patterns; an object that occurs twice is built once.
+        known: the values of the variables.
 
     Raises:
-        Unbuildable: a number stands beside operands of which the dtype is not known.
+        Unbuildable: a number has operands of unknown dtype beside it.
     """
     builder = _Builder(graph, outputs, known)
     return tuple(builder.value(output) for output in outputs)
@@ -67,7 +67,7 @@ class _Builder:
     def __init__(self, graph: Graph, outputs: Sequence[Pattern], known: Mapping[str, Any]) -> None:
         self.graph = graph
         self.known = known
-        self.made: dict[int, tuple[Value, ...]] = {}
+        self.built: dict[int, tuple[Value, ...]] = {}
         self.widths: dict[int, int] = {}
         for part in (part for output in outputs for part in output.walk()):
             if isinstance(part, Op):
@@ -82,9 +82,9 @@ class _Builder:
             return self.graph.constant(np.asarray(pattern.expected, pattern.dtype))
         assert isinstance(pattern, Op)
         same = pattern.identity
-        if id(same) not in self.made:
-            self.made[id(same)] = self.node(same)
-        return self.made[id(same)][pattern.output]
+        if id(same) not in self.built:
+            self.built[id(same)] = self.node(same)
+        return self.built[id(same)][pattern.output]
 
     def node(self, pattern: Op) -> tuple[Value, ...]:
         operands = [
@@ -105,7 +105,7 @@ class _Builder:
         return (made,) if count == 1 else made
 
     def dtype_beside(self, pattern: Op, index: int, operands: Sequence[Value | None]) -> Any:
-        """Return the dtype of the operands that must have the same one as a number."""
+        """Return the dtype that a number must have, which other operands have."""
         schema = schema_of(pattern.op_type, pattern.domain)
         formals = [] if schema is None else list(schema.inputs)
         kinds = [formals[min(at, len(formals) - 1)].type_str for at in range(len(operands))]

@@ -1,4 +1,4 @@
-"""Subgraphs for subgraphs: `replace_pattern` and `SubgraphMatcher`, on the engine of the passes."""
+"""Replacing subgraphs: `replace_pattern` and `SubgraphMatcher`, on the matcher of the passes."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class ReplacedPattern:
     """One match that was replaced.
 
     Attributes:
-        anchor: the node that computed the (first) output; like all that was matched it is removed.
-        nodes_map: what each operator and variable of the pattern stood for.
-        replacements: the nodes that took its place.
+        anchor: the producer of the first output; like all matched nodes it is removed.
+        nodes_map: the node or value of each operator and variable of the pattern.
+        replacements: the new nodes.
     """
 
     anchor: Node
@@ -59,23 +59,23 @@ def replace_pattern(
     *,
     name: str = "replace_pattern",
 ) -> list[ReplacedPattern]:
-    """Replace every match of one subgraph by another, and return what was replaced.
+    """Replace every match of one subgraph by another, and return the replaced matches.
 
-    Each place is replaced once, the first ones in topological order first; what was made is not
-    matched again. Pattern and replacement are functions of patterns (`lambda x, y: op.Add(x, y)`),
-    texts (`"(x, y) => (z) { z = Add(x, y) }"`) or patterns. A number in the replacement has the
-    dtype of what stands beside it.
+    Matches are replaced in topological order; new nodes are not matched again. Pattern and
+    replacement are functions of patterns (`lambda x, y: op.Add(x, y)`), strings
+    (`"(x, y) => (z) { z = Add(x, y) }"`) or patterns. A number in the replacement has the dtype of
+    the other operands.
 
     Args:
         model: a model, with its bodies and functions, or one graph; edited in place.
-        pattern: what to look for; its inputs match anything.
-        replacement: what stands in its place: as many inputs in the same order, as many outputs.
-        filters: functions (match, graph, pattern) -> bool; one that says False keeps a match.
-        name: what the journal and messages call the rewrite.
+        pattern: the subgraph to replace; its inputs match any value.
+        replacement: the new subgraph, with the same number of inputs and outputs.
+        filters: functions (match, graph, pattern) -> bool; a match is kept if one returns False.
+        name: the name of the rewrite in the journal and in messages.
 
     Raises:
         PatternError: the two do not fit together.
-        UsageError: a text does not parse.
+        UsageError: a string does not parse.
     """
     if not isinstance(model, Model | Graph):
         raise UsageError(
@@ -132,7 +132,7 @@ def _attributes(pattern: Pattern) -> tuple[str, ...]:
 
 
 def nodes_map(match: Match) -> dict[Pattern, Node | Value]:
-    """Return what each operator and each variable of a pattern stands for in a match."""
+    """Return the node or value of each operator and variable of a pattern in a match."""
     found: dict[Pattern, Any] = {pattern: node for node, pattern in match.nodes.items()}
     for pattern in list(found):
         for part in pattern.children():
@@ -146,11 +146,11 @@ def nodes_map(match: Match) -> dict[Pattern, Node | Value]:
 
 @dataclass(frozen=True)
 class SubgraphMatch:
-    """One place where a subgraph occurs.
+    """One occurrence of a subgraph.
 
     Attributes:
         anchors: the nodes that compute the outputs of the pattern.
-        nodes_map: what each operator and variable of the pattern stands for.
+        nodes_map: the node or value of each operator and variable of the pattern.
         placeholder_nodes: the values of the pattern's inputs, in its order.
         returning_nodes: the values of its outputs.
     """
@@ -162,7 +162,7 @@ class SubgraphMatch:
 
 
 class SubgraphMatcher:
-    """Finds where a subgraph occurs in a graph.
+    """Finds the occurrences of a subgraph in a graph.
 
     Args:
         pattern: a function, a text or a pattern; see `replace_pattern`.
@@ -216,15 +216,15 @@ class SubgraphMatcher:
 
 
 class _Loose:
-    """Makes patterns that take any attributes and any constants, sharing what was shared."""
+    """Copies patterns such that they match any attributes and any constants."""
 
     def __init__(self) -> None:
-        self.made: dict[int, Pattern] = {}
+        self.copies: dict[int, Pattern] = {}
 
     def of(self, pattern: Pattern) -> Pattern:
-        if id(pattern) not in self.made:
-            self.made[id(pattern)] = self._loosened(pattern)
-        return self.made[id(pattern)]
+        if id(pattern) not in self.copies:
+            self.copies[id(pattern)] = self._loosened(pattern)
+        return self.copies[id(pattern)]
 
     def _loosened(self, pattern: Pattern) -> Pattern:
         match pattern:

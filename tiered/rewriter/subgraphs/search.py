@@ -1,7 +1,7 @@
 """Searching a graph: paths, sets of nodes, and patterns given as nodes and edges.
 
-For people who look for something once, in any shape; passes match with the pattern language, which
-is anchored and much quicker. Every search has a bound, beyond which it raises instead of hanging.
+For interactive use; passes match with the pattern language, which is anchored and much faster.
+Every search has a limit, beyond which it raises an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NodeTest: TypeAlias = "str | Callable[[Node], bool]"
 """An operator by its name, whatever its domain, or a predicate of nodes."""
 
 Relay: TypeAlias = "Callable[[Node, Node], bool]"
-"""Whether a path may go from one node on to the next, asked of both."""
+"""Returns whether a path may continue from one node to the next."""
 
 Direction = Literal["up", "down"]
 
@@ -41,25 +41,25 @@ def path_matching(
     *,
     max_paths: int = MOST_PATHS,
 ) -> list[tuple[Node, ...]]:
-    """Return every path from a start over relays to an end, the first one that it meets.
+    """Return every path from a start over relays to the first end on it.
 
     Args:
-        graph: where to look.
-        start, end: which nodes a path may begin and end with.
-        relay: asked (node, next) about each step to a node that is no end.
+        graph: the graph to search.
+        start, end: the nodes that a path may begin and end with.
+        relay: called with (node, next) for each step to a node that is no end.
         direction: "up" against the flow of data, "down" with it.
-        max_paths: how many at most.
+        max_paths: the largest number of paths.
 
     Raises:
         SearchLimitError: there are more of them.
         UsageError: there is no such direction.
     """
     is_start, is_end, step = _test(start), _test(end), _step(direction)
-    on_the_way = _ways(graph, is_start, relay, is_end, step)
+    steps = _steps_on_paths(graph, is_start, relay, is_end, step)
     paths: list[tuple[Node, ...]] = []
     for begin in filter(is_start, graph.topological_order()):
-        # Every step is on some path, so that the work is that of writing the paths down.
-        path, pending = [begin], [iter(on_the_way.get(begin, ()))]
+        # Every step is on some path, so the work is linear in the output.
+        path, pending = [begin], [iter(steps.get(begin, ()))]
         while pending:
             after = next(pending[-1], None)
             if after is None:
@@ -71,7 +71,7 @@ def path_matching(
                 paths.append((*path, after))
             else:
                 path.append(after)
-                pending.append(iter(on_the_way[after]))
+                pending.append(iter(steps[after]))
     return paths
 
 
@@ -100,7 +100,7 @@ def opset_matching(
             found.update(new)
             pending += new
         return tuple(sorted(found))
-    for node, afters in _ways(graph, is_start, relay, _test(end), step).items():
+    for node, afters in _steps_on_paths(graph, is_start, relay, _test(end), step).items():
         if afters:
             found.add(node)
             found.update(afters)
@@ -116,17 +116,17 @@ def pattern_matching(
     slots: Mapping[tuple[int, int], tuple[int | None, int | None]] | None = None,
     max_candidates: int = MOST_CANDIDATES,
 ) -> list[tuple[Node, ...]]:
-    """Return the ways in which different nodes stand for the patterns and are linked as edges say.
+    """Return the tuples of distinct nodes that match the patterns and are linked by the edges.
 
     Args:
-        graph: where to look.
-        patterns: what each node is.
-        edges: pairs of places in `patterns`, from producer to user; more links than these are fine.
-        exclusive: nothing but constants comes from outside into a node with an edge to it, and
-            nothing outside sees what a node with an edge from it computes: no other node, no body,
-            no graph output.
-        slots: for some edges, which output of the one is which input of the other; None is any.
-        max_candidates: how many partial matches to look at at most.
+        graph: the graph to search.
+        patterns: a test for each node.
+        edges: pairs of indices into `patterns`, from producer to consumer; nodes may have more.
+        exclusive: whether a node with an edge to it may have only constants as further inputs, and
+            the outputs of a node with an edge from it no further consumers, bodies and graph
+            outputs included.
+        slots: for some edges, the output of the producer and the input of the consumer; None: any.
+        max_candidates: the largest number of partial matches to try.
 
     Returns:
         the nodes of each match in the order of the patterns, sorted by serial numbers.
@@ -202,14 +202,14 @@ def _users_of(node: Node) -> list[Node]:
     return node.successors
 
 
-def _ways(
+def _steps_on_paths(
     graph: Graph,
     is_start: Callable[[Node], bool],
     relay: Relay,
     is_end: Callable[[Node], bool],
     step: Callable[[Node], Sequence[Node]],
 ) -> dict[Node, list[Node]]:
-    """Return for each node that a start leads to the steps that lead on to an end."""
+    """Return, for each node reachable from a start, the next nodes that can reach an end."""
     steps: dict[Node, list[Node]] = {}
     pending = [node for node in graph.nodes if is_start(node)]
     before: dict[Node, list[Node]] = {}
@@ -259,7 +259,7 @@ def search_order(
     if unknown := set(slots) - set(edges):
         raise UsageError(f"slots are given for {sorted(unknown)}, which is no edge")
     if not count or not nx.is_directed_acyclic_graph(shape):
-        raise UsageError("the edges go round in a circle" if count else "there are no patterns")
+        raise UsageError("the edges form a cycle" if count else "there are no patterns")
     if not nx.is_weakly_connected(shape):
         raise UsageError("the patterns are not connected by the edges")
     both = shape.to_undirected()
@@ -286,7 +286,7 @@ def _linked(
     bound: Mapping[int, Node],
     slots: Mapping[tuple[int, int], tuple[int | None, int | None]],
 ) -> bool:
-    """Tell whether a node has all edges to those that are bound."""
+    """Return whether a node has all edges to the bound nodes."""
     for tail, head in edges:
         if tail == place and head in bound:
             first, second = node, bound[head]
@@ -300,7 +300,7 @@ def _linked(
 
 
 def has_edge(tail: Node, head: Node, output: int | None, index: int | None) -> bool:
-    """Tell whether one node reads another: this input (None: any, or a body) this output."""
+    """Return whether a node reads another: this input (None: any, or a body) this output."""
     for at, value in enumerate(head.inputs):
         if value is None or value.producer is not tail or value.graph is not head.graph:
             continue

@@ -28,7 +28,7 @@ PatternLike: TypeAlias = "Pattern | Callable[..., Any] | str"
 
 @dataclass(frozen=True)
 class Template:
-    """What a function or a text says: the names of the inputs, and a pattern for each output."""
+    """A parsed function or string: the names of the inputs, and a pattern for each output."""
 
     inputs: tuple[str, ...]
     outputs: tuple[Pattern, ...]
@@ -40,11 +40,11 @@ class Template:
 
 
 def template_of(source: PatternLike, *, exact: bool = True) -> Template:
-    """Return what a function, a text or a pattern says.
+    """Parse a function, a string or a pattern.
 
     Args:
         source: a function of patterns, the text of a graph, or a pattern itself.
-        exact: initializers of a text stand for their numbers; else each stands for any constant.
+        exact: whether initializers of a string match their own numbers only, not any constant.
 
     Raises:
         UsageError: it is none of these, or the text does not parse.
@@ -64,7 +64,7 @@ def template_of(source: PatternLike, *, exact: bool = True) -> Template:
 
 
 class _Text:
-    """Reads one text; `known` maps the names in it to patterns."""
+    """Parses one string; `known` maps the names in it to patterns."""
 
     def __init__(self, exact: bool) -> None:
         self.exact = exact
@@ -138,7 +138,7 @@ def _constant(tensor: Tensor, *, exact: bool) -> Const:
 
 
 def check_agreement(pattern: Template, replacement: Template) -> None:
-    """Check that a replacement can stand in for a pattern.
+    """Check that a replacement has the inputs and outputs of a pattern.
 
     Raises:
         PatternError: the numbers of inputs or outputs differ.
