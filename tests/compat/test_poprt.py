@@ -52,7 +52,7 @@ def test_it_is_made_with_the_arguments_that_are_asked_for() -> None:
     assert made.graph.node[0].name == "n0"
     assert given.graph.node[0].name == "node_a"
     assert poprt.get_pass("fold_constant", max_growth="2%").name == "fold_constant"
-    with pytest.raises(UsageError, match="give options by name"):
+    with pytest.raises(UsageError, match="expected options by keyword"):
         poprt.get_pass("fold_constant", "2%")
 
 

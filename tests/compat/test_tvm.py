@@ -111,7 +111,7 @@ def test_passes_of_ones_own_have_tvms_signatures() -> None:
     assert transform.info.required == ("InferType",)
     assert Renames("again")(given).main.nodes[0].name == "again"
     assert Renames("again").info.opt_level == 1
-    with pytest.raises(UsageError, match="opt_level must be given"):
+    with pytest.raises(UsageError, match="opt_level is missing"):
         tvm.module_pass(lambda mod, ctx: mod)
 
 
@@ -180,7 +180,7 @@ def test_a_class_without_its_method_is_refused() -> None:
     class Empty:
         pass
 
-    with pytest.raises(UsageError, match="Empty: the class of a pass has a method transform_m"):
+    with pytest.raises(UsageError, match="Empty: the class of a pass must have a method transform_m"):
         tvm.module_pass(Empty, opt_level=1)
     with pytest.raises(UsageError, match="has a method transform_function"):
         tvm.function_pass(opt_level=1)(Empty)

@@ -1,4 +1,4 @@
-"""Backend: a target as data, and the one judgement on whether it takes a node."""
+"""Backend: a target as data, and the decision whether it takes a node."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tiered.graph import Model, Node, Value
 
 API_VERSION: Final = 1
-"""What `api_version` of a profile may be at most; it grows when profiles mean something else."""
+"""The newest `api_version` of a profile; it grows when the meaning of profiles changes."""
 
 _PLAIN: Final = (OperatorRule(),)
 
@@ -48,10 +48,10 @@ Unlisted = Literal["refused", "standard"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantization:
-    """How the target wants quantised models.
+    """The form of quantised models that the target runs.
 
-    `form` qdq means that a tensor between QuantizeLinear and DequantizeLinear counts with its
-    quantised dtype; `operators` that QLinear operators do the work.
+    `form` qdq: a tensor between QuantizeLinear and DequantizeLinear counts with its quantised
+    dtype; `operators`: quantised models consist of QLinear operators.
     """
 
     form: QuantizationForm = "none"
@@ -61,7 +61,7 @@ class Quantization:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """How far results on the target may be from the original's: as `compare` has them."""
+    """Tolerances for results on the target, as in `compare`."""
 
     rtol: float | None = None
     atol: float | None = None
@@ -70,29 +70,28 @@ class Verification:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Backend:
-    """A target: what it takes, what it prefers, and what it makes of the default pipeline.
+    """A target: the nodes it takes, its preferences, and its edits of the default pipeline.
 
     Args:
-        name: what it is asked for by.
+        name: the name for --backend.
         doc: one line.
-        sources: where the facts are from.
-        limits: what the profile does not know.
-        shapes: "static" where every dim must be a number.
-        opset: the versions of the default domain that it loads.
-        ir_version: likewise.
-        max_rank: of any tensor.
-        layout: of images, where it has a preference.
-        layouts: the same for single operators, by name.
-        activations: dtypes of data that no operator rule speaks of; none is any.
-        weights: likewise, of constants.
-        emulated: dtypes that run with casts to another, where only that has a kernel.
-        unlisted: what holds of operators without a rule: "refused", or "standard" to take those
-            of ONNX.
-        operators: the rules by (domain, operator); any one that holds is enough.
-        quantization: how it wants quantised models.
-        verification: when its result is right.
-        custom_operators: what operators compute that no runtime knows, to verify models with them.
-        edits: what it makes of the default pipeline.
+        sources: the sources of the facts.
+        limits: facts that the profile does not model.
+        shapes: "static" if every dim must be a number.
+        opset: the supported versions of the default domain.
+        ir_version: the supported IR versions.
+        max_rank: the largest rank of any tensor.
+        layout: the preferred layout of images.
+        layouts: the preferred layout of single operators, by name.
+        activations: dtypes of data, if the rule of the operator has none; empty allows any.
+        weights: dtypes of constants, likewise.
+        emulated: dtypes without a kernel of their own, and the dtype that they are cast to.
+        unlisted: "refused" refuses operators without a rule, "standard" takes those of ONNX.
+        operators: the rules by (domain, operator); one rule that holds is enough.
+        quantization: the form of quantised models that it runs.
+        verification: tolerances for its results.
+        custom_operators: definitions of custom operators, to verify models with them.
+        edits: edits of the default pipeline.
         api_version: of the profile.
     """
 
@@ -125,19 +124,19 @@ class Backend:
 
     @cached_property
     def digest(self) -> str:
-        """The sha256 of all that the profile says: equal for equal profiles."""
+        """The sha256 of the profile: equal for equal profiles."""
         said = repr([(item.name, _ordered(getattr(self, item.name))) for item in fields(self)])
         return hashlib.sha256(said.encode()).hexdigest()
 
     @property
     def quantization_form(self) -> QuantizationForm:
-        """The form of quantised models that it wants."""
+        """The form of quantised models that it runs."""
         return self.quantization.form
 
-    # --- what it has ------------------------------------------------------------------------------
+    # --- operators -------------------------------------------------------------------------------
 
     def rules(self, op_type: str, domain: str = "") -> Sequence[OperatorRule]:
-        """Return the rules of an operator, any one of which is enough; none if it is refused."""
+        """Return the rules of an operator; one that holds is enough. Empty: it is refused."""
         listed = self.operators.get((domain, op_type))
         if listed is not None:
             return listed
@@ -145,18 +144,18 @@ class Backend:
         return _PLAIN if takes else ()
 
     def has(self, node: Node) -> bool:
-        """Tell whether the target has the operator of a node, which may be removed already.
+        """Return whether the target has the operator of a node; the node may be removed already.
 
-        A Constant is data, and a call of a local function counts with the function's body.
+        True for a Constant, which is data, and for a call that is replaced by its body.
         """
         return is_no_operator(node) or bool(self.rules(node.op_type, node.domain))
 
     def supports(
         self, op_type: str, domain: str = "", dtype: int | None = None, version: int | None = None
     ) -> bool:
-        """Tell whether the target has an operator, for data of a dtype, at a version of it.
+        """Return whether the target has an operator, for data of a dtype, at a version.
 
-        What else it asks of a node (ranks, attributes, constants) `refusals` says.
+        `refusals` checks the other conditions of a rule: ranks, attributes, constants.
         """
         return any(
             (version is None or rule.versions.holds(version))
@@ -170,9 +169,9 @@ class Backend:
         )
 
     def has_kernel(self, op_type: str, domain: str = "", dtype: int | None = None) -> bool:
-        """Tell whether an operator runs as a kernel of its own, which makes it worth fusing into.
+        """Return whether an operator has a kernel of its own, so that a fusion into it pays.
 
-        Not so what runs as the body of its function, or with casts around it.
+        False for an operator that runs as its function body, or with casts around it.
         """
         return any(
             not rule.composite
@@ -181,7 +180,7 @@ class Backend:
         )
 
     def is_slow(self, op_type: str, domain: str = "", dtype: int | None = None) -> bool:
-        """Return whether an operator takes longer than its parts, for data of a dtype."""
+        """Return whether an operator is slower than its parts, for data of a dtype."""
         rules = [
             rule
             for rule in self.rules(op_type, domain)
@@ -190,28 +189,28 @@ class Backend:
         return bool(rules) and all(rule.slow for rule in rules)
 
     def may_be_slow(self, op_type: str, domain: str = "") -> bool:
-        """Return whether an operator takes longer than its parts, for data of any dtype."""
+        """Return whether an operator is slower than its parts, for data of some dtype."""
         return any(rule.slow for rule in self.rules(op_type, domain))
 
     def preferred_layout(self, op_type: str) -> Layout:
-        """Return the layout in which the target runs an operator best."""
+        """Return the preferred layout of an operator."""
         return self.layouts.get(op_type, self.layout)
 
-    # --- what it takes ----------------------------------------------------------------------------
+    # --- nodes ------------------------------------------------------------------------------------
 
     def takes(self, node: Node) -> bool:
-        """Tell whether the target takes a node as it stands."""
+        """Return whether the target takes a node."""
         return not self.refusals(node)
 
     def refusals(self, node: Node) -> tuple[Refusal, ...]:
-        """Return why the target does not take a node; nothing if it does.
+        """Return why the target does not take a node; empty if it does.
 
-        A call of a local function is taken: what counts is the function's body.
+        A call of a local function is taken: the body of the function is checked instead.
         """
         if node.is_op("Constant"):
             return ()  # it holds data
         rules = self.rules(node.op_type, node.domain)
-        if self._asks_nothing and any(rule.is_unconditional for rule in rules):
+        if self._has_only_rules and any(rule.is_unconditional for rule in rules):
             return ()
         if not rules:
             is_call = node.owner.model.function(*node.callee) is not None
@@ -220,19 +219,19 @@ class Backend:
         return (*min(_merged(found), key=len), *self._against_shapes(node))
 
     def runs_slowly(self, node: Node) -> bool:
-        """Return whether the target takes a node only by a kernel that is slower than its parts."""
+        """Return whether the only kernel for a node is slower than its parts."""
         if not self.may_be_slow(node.op_type, node.domain):
             return False
         rules = self.rules(node.op_type, node.domain)
         return all(rule.slow or self._against(rule, node) for rule in rules)
 
     def coverage(self, model: Model) -> Coverage:
-        """Return which nodes of a model the target takes, and why not the others."""
+        """Return which nodes of a model the target takes, and why it does not take the others."""
         return coverage_of(model, self)
 
     @property
-    def _asks_nothing(self) -> bool:
-        """Whether only the rules decide about a node."""
+    def _has_only_rules(self) -> bool:
+        """Whether the rules alone decide about a node, without limits of shapes and dtypes."""
         is_dynamic = self.shapes == "dynamic" and self.max_rank is None
         return is_dynamic and not self.activations and not self.weights
 
@@ -262,7 +261,7 @@ class Backend:
         return rule.dtypes or (self.weights if operand.is_constant else self.activations) or None
 
     def _against_dtypes(self, rule: OperatorRule, operands: list[Operand]) -> Iterator[Refusal]:
-        """Yield one refusal for all operands of a dtype that may not be there."""
+        """Yield one refusal for each unsupported dtype, with all its operands."""
         parameter = data_parameter(operands)
         own = frozenset(operand.parameter for operand in operands)
         wrong: dict[tuple[int | None, frozenset[int]], list[str]] = {}
@@ -285,7 +284,7 @@ class Backend:
         return not exact and self.emulated.get(dtype) in allowed
 
     def _dtype_of(self, operand: Operand) -> int | None:
-        """Return the dtype of an operand; of one in a QDQ unit that which it is quantised to."""
+        """Return the dtype of an operand; inside a QDQ unit its quantised dtype."""
         value = operand.value
         if self.quantization.form != "qdq" or value.dtype not in (DataType.FLOAT, DataType.FLOAT16):
             return value.dtype
@@ -304,23 +303,23 @@ class Backend:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names with their verb: "X is", "A, B are"; what is variadic once."""
+    """Return names with their verb: "X is", "A, B are"; a variadic name once."""
     several = list(dict.fromkeys(names))
     return f"{', '.join(several)} {'is' if len(several) == 1 else 'are'}"
 
 
 def _dynamic(values: Sequence[Value]) -> str:
-    """Return in which way the shapes of some values are not static, or "" if they are."""
+    """Return why the shapes of some values are not static, or "" if they are."""
     if any(value.shape is None for value in values):
         return "an unknown rank"
     dims = [dim for value in values for dim in value.shape or () if not isinstance(dim, int)]
-    # Names that inference made up say nothing to anybody.
+    # Names that inference invented are not in the file.
     named = [dim for dim in dict.fromkeys(dims) if dim is not None and "unk__" not in dim]
     return f"dynamic dims{' ' if named else ''}{', '.join(named)}" if dims else ""
 
 
 def _quantised_dtype(value: Value, *, is_input: bool) -> int | None:
-    """Return the dtype on the other side of the quantisation next to a value, if there is one."""
+    """Return the quantised dtype of a value next to a Q or DQ node; None without one."""
     if is_input:
         producer = value.producer
         is_unit = producer is not None and producer.op_type == "DequantizeLinear"
@@ -333,7 +332,7 @@ def _quantised_dtype(value: Value, *, is_input: bool) -> int | None:
 
 
 def _against_rank(operands: Iterable[Operand], rank: Bounds) -> Iterator[Refusal]:
-    """Hold the first input, or else the first output, against the ranks that are taken."""
+    """Check the rank of the first input, or else of the first output."""
     first = next(iter(operands), None)
     found = None if first is None else first.value.rank
     if first is not None and found is not None and not rank.holds(found):
@@ -341,7 +340,7 @@ def _against_rank(operands: Iterable[Operand], rank: Bounds) -> Iterator[Refusal
 
 
 def _merged(found: Sequence[list[Refusal]]) -> list[list[Refusal]]:
-    """Return what each rule refuses, with what others would take in the place of the same."""
+    """Return the refusals of each rule; equal findings list what any of the rules takes."""
     takes: dict[str, dict[str, None]] = {}
     for refused in found:
         for refusal in refused:

@@ -1,4 +1,4 @@
-"""Coverage: which nodes of a model a target takes, which it does not, and why."""
+"""Coverage: the nodes of a model that a target takes, and why it does not take the others."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What a target takes of a model.
+    """The result of comparing a model with a target.
 
     Attributes:
         backend: the target.
         operators: the number of nodes of each operator.
-        gaps: the nodes that it does not take, by operator and reasons, the most first.
-        model: what it does not take of the model itself: opset, IR version.
+        gaps: the refused nodes by operator and reasons, largest group first.
+        model: refusals of the model itself: opset, IR version.
     """
 
     backend: Target
@@ -62,12 +62,12 @@ class Coverage:
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return self.operators.total()
 
     @property
     def refused(self) -> Counter[str]:
-        """How many nodes of each operator are not taken."""
+        """The number of refused nodes of each operator."""
         counts: Counter[str] = Counter()
         for gap in self.gaps:
             counts[gap.operator] += len(gap.nodes)
@@ -84,10 +84,10 @@ class Coverage:
 
 
 def coverage_of(model: Model, backend: Target) -> Coverage:
-    """Hold every node of a model against a target's table.
+    """Check every node of a model against the table of a target.
 
-    A local function whose call the table lists counts as that call; of the others the nodes of
-    the body count, once. A Constant is no node here: it holds data.
+    A call of a local function counts as one node if the table lists it; otherwise the nodes of the
+    function count, once. Constants do not count: they hold data.
     """
     operators: Counter[str] = Counter()
     gaps: dict[tuple[str, tuple[str, ...]], list[Node]] = {}
@@ -105,19 +105,19 @@ def coverage_of(model: Model, backend: Target) -> Coverage:
 
 
 def operator_name(node: Node) -> str:
-    """Return how an operator is written: Conv, com.microsoft::BiasGelu."""
+    """Return the operator of a node as text: Conv, com.microsoft::BiasGelu."""
     return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
 
 
 def _is_call(node: Node, backend: Target) -> bool:
-    """Tell whether a node calls a local function that the target knows nothing of."""
+    """Return whether a node calls a local function that the target does not list."""
     if backend.rules(node.op_type, node.domain):
         return False
     return node.owner.model.function(*node.callee) is not None
 
 
 def _graphs(model: Model, backend: Target) -> Iterator[Graph]:
-    """Yield the main graph, its bodies, and the functions that count with their bodies."""
+    """Yield the main graph, its bodies, and called functions that the target does not list."""
     pending: list[Graph] = [model.main]
     seen: set[tuple[str, str, str]] = set()
     while pending:

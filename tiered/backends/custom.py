@@ -1,7 +1,7 @@
-"""What a custom operator computes, for whoever runs a model to verify it: no runtime knows it.
+"""Definitions of custom operators, so that models with them can be verified.
 
 A definition is a body in ONNX's own operators, a Python function, or a library for onnxruntime. It
-is no part of the models that are written: the target has the operator itself.
+is not written into models: the target implements the operator.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ DEFINITIONS = "a body (ONNX text), a Python reference, or a library for onnxrunt
 
 @dataclass(frozen=True)
 class CustomOperator:
-    """One operator of a domain that is not ONNX's.
+    """The definition of one custom operator.
 
     Attributes:
         domain, op_type: the operator.
         body: a function in ONNX's text form, as `GateLinear (x, w) => (y) { ... }`; its header,
-            `<domain: "zeta", opset_import: ["": 21]>`, may be left out.
+            `<domain: "zeta", opset_import: ["": 21]>`, is optional.
         reference: a function of arrays that returns an array, or a tuple of them; attributes are
-            keywords. As text, "module:function".
+            keyword arguments. As a string: "module:function".
         library: the path of a library that registers the operator with onnxruntime.
     """
 
@@ -65,10 +65,10 @@ class CustomOperator:
         return f"{self.domain}::{self.op_type}"
 
     def function(self, imports: Iterable[onnx.OperatorSetIdProto]) -> onnx.FunctionProto:
-        """Return the body.
+        """Return the body as a function.
 
         Args:
-            imports: the opsets of the model, for a body without a header.
+            imports: the opset imports of the model, for a body without a header.
 
         Raises:
             BackendError: the text is no function of this operator.
@@ -95,7 +95,7 @@ class CustomOperator:
             BackendError: there is no such function.
         """
         if not isinstance(self.reference, str):
-            assert self.reference is not None, "there is one definition, and it is this"
+            assert self.reference is not None, "the reference is the only definition"
             return self.reference
         module, _, name = self.reference.partition(":")
         try:

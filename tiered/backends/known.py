@@ -1,4 +1,4 @@
-"""The backends that can be named: the built-in profiles, entry points, registered ones, files."""
+"""Look up backends: built-in profiles, entry points, registered ones, files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def backend_names() -> tuple[str, ...]:
 
 
 def built_in_backends() -> tuple[Backend, ...]:
-    """Return the backends that come with tiered, sorted by name."""
+    """Return the built-in backends, sorted by name."""
     return tuple(_read_built_in(name) for name in sorted(_built_in()))
 
 
@@ -40,7 +40,7 @@ def get_backend(name: str | os.PathLike[str]) -> Backend:
 
     Raises:
         BackendNotFoundError: there is none of this name.
-        BackendError: its profile cannot be read, or says something that a profile cannot.
+        BackendError: its profile cannot be read, or has an invalid entry.
     """
     text = os.fspath(name)
     if text in REGISTERED:
@@ -61,7 +61,7 @@ def get_backend(name: str | os.PathLike[str]) -> Backend:
 def register_backend(
     backend: Backend | str | os.PathLike[str] | Mapping[str, Any], *, replace: bool = False
 ) -> Backend:
-    """Add a backend, a TOML file, or what such a file would say, and return it.
+    """Register a backend, a TOML file, or the table of such a file, and return the backend.
 
     Raises:
         BackendError: the name is taken (`replace=True` takes it over), or the profile is wrong.
@@ -77,12 +77,12 @@ def register_backend(
 
 
 def unregister_backend(name: str) -> None:
-    """Take away what `register_backend` added."""
+    """Remove a backend that `register_backend` added."""
     REGISTERED.pop(name, None)
 
 
 def table_of(name: str) -> Mapping[str, Any]:
-    """Return what the profile that another one extends says: a built-in one, or a file.
+    """Return the table of a profile to extend: a built-in one, or a file.
 
     Raises:
         BackendNotFoundError: there is none of this name.
@@ -113,9 +113,13 @@ def _plugged() -> Mapping[str, importlib.metadata.EntryPoint]:
     return {point.name: point for point in importlib.metadata.entry_points(group=ENTRY_POINTS)}
 
 
+def _named(found: object) -> str:
+    return repr(found.name) if isinstance(found, Backend) else f"a {type(found).__name__}"
+
+
 @cache
 def _load_plugin(name: str) -> Backend:
-    """Return the backend of an entry point, which may also be the path of a TOML file."""
+    """Return the backend of an entry point: a Backend, or the path of a TOML file."""
     point = _plugged()[name]
     where = f"entry point {point.value!r} of {point.dist.name if point.dist else '?'}"
     try:
@@ -127,5 +131,5 @@ def _load_plugin(name: str) -> Backend:
     if isinstance(found, str | os.PathLike):
         found = with_known_types(read_backend(found, table_of), os.fspath(found))
     if not isinstance(found, Backend) or found.name != name:
-        raise BackendError(f"{where} does not give a backend {name!r}, as its name says")
+        raise BackendError(f"{where}: expected a backend named {name!r}, found {_named(found)}")
     return found

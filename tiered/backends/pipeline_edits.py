@@ -1,13 +1,13 @@
-"""Edits of a pipeline, as text: what a backend, or a user, makes of the default one.
+"""Edits of a pipeline as text, by a backend or a user.
 
-    before TARGET: passes       passes in front of a pass
-    after TARGET: passes        passes behind it
-    replace TARGET: passes      passes in its place
-    drop TARGET                 without it
-    set TARGET{option=value}    with other options
+    before TARGET: passes       insert passes before a pass
+    after TARGET: passes        insert passes after it
+    replace TARGET: passes      replace it
+    drop TARGET                 remove it
+    set TARGET{option=value}    change its options
 
 TARGET is a pass by any of its names, a group, or one occurrence (`fold_constant:2`); without a
-number the edit acts wherever the pass stands. `passes` is pipeline text.
+number the edit acts on all occurrences. `passes` is pipeline text.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ _FORM: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PipelineEdit:
-    """One edit: what to do, where, with which passes (or options), why, and who wants it."""
+    """One edit: its kind, target, passes (or options), reason and author."""
 
     kind: EditKind
     target: str
     passes: str = ""
-    """Pipeline text; of `set` the options in braces."""
+    """Pipeline text; for `set` the options in braces."""
     why: str = ""
     by: str = ""
 
     @classmethod
     def parse(cls, text: str, *, why: str = "", by: str = "") -> Self:
-        """Return the edit that a text describes.
+        """Parse an edit.
 
         Raises:
-            PipelineSyntaxError: the text does not parse.
+            PipelineSyntaxError: the text is not an edit.
         """
         found = _FORM.fullmatch(text)
         if found is None or found["kind"] not in _KINDS:
@@ -64,7 +64,7 @@ class PipelineEdit:
         return cls(kind, found["target"], passes, why, by)  # type: ignore[arg-type]  # one of _KINDS
 
     def of(self, author: str) -> Self:
-        """Return the edit as somebody's; one that is somebody's already stays theirs."""
+        """Return the edit with its author; an edit that has one keeps it."""
         return self if self.by else replace(self, by=author)
 
     def __str__(self) -> str:
@@ -78,10 +78,10 @@ class PipelineEdit:
 
 
 def edits_of(edits: Iterable[PipelineEdit | str], author: str) -> tuple[PipelineEdit, ...]:
-    """Return edits and their texts as edits of somebody.
+    """Parse pipeline edits and set their author.
 
     Raises:
-        PipelineSyntaxError: a text does not parse.
+        PipelineSyntaxError: a string is not an edit.
     """
     if isinstance(edits, str):
         edits = (edits,)

@@ -1,4 +1,4 @@
-"""Profiles as TOML: what a file says becomes a Backend, or an error that says where it is wrong."""
+"""Profiles as TOML: read a file into a Backend, or report where it is wrong."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tiered.graph.core.dtypes import DataType
 from tiered.support.toml_files import read_toml
 
 _OWN_DOMAINS: Final = ("ai.onnx", "com.microsoft")
-"""Domains whose operators onnxruntime has itself."""
+"""The domains of onnxruntime's own operators."""
 _DTYPES: Final = {dtype.name.lower(): int(dtype) for dtype in DataType}
 _OTHER_NAMES: Final = {"float32": "float", "fp32": "float", "float64": "double", "fp16": "float16"}
 _OTHER_NAMES.update({"bf16": "bfloat16", "half": "float16", "int": "int32", "fp64": "double"})
@@ -36,19 +36,19 @@ def read_backend(path: str | os.PathLike[str], parent: Parent) -> Backend:
 
     Args:
         path: the file.
-        parent: returns what another profile says, by its name; for `extends`.
+        parent: returns the table of another profile by its name, for `extends`.
 
     Raises:
-        BackendError: the file cannot be read, or says something that a profile cannot.
+        BackendError: the file cannot be read, or has an invalid entry.
     """
     return backend_of(read_table(path), os.fspath(path), parent)
 
 
 def with_known_types(backend: Backend, where: str) -> Backend:
-    """Return a backend once the keys of `types` are operands or type parameters of the operators.
+    """Return the backend after checking the keys of `types`.
 
     Raises:
-        BackendError: no version of an operator has one of this name, so the rule would be void.
+        BackendError: a key is no operand or type parameter of any version of its operator.
     """
     for (domain, op_type), rules in backend.operators.items():
         known = type_keys(op_type, domain)
@@ -64,10 +64,10 @@ def with_known_types(backend: Backend, where: str) -> Backend:
 
 
 def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what a TOML file says.
+    """Return the table of a TOML file.
 
     Raises:
-        BackendError: it cannot be read, or is no TOML.
+        BackendError: the file cannot be read, or is no TOML.
     """
     return read_toml(path, BackendError)
 
@@ -76,14 +76,14 @@ def backend_of(table: Mapping[str, Any], where: str, parent: Parent) -> Backend:
     """Return the backend that a table describes; `where` is named in errors.
 
     Raises:
-        BackendError: the table says something that a profile cannot.
+        BackendError: the table has an invalid entry.
     """
     whole = _Table(extended(table, where, parent), where)
     version = whole.take("api_version", _integer, None)
     if version is None or not 1 <= version <= API_VERSION:
         found = "none" if version is None else str(version)
         raise BackendError(f"{where}: api_version: expected 1 to {API_VERSION}, found {found}")
-    name = whole.take("name", _text, "")
+    name = whole.take("name", _string, "")
     if not name:
         raise BackendError(f"{where}: name: expected the name of the backend, found none")
     groups = {
@@ -96,9 +96,9 @@ def backend_of(table: Mapping[str, Any], where: str, parent: Parent) -> Backend:
     backend = Backend(
         name=name,
         api_version=version,
-        doc=whole.take("doc", _text, ""),
-        sources=whole.take("sources", _texts, ()),
-        limits=whole.take("limits", _texts, ()),
+        doc=whole.take("doc", _string, ""),
+        sources=whole.take("sources", _strings, ()),
+        limits=whole.take("limits", _strings, ()),
         shapes=whole.take("shapes", _one_of(Shapes), "dynamic"),
         opset=whole.take("opset", _bounds, ANY),
         ir_version=whole.take("ir_version", _bounds, ANY),
@@ -139,16 +139,16 @@ def backend_of(table: Mapping[str, Any], where: str, parent: Parent) -> Backend:
 
 
 def extended(table: Mapping[str, Any], where: str, parent: Parent) -> dict[str, Any]:
-    """Return a table upon the one that it extends: tables merge, pipelines add up.
+    """Return a table merged into the one that it extends; pipelines are concatenated.
 
     Raises:
-        BackendError: `extends` is no name.
+        BackendError: `extends` is not a string.
     """
     own = dict(table)
     base = own.pop("extends", None)
     if base is None:
         return own
-    return _merged(parent(_checked(_text, base, f"{where}: extends")), own)
+    return _merged(parent(_checked(_string, base, f"{where}: extends")), own)
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,19 +170,19 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _custom_operators(whole: _Table, where: str) -> tuple[CustomOperator, ...]:
-    """Return what defines custom operators: each by itself, or a library all that are listed."""
+    """Return the definitions of custom operators: single ones, or a library for all listed."""
     folder = os.path.dirname(os.path.abspath(where))
     found: dict[tuple[str, str], CustomOperator] = {}
     for name, entry in whole.take("custom_operators", _mapping, {}).items():
         place = f"{where}: custom_operators.{name}"
         table = _Table(_checked(_mapping, entry, place), place)
-        body, reference = table.take("body", _text, ""), table.take("reference", _text, None)
-        library = table.take("library", _text, "")
+        body, reference = table.take("body", _string, ""), table.take("reference", _string, None)
+        library = table.take("library", _string, "")
         table.end()
         library = os.path.join(folder, library) if library else ""
         operator = CustomOperator.of(name, body=body, reference=reference, library=library)
         found[operator.key] = operator
-    library = whole.take("custom_ops", _text, "")
+    library = whole.take("custom_ops", _string, "")
     listed = whole.take("operators", _mapping, {}) if library else {}
     for key in (_operator(name) for names in listed for name in names.split(",")):
         if key not in found and key[0] and not key[0].startswith(_OWN_DOMAINS):
@@ -218,7 +218,7 @@ def _rule(entry: Any, groups: Groups, where: str) -> OperatorRule:
         },
         dtypes=table.take("dtypes", _dtypes_in(groups), frozenset()),
         rank=table.take("rank", _bounds, ANY),
-        constant=table.take("constant", _texts, ()),
+        constant=table.take("constant", _strings, ()),
         elements={
             key: _checked(_bounds, bounds, f"{where}.elements.{key}")
             for key, bounds in table.take("elements", _mapping, {}).items()
@@ -227,12 +227,12 @@ def _rule(entry: Any, groups: Groups, where: str) -> OperatorRule:
             key: _attribute(value, f"{where}.attributes.{key}")
             for key, value in table.take("attributes", _mapping, {}).items()
         },
-        signature=(table.take("inputs", _texts, ()), table.take("outputs", _texts, ())),
+        signature=(table.take("inputs", _strings, ()), table.take("outputs", _strings, ())),
         exact=table.take("exact", _boolean, False),
         composite=table.take("composite", _boolean, False),
         slow=table.take("slow", _boolean, False),
         in_qdq=table.take("in_qdq", _boolean, True),
-        note=table.take("note", _text, ""),
+        note=table.take("note", _string, ""),
     )
     table.end()
     return rule
@@ -249,9 +249,9 @@ def _edit(entry: Any, where: str, name: str) -> PipelineEdit:
     if isinstance(entry, str):
         entry = {"edit": entry}
     if not isinstance(entry, dict):
-        raise BackendError(f"{where}: expected an edit, as text or as a table, not {entry!r}")
+        raise BackendError(f"{where}: expected an edit as a string or a table, not {entry!r}")
     table = _Table(entry, where)
-    text, why = table.take("edit", _text, ""), table.take("why", _text, "")
+    text, why = table.take("edit", _string, ""), table.take("why", _string, "")
     table.end()
     try:
         return PipelineEdit.parse(text, why=why, by=name)
@@ -265,7 +265,7 @@ Groups = Mapping[str, frozenset[int]]
 
 
 class _Table:
-    """A table whose keys are taken one by one; what is left at the end is an error."""
+    """A table with keys that are taken one by one; a key that remains is an error."""
 
     def __init__(self, entries: Mapping[str, Any], where: str) -> None:
         self._entries = entries
@@ -273,7 +273,7 @@ class _Table:
         self._known: list[str] = []
 
     def take(self, key: str, read: Callable[[Any], Any], default: Any) -> Any:
-        """Return the value of a key as `read` makes it, or the default."""
+        """Return the value of a key, converted by `read`, or the default."""
         self._known.append(key)
         if key not in self._entries:
             return default
@@ -284,10 +284,10 @@ class _Table:
         return _Table(self.take(key, _mapping, {}), f"{self._where}: {key}")
 
     def end(self) -> None:
-        """Raise if the table has keys that nobody took.
+        """Check that all keys were taken.
 
         Raises:
-            BackendError: it has.
+            BackendError: a key is unknown.
         """
         for key in self._entries:
             if key not in self._known:
@@ -297,7 +297,7 @@ class _Table:
 
 
 class _NoDtype(ValueError):
-    """A name that no dtype has; says all that there is to say."""
+    """An unknown name of a dtype; the message is complete."""
 
 
 def _checked(read: Callable[[Any], Any], value: Any, where: str) -> Any:
@@ -309,16 +309,16 @@ def _checked(read: Callable[[Any], Any], value: Any, where: str) -> Any:
         raise BackendError(f"{where}: {error}, not {value!r}") from None
 
 
-def _of(kind: type, said: str) -> Callable[[Any], Any]:
+def _of(kind: type, expected: str) -> Callable[[Any], Any]:
     def read(value: Any) -> Any:
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise ValueError(f"expected {said}")
+            raise ValueError(f"expected {expected}")
         return value
 
     return read
 
 
-_text = _of(str, "a text")
+_string = _of(str, "a string")
 _integer = _of(int, "an integer")
 _boolean = _of(bool, "true or false")
 _mapping = _of(dict, "a table")
@@ -331,15 +331,15 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _texts(value: Any) -> tuple[str, ...]:
+def _strings(value: Any) -> tuple[str, ...]:
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise ValueError("expected a text or a list of texts")
+        raise ValueError("expected a string or a list of strings")
     return tuple(items)
 
 
 def _bounds(value: Any) -> Bounds:
-    """Read [low, high], {min, max}, or one number; an upper end that is missing is open."""
+    """Read [low, high], {min, max}, or one number; a missing upper end is open."""
     if isinstance(value, dict) and set(value) <= {"min", "max"}:
         ends: Sequence[Any] = (value.get("min"), value.get("max"))
     elif isinstance(value, list) and len(value) in (1, 2):
@@ -376,10 +376,10 @@ def _dtype(name: Any) -> int:
 
 
 def _dtypes_in(groups: Groups) -> Callable[[Any], frozenset[int]]:
-    """Return what reads a list of dtypes and of groups of them."""
+    """Return a reader for lists of dtypes and of groups of dtypes."""
 
     def read(value: Any) -> frozenset[int]:
-        names = _texts(value)
+        names = _strings(value)
         single = {_dtype(name) for name in names if name not in groups}
         return frozenset(single.union(*(groups[name] for name in names if name in groups)))
 

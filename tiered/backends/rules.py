@@ -1,4 +1,4 @@
-"""OperatorRule: under which conditions a target takes an operator, as data."""
+"""OperatorRule: the conditions under which a target takes an operator, as data."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _BYTES: Final = (DataType.INT8, DataType.UINT8)
 
 
 class Bounds(NamedTuple):
-    """A range of integers with both ends; None is open."""
+    """A range of integers, both ends included; None is open."""
 
     low: int | None = None
     high: int | None = None
 
     def holds(self, number: int) -> bool:
-        """Tell whether a number is within."""
+        """Return whether a number is within the bounds."""
         return (self.low is None or number >= self.low) and (
             self.high is None or number <= self.high
         )
@@ -48,13 +48,13 @@ ANY: Final = Bounds()
 
 @dataclass(frozen=True, slots=True)
 class AttributeRule:
-    """What an attribute may be: one of some values, or numbers within bounds."""
+    """The allowed values of an attribute: a list, or numbers within bounds."""
 
     values: tuple[Any, ...] = ()
     bounds: Bounds = ANY
 
     def holds(self, value: Any) -> bool:
-        """Tell whether a value, or each element of a list, is allowed."""
+        """Return whether a value, or each element of a list, is allowed."""
         if self.values:
             return value in self.values
         items = value if isinstance(value, tuple) else (value,)
@@ -62,32 +62,31 @@ class AttributeRule:
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """What is allowed, in words."""
+        """The allowed values as text."""
         return tuple(map(_shown, self.values)) if self.values else (str(self.bounds),)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorRule:
-    """One way in which a target takes an operator; every condition must hold.
+    """Conditions under which a target takes an operator; all must hold.
 
     Args:
-        versions: of the operator: the opset versions that last changed it (`Node.version`).
-        opset: that the model imports for the operator's domain.
-        types: the dtypes of a type parameter of the schema ("T") or of one operand ("X"). A
-            parameter that another version of the operator has under this name counts, too, for the
-            same operands.
-        dtypes: the dtypes of the operator's data, where `types` does not speak of it.
-        rank: of its data operands.
+        versions: opset versions that last changed the operator (`Node.version`).
+        opset: versions of the operator's domain that the model imports.
+        types: the dtypes of a type parameter of the schema ("T") or of one operand ("X"). A type
+            parameter of another version of the operator counts for the same operands.
+        dtypes: the dtypes of the operator's data, if `types` has no entry for it.
+        rank: rank of its data operands.
         constant: operands, by their name in the operator's newest form, that must be constants.
         elements: bounds of the elements of constant operands.
-        attributes: what attributes may be; one that is not written has its schema's default.
+        attributes: allowed values; a missing attribute has its schema's default.
         signature: the inputs, then the outputs as "name:type parameter", for operators that onnx
             does not know.
-        exact: whether the dtypes hold as they are, also where others run with casts elsewhere.
-        composite: whether it runs as the body of its function, not as a kernel of its own.
-        slow: whether its kernel takes longer than what it would replace: passes do not make it.
-        in_qdq: whether the rule holds between DequantizeLinear and QuantizeLinear of 8 bits too.
-        note: said with each refusal.
+        exact: whether `emulated` dtypes are refused.
+        composite: whether it runs as its function body, not as a kernel of its own.
+        slow: whether its kernel is slower than its parts: passes do not create it.
+        in_qdq: whether the rule also holds between 8-bit DequantizeLinear and QuantizeLinear.
+        note: added to each refusal.
     """
 
     versions: Bounds = ANY
@@ -133,20 +132,20 @@ class OperatorRule:
         return "; ".join(parts + ([self.note] if self.note else [])) or "any"
 
     def data_dtypes(self) -> frozenset[int]:
-        """Return the dtypes of the data that the rule names; none where it does not name any."""
+        """Return the dtypes of the data that the rule names; empty if it names none."""
         named = next((self.types[key] for key in ("T", "T1") if key in self.types), NO_DTYPES)
         return self.dtypes or named or next(iter(self.types.values()), NO_DTYPES)
 
 
 class Operand(NamedTuple):
-    """One tensor that a node reads or makes, with its name and type parameter in the schema."""
+    """An input or output of a node, with its name and type parameter in the schema."""
 
     value: Value
     name: str
     parameter: str
     is_input: bool
     other_parameters: frozenset[str] = NONE
-    """What the operator's versions call its type parameter, this version's name included."""
+    """The names of its type parameter in all versions of the operator."""
 
     @property
     def is_constant(self) -> bool:
@@ -155,7 +154,7 @@ class Operand(NamedTuple):
 
 
 def holds_constant(value: Value) -> bool:
-    """Return whether a value is a constant, or what DequantizeLinear makes of constants alone."""
+    """Return whether a value is a constant, or a DequantizeLinear of constants."""
     producer = value.producer
     if value.is_constant or producer is None or not producer.is_op("DequantizeLinear"):
         return value.is_constant
@@ -164,10 +163,9 @@ def holds_constant(value: Value) -> bool:
 
 @lru_cache(maxsize=1024)
 def parameter_names(op_type: str, domain: str) -> Mapping[tuple[bool, int], frozenset[str]]:
-    """Return the type parameters that the versions of an operator give to each operand.
+    """Return the type parameters of each operand in all versions of an operator.
 
-    The key is whether the operand is an input, and its place. Empty for an operator that onnx does
-    not know.
+    The key is (is an input, position). Empty for an operator that onnx does not know.
     """
     names: dict[tuple[bool, int], set[str]] = {}
     for is_input, at, formal in _formals(op_type, domain):
@@ -183,7 +181,7 @@ def type_keys(op_type: str, domain: str) -> frozenset[str]:
 
 
 def _formals(op_type: str, domain: str) -> Iterator[tuple[bool, int, Any]]:
-    """Yield whether it is an input, its place and itself, for each operand of each version."""
+    """Yield (is an input, position, formal) for each operand of each version."""
     version = NEWEST
     while version > 0 and (schema := schema_of(op_type, domain, version)) is not None:
         for is_input, formals in ((True, schema.inputs), (False, schema.outputs)):
@@ -193,7 +191,7 @@ def _formals(op_type: str, domain: str) -> Iterator[tuple[bool, int, Any]]:
 
 
 def operands_of(node: Node, signature: tuple[tuple[str, ...], tuple[str, ...]]) -> list[Operand]:
-    """Return the operands that are there, as the schema or else the signature names them."""
+    """Return the present operands with the names of the schema, or else of the signature."""
     schema = node.schema
     others = {} if schema is None else parameter_names(node.op_type, node.domain)
     made: list[Operand] = []
@@ -203,7 +201,7 @@ def operands_of(node: Node, signature: tuple[tuple[str, ...], tuple[str, ...]]) 
     ):
         for at, value in enumerate(values):
             if value is not None:
-                # The last formal of a variadic operator stands for all the rest.
+                # The last formal of a variadic operator is that of all further operands.
                 name, parameter = names[min(at, len(names) - 1)] if names else (f"#{at}", "")
                 place = is_input, min(at, len(names) - 1)
                 made.append(Operand(value, name, parameter, is_input, others.get(place, NONE)))
@@ -221,16 +219,16 @@ def _names(
 
 
 def data_parameter(operands: Iterable[Operand]) -> str:
-    """Return the type parameter of the data: T where there is one, else that of the first."""
+    """Return the type parameter of the data: T if it exists, else that of the first operand."""
     parameters = [operand.parameter for operand in operands]
     if "T" in parameters:
         return "T"
-    # What is of one dtype only stands there as "tensor(int64)".
+    # An operand of a single dtype has "tensor(int64)" as its parameter.
     return next((name for name in (*parameters, "") if "(" not in name), "")
 
 
 def refusals(rule: OperatorRule, node: Node) -> Iterator[Refusal]:
-    """Yield what of a rule a node does not meet, save for dtypes, cheap conditions first."""
+    """Yield the violated conditions of a rule except dtypes, cheap ones first."""
     if not rule.versions.holds(node.version):
         yield Refusal(f"version {node.version} of the operator", (f"version {rule.versions}",))
     if rule.opset != ANY and not rule.opset.holds(opset := node.owner.opset(node.domain)):
@@ -259,7 +257,7 @@ def _operand(node: Node, name: str, rule: OperatorRule) -> Value | None:
 
 
 def _is_in_qdq(node: Node) -> bool:
-    """Return whether a node has integers of 8 bits as its data and as its result."""
+    """Return whether a node is between 8-bit DequantizeLinear and QuantizeLinear."""
     data, result = node.input(0), node.outputs[0] if node.outputs else None
     source = None if data is None else data.producer
     if source is None or result is None or not source.is_op("DequantizeLinear"):

@@ -30,18 +30,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             return run(tokens)
         except BrokenPipeError:
-            # The reader (`| head`) has enough. What the command does was done before it printed.
+            # The reader (`| head`) closed the pipe. The command printed after all its work.
             return 0
         except KeyboardInterrupt:
-            _say("tiered: interrupted")
+            _print_note("tiered: interrupted")
             return INTERRUPTED
         finally:
-            _settle_streams()
+            _flush_streams()
 
 
 @contextlib.contextmanager
 def _sigterm_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM raise KeyboardInterrupt, so that temporary files go as they do for Ctrl-C."""
+    """Raise KeyboardInterrupt on SIGTERM, so that temporary files are removed as on Ctrl-C."""
     handler = signal.getsignal(signal.SIGTERM)
     if threading.current_thread() is not threading.main_thread() or handler is signal.SIG_IGN:
         yield
@@ -53,14 +53,14 @@ def _sigterm_as_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGTERM, handler)
 
 
-def _say(text: str) -> None:
+def _print_note(text: str) -> None:
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write(f"{text}\n")
 
 
-def _settle_streams() -> None:
-    """Flush; where that fails, point the stream at nothing, as Python flushes again at exit."""
+def _flush_streams() -> None:
+    """Flush; if that fails, redirect the stream to /dev/null: Python flushes again at exit."""
     for stream in (sys.stdout, sys.stderr):
         if stream is None:  # started with it closed
             continue

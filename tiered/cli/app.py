@@ -1,4 +1,4 @@
-"""The commands as they are typed: names, options, help. What each does is in its own file."""
+"""The names, options and help of the commands; `tiered.cli.commands` implements them."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ def optimize(
     options: OptimizeOptions = OptimizeOptions(),  # noqa: B008 - frozen
     watch: WatchOptions = WatchOptions(),  # noqa: B008 - frozen
 ) -> int | None:
-    """Optimise a model and say what changed.
+    """Optimise a model and print what changed.
 
     Args:
         model: The ONNX file to read; it is never changed.
-        out: The file to write. Only --dry-run, --json and --out-dir do without.
+        out: The file to write. Optional with --dry-run, --json and --out-dir.
         more: More models to read; they need --out-dir.
     """
     if more or options.out_dir is not None:
@@ -102,7 +102,7 @@ def verify(
     """Run two models on the same inputs and compare their outputs; exit code 3 if they differ.
 
     Args:
-        first: The ONNX file that is right.
+        first: The ONNX file with the correct outputs.
         second: The ONNX file to compare with it.
         as_json: Print JSON instead of text.
     """
@@ -130,10 +130,10 @@ def bisect(
 
 @app.command
 def replay(folder: Annotated[str, Parameter(name="DIR")], /) -> None:
-    """Show the failure that a bundle holds; exit code 3 while it fails, 0 once it is mended.
+    """Run a bundle and print its failure; exit code 3 if it fails, 0 if it is fixed.
 
     Args:
-        folder: What --reproducer wrote.
+        folder: The folder that --reproducer wrote.
     """
     from tiered.cli.commands.bisect import run_replay
 
@@ -153,7 +153,8 @@ def reduce(
     Args:
         model: The ONNX file to read.
         out: The file to write.
-        check: A command; {} stands for the model's file. It fails if it ends as on the whole model.
+        check: A command; {} is replaced by the model's file. A model fails if the command ends as
+            on the whole model.
     """
     from tiered.cli.commands.reduce import run_reduce
 
@@ -169,7 +170,7 @@ def passes(
     search: Annotated[str | None, Parameter(show_default=False)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List all passes, or say everything about one.
+    """List all passes, or describe one.
 
     Args:
         name: A pass, by any of its names, or a glob: 'fuse_*'.
@@ -193,12 +194,12 @@ def inspect(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Say what is in a model, without changing it.
+    """Print the contents of a model, without changing it.
 
     Args:
         model: The ONNX file to read.
-        backend: Say of each operator how many nodes this target does not take.
-        input_shape: As for `tiered optimize`: what the model would be with these shapes.
+        backend: Print for each operator how many nodes this target does not take.
+        input_shape: As for `tiered optimize`: inspect the model with these shapes.
         dim: As for `tiered optimize`, by the name of a dim: batch=1.
         as_json: Print JSON instead of text.
         verbose: List everything, not only the largest and most frequent.
@@ -230,14 +231,14 @@ def explain(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Say why a pass fires or does not fire, node by node, without changing the model.
+    """Explain node by node why a pass fires or does not fire, without changing the model.
 
     Args:
         model: The ONNX file to read.
-        pass_: A pass, with options and scope if you like: 'fold_constant{max_growth=0}'.
-        node: Only this node, with what matched before the first condition that failed.
+        pass_: A pass, optionally with options and scope: 'fold_constant{max_growth=0}'.
+        node: Only this node, with the matched part before the first failed condition.
         after: Passes to run first: 'default', 'a,b,fix(c,d)'.
-        opt_level: The level of `tiered optimize` that is asked about.
+        opt_level: The level, as for `tiered optimize`.
         backend: The target, as for optimize: a name or a TOML file; portable by default.
         input_shape: As for `tiered optimize`.
         dim: As for `tiered optimize`, by the name of a dim: batch=1.
@@ -273,12 +274,12 @@ def check(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Say which nodes of a model a target takes, and why not the others, without changing it.
+    """Print which nodes of a model a target takes, and why it does not take the others.
 
     Args:
         model: The ONNX file to read.
         backend: The target: a name that `tiered backends` lists, or a TOML file.
-        opt_level: The level of the passes that may mend what the target does not take.
+        opt_level: The level of the passes that may replace nodes the target does not take.
         edit: Change the pipeline of the target: 'drop a', 'after a: b,c'. Repeatable.
         input_shape: As for `tiered optimize`.
         dim: As for `tiered optimize`, by the name of a dim: batch=1.
@@ -307,10 +308,10 @@ def backends(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """List the targets that --backend takes, or say everything about one.
+    """List the targets of --backend, or describe one.
 
     Args:
-        name: A target, or the TOML file of one.
+        name: A target, or its TOML file.
         as_json: Print JSON instead of text.
         verbose: List the rules of each operator.
     """
@@ -331,13 +332,13 @@ def layout(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Say what the Transposes of a model cost, which can go, and what stops the others.
+    """Print the cost of Transposes, which ones can be removed, and what blocks the others.
 
     Args:
         model: The ONNX file to read; it is not changed.
         after: Passes to run first: 'default', 'a,b,fix(c,d)'.
-        backend: The target, whose pipeline `--after default` is.
-        input_shape: As for `tiered optimize`; a dim that stays dynamic counts 16.
+        backend: The target; `--after default` runs its pipeline.
+        input_shape: As for `tiered optimize`; a dynamic dim counts as 16.
         dim: As for `tiered optimize`, by the name of a dim: batch=1.
         as_json: Print JSON instead of text.
         verbose: List every Transpose that stays.
@@ -357,7 +358,7 @@ def layout(
 
 @app.command
 def options(*, as_json: AsJson = False) -> None:
-    """List the config options that `tiered optimize --set` takes.
+    """List the config options of `tiered optimize --set`.
 
     Args:
         as_json: Print JSON instead of text.
@@ -375,11 +376,11 @@ def new(
     kind: Literal["rewrite", "function", "module"] = "rewrite",
     root: str = ".",
 ) -> None:
-    """Write the beginnings of a pass and of its test, which fails.
+    """Write a skeleton of a pass and of its failing test.
 
     Args:
-        path: The operator that the pass rewrites and what it does: shape/fuse_x.
-        kind: What the pass works on: a pattern, a graph, or a whole model.
+        path: The folder (the operator that the pass rewrites) and the name: shape/fuse_x.
+        kind: What the pass rewrites: a pattern, a graph, or a whole model.
         root: The checkout of tiered to write into.
     """
     from tiered.cli.commands.new import run_new
@@ -389,7 +390,7 @@ def new(
 
 @app.command
 def completion(shell: Shell, /) -> None:
-    """Print the script that lets a shell complete commands, options, passes and backends.
+    """Print a script with which a shell completes commands, options, passes and backends.
 
     Args:
         shell: The shell.
@@ -402,7 +403,7 @@ for _name in COMMANDS:
 
 
 def run(tokens: Sequence[str]) -> int:
-    """Run one command line; errors are said on stderr, and the exit code is returned."""
+    """Run one command line, print errors on stderr, and return the exit code."""
     subject = None
     tokens = with_command(tokens, COMMANDS)
     try:
@@ -420,7 +421,7 @@ def run(tokens: Sequence[str]) -> int:
     except CycloptsError as error:
         answer = _answer(error, tokens)
         return print_failure(usage_failure(error, _command_line(tokens), answer, COMMANDS))
-    except Exception as error:  # noqa: BLE001 - each becomes an exit code and a line
+    except Exception as error:  # noqa: BLE001 - each becomes an exit code and a message
         found = failure(error, subject)
         if found.exit_code == BUG and _is_verbose(tokens):
             found = Failure(BUG, f"{found.text}\n{short_traceback(error)}".rstrip())
@@ -429,7 +430,7 @@ def run(tokens: Sequence[str]) -> int:
 
 @contextlib.contextmanager
 def _no_warnings() -> Iterator[None]:
-    """Keep Python's warnings, which speak to programmers, off stderr; -W brings them back."""
+    """Ignore Python's warnings, which are for programmers, unless -W is given."""
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
@@ -437,7 +438,7 @@ def _no_warnings() -> Iterator[None]:
 
 
 def _answer(error: CycloptsError, tokens: Sequence[str]) -> str | None:
-    """Return what to type instead of an option of another tool."""
+    """Return the message for an option of another tool."""
     if not isinstance(error, UnknownOptionError):
         return None
     found = answer_to(tokens, error.token.value)

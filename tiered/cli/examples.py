@@ -39,9 +39,9 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     ),
 }
 FIRST: Final = ("tiered in.onnx out.onnx", "tiered optimize in.onnx out.onnx -O3 --verify")
-"""Those of `tiered --help`."""
+"""The examples of `tiered --help`."""
 
 
 def with_examples(epilogue: str, lines: tuple[str, ...]) -> str:
-    """Return the end of a help text: examples, then what all of them have."""
+    """Return the end of a help text: the examples, then the common epilogue."""
     return "\n\n".join(("Examples:", *(f"  {line}" for line in lines), epilogue))

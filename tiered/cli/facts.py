@@ -1,4 +1,4 @@
-"""What is in a model, as plain data; each of these is one value of `tiered inspect --json`."""
+"""Facts about a model as plain data: the values of `tiered inspect --json`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Port:
     """An input or output of the model.
 
     Attributes:
-        type: what the file declares, as text; "" where it declares none.
-        inferred: what inference adds to that, "" where it adds nothing; a dim of unknown size and
-            name is "?".
+        type: the declared type; "" if the file declares none.
+        inferred: the inferred type if it says more than the declared one, else ""; a dim of
+            unknown size and name is "?".
         overridable: whether it is an input with a default.
     """
 
@@ -77,8 +77,8 @@ class ModelFacts:
         tensors: the constant ones, the largest first.
         dynamic_dims: for each symbol of an input, the places "input[axis]"; "?" is a nameless one.
         fixing: the options that fix all dynamic dims at once, each to 1; "" if there are none.
-        backend: what the backend that is asked about takes.
-        typed: values whose dtype and rank are known after inference, of `values`.
+        backend: the nodes that the backend of --backend supports.
+        typed: number of values with a known dtype and rank after inference, out of `values`.
     """
 
     file: str
@@ -102,7 +102,7 @@ class ModelFacts:
 
 
 def gather_facts(model: Model, file: str, backend: Backend | None = None) -> ModelFacts:
-    """Return what `tiered inspect` says about a model; no tensor's bytes are read."""
+    """Return the facts about a model, without reading the bytes of tensors."""
     graphs = list(model.graphs())
     inputs = model.main.inputs
     values = [value for graph in graphs for value in graph.values.values()]
@@ -143,7 +143,7 @@ def _port(value: Value, info: onnx.ValueInfoProto) -> Port:
     if isinstance(known, TensorType) and known.shape is not None:
         dims = [None if is_invented(dim) else dim for dim in known.shape]
         if isinstance(declared, TensorType) and len(declared.shape or ()) == len(dims):
-            # Where inference knows no size, what is declared holds.
+            # A declared dim holds where inference knows no size.
             pairs = zip(dims, declared.shape or (), strict=True)
             dims = [stated if dim is None else dim for dim, stated in pairs]
         known = TensorType(known.dtype, tuple(dims))
@@ -174,7 +174,7 @@ def _function_name(key: tuple[str, str, str]) -> str:
 
 
 def stored_tensors(graphs: Iterable[Graph]) -> Iterator[tuple[str, Tensor]]:
-    """Yield what the model stores: initializers, overridable ones too, and Constant nodes."""
+    """Yield the stored tensors: initializers, including overridable ones, and Constant nodes."""
     for graph in graphs:
         for value in graph.initializers:
             if value.default is not None:

@@ -1,4 +1,4 @@
-"""The files of a command: which is read, which is written, and what must not be overwritten."""
+"""The files of a command: read, check and choose them, and protect inputs from overwriting."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def load_model(file: str) -> Model:
 
 
 def check_input(file: str) -> None:
-    """Raise what is wrong with the file to read, before anything heavy is imported.
+    """Check the file to read, before large packages are imported.
 
     Raises:
         ModelError: there is no such file, or it is a directory.
@@ -55,10 +55,10 @@ def choose_output(out: str | None, output: str | None, *, may_lack: bool) -> str
 
 
 def check_output(source: str, target: str) -> None:
-    """Raise what is wrong with the file to write, before any work is done.
+    """Check the file to write, before any work is done.
 
     Raises:
-        UsageError: it is the file that is read, by whatever path or link.
+        UsageError: it is the input file, under any path or link.
         ModelError: nothing can be written there.
     """
     name = repr(printable(target))

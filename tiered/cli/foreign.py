@@ -1,7 +1,7 @@
-"""What users of other tools type: a model as the first word, and options of those tools.
+"""Command lines of other tools: a model as the first word, and options of those tools.
 
-`tiered in.onnx out.onnx` is `tiered optimize in.onnx out.onnx`. An unknown option gets an answer
-that names what to type instead.
+`tiered in.onnx out.onnx` is `tiered optimize in.onnx out.onnx`. The error
+for an option of another tool names the option to type instead.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def with_command(tokens: Sequence[str], commands: Sequence[str]) -> list[str]:
 
 
 def answer_to(tokens: Sequence[str], unknown: str) -> str | None:
-    """Return what to type instead of an unknown option; None if nobody knows.
+    """Return the replacement of an unknown option; None if there is none.
 
     Args:
         tokens: the command line.
@@ -109,7 +109,7 @@ def _dtype() -> str:
 
 
 def _pass(option: str) -> str | None:
-    """Return what to type for an option that names a pass: --disable-x, --enable-x, --x."""
+    """Return the replacement of an option that names a pass: --disable-x, --enable-x, --x."""
     from tiered.errors import PassNotFoundError, did_you_mean
     from tiered.passes.registry import registry
 

@@ -1,4 +1,4 @@
-"""The options of `tiered optimize`, as typed and as used."""
+"""The options of `tiered optimize`, and types of options that several commands share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PassNames = Annotated[
     tuple[str, ...],
     Parameter(negative=(), show_default=False, completer=complete_passes),
 ]
-# As the settings are called in Python, too.
+# The Python settings have these names, too.
 Disable = Annotated[PassNames, Parameter(name=["--disable", "--disabled"])]
 Require = Annotated[PassNames, Parameter(name=["--require", "--required"])]
 Pipeline = Annotated[str | None, Parameter(show_default=False, completer=complete_passes)]
@@ -46,7 +46,7 @@ OPENING, CLOSING, QUOTES = "({[", ")}]", "'\""
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class OptimizeOptions:
-    """What `tiered optimize` takes besides its two files."""
+    """The options of `tiered optimize`."""
 
     output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None
     """The file to write, instead of OUT."""
@@ -61,7 +61,7 @@ class OptimizeOptions:
     require: Require = ()
     """Passes that must run, whatever their level. Repeatable."""
     input_shape: InputShapes = ()
-    """Give an input a shape: x:1,3,224,224, names of dims allowed, ? keeps a dim. Repeatable."""
+    """Set the shape of an input: x:1,3,224,224; a dim may be a name, ? keeps it. Repeatable."""
     dim: Names = ()
     """Fix a dim by its name in all inputs that have it: batch=1. Repeatable."""
     passes: Pipeline = None
@@ -71,15 +71,15 @@ class OptimizeOptions:
     edit: Names = ()
     """Change the pipeline: 'drop a', 'after a: b,c', 'set a{x=1}'. Repeatable."""
     expect: Names = ()
-    """Fail unless the result has this: Gelu>=12, com.microsoft::BiasGelu, nodes<=500, bytes<=90MB,
-    parameters<1000. Repeatable."""
+    """Fail unless the result meets this: Gelu>=12, com.microsoft::BiasGelu, nodes<=500,
+    bytes<=90MB, parameters<1000. Repeatable."""
     verify: Annotated[str | None, Parameter(show_default=False)] = None
-    """Run the model after each pass (of a large one, only what changed: =region); or =final,
-    =structure, =off. Exit code 3 if one fails."""
+    """Run the model after each pass (for a large model only the changed region: =region); or
+    =final, =structure, =off. Exit code 3 if the outputs differ."""
     inputs: Names = ()
-    """What to verify on: x.npy, feeds.npz or a folder; what is missing is made. Repeatable."""
+    """Inputs for --verify: x.npy, feeds.npz or a folder; missing ones are made. Repeatable."""
     reproducer: str | None = None
-    """If a pass fails or the outputs differ: a folder for a bundle that `tiered replay` runs."""
+    """Folder for a bundle that `tiered replay` runs, if a pass fails or the outputs differ."""
     dry_run: Annotated[bool, Flag] = False
     """Write nothing."""
     json: Annotated[bool, Flag] = False
@@ -91,23 +91,23 @@ class OptimizeOptions:
     verbose: Annotated[
         bool, Parameter(name=["--verbose", "-v"], negative=(), show_default=False)
     ] = False
-    """Every pass and every remark."""
+    """Print every pass and every remark."""
     external_data: Annotated[str | None, Parameter(show_default=False)] = None
-    """Weights of =SIZE bytes (1KiB) or more go to OUT.data, beside OUT."""
+    """Write weights of =SIZE bytes (1KiB) or more to OUT.data, beside OUT."""
     single_file: Annotated[bool, Flag] = False
-    """All weights go into OUT, external ones too; up to 2 GiB."""
+    """Write all weights into OUT, including external ones; up to 2 GiB."""
     share_weights: Annotated[bool, Flag] = False
-    """External weights stay where they are if OUT is in the same folder."""
+    """Keep external weights in their files if OUT is in the same folder."""
     max_memory: Annotated[str | None, Parameter(show_default=False)] = None
-    """How much memory the run may take, beside mapped weights: 2GB, 50%."""
+    """Limit of the memory of the run, without mapped weights: 2GB, 50%."""
     annotate: Annotated[bool, Flag] = False
     """Write the inferred types into the model."""
     strict: Annotated[bool, Flag] = False
-    """Fail where an entry meets no pass, or where the backend does not take the result."""
+    """Fail if an entry matches no pass, or if the backend does not take the result."""
 
 
 def split_names(entries: Sequence[str], option: str) -> tuple[str, ...]:
-    """Return the names of a repeatable option; commas separate, save in brackets and quotes.
+    """Return the names of a repeatable option; commas separate, except in brackets and quotes.
 
     Raises:
         UsageError: an entry is empty.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Failed:
-    """The error that ended a run, and the passes up to it."""
+    """The error that ended a run, and the results of the passes before it."""
 
     error: str
     exit_code: int
@@ -23,9 +23,9 @@ class Failed:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was asked, and what came of it.
+    """The input, options and result of one run.
 
-    `target` is None if nothing was written, `result` if the run ended before there was one.
+    `target` is None if nothing was written, `result` is None if the run failed before its result.
     """
 
     source: str

@@ -1,4 +1,4 @@
-"""`--input-shape x:1,3,224,224 --dim batch=1`: the shapes to give inputs, as typed."""
+"""`--input-shape x:1,3,224,224 --dim batch=1`: parse the shapes of inputs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ EXAMPLE = "x:1,3,224,224"
 Shapes = dict[str, list[int | str]]
 Dims = dict[str, int | str]
 
-# A name, which may have colons of its own, and what stands behind its last `:` or `=`.
+# A name, which may contain colons, and the part after its last `:` or `=`.
 _ENTRY = re.compile(r"(?P<name>.+)[:=]\[?(?P<dims>[^:=\[\]]*)\]?")
 
 
 def parse_shapes(entries: Sequence[str]) -> Shapes:
-    """Return the dims by name of the input: sizes, names, and -1 for what stays as it is.
+    """Return the dims by name of the input: sizes, names, and -1 for an unchanged dim.
 
     `x:1,3,224,224`, `x=1,3,224,224`, `x:[1,3,224,224]`, `x:batch,3,?,?`; several are separated by
     spaces, or each has its own option.
@@ -59,7 +59,7 @@ def parse_dims(entries: Sequence[str]) -> Dims:
 
 
 def give_shapes(model: Model, input_shape: Sequence[str], dim: Sequence[str]) -> None:
-    """Give the inputs of a model the shapes of --input-shape and --dim.
+    """Set the shapes of the inputs of a model from --input-shape and --dim.
 
     Raises:
         UsageError: there is no such input or dim.
@@ -70,7 +70,7 @@ def give_shapes(model: Model, input_shape: Sequence[str], dim: Sequence[str]) ->
 
 
 def shapes_of_inputs(model: Model, input_shape: Sequence[str], dim: Sequence[str]) -> Shapes:
-    """Return the shapes that --input-shape and --dim give the inputs of a model.
+    """Return the shapes of the inputs of a model according to --input-shape and --dim.
 
     Raises:
         UsageError: there is no such dim.
@@ -82,7 +82,7 @@ def shapes_of_inputs(model: Model, input_shape: Sequence[str], dim: Sequence[str
 
 
 def _split(text: str) -> list[str]:
-    """Return the entries of one argument: spaces separate them, save behind a comma."""
+    """Return the entries of one argument: spaces separate them, except after a comma."""
     return [part for part in re.split(r"(?<![,\s])\s+(?!\s|,)", text.strip()) if part]
 
 

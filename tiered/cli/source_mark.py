@@ -47,7 +47,7 @@ def check_replaced(source: str, target: str) -> None:
         return
     raise UsageError(
         f"{printable(target)!r} is an ONNX model and not an earlier result of "
-        f"{printable(source)!r}; give --force to replace it, or --out-dir DIR if both are inputs"
+        f"{printable(source)!r}; use --force to replace it, or --out-dir DIR if both are inputs"
     )
 
 

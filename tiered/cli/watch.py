@@ -1,4 +1,4 @@
-"""The options of `tiered optimize` that watch the passes, and what they show."""
+"""The options of `tiered optimize` that watch the passes, and their printed results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPTIONAL = {
     "--external-data": "1KiB",
     "--verify": "each",
 }
-"""Options that may stand without a value, and what that means."""
+"""Options whose value is optional, with the value that is the default."""
 
 Watching = Group("Watching passes", sort_key=1)
 
@@ -38,14 +38,14 @@ class WatchOptions:
     """How `tiered optimize` watches its passes."""
 
     remarks: Annotated[str | None, Parameter(show_default=False)] = None
-    """What passes did and left alone: all, or of =applied,missed,failed,analysis,skipped,unmet,
-    hook,check,verify."""
+    """Print what passes did and did not do: all, or some of =applied,missed,failed,
+    analysis,skipped,unmet,hook,check,verify."""
     print_pipeline: Annotated[bool, Flag] = False
-    """Only say which passes would run, and why not the rest."""
+    """Only print which passes would run, and why the others would not."""
     time: Annotated[bool, Flag] = False
-    """How long each pass took, as a tree."""
+    """Print how long each pass took, as a tree."""
     statistics: Annotated[bool, Flag] = False
-    """What each pass tried, rewrote and declined."""
+    """Print how many nodes each pass tried, rewrote and declined."""
     trace: str | None = None
     """Save all that passes did: .jsonl (JSON lines) or .json (Perfetto, chrome://tracing)."""
     dump: str | None = None
@@ -53,21 +53,21 @@ class WatchOptions:
     dump_weights: Annotated[bool, Flag] = False
     """Let --dump write the weights too, each time."""
     print_before: Annotated[str | None, Parameter(show_default=False)] = None
-    """The model as text before each pass, or before =a,b."""
+    """Print the model before each pass, or before =a,b."""
     print_after: Annotated[str | None, Parameter(show_default=False)] = None
-    """The model as text after each pass that changed it, or after =a,b."""
+    """Print the model after each pass that changed it, or after =a,b."""
     diff: Annotated[str | None, Parameter(show_default=False)] = None
-    """What each pass changed as a diff of nodes, or what =a,b changed."""
+    """Print what each pass changed as a diff of nodes, or what =a,b changed."""
     limit: int | None = None
     """Stop after this many rewrites; the same number gives the same model every time."""
     config: str | None = None
-    """A TOML file that holds any of these options; what is typed here goes first."""
+    """A TOML file with any of these options; typed options take precedence."""
     set: Names = ()
     """Config options: NAME=VALUE (`tiered options` lists them). Repeatable."""
 
 
 def complete(tokens: Sequence[str]) -> list[str]:
-    """Return the command line with a value after the options that may stand without one."""
+    """Return the command line with default values for options that are typed without one."""
     completed: list[str] = []
     for token in tokens:
         before = completed[-1] if completed else ""
@@ -83,7 +83,7 @@ def complete(tokens: Sequence[str]) -> list[str]:
 
 @dataclass
 class Watchers:
-    """The instruments that the options ask for."""
+    """The instruments of the options."""
 
     options: WatchOptions
     timing: Timing | None = None
@@ -94,7 +94,7 @@ class Watchers:
 
 
 def check_watch(options: WatchOptions) -> None:
-    """Raise what is wrong with the options, before anything is read.
+    """Check the options before any file is read.
 
     Raises:
         UsageError: an unknown kind of remark, or a trace of an unknown form.
@@ -102,7 +102,7 @@ def check_watch(options: WatchOptions) -> None:
     """
     remark_kinds(options)
     if options.dump_weights and options.dump is None:
-        raise UsageError("--dump-weights says what --dump DIR writes; give that too")
+        raise UsageError("--dump-weights needs --dump DIR; add it")
     if options.limit is not None and options.limit < 0:
         raise UsageError(f"--limit takes a number from 0, not {options.limit}")
     if options.trace is not None:
@@ -117,7 +117,7 @@ def check_watch(options: WatchOptions) -> None:
 
 
 def config_of(entries: Sequence[str]) -> dict[str, Any]:
-    """Return the config options that --set gives, checked.
+    """Return the checked config options of --set.
 
     Raises:
         UsageError: an entry is not NAME=VALUE.
@@ -137,7 +137,7 @@ def config_of(entries: Sequence[str]) -> dict[str, Any]:
 
 @contextmanager
 def watching(options: WatchOptions) -> Iterator[Watchers]:
-    """Make the instruments that the options ask for; the trace is saved also if a pass fails."""
+    """Create the instruments of the options; the trace is saved even if a pass fails."""
     watchers = Watchers(options)
     if options.time:
         from tiered.instruments import Timing
@@ -193,7 +193,7 @@ def _save(watchers: Watchers) -> None:
 
 
 def remark_kinds(options: WatchOptions) -> tuple[str, ...]:
-    """Return the kinds of remarks that are asked for.
+    """Return the kinds of remarks that --remarks selects.
 
     Raises:
         UsageError: an unknown kind.
@@ -212,7 +212,7 @@ def remark_kinds(options: WatchOptions) -> tuple[str, ...]:
 
 
 def print_watched(console: Console, watchers: Watchers, remarks: Sequence[Remark]) -> None:
-    """Print what the options asked for, once all is done."""
+    """Print the results of the instruments and the remarks, at the end of a run."""
     if watchers.timing is not None:
         _print(console, "Time", watchers.timing.render())
     if watchers.statistics is not None:

@@ -1,1 +1,1 @@
-"""Other people's names for what is here: names only, and nothing inside imports them."""
+"""The names of other systems for the API of tiered; nothing in tiered imports them."""

@@ -1,9 +1,9 @@
-"""ExecuTorch's and torch.fx's names: passes over exported programs, subgraph rewriting, matching.
+"""The names of ExecuTorch and torch.fx: class passes, subgraph rewriting, matching.
 
-Names only: each is one of ours, whose documentation holds. What differs on purpose: a `call` edits
-the model in place, and the journal knows whether it changed anything, so it may return nothing or
-`PassResult(model, True)`; a `requires` that returns a
-Skip is no error; a match must leave no value that somebody else reads.
+Each name is an alias of a name of tiered, where the documentation is. Intended differences: a
+`call` edits the model in place, and the journal records whether it changed anything, so it may
+return None or `PassResult(model, True)`; a `requires` that returns a Skip is no error; no inner
+value of a match may have other users.
 
     class ReplaceAdd(ExportPass):
         def call_operator(self, op, args, kwargs, meta):
@@ -52,9 +52,9 @@ replace_pattern_with_filters = replace_pattern
 
 
 class PassResult(NamedTuple):
-    """What a `call` may return: the model that it edited, and whether it says that it did.
+    """The return value of a `call`: the edited model, and a flag.
 
-    `modified` is not believed: the journal knows whether the model changed.
+    `modified` is ignored: the journal records whether the model changed.
     """
 
     graph_module: Model
@@ -62,7 +62,7 @@ class PassResult(NamedTuple):
 
 
 class ExportPass(NodeMapPass):
-    """`NodeMapPass`, whose `map_node` and `emit` are one method, `call_operator`."""
+    """`NodeMapPass` with one method, `call_operator`, for `map_node` and `emit`."""
 
     def map_node(self, node: Node, inputs: tuple[Value | None, ...]) -> Any:
         return self.call_operator(node.op_type, inputs, node.attributes, node.metadata)
@@ -74,7 +74,7 @@ class ExportPass(NodeMapPass):
         kwargs: Mapping[str, Any],
         meta: Mapping[str, str],
     ) -> Any:
-        """Emit an operator with attributes; without a change, the node that is there stays."""
+        """Emit an operator with attributes; an unchanged node is kept."""
         node = self.node
         is_same = op == node.op_type and tuple(args) == node.inputs and kwargs == node.attributes
         if is_same and meta == node.metadata:
@@ -84,10 +84,10 @@ class ExportPass(NodeMapPass):
 
 
 class PassManager:
-    """`Sequential`, to which passes and checks are added one by one.
+    """`Sequential` with methods that add passes and checks.
 
-    Lists inside of the list are flattened; a function of the model is a pass, too, which may edit
-    it in place. `add_checks` adds a check to those that are there, and `set_checks` replaces them.
+    Nested lists are flattened; a function of the model is a pass that may edit it in place.
+    `add_checks` adds a check, `set_checks` replaces all checks.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class PassManager:
             self.add_pass(item)
 
     def add_pass(self, item: Any) -> None:
-        """Put a pass at the end, or the passes of a list."""
+        """Append a pass, or the passes of a list."""
         if isinstance(item, list | tuple):
             for inner in item:
                 self.add_pass(inner)
@@ -118,20 +118,20 @@ class PassManager:
             self.passes.append(item)
 
     def add_constraint(self, constraint: Constraint) -> None:
-        """Keep to one more constraint on the order of the passes."""
+        """Add a constraint on the order of the passes."""
         self.constraints.append(constraint)
 
     def add_checks(self, check: Callable[[Model], object]) -> None:
-        """Ask one more check."""
+        """Add a check."""
         self.checks.append(check)
 
     def set_checks(self, check: Callable[[Model], object]) -> None:
-        """Ask this check, and no other."""
+        """Replace all checks by one."""
         self.checks = [check]
 
     @property
     def pipeline(self) -> Sequential:
-        """The same as a pass of ours."""
+        """The equivalent `Sequential`."""
         return Sequential(
             self.passes,
             checks=self.checks,
@@ -145,7 +145,7 @@ class PassManager:
 
 
 def this_before_that_pass_constraint(this: Any, that: Any) -> Constraint:
-    """Return the constraint that one pass stands before another, wherever both are there."""
+    """Return the constraint that one pass runs before another, if both are present."""
     return _name(this), _name(that)
 
 

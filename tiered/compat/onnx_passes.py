@@ -1,7 +1,7 @@
-"""The names of onnx-passes: its kinds of passes as classes, `register`, `collect`, `verify`.
+"""The names of onnx-passes: its pass classes, `register`, `collect`, `verify`.
 
-Names only: `pass_of(cls)` is the pass of ours that a class stands for. `model` is a `tiered.Model`,
-edited in place; `op` in a rewrite rule is our pattern language, and `graph.op` where it rewrites.
+`pass_of(cls)` converts a class into a pass of tiered. `model` is a `tiered.Model`,
+edited in place; `op` is the pattern language in `pattern`, and `graph.op` in `rewrite`.
 
     @verify.equality
     @register("cleanup")
@@ -54,15 +54,15 @@ _GROUPS: dict[str, list[type[_Base]]] = {}
 
 
 class _Base:
-    """What all kinds have: a promise about the outputs, and conditions on the model."""
+    """The base of all classes: a promise about the outputs, and conditions on the model."""
 
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
     def requires(self, model: Any) -> object:
-        """Raise, or return False, where the pass cannot start."""
+        """Raise, or return False, if the pass cannot start."""
 
     def ensures(self, model: Any) -> object:
-        """Raise, or return False, where the result is wrong."""
+        """Raise, or return False, if the result is wrong."""
 
     def __call__(self, model: Any) -> Any:
         return pass_of(type(self)).apply(model)
@@ -76,11 +76,12 @@ class _Base:
         return NotImplementedError(f"{type(self).__name__} has no {method}")
 
     def _made(self) -> Pass:
-        raise UsageError(f"{type(self).__name__} is no kind of pass")
+        expected = "a subclass of Transformation, RewriteRulePass or ComposePass"
+        raise UsageError(f"{type(self).__name__}: expected {expected}")
 
 
 class Transformation(_Base):
-    """May change everything; what became dead is removed."""
+    """A pass that may change everything; dead nodes are removed after it."""
 
     def call(self, model: Any) -> object:
         """Edit the model in place."""
@@ -92,7 +93,7 @@ class Transformation(_Base):
 
 
 class Annotation(Transformation):
-    """May change what is said about nodes and values, but no node and no link between them."""
+    """A pass that may change metadata of nodes and values, but not the graph."""
 
     def _made(self) -> Pass:
         return tiered.module_pass(**self._declared())(lambda model, ctx: self._annotate(model))
@@ -105,7 +106,7 @@ class Annotation(Transformation):
 
 
 class Analysis(Transformation):
-    """Only looks."""
+    """A pass that changes nothing."""
 
     def _made(self) -> Pass:
         declared = self._declared(analysis=True)
@@ -113,18 +114,18 @@ class Analysis(Transformation):
 
 
 class RewriteRulePass(_Base):
-    """A pattern, a check, and what stands in its place; operands commute where they may."""
+    """A pattern, a check and a replacement; operands of commutative operators commute."""
 
     def pattern(self, op: Any, *variables: Any) -> Any:
-        """Return the pattern, in which the other parameters are variables."""
+        """Return the pattern; the other parameters are its variables."""
         raise self._lacks("pattern(op, *variables)")
 
     def check(self, op: Any, *values: Any) -> object:
-        """Return False where the rule must not fire."""
+        """Return False if the rule must not fire."""
         return True
 
     def rewrite(self, op: Any, *values: Any) -> Any:
-        """Return what stands in the place of the match."""
+        """Return the replacement of the match."""
         raise self._lacks("rewrite(op, *values)")
 
     def _made(self) -> Pass:
@@ -139,11 +140,11 @@ class RewriteRuleSetPass(_Base):
         raise self._lacks("pattern()")
 
     def check(self) -> Sequence[Callable[..., object] | None]:
-        """Return a check for each, or nothing."""
+        """Return a check for each pattern, or an empty sequence."""
         return ()
 
     def rewrite(self) -> Sequence[Callable[..., Any]]:
-        """Return what stands in the place of each."""
+        """Return the replacement of each pattern."""
         raise self._lacks("rewrite()")
 
     def _made(self) -> Pass:
@@ -157,7 +158,7 @@ class RewriteRuleSetPass(_Base):
 
 
 class ComposePass(_Base):
-    """Other passes in order: `__passes__`, again and again if `__exhaustive__`."""
+    """Other passes in order: `__passes__`, until nothing changes if `__exhaustive__`."""
 
     __passes__: ClassVar[Sequence[Any]] = ()
     __exhaustive__: ClassVar[bool] = False
@@ -170,12 +171,12 @@ class ComposePass(_Base):
 
 
 def pass_of(cls: type[_Base]) -> Pass:
-    """Return the pass of ours that a class stands for."""
+    """Return a pass of tiered that runs a class."""
     return cls()._made()
 
 
 def register(name_or_group: str | None = None) -> Callable[[AnyClass], AnyClass]:
-    """Make a class known by its name, and put it into a group if another name is given."""
+    """Register a class by its name, and in a group if another name is given."""
 
     def decorate(cls: AnyClass) -> AnyClass:
         if cls.__name__ not in _GROUPS:
@@ -203,7 +204,7 @@ def collect(names: Iterable[str | type[_Base] | Pass]) -> list[Pass]:
 
 
 class verify:
-    """Class decorators that say what a pass promises; verification then holds it to that."""
+    """Class decorators that declare the promise of a pass, which verification checks."""
 
     @staticmethod
     def equality(kind: AnyClass) -> AnyClass:
@@ -235,7 +236,7 @@ def _rule(
     def function(graph: Any, **bound: Any) -> Any:
         wanted = _names(check)
         if not check(graph.op, **{name: bound[name] for name in wanted}):
-            return Skip("the check says no")
+            return Skip("the check returned False")
         return rewrite(graph.op, **{name: bound[name] for name in _names(rewrite)})
 
     names = dict.fromkeys((*_names(check), *_names(rewrite)))
@@ -243,7 +244,7 @@ def _rule(
 
 
 def _taking(names: Iterable[str], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function with the positional parameters that a rule looks for."""
+    """Return the function with the positional parameters that a rule inspects."""
     order = list(names)
 
     def taking(graph: Any, *values: Any) -> Any:
@@ -271,4 +272,4 @@ def _structure(model: Any) -> list[Any]:
 
 
 def _nothing(_: object) -> None:
-    """Drop what a pass returned: a PassResult says what the journal knows better."""
+    """Drop the return value of a pass: the journal records whether the model changed."""

@@ -1,7 +1,7 @@
-"""PopRT's names: `Pass`, `register`, `get_pass`, `get_registered_passes`, `PassManager`.
+"""The names of PopRT: `Pass`, `register`, `get_pass`, `get_registered_passes`, `PassManager`.
 
-Names only: a subclass of `Pass` becomes one of ours by `proto_pass`, so that it runs in contexts
-and pipelines, is undone when it fails, and can be verified.
+`proto_pass` converts a subclass of `Pass` into a pass of tiered, which runs in contexts and
+pipelines, is undone when it fails, and can be verified.
 
     @register("drop_names")
     class DropNames(Pass):
@@ -31,7 +31,7 @@ _CLASSES: dict[str, type[Pass]] = {}
 
 
 class Pass(ABC):
-    """A pass over a ModelProto; `run` may edit what it gets, which is a copy.
+    """A pass over a ModelProto; `run` may edit its argument, which is a copy.
 
     Attributes:
         name: of the pass; `register` sets it.
@@ -43,13 +43,13 @@ class Pass(ABC):
 
     @abstractmethod
     def run(self, onnx_model: onnx.ModelProto) -> onnx.ModelProto:
-        """Return the model as the pass leaves it."""
+        """Return the result of the pass."""
 
     def __call__(self, onnx_model: Any) -> Any:
         return self.lifted()(onnx_model)
 
     def lifted(self) -> tiered.Pass:
-        """Return the same as a pass of ours."""
+        """Return the equivalent pass of tiered."""
         return proto_pass(
             self.run,
             name=self.name or type(self).__name__,
@@ -93,7 +93,7 @@ def get_pass(name: str, *args: Any, **kwargs: Any) -> Any:
     if name in _CLASSES:
         return _CLASSES[name](*args, **kwargs)
     if args:
-        raise UsageError(f"{name}: give options by name")
+        raise UsageError(f"{name}: expected options by keyword, found positional ones")
     return tiered.get_pass(name, **kwargs)
 
 

@@ -1,7 +1,7 @@
-"""PPQ's names for the view: what `ppq.IR` calls BaseGraph, Operation and Variable.
+"""The names of `ppq.IR` for the view: BaseGraph, Operation and Variable.
 
-Names only: each is one of ours, whose documentation holds. Where PPQ's own behaviour would break an
-ONNX model ours differs, and errors are `ModelError`s: see `docs/view.md`.
+Each name is an alias of a name of tiered, where the documentation is. The behaviour differs where
+that of PPQ would break an ONNX model, and errors are `ModelError`s: see `docs/view.md`.
 
     graph = BaseGraph(model.main)
     relu = graph.create_operation("Relu")

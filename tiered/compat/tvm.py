@@ -1,7 +1,7 @@
-"""TVM's names: `tvm.transform` and `tvm.ir.instrument`, over ONNX models.
+"""The names of TVM: `tvm.transform` and `tvm.ir.instrument`, over ONNX models.
 
-Names only: each is one of ours, whose documentation holds; `docs/context.md` puts the two side by
-side. Every pass has a constructor here, under any of its names:
+Each name is an alias of a name of tiered, where the documentation is; `docs/context.md` compares
+the two. Every pass has a constructor here, under any of its names:
 
     from tiered.compat import tvm
 
@@ -53,7 +53,7 @@ transform = relay = ir = instrument = sys.modules[__name__]
 
 
 class PassContext(tiered.PassContext):
-    """`tiered.PassContext` with TVM's argument names; nested ones inherit, as ours do."""
+    """`tiered.PassContext` with the argument names of TVM."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ def Sequential(
     """Return a `tiered.Sequential`.
 
     Raises:
-        UsageError: `required` is given, which TVM does not resolve either.
+        UsageError: `required` is given; TVM does not resolve it either.
     """
     if required:
         raise UsageError("a Sequential requires nothing: put the passes first in its list")
@@ -109,7 +109,7 @@ def Sequential(
     return tiered.Sequential(passes or (), name=named, opt_level=opt_level)
 
 
-# --- passes of one's own --------------------------------------------------------------------------
+# --- user-defined passes --------------------------------------------------------------------------
 
 
 def module_pass(
@@ -156,7 +156,7 @@ def _decorated(
     method: str,
 ) -> Any:
     if opt_level is None:
-        raise UsageError("opt_level must be given: which level does the pass run from?")
+        raise UsageError("opt_level is missing: expected the lowest level at which the pass runs")
 
     def decorate(given: Any) -> Any:
         declared = {
@@ -167,7 +167,7 @@ def _decorated(
         if not isinstance(given, type):
             return make(**declared)(given)
         if not callable(getattr(given, method, None)):
-            raise UsageError(f"{declared['name']}: the class of a pass has a method {method}")
+            raise UsageError(f"{declared['name']}: the class of a pass must have a method {method}")
 
         def construct(*args: Any, **kwargs: Any) -> Pass:
             return make(**declared)(getattr(given(*args, **kwargs), method))
@@ -182,11 +182,11 @@ def _decorated(
 
 
 class PassInstrument:
-    """A base for instruments; any object with some of the hooks is one."""
+    """A base class for instruments; any object with some of the hooks is an instrument."""
 
 
 def pass_instrument(pi_cls: type) -> type:
-    """Return the class: its instances are instruments as they are."""
+    """Return the class: its instances are instruments already."""
     return pi_cls
 
 
@@ -248,8 +248,8 @@ def ChangeBatch(data: Any = None, batch_size: int = 16) -> Pass:
     """Return `const_batch_size`.
 
     Args:
-        data: input name to the axis of its batch, which must be 0; None for all inputs. An input
-            that is not named keeps its dims.
+        data: the axis of the batch by input name, which must be 0; None for all inputs. Other
+            inputs keep their dims.
         batch_size: the size.
 
     Raises:
@@ -293,8 +293,8 @@ def ConvertLayout(
     """Return `convert_layout` for operators that TVM or ONNX names.
 
     Args:
-        desired_layouts: a layout for each, or a list of which the first is that of the images; what
-            follows it says how kernels are, which goes with the images here.
+        desired_layouts: a layout for each operator, or a list [images, kernels]; the layout of
+            kernels is ignored, it follows that of the images.
         options: other options of `convert_layout`.
 
     Raises:
@@ -311,10 +311,12 @@ def ConvertLayout(
     for name, given in desired_layouts.items():
         op_type = _OPERATORS.get(name.removeprefix("relax."))
         if op_type is None and "." in name:
-            raise UsageError(f"ConvertLayout: {name!r} has no layout to choose here")
+            raise UsageError(f"ConvertLayout: {name!r} has no layout option")
         layout = given if isinstance(given, str) else given[0]
         if layout not in _LAYOUTS:
-            raise UsageError(f"ConvertLayout: {layout!r} is no layout of images")
+            raise UsageError(
+                f"ConvertLayout: {layout!r} is no layout of images; expected {', '.join(_LAYOUTS)}"
+            )
         wanted[op_type or name] = _LAYOUTS[layout]
     return tiered.get_pass("convert_layout", desired_layouts=wanted, **options)
 
@@ -347,8 +349,8 @@ def _constructor(name: str) -> Callable[..., Pass]:
             if values or options:
                 given = ", ".join([*map(repr, values), *options])
                 raise UsageError(
-                    f"{name} stands for {' and '.join(canonical)}, and takes no options, "
-                    f"not {given}: get_pass gives each of them its own"
+                    f"{name} is an alias of {' and '.join(canonical)} and takes no options, "
+                    f"not {given}: call get_pass for each of them"
                 )
             return tiered.Sequential(passes)
         (pass_,) = passes

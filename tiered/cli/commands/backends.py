@@ -1,7 +1,7 @@
-"""`tiered backends [NAME]`: the targets that can be named, or all that a profile says.
+"""`tiered backends [NAME]`: list the targets, or describe one.
 
 `--json` prints an array of {name, doc, api_version, digest, operators, shapes, layout}, or {name,
-error} of a plug-in that cannot be loaded; for NAME one object with its sources, limits, opset,
+error} for a plug-in that cannot be loaded; for NAME one object with its sources, limits, opset,
 ir_version, edits and the rules of operators as well.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def run_backends(name: str | None, *, as_json: bool, verbose: bool) -> None:
-    """Print the table of all backends, or everything about one."""
+    """Print a table of all backends, or describe one."""
     from tiered.backends import backend_names, get_backend
 
     if name is not None:
@@ -38,7 +38,7 @@ def run_backends(name: str | None, *, as_json: bool, verbose: bool) -> None:
         try:
             backend = get_backend(known)
         except BackendError as error:
-            # One that is broken is no reason not to list the others.
+            # A broken plug-in must not hide the others.
             summaries.append({"name": known, "error": str(error)})
             rows.append((known, "", "", f"broken: {error}"))
         else:

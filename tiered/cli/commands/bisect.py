@@ -1,4 +1,4 @@
-"""`tiered bisect MODEL` and `tiered replay DIR`: which rewrite is wrong, and a bundle to show it.
+"""`tiered bisect MODEL` and `tiered replay DIR`: find the wrong rewrite, and replay a bundle.
 
 With `--json`, `bisect` prints one object: wrong (whether anything is), and if so kind, pass,
 rewrite, rewrites, law, node, symptom, before, after, needs, runs, reproducer (the folder or null).
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class BisectOptions:
-    """What `tiered bisect` takes besides the model."""
+    """The options of `tiered bisect`."""
 
     opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2
     """As for `tiered optimize`."""
@@ -52,23 +52,23 @@ class BisectOptions:
     edit: Names = ()
     """As for `tiered optimize`."""
     input_shape: InputShapes = ()
-    """As for `tiered optimize`; the model that has these shapes counts as the original."""
+    """As for `tiered optimize`; the original is the model with these shapes."""
     dim: Names = ()
     """As for `tiered optimize`, and `--input-shape`."""
     set: Names = ()
     """As for `tiered optimize`: a config option, NAME=VALUE."""
     numerics: Annotated[NumericClass | None, Parameter(show_default=False)] = None
-    """What is allowed of the outputs, instead of what the passes promise."""
+    """Allowed difference of the outputs, instead of the promises of the passes."""
     inputs: Names = ()
-    """What to run on: x.npy, feeds.npz or a folder; what is missing is made. Repeatable."""
+    """Inputs of the model: x.npy, feeds.npz or a folder; missing ones are made. Repeatable."""
     seed: int = 0
-    """Of the inputs that are made."""
+    """Seed of the made inputs."""
     check: str | None = None
-    """A command that ends with 0 for a right model; {} stands for its file."""
+    """A command that ends with 0 for a right model; {} is replaced by its file."""
     interactions: Annotated[bool, Flag] = False
-    """Find also the other rewrites without which the wrong one would be right."""
+    """Also find the other rewrites that the failure needs."""
     resume: str | None = None
-    """A file that keeps each verdict, so that an interrupted search goes on."""
+    """A file that keeps each verdict, to resume an interrupted search."""
     reproducer: str | None = None
     """A folder for a bundle that shows the failure; `tiered replay` runs it."""
     json: Annotated[bool, Flag] = False
@@ -76,7 +76,7 @@ class BisectOptions:
 
 
 def run_bisect(source: str, options: BisectOptions) -> None:
-    """Say which rewrite of the passes is the first wrong one.
+    """Print the first wrong rewrite of the passes.
 
     Raises:
         VerificationError: there is one.
@@ -149,7 +149,7 @@ def _write(subject: Subject, options: BisectOptions, blame: Blame, oracle: Oracl
     from tiered.debug.reproducers import sample_of
 
     assert options.reproducer is not None
-    _say("cutting out what shows it")
+    _say("extracting the part of the model that fails")
     feeds = sample_of(oracle, subject, options.seed)
     return reproduce(subject, blame, feeds).save(options.reproducer)
 
@@ -175,7 +175,7 @@ def _record(blame: Blame | None, folder: str | None) -> dict[str, Any]:
 
 
 def run_replay(folder: str) -> None:
-    """Run the bundle of a folder once more, and say whether it still fails.
+    """Run the bundle of a folder, and print whether it still fails.
 
     Raises:
         VerificationError: it does.

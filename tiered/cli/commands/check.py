@@ -1,7 +1,7 @@
-"""`tiered check MODEL --backend NAME`: which nodes a target takes, and why not the rest.
+"""`tiered check MODEL --backend NAME`: which nodes a target takes, and why not the others.
 
 With `--json` one object:
-    model, backend, opt_level, is_met: whether the target takes all that its pipeline makes.
+    model, backend, opt_level, is_met: whether the target takes the result of its pipeline.
     before, after: {nodes, taken, operators: [{operator, nodes, taken}], model: [reason],
         gaps: [{operator, reasons, count, nodes}]}, as the model is, and after the pipeline.
     mended: [{pass, operator, reasons, count, nodes}]: what a pass removed or changed.
@@ -42,12 +42,12 @@ def run_check(
     as_json: bool,
     verbose: bool,
 ) -> None:
-    """Print what a target takes of the model of a file.
+    """Print which nodes of a model a target takes.
 
     Raises:
         UsageError: a wrong name or option.
         ModelError: the file cannot be read.
-        TargetError: the target does not take all that its pipeline makes of the model.
+        TargetError: the target does not take the whole result of its pipeline.
     """
     if opt_level not in LEVELS:
         raise UsageError(f"-O takes 0 to {max(LEVELS)}, not {opt_level}")
@@ -55,7 +55,7 @@ def run_check(
     from tiered.pipeline import pipeline_for
     from tiered.pipeline.target import check_target
 
-    # A wrong name is told before a large model is read.
+    # Report a wrong name before a large model is read.
     pipeline_for(PassContext(backend=backend).backend, edits)
     parse_shapes(input_shape), parse_dims(dim)
     with Progress() as progress:
@@ -147,7 +147,7 @@ def _print_gaps(console: Console, coverage: Coverage, limit: int | None) -> None
 
 
 def _hint(coverage: Coverage) -> str:
-    """Return how to give the dynamic dims sizes, if that is what a target asks for."""
+    """Return the options that fix the dynamic dims, if the target requires static shapes."""
     if coverage.backend.shapes == "dynamic" or not coverage.gaps:
         return ""
     return fixing_options(coverage.gaps[0].nodes[0].owner.model)

@@ -1,7 +1,7 @@
 """`tiered completion SHELL`: the script that completes commands, options, passes and backends.
 
-The script asks `tiered` itself for the names that a value may have, so that passes of plug-ins are
-among them.
+The script asks `tiered` itself for the possible values of an option, so that they include the
+passes of plug-ins.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def complete_pass(context: CompletionContext) -> Candidates:
 
 
 def complete_passes(context: CompletionContext) -> Candidates:
-    """Return the names of passes for a list of them, behind the names that are typed already."""
+    """Return the completions of a comma-separated list of passes."""
     typed, comma, _ = context.incomplete.rpartition(",")
     return [(f"{typed}{comma}{name}", law) for name, law in complete_pass(context)]
 

@@ -1,9 +1,9 @@
-"""`tiered explain MODEL PASS`: why a pass fires or does not, node by node.
+"""`tiered explain MODEL PASS`: why a pass fires or does not fire, node by node.
 
 `--json` prints one object:
     pass, opt_level, backend; runs, reason: whether `tiered optimize` runs the pass, and why (not).
     nodes: one object for each node that the pass could rewrite: node, op_type,
-        verdict ("fires", "declined", "no match"), reason, matched (the part that did match).
+        verdict ("fires", "declined", "no match"), reason, matched (the part that matched).
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _by_rule(pass_: RewritePass, model: Model, context: PassContext) -> list[Exp
 
 
 def _by_run(pass_: Pass, model: Model, context: PassContext) -> list[Explanation]:
-    """Explain a pass that has no pattern by what it says while it runs."""
+    """Explain a pass without a pattern by its remarks during a run."""
     from tiered.rewriter.explain import Explanation
 
     operators = {node.label: node.op_type for graph in model.graphs() for node in graph.nodes}
@@ -184,7 +184,7 @@ def _print(
     console.print(f"{pass_}: {summary or 'no node that it could rewrite'}", soft_wrap=True)
     shown = found
     if not everything and len(found) > FEW:
-        # The verdict of a guard says more than an operator that is another.
+        # The verdict of a guard is more useful than that of a different operator.
         shown = sorted(found, key=lambda entry: entry.verdict == "no match")[:FEW]
     for entry in shown:
         reason = f": {_short(entry.reason, everything=everything)}" if entry.reason else ""

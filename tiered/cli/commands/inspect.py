@@ -1,6 +1,6 @@
-"""`tiered inspect MODEL`: what is in a model.
+"""`tiered inspect MODEL`: the contents of a model.
 
-`--json` prints one object: the fields of `tiered.cli.facts.ModelFacts`, nested as they are there.
+`--json` prints one object: the fields of `tiered.cli.facts.ModelFacts`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def run_inspect(
     as_json: bool,
     verbose: bool,
 ) -> None:
-    """Print what is in the model of a file.
+    """Print the contents of the model of a file.
 
     Raises:
         UsageError: a wrong name or option.

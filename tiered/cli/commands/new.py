@@ -121,8 +121,8 @@ def run_new(path: str, *, kind: Kind, root: str) -> None:
     results().print(
         f"\nNext: write the law, the pattern and the guards; make the test pass:\n"
         f"  pytest {printable(_test_file(root, package, folder, name))}\n"
-        f"and give {name} its place, with the reason, in tiered/pipeline/default.py; `make index`\n"
-        "then tells the pipeline what is known of it without its file.",
+        f"and add {name} with its reason to tiered/pipeline/default.py; `make index`\n"
+        "then adds it to the index of passes.",
         soft_wrap=True,
     )
 

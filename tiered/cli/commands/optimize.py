@@ -1,4 +1,4 @@
-"""`tiered optimize IN OUT`: read, run the passes, verify, write, say what changed."""
+"""`tiered optimize IN OUT`: read, run the passes, verify, write, print what changed."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 def run_optimize(
     source: str, out: str | None, options: OptimizeOptions, watch: WatchOptions
 ) -> None:
-    """Optimise the model of a file as the options say.
+    """Optimise the model of a file according to the options.
 
     Raises:
         UsageError: options that do not go together, a wrong name in one of them, or a file to
             write that holds another model.
         ModelError: a file cannot be read or written, or holds no model.
-        VerificationError: the result computes something else; nothing is written.
+        VerificationError: the outputs of the result differ; nothing is written.
         TargetError: the result lacks an operator that is expected; nothing is written.
     """
     may_lack = options.dry_run or options.json or watch.print_pipeline
@@ -70,7 +70,7 @@ def run_optimize(
 
 
 def check_target(source: str, target: str, options: OptimizeOptions) -> None:
-    """Raise what is wrong with the file to write, before any work is done.
+    """Check the file to write, before any work is done.
 
     Raises:
         UsageError: it is a model that must not be replaced.
@@ -90,14 +90,14 @@ def optimize_file(
     watch: WatchOptions,
     show: Callable[[dict[str, Any]], None],
 ) -> None:
-    """Optimise one model; the options and files are checked already.
+    """Optimise one model; options and files must be checked before.
 
     Args:
         source: the file to read.
         target: the file to write; None for none.
         options: how to optimise it.
-        watch: what to watch.
-        show: takes the record that `--json` prints.
+        watch: the instruments to use.
+        show: receives the record that `--json` prints.
     """
     if options.dry_run:
         target = None
@@ -128,7 +128,7 @@ def optimize_file(
             failed = Failed(str(error), error.exit_code, passes.results)
             show(record_of(Outcome(source, None, options, result, failed)))
         raise
-    _tell(Outcome(source, target, options, result), result, watchers, show)
+    _print_outcome(Outcome(source, target, options, result), result, watchers, show)
     if placed is not None and options.share_weights and not options.quiet:
         from tiered.cli.output.summary import sharing_notes
 
@@ -144,7 +144,7 @@ def _save(model: Model, target: str, options: OptimizeOptions) -> Placed:
 
 @contextlib.contextmanager
 def _bounded(options: OptimizeOptions, watch: WatchOptions) -> Iterator[None]:
-    """Take no more memory than --max-memory allows."""
+    """Limit the memory to --max-memory."""
     from tiered.context import PassContext
     from tiered.runtime.worker.limits import bounded
 
@@ -154,7 +154,7 @@ def _bounded(options: OptimizeOptions, watch: WatchOptions) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _reproducing(source: str, options: OptimizeOptions, watch: WatchOptions) -> Iterator[None]:
-    """Write a bundle if a pass fails or the outputs differ, and say so in the error."""
+    """Write a bundle if a pass fails or the outputs differ, and add a note to the error."""
     try:
         yield
     except (VerificationError, PassError) as error:
@@ -166,7 +166,7 @@ def _reproducing(source: str, options: OptimizeOptions, watch: WatchOptions) -> 
 def _reproduced(
     source: str, options: OptimizeOptions, watch: WatchOptions, error: TieredError
 ) -> str:
-    """Write a bundle of a failure, searched for where the run saw it; say what came of that."""
+    """Write a bundle of a failure and return the note for the error."""
     from tiered.debug import write_reproducer
 
     settings = _settings(options, watch)
@@ -175,7 +175,7 @@ def _reproduced(
     assert folder is not None
     given = options.input_shape, options.dim
     shapes = shapes_of_inputs(load_model(source), *given) if any(given) else {}
-    # With other shapes given first, the rewrites of the search have other numbers.
+    # With other input shapes the numbers of the rewrites differ.
     within = None if shapes else getattr(error, "rewrites", None)
     try:
         blame = write_reproducer(
@@ -206,7 +206,7 @@ class _Passes:
 
 
 def check_options(options: OptimizeOptions, watch: WatchOptions) -> None:
-    """Raise what is wrong with the options, before anything is read.
+    """Check the options before any file is read.
 
     Raises:
         UsageError: options that do not go together, or a wrong value of one.
@@ -218,24 +218,24 @@ def check_options(options: OptimizeOptions, watch: WatchOptions) -> None:
     if options.opt_level not in LEVELS:
         raise UsageError(f"-O takes 0 to {max(LEVELS)}, not {options.opt_level}")
     if options.quiet and options.verbose:
-        raise UsageError("-q and -v are opposites; give one")
+        raise UsageError("-q and -v are opposites; use one")
     if options.passes is not None and not options.passes.strip():
         raise UsageError("--passes lists no pass; leave it out for the default pipeline")
 
 
 def storage_of(options: OptimizeOptions) -> Storage:
-    """Return where the weights go.
+    """Return the storage of the weights.
 
     Raises:
-        UsageError: options that contradict each other, or a size that is none.
+        UsageError: options that contradict each other, or an invalid size.
     """
     from tiered.graph.io.save import Storage
     from tiered.support.options import size_in_bytes
 
     if options.external_data is not None and options.single_file:
-        raise UsageError("--external-data and --single-file are opposites; give one")
+        raise UsageError("--external-data and --single-file are opposites; use one")
     if options.share_weights and options.single_file:
-        raise UsageError("--share-weights and --single-file are opposites; give one")
+        raise UsageError("--share-weights and --single-file are opposites; use one")
     least = None
     if options.external_data is not None:
         try:
@@ -246,7 +246,7 @@ def storage_of(options: OptimizeOptions) -> Storage:
 
 
 def _settings(options: OptimizeOptions, watch: WatchOptions) -> dict[str, Any]:
-    """Return the settings of the context that the options ask for."""
+    """Return the settings of the context."""
     config = config_of(watch.set)
     if options.max_memory is not None:
         config["memory.max"] = options.max_memory
@@ -279,7 +279,7 @@ def _optimize(
     watchers: Watchers,
     progress: Progress,
 ) -> tuple[OptimizeResult, Collection[str]]:
-    """Return the result, and the operators of --expect of which only it shows if they exist."""
+    """Return the result, and the operators of --expect that only the result can prove to exist."""
     settings = _settings(options, watchers.options)
     progress.say(f"reading {printable(source)}")
     from tiered.backends.pipeline_edits import edits_of
@@ -291,7 +291,7 @@ def _optimize(
     from tiered.pipeline.expectations import check_names, parse_expectations
     from tiered.pipeline.optimize import optimize_model
 
-    # A wrong name is told before a large model is read.
+    # Report a wrong name before a large model is read.
     how = _how(options.verify)
     storage_of(options)
     shapes, dims = parse_shapes(options.input_shape), parse_dims(options.dim)
@@ -305,7 +305,7 @@ def _optimize(
         check_data_files(model, target)
         check_storage(model, storage_of(options))
     mark = None if target is None else source_mark(model, source)
-    instruments = [*watchers.instruments, *([_Narrator(progress)] if progress.is_enabled else ())]
+    instruments = [*watchers.instruments, *([_PassNames(progress)] if progress.is_enabled else ())]
     result = optimize_model(
         model,
         **settings,
@@ -321,7 +321,7 @@ def _optimize(
 
 
 def _how(given: str | None) -> How:
-    """Return the way to verify; what only it needs is not loaded without it."""
+    """Return the verification method; load its module only if it is used."""
     if given is None:
         return "off"
     from tiered.verify.methods import how_of
@@ -329,8 +329,8 @@ def _how(given: str | None) -> How:
     return how_of(given)
 
 
-class _Narrator:
-    """An instrument that says on the progress line which pass is running."""
+class _PassNames:
+    """An instrument that shows the running pass on the progress line."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -339,13 +339,13 @@ class _Narrator:
         self._progress.say(info.name)
 
 
-def _tell(
+def _print_outcome(
     outcome: Outcome,
     result: OptimizeResult,
     watchers: Watchers,
     show: Callable[[dict[str, Any]], None],
 ) -> None:
-    """Say what came of it: the results on stdout, what to look at on stderr."""
+    """Print the outcome on stdout, and warnings on stderr."""
     from tiered.cli.output.summary import print_summary, warnings_of
 
     options = outcome.options

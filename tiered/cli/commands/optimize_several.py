@@ -1,6 +1,6 @@
 """`tiered optimize A B C --out-dir DIR`: several models with the same options, in sequence.
 
-Each result is whole or absent. After a model that fails the next one follows; the exit code is that
+Each result is whole or absent. A model that fails does not stop the others; the exit code is that
 of the first one that failed.
 """
 
@@ -48,9 +48,9 @@ def run_several(sources: Sequence[str], options: OptimizeOptions, watch: WatchOp
         try:
             check_input(source)
             optimize_file(source, target, *_own_folders(source, options, watch), records.append)
-        except BrokenPipeError as error:  # the reader has enough; the other models are still made
+        except BrokenPipeError as error:  # a closed pipe stops no other model
             broken, options = error, replace(options, quiet=True, verbose=False)
-        except Exception as error:  # noqa: BLE001 - said as for one model, and the next one follows
+        except Exception as error:  # noqa: BLE001 - printed as for one model
             failed[source] = print_failure(failure(error, source))
     if options.json:
         print_json(records)
@@ -74,12 +74,12 @@ def _folder(sources: Sequence[str], options: OptimizeOptions, watch: WatchOption
         more = ", ..." if len(sources) > 3 else ""
         raise UsageError(
             f"{len(sources)} files ({shown}{more}); expected MODEL and OUT. For several models "
-            "give the folder for their results: --out-dir DIR"
+            "add the folder for their results: --out-dir DIR"
         )
     if options.output is not None:
         raise UsageError("-o names one file and --out-dir a folder; give one")
     if watch.trace is not None and len(sources) > 1:
-        raise UsageError("--trace names one file; give it with one model")
+        raise UsageError("--trace names one file; use it with one model")
     return options.out_dir
 
 
@@ -95,7 +95,7 @@ def _targets(sources: Sequence[str], folder: str) -> list[str]:
         if target in targets:
             raise UsageError(
                 f"{printable(targets[target])!r} and {printable(source)!r} would both be written "
-                f"to {printable(target)!r}; give them in separate runs"
+                f"to {printable(target)!r}; optimise them in separate runs"
             )
         targets[target] = source
     return list(targets)
@@ -104,7 +104,7 @@ def _targets(sources: Sequence[str], folder: str) -> list[str]:
 def _own_folders(
     source: str, options: OptimizeOptions, watch: WatchOptions
 ) -> tuple[OptimizeOptions, WatchOptions]:
-    """Return the options for one model: what they write goes into a folder of its name."""
+    """Return the options for one model: its side outputs go into a folder of its name."""
     stem = os.path.splitext(os.path.basename(source))[0]
     if options.reproducer is not None:
         options = replace(options, reproducer=os.path.join(options.reproducer, stem))

@@ -1,7 +1,7 @@
-"""`tiered passes [NAME]`: all passes, those of a glob or an operator, or all about one.
+"""`tiered passes [NAME]`: list passes, by glob, operator or search, or describe one.
 
-`--json` prints an array of objects, for NAME one object (an array where NAME stands for several or
-is a glob, and with --op and --search): name, kind, opt_level (null is opt-in), numerics,
+`--json` prints an array of objects, for NAME one object (an array if NAME is an alias of several
+or a glob, and with --op and --search): name, kind, opt_level (null is opt-in), numerics,
 changes_interface, analysis, law, doc, options [{name, takes, default, doc}], required, followed_by,
 conflicts, needs, offers, acts_on, quantization, aliases, source.
 """
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 
 ANY, ELEMENTWISE = "*", "elementwise"
-"""What `acts_on` says of passes for any operator, and for all that compute element by element."""
+"""Entries of `acts_on` for any operator, and for all elementwise operators."""
 
 
 def run_passes(name: str | None, *, op: str | None, search: str | None, as_json: bool) -> None:
-    """Print a table of passes, or everything about those that a name stands for.
+    """Print a table of passes, or describe the passes of a name.
 
     Raises:
         PassNotFoundError: no pass has this name, or the glob fits none.
@@ -99,7 +99,7 @@ def _acting_on(infos: Sequence[PassInfo], op: str) -> list[PassInfo]:
 
 
 def _read(info: PassInfo) -> str:
-    """Return what a law finds: all before its last arrow."""
+    """Return the left side of a law."""
     return info.law.rpartition("=>")[0]
 
 
@@ -121,13 +121,13 @@ def _check_operator(name: str) -> None:
 
 
 def _text(info: PassInfo) -> str:
-    """Return all that is said of a pass, for --search."""
+    """Return the text that --search looks through."""
     options = (f"{option.name} {option.doc}" for option in info.options)
     return " ".join((info.name, info.law, info.doc, *_aliases(info), *options))
 
 
 def describe(info: PassInfo) -> dict[str, Any]:
-    """Return everything about a pass as plain data."""
+    """Return the description of a pass as plain data."""
     return {
         "name": info.name,
         "kind": info.kind,
@@ -174,13 +174,13 @@ def _promise(info: PassInfo) -> str:
 
 
 def _file(source: str) -> str:
-    """Return a file relative to the working directory where it lies under it, else as it is."""
+    """Return a file relative to the working directory, if it is inside of it."""
     inside = os.path.join(os.getcwd(), "")
     return source.removeprefix(inside)
 
 
 def _prose(doc: str) -> str:
-    """Return a docstring without what the table of options says better."""
+    """Return a docstring without its arguments, which the table of options lists."""
     return doc.partition("\nArgs:\n")[0].strip()
 
 

@@ -1,4 +1,4 @@
-"""`tiered verify A B`: do two models compute the same, and if not, how far apart are they?
+"""`tiered verify A B`: compare the outputs of two models.
 
 With `--json`, one object:
     first, second: the files.
@@ -7,8 +7,8 @@ With `--json`, one object:
     judged_by, judged_why: the runtime that ran both, and the reason if it is not onnxruntime alone.
     trials: [{dims: {symbol: size}, rules: {input: the rule that chose it}, outputs: [{name, ok,
         dtype, shape, max_abs, max_rel, max_ulp, cosine, argmax, nans, nan_mismatch, reason}]}];
-        numbers that are not finite are null; argmax is the share of places along the last axis
-        whose largest element is the same; nans are the counts of both.
+        numbers that are not finite are null; argmax is the share of positions where the index of
+        the largest element along the last axis is the same; nans are the counts of both.
     layers: with --layers {pairs, runs, judged_by, first_wrong: place or null, layers: [{place,
         node, op, first, second, and what an output has}]}, else null.
 """
@@ -42,28 +42,28 @@ class CompareOptions:
     """How two models are compared."""
 
     numerics: Annotated[NumericClass | None, Parameter(show_default=False)] = None
-    """What is allowed: exact (every bit), or what another order of sums gives, or more. By default
-    reassociating; approximate with --min-cosine."""
+    """Allowed difference: exact (same bits), reassociating (another order of sums), or more. By
+    default reassociating; approximate with --min-cosine."""
     rtol: Annotated[float | None, Parameter(show_default=False)] = None
     """Relative tolerance of every float output, instead of that of its dtype."""
     atol: Annotated[float | None, Parameter(show_default=False)] = None
-    """Absolute tolerance, in units of the output's largest element if that is above 1."""
+    """Absolute tolerance; relative to the output's largest element if that is above 1."""
     min_cosine: Annotated[float | None, Parameter(show_default=False)] = None
     """Judge float outputs by their cosine (approximate and lossy only)."""
     inputs: Names = ()
-    """What to run on: x.npy, feeds.npz or a folder; what is missing is made. Repeatable."""
+    """Inputs of the models: x.npy, feeds.npz or a folder; missing ones are made. Repeatable."""
     seed: int = 0
-    """Of the inputs that are made."""
+    """Seed of the made inputs."""
     layers: Annotated[bool, Flag] = False
-    """Find the first layer that differs, too, by tensors that both models have."""
+    """Also find the first layer that differs, by tensors that both models have."""
     every_layer: Annotated[bool, Flag] = False
-    """Look at every layer, not only at those that the search for the first one needs."""
+    """Compare every layer, not only those that the search for the first difference needs."""
     svg: Annotated[str | None, Parameter(show_default=False)] = None
-    """A file for a picture of the layers."""
+    """A file for a chart of the layers."""
 
 
 def run_verify(first: str, second: str, options: CompareOptions, *, as_json: bool) -> None:
-    """Compare the models of two files, print how they compare, and raise if they differ.
+    """Compare the models of two files, print the comparison, and raise if they differ.
 
     Raises:
         VerificationError: an output differs by more than is allowed.
@@ -97,7 +97,7 @@ def run_verify(first: str, second: str, options: CompareOptions, *, as_json: boo
         if found.referee.why:
             results().print(printable(f"judged by {found.referee}"), soft_wrap=True)
     if layers is not None and options.svg is not None:
-        _write_picture(layers, options.svg, f"{first} and {second}")
+        _write_chart(layers, options.svg, f"{first} and {second}")
     found.raise_if_different(printable(second))
     if not as_json:
         results().print(f"the models agree ({found.numerics})")
@@ -132,7 +132,7 @@ def _print_layers(console: Console, found: LayerComparison) -> None:
     console.print(printable(said), soft_wrap=True)
 
 
-def _write_picture(found: LayerComparison, path: str, title: str) -> None:
+def _write_chart(found: LayerComparison, path: str, title: str) -> None:
     from tiered.debug import layers_svg
 
     try:

@@ -1,4 +1,4 @@
-"""From an exception to an exit code and one line: what was found, where, what to do."""
+"""Turn an exception into an exit code and a message: what was found, where, what to do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TRACEBACK_FRAMES = 8
 
 @dataclass(frozen=True)
 class Failure:
-    """The exit code of a failed command and what it says on stderr."""
+    """The exit code of a failed command and its message on stderr."""
 
     exit_code: int
     text: str
@@ -30,13 +30,13 @@ class Failure:
 def usage_failure(
     error: Exception, command: str, answer: str | None = None, commands: Sequence[str] = ()
 ) -> Failure:
-    """Explain what cyclopts could not parse, and where the right form is written.
+    """Describe a command line that cyclopts could not parse.
 
     Args:
-        error: what cyclopts raised.
+        error: the exception of cyclopts.
         command: the command that was typed.
-        answer: what to say instead of the error's own words.
-        commands: all commands; cyclopts lists the first ones only.
+        answer: a message that replaces that of the error.
+        commands: all commands; cyclopts lists only the first ones.
     """
     found = answer or " ".join(str(error).split()).rstrip(".")
     if commands:
@@ -46,10 +46,10 @@ def usage_failure(
 
 
 def failure(error: Exception, subject: str | None = None) -> Failure:
-    """Explain an exception that a command ended with.
+    """Describe an exception that ended a command.
 
     Args:
-        error: what was raised.
+        error: the exception.
         subject: the file that the command works on; named in the text if the error does not.
     """
     exhausted = _exhaustion(error)
@@ -70,7 +70,7 @@ def failure(error: Exception, subject: str | None = None) -> Failure:
 
 def print_failure(found: Failure) -> int:
     """Print a failure on stderr and return its exit code."""
-    with contextlib.suppress(OSError):  # nobody reads stderr; the exit code is what is left to say
+    with contextlib.suppress(OSError):  # stderr is closed; the exit code remains
         notes().print(f"tiered: error: {found.text}", soft_wrap=True)
     return found.exit_code
 
@@ -81,17 +81,17 @@ def short_traceback(error: Exception) -> str:
 
 
 def _exhaustion(error: Exception) -> str | None:
-    """Tell which resource a model used up, wherever in the chain of causes that shows."""
+    """Return which resource ran out, from any exception in the chain of causes; else None."""
     for cause in _causes(error):
         if isinstance(cause, RecursionError):
             return "the model is nested too deeply to be worked on"
         if isinstance(cause, MemoryError) or _is_no_room(cause):
-            return "ran out of memory; give it more (--max-memory, if given), or a smaller model"
+            return "ran out of memory; raise --max-memory, if given, or use a smaller model"
     return None
 
 
 def _is_no_room(error: BaseException) -> bool:
-    """Tell whether the system could not load a library for want of memory."""
+    """Return whether the system had too little memory to load a library."""
     return isinstance(error, ImportError) and "failed to map segment" in str(error)
 
 
@@ -111,12 +111,12 @@ def _operating_system(error: OSError) -> str:
 
 
 def _lines(error: TieredError) -> str:
-    """Return the message and the notes on it: one line, more where a pass is to blame."""
+    """Return the message with its notes: one line, or several for the failure of a pass."""
     notes = getattr(error, "__notes__", [])
     first, _, below = str(error).strip("\n").partition("\n")
     rest = below.split("\n") if below else []
     if any(line.strip() == "^" for line in rest):
-        rest = dedent(below).split("\n")  # it points at a column of the line above it
+        rest = dedent(below).split("\n")  # the caret marks a column of the line above
     else:
         rest = [line.strip() for line in rest]
     if error.exit_code in (MODEL, USAGE) and notes:
@@ -127,7 +127,7 @@ def _lines(error: TieredError) -> str:
 
 
 def _about(subject: str | None, text: str) -> str:
-    """Put the file before the text, unless the text names it already."""
+    """Prefix the text with the file, unless the text already names the file."""
     if subject is None:
         return text
     name = printable(os.path.basename(subject) or subject)

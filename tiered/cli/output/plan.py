@@ -1,4 +1,4 @@
-"""`tiered optimize --print-pipeline`: which passes would run, and why not the rest.
+"""`tiered optimize --print-pipeline`: which passes would run, and why the others would not.
 
 With `--json`: {"pipeline": text, "digest", "backend", "edits": [{edit, by, why}], "diff": lines,
 "passes": [{pass, groups, runs, reason}]}; edits and diff are against the default pipeline, or
@@ -31,7 +31,7 @@ def print_plan(
     Args:
         passes: the pipeline of --passes, if that is given.
         edits: those of --edit.
-        ctx: what decides.
+        ctx: the context that decides.
         as_json: print JSON instead of text.
         shapes: those of --input-shape.
         dims: those of --dim.
@@ -76,7 +76,7 @@ def _print_steps(steps: list[Step]) -> None:
 
 
 def print_edits(edits: Iterable[PipelineEdit]) -> None:
-    """Print edits of a pipeline, one after the other, with who wants them and why."""
+    """Print the edits of a pipeline in order, each with its author and reason."""
     console = results()
     for at, edit in enumerate(edits):
         if at == 0:

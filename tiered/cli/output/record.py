@@ -10,10 +10,10 @@ One object:
     seconds: what all passes took together.
     verified: whether --verify ran and found the outputs to agree (a difference is exit code 3).
     verification: null, or for each set of inputs {numerics, outputs: [{name, max_abs, max_rel,
-        limit: what was allowed, null where the bits are the same}],
-        dims, rules}: how the outputs compared after the last pass that changed something; numerics
-        is what it promised, max_rel null where it is not finite, dims the size of each symbolic
-        dim, rules what chose each input ("given", or how it was made).
+        limit: the tolerance, null where the bits are the same}],
+        dims, rules}: the comparison after the last pass that changed something; numerics is the
+        promise of that pass, max_rel null where it is not finite, dims the size of each symbolic
+        dim, rules the origin of each input ("given", or the rule that made it).
     ways: how each pass that changed something was verified, [{pass, by, nodes, inputs}]: by is
         "model", "region" (only what changed ran), "sameness" (nothing that is computed changed) or
         "nothing"; inputs are "given", "made", or "recorded" in a run of the model.
@@ -21,7 +21,7 @@ One object:
     remarks: [{kind, pass, reason, count, op_type, nodes}], like remarks counted together; nodes
         are examples.
     versions: of tiered, python and the packages it works with.
-    peak_memory: bytes, of the whole process; null where the system does not tell.
+    peak_memory: bytes, of the whole process; null where the system does not report it.
     error, exit_code: null and 0; of a run that ends with exit code 3 or 4 its error. Where the
         error came before there was a result, after is null, fused, overridable and remarks are
         empty, and passes are those up to the error.
@@ -53,12 +53,12 @@ PACKAGES = ("onnx", "onnxruntime", "numpy", "networkx")
 def record_of(outcome: Outcome) -> dict[str, Any]:
     """Return an outcome as plain data."""
     result, failed = outcome.result, outcome.failed
-    told = _of_failure(outcome) if result is None else _of_result(result)
+    described = _of_failure(outcome) if result is None else _of_result(result)
     return {
         "input": outcome.source,
         "output": outcome.target,
         "opt_level": outcome.options.opt_level,
-        **told,
+        **described,
         "versions": _versions(),
         "peak_memory": peak_memory(),
         "error": None if failed is None else failed.error,
@@ -67,7 +67,7 @@ def record_of(outcome: Outcome) -> dict[str, Any]:
 
 
 def _of_failure(outcome: Outcome) -> dict[str, Any]:
-    """Return the part of a record that a run without a result has."""
+    """Return the result part of the record of a run that failed before its result."""
     from tiered.graph import Model
     from tiered.pipeline.result import Statistics
 
@@ -105,7 +105,7 @@ def _of_result(result: OptimizeResult) -> dict[str, Any]:
 
 
 def fused_operators(result: OptimizeResult) -> dict[str, int]:
-    """Return how many more nodes of each operator there are that a fusion made, the most first."""
+    """Return the increase in nodes of each operator that fusions create, largest first."""
     ran = {done.name for done in result.report.ran() if done.rewrites}
     found = dict(_grown(result, {name for name in ran if name.startswith("fuse_")}))
     return dict(sorted(found.items(), key=lambda entry: (-entry[1], entry[0])))

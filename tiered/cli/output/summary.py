@@ -27,10 +27,10 @@ FEW_PASSES = 5
 """Rows of the table of times without -v."""
 
 FEW_DIMS = 2
-"""Dynamic dims of which the summary says that they keep shape operators."""
+"""Dynamic dims in the summary that keep shape operators."""
 
-ALWAYS_TOLD = frozenset({"failed", "unmet", "hook", "check", "verify"})
-"""Kinds of remarks that are said without -v, on stderr."""
+ALWAYS_PRINTED = frozenset({"failed", "unmet", "hook", "check", "verify"})
+"""Kinds of remarks that are printed without -v, on stderr."""
 _BY = {
     "model": "by runs of the model",
     "region": "by runs of what they changed",
@@ -67,18 +67,18 @@ def print_summary(console: Console, outcome: Outcome, result: OptimizeResult) ->
         for way in result.verify.ways if result.verify is not None else ():
             console.print(printable(f"verified {way}"), soft_wrap=True)
         for remark in result.remarks:
-            if remark.kind not in ALWAYS_TOLD:
+            if remark.kind not in ALWAYS_PRINTED:
                 console.print(printable(remark), soft_wrap=True)
 
 
 def warnings_of(result: OptimizeResult) -> list[str]:
-    """Return what to know even if one does not ask for remarks."""
-    remarks: list[Remark] = [r for r in result.remarks if r.kind in ALWAYS_TOLD]
+    """Return the notes on the model and the remarks that are printed without --remarks."""
+    remarks: list[Remark] = [r for r in result.remarks if r.kind in ALWAYS_PRINTED]
     return [*result.model.notes, *map(str, remarks)]
 
 
 def overridable_note(count: int) -> str:
-    """Return what to know about initializers that are graph inputs too."""
+    """Return the note on initializers that are also graph inputs."""
     are, them = "initializers are also graph inputs", "them"
     if count == 1:
         are, them = "initializer is also a graph input", "it"
@@ -89,7 +89,7 @@ def overridable_note(count: int) -> str:
 
 
 def sharing_notes(placed: Placed, target: str) -> Iterator[str]:
-    """Yield what to know of weights that are not shared though that was asked for."""
+    """Yield notes on the weights that `--share-weights` could not share."""
     data = f"{os.path.basename(target)}.data"
     if placed.copied[0]:
         folder = os.path.dirname(target) or "."
@@ -138,7 +138,7 @@ def _print_change(console: Console, before: Statistics, after: Statistics) -> No
 
 @dataclass
 class _Time:
-    """What one pass took over all its runs."""
+    """The time of one pass over all its runs."""
 
     name: str
     runs: int = 0

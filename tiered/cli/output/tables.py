@@ -1,4 +1,4 @@
-"""Tables of plain data, and numbers as people read them."""
+"""Tables, and numbers with units."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.text import Text
 from tiered.cli.output.terminal import printable
 
 Cell = object
-"""Anything: None is an empty cell, text is escaped."""
+"""Any object: None is an empty cell, strings are escaped."""
 
 
 def print_table(
@@ -47,7 +47,7 @@ class Number(str):
 
 
 def show(cell: Cell) -> str:
-    """Return the text of a cell."""
+    """Return the string of a cell."""
     if cell is None:
         return ""
     if isinstance(cell, int) and not isinstance(cell, bool):
@@ -71,7 +71,7 @@ def seconds(amount: float) -> Number:
 
 
 def change(before: int, after: int) -> Number:
-    """Return the difference with its sign and share; nothing where there is none."""
+    """Return the difference with its sign and share; an empty string if there is none."""
     if before == after:
         return Number("")
     share = f" ({(after - before) / before:+.0%})" if before else ""

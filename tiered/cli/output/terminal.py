@@ -1,4 +1,4 @@
-"""What goes to the terminal, and in which form.
+"""Output to stdout and stderr: results, notes, progress, JSON.
 
 Text that comes from a model or a file name is shown through `printable`: it may hold line breaks,
 escape sequences or halves of surrogate pairs.
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 PIPE_WIDTH = 4096
-"""Columns where nobody looks at a screen: a row of a table stays one line, for grep and cut."""
+"""Columns of output that is no terminal: a table row stays one line, for grep and cut."""
 
 LONG_WORK = 0.5
-"""Seconds after which the progress is worth a line."""
+"""Seconds of work after which the progress line appears."""
 
 
 def printable(text: object) -> str:
-    """Return the text with everything that is no visible character escaped."""
+    """Return the text with all invisible characters escaped."""
     shown = str(text)
     if shown.isprintable():
         return shown
@@ -52,7 +52,7 @@ def results() -> Console:
 
 
 def screen() -> Console:
-    """Return the console for prose, such as help: stdout, of an ordinary width."""
+    """Return the console for help texts: stdout, of an ordinary width."""
     return _console(sys.stdout)
 
 
@@ -69,7 +69,7 @@ def _console(stream: IO[str] | None) -> Console:
 
 
 class Progress:
-    """A line on stderr that says what is being done, if that takes long and somebody looks."""
+    """A progress line on a terminal's stderr, for work that takes long."""
 
     def __init__(self, *, enabled: bool = True) -> None:
         self.is_enabled = enabled and sys.stderr is not None and sys.stderr.isatty()
@@ -97,7 +97,7 @@ class Progress:
                 self._status.stop()
 
     def say(self, text: str) -> None:
-        """Set what is being done now."""
+        """Set the text of the line."""
         self._text = text
         status = self._status
         if status is not None:
