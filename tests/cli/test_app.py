@@ -128,7 +128,7 @@ def test_an_interrupt_is_said_in_one_line(cli: Cli, monkeypatch: pytest.MonkeyPa
     assert cli("optimize", "m.onnx", "out.onnx").err == "tiered: interrupted\n"
 
 
-def test_an_error_keeps_its_exit_code_when_nobody_reads_stderr(
+def test_an_error_keeps_its_exit_code_when_stderr_is_closed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     class Closed:

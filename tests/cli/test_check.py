@@ -61,7 +61,7 @@ def test_the_check_as_json(cli: Cli, small: Path, npu: Path) -> None:
         ([], "--backend"),
     ],
 )
-def test_wrong_usage_is_told_before_the_model_is_read(
+def test_wrong_usage_is_reported_before_the_model_is_read(
     cli: Cli, options: list[str], said: str
 ) -> None:
     ended = cli("check", "nowhere.onnx", *options)

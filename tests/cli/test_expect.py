@@ -110,7 +110,7 @@ def test_totals_and_domains_can_be_expected(cli: Cli, clips: Path, entry: str, c
         assert f"expected {entry.replace('1KiB', '1024')}, found" in ended.err
 
 
-def test_the_same_operator_of_another_domain_is_told(cli: Cli, tmp_path: Path) -> None:
+def test_the_same_operator_of_another_domain_is_reported(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "gelu.onnx"
     onnx.save(parse("(float[2] x) => (float[2] y) { y = com.microsoft.Gelu(x) }"), path)
     ended = cli("optimize", path, "--dry-run", "--expect", "Gelu>=1")

@@ -64,7 +64,7 @@ def test_causes_that_go_in_a_circle_end() -> None:
     assert failure(error).exit_code == 5
 
 
-def test_a_bug_says_so_and_asks_for_a_report() -> None:
+def test_a_bug_is_named_as_such_and_asks_for_a_report() -> None:
     said = failure(ZeroDivisionError("division by zero"), "m.onnx").text
     assert "bug in tiered" in said
     assert "report" in said
@@ -82,7 +82,7 @@ def test_further_lines_of_a_message_are_kept_and_indented() -> None:
     assert said == "p changed 'y'\n  rewrite #1\n  reproduce x"
 
 
-def test_the_pass_in_which_a_model_turned_out_bad_is_on_the_same_line() -> None:
+def test_the_pass_that_broke_a_model_is_on_the_same_line() -> None:
     error = errors.ModelError("tensor 'w' is too short")
     error.add_note("in pass fold_constant\n  changed before it by eliminate_identity")
     assert failure(error, "m.onnx").text == (
@@ -90,7 +90,7 @@ def test_the_pass_in_which_a_model_turned_out_bad_is_on_the_same_line() -> None:
     )
 
 
-def test_a_failed_pass_is_told_with_what_ran_before_it() -> None:
+def test_a_failed_pass_names_the_passes_before_it() -> None:
     error = errors.PassError("a failed\n  changed before it by b")
     error.add_note("in pass c")
     said = failure(error, "m.onnx").text

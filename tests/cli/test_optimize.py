@@ -69,7 +69,7 @@ def test_without_an_output_nothing_is_written(cli: Cli, small: Path, options: li
     assert os.listdir(small.parent) == ["small.onnx"]
 
 
-def test_a_dry_run_writes_nothing_even_if_told_where(cli: Cli, small: Path) -> None:
+def test_a_dry_run_writes_nothing_even_with_an_output(cli: Cli, small: Path) -> None:
     ended = cli("optimize", small, small.with_name("out.onnx"), "--dry-run")
     assert ended.code == 0
     assert "nothing written" in ended.out
@@ -248,7 +248,7 @@ def test_annotate_writes_the_types(cli: Cli, tmp_path: Path) -> None:
 # --- verification and bugs ------------------------------------------------------------------------
 
 
-def test_a_verified_result_is_written_and_says_so(cli: Cli, small: Path) -> None:
+def test_a_verified_result_is_written_and_reported(cli: Cli, small: Path) -> None:
     out = small.with_name("out.onnx")
     ended = cli("optimize", small, out, "--verify")
     assert ended.code == 0
@@ -308,7 +308,7 @@ def test_v_shows_all_passes_and_remarks(cli: Cli, small: Path) -> None:
     assert "peak memory: " in told
 
 
-def test_overridable_initializers_are_told_with_what_frees_them(cli: Cli, tmp_path: Path) -> None:
+def test_overridable_initializers_are_reported_with_the_option(cli: Cli, tmp_path: Path) -> None:
     source = tmp_path / "m.onnx"
     onnx.save(parse(OVERRIDABLE), source)
     ended = cli("optimize", source, "--dry-run")
@@ -390,7 +390,7 @@ def test_the_bytes_of_json_are_those_of_the_files(cli: Cli, small: Path) -> None
     assert record["after"]["bytes"] == out.stat().st_size
 
 
-def test_json_of_a_verified_run_tells_the_differences(cli: Cli, small: Path) -> None:
+def test_json_of_a_verified_run_has_the_differences(cli: Cli, small: Path) -> None:
     record = json.loads(cli("optimize", small, "--json", "--verify").out)
     assert len(record["verification"]) == 2
     assert record["verification"][0] == {
@@ -452,7 +452,7 @@ def test_the_names_of_python_are_taken_too(cli: Cli, small: Path) -> None:
         ),
     ],
 )
-def test_options_that_do_nothing_are_told(
+def test_options_that_have_no_effect_are_reported(
     cli: Cli, small: Path, options: list[str], words: str
 ) -> None:
     ended = cli("optimize", small, "--dry-run", *options)
@@ -471,7 +471,7 @@ def test_options_that_do_nothing_are_told(
         ["--edit", "set fold_constant{max_growth=0}"],
     ],
 )
-def test_options_that_do_something_are_not_told(
+def test_options_that_have_an_effect_are_not_reported(
     cli: Cli, small: Path, options: list[str]
 ) -> None:
     ended = cli("optimize", small, "--dry-run", *options)

@@ -85,7 +85,7 @@ def test_json_is_one_array(cli: Cli, models: list[Path]) -> None:
         (["-O", "9"], "-O takes 0 to 4"),
     ],
 )
-def test_wrong_options_are_told_before_any_work(
+def test_wrong_options_are_reported_before_any_work(
     cli: Cli, models: list[Path], options: list[str], words: str
 ) -> None:
     folder = models[0].parent.parent / "out"

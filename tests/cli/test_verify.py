@@ -54,7 +54,7 @@ def test_a_file_that_is_not_there_is_no_difference(cli: Cli, files: tuple[Path, 
     assert "no such file" in ended.err
 
 
-def test_layers_are_a_table_json_and_a_picture(
+def test_layers_are_a_table_json_and_a_chart(
     cli: Cli, files: tuple[Path, Path], tmp_path: Path
 ) -> None:
     picture = tmp_path / "layers.svg"

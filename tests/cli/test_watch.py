@@ -102,7 +102,7 @@ def test_a_trace_is_saved_when_a_pass_fails(cli: Cli, small: Path) -> None:
     assert json.loads(file.read_text().splitlines()[0])["outcome"] == "failed"
 
 
-def test_a_trace_that_cannot_be_saved_is_told_before_any_work(cli: Cli, small: Path) -> None:
+def test_a_trace_that_cannot_be_saved_is_reported_before_any_work(cli: Cli, small: Path) -> None:
     assert cli(*OPTIMIZE, small, "--trace", "trace.txt").code == 2
     assert cli(*OPTIMIZE, small, "--trace", small.parent / "no" / "trace.json").code == 1
 

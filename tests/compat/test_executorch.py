@@ -30,7 +30,7 @@ class Visit(ExportPass):
         return PassResult(graph_module, True)
 
 
-def test_a_pass_may_return_its_result_and_the_journal_knows_whether_it_changed() -> None:
+def test_a_pass_may_return_its_result_and_the_journal_records_the_change() -> None:
     with PassContext(3) as ctx:
         assert Rename("")(parse(TEXT)) == parse(TEXT)
         assert Rename("first")(parse(TEXT)).graph.node[0].name == "first"

@@ -58,7 +58,7 @@ def parse_dims(entries: Sequence[str]) -> Dims:
     return dims
 
 
-def give_shapes(model: Model, input_shape: Sequence[str], dim: Sequence[str]) -> None:
+def set_shapes(model: Model, input_shape: Sequence[str], dim: Sequence[str]) -> None:
     """Set the shapes of the inputs of a model from --input-shape and --dim.
 
     Raises:

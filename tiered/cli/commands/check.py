@@ -18,7 +18,7 @@ from tiered.cli.files import load_model
 from tiered.cli.options import LEVELS
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
-from tiered.cli.shapes import give_shapes, parse_dims, parse_shapes
+from tiered.cli.shapes import parse_dims, parse_shapes, set_shapes
 from tiered.errors import TargetError, UsageError
 from tiered.pipeline.leftovers import fixing_options
 
@@ -61,7 +61,7 @@ def run_check(
     with Progress() as progress:
         progress.say(f"reading {printable(file)}")
         model = load_model(file)
-        give_shapes(model, input_shape, dim)
+        set_shapes(model, input_shape, dim)
         progress.say("running the passes")
         check = check_target(model, edits=edits, opt_level=opt_level, backend=backend)
     if as_json:

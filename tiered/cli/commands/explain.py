@@ -18,7 +18,7 @@ from rich.console import Console
 from tiered.cli.files import load_model
 from tiered.cli.options import LEVELS
 from tiered.cli.output.terminal import Progress, print_json, printable, results
-from tiered.cli.shapes import give_shapes, parse_dims, parse_shapes
+from tiered.cli.shapes import parse_dims, parse_shapes, set_shapes
 from tiered.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def run_explain(
     with Progress() as progress:
         progress.say(f"reading {printable(file)}")
         model = load_model(file)
-        give_shapes(model, input_shape, dim)
+        set_shapes(model, input_shape, dim)
         progress.say(f"running {after or pass_.name}")
         if after:
             before.apply(model, PassContext.isolated(opt_level, backend=backend))

@@ -16,7 +16,7 @@ from tiered.cli.files import load_model
 from tiered.cli.output.summary import overridable_note
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
-from tiered.cli.shapes import give_shapes, parse_dims, parse_shapes
+from tiered.cli.shapes import parse_dims, parse_shapes, set_shapes
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
@@ -45,7 +45,7 @@ def run_inspect(
     with Progress() as progress:
         progress.say(f"reading {printable(file)}")
         model = load_model(file)
-        give_shapes(model, input_shape, dim)
+        set_shapes(model, input_shape, dim)
         facts = gather_facts(model, file, target)
     limit = None if verbose else FEW
     if as_json:

@@ -18,7 +18,7 @@ from tiered import (
 from tiered.cli.files import load_model
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
-from tiered.cli.shapes import give_shapes, parse_dims, parse_shapes
+from tiered.cli.shapes import parse_dims, parse_shapes, set_shapes
 
 FEW = 20
 """Rows of a table without -v."""
@@ -47,7 +47,7 @@ def run_layout(
     with Progress() as progress:
         progress.say(f"reading {printable(file)}")
         model = load_model(file)
-        give_shapes(model, input_shape, dim)
+        set_shapes(model, input_shape, dim)
         if after:
             progress.say(f"running {after}")
             first.apply(model, context)
