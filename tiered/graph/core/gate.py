@@ -60,15 +60,15 @@ class Gate:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether one more rewrite may pass."""
+        """Return whether one more rewrite may pass."""
         return self.limit is None or self.count < self.limit
 
     def is_shut(self) -> bool:
-        """Tell whether the limit is reached."""
+        """Return whether the limit is reached."""
         return not self.is_open
 
     def lets(self, anchor: str) -> bool:
-        """Tell whether one more rewrite may pass, and this one is among those that may."""
+        """Return whether one more rewrite may pass, and this one is among those that may."""
         if self.limit is not None and self.count >= self.limit:
             return False
         return self.chosen is None or self.chosen((self.pass_name, anchor))

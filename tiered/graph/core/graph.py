@@ -156,7 +156,7 @@ class Graph:
             self.model.names.take(name)
 
     def is_within(self, other: Graph) -> bool:
-        """Tell whether this graph is the other one, or nested in it at any depth."""
+        """Return whether this graph is the other one, or nested in it at any depth."""
         graph: Graph | None = self
         while graph is not None and graph is not other:
             graph = graph.parent

@@ -134,7 +134,7 @@ class Journal:
         return min(stamp.length, self._lows[place][1])
 
     def moved_since(self, stamp: Stamp) -> bool:
-        """Tell whether the model differs, as far as the journal knows, from that moment."""
+        """Return whether the model differs, as far as the journal knows, from that moment."""
         return len(self.entries) != stamp.length or self.kept_since(stamp) < stamp.length
 
     def undo_to(self, mark: Mark) -> None:

@@ -54,7 +54,7 @@ def blocks_of_file(path: str, offset: int, length: int) -> Iterator[bytes]:
 
 
 def is_stored(proto: onnx.TensorProto) -> bool:
-    """Tell whether a tensor's bytes are the model's own, and on disk."""
+    """Return whether a tensor's bytes are the model's own, and on disk."""
     if proto.data_location != onnx.TensorProto.EXTERNAL or not proto.external_data:
         return False
     location: str | bytes = proto.external_data[0].value  # bytes where it is no UTF-8

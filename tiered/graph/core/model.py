@@ -177,7 +177,7 @@ class ModelState(ABC):
     # --- primitives -------------------------------------------------------------------------------
 
     def remove(self, function: Function) -> None:
-        """Remove a local function that nobody calls."""
+        """Remove a local function without calls."""
         position = self.functions.index(function)
         self.main._log(Edit.REMOVE_FUNCTION, function, position)
         del self.functions[position]

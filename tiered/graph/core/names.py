@@ -37,7 +37,7 @@ class Names:
             raise
 
     def is_unique(self, name: str) -> bool:
-        """Tell whether exactly one thing bears the name."""
+        """Return whether exactly one thing bears the name."""
         return self._taken.get(name) == 1
 
     def take(self, name: str) -> None:

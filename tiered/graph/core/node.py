@@ -156,7 +156,7 @@ class Node:
 
     @property
     def is_live(self) -> bool:
-        """Tell whether the node is in its model: not removed, nor in a body of a removed node."""
+        """Return whether neither the node nor a node around its graph was removed."""
         graph = self.graph
         while graph is not None and graph.owner is not None:
             graph = graph.owner.graph
@@ -164,7 +164,7 @@ class Node:
 
     @property
     def is_pinned(self) -> bool:
-        """Tell whether training info or a quantization annotation speaks of an output by name."""
+        """Return whether training info or a quantization annotation names an output."""
         for value in self._outputs:
             if value is None:
                 continue
@@ -188,7 +188,7 @@ class Node:
         return list(dict.fromkeys(reader for value in written for reader in value.readers))
 
     def is_optional(self, index: int) -> bool:
-        """Tell whether the operator can do without input `index`; not known operators cannot."""
+        """Return whether input `index` is optional; of an unknown operator, none is."""
         schema = self.schema
         if schema is None:
             return False
@@ -231,7 +231,7 @@ class Node:
         return self.domain, self.op_type, self.proto.overload
 
     def is_op(self, op_type: str, domain: str = "") -> bool:
-        """Tell whether this is that operator: one of ONNX's own, if no domain is named.
+        """Return whether this is that operator: one of ONNX's own, if no domain is named.
 
         The type alone does not tell, as other domains and local functions share names with ONNX.
         A domain is given as `domain` has it.
@@ -239,7 +239,7 @@ class Node:
         return self.op_type == op_type and self.domain == domain
 
     def is_same_at(self, version: int) -> bool:
-        """Tell whether another opset version of its domain has the very same operator."""
+        """Return whether another opset version of its domain has the very same operator."""
         own, there = self.schema, schema_of(self.op_type, self.domain, version)
         if own is None or there is None:
             return self.owner.opset(self.domain) == version

@@ -149,7 +149,7 @@ def check_parts(node: Node) -> None:
 
 
 def has_too_many_parts(node: Node) -> bool:
-    """Tell whether a Split has more outputs than it says, at which onnx ends the whole process."""
+    """Return whether a Split has more outputs than num_outputs, which crashes onnx."""
     if node.op_type != "Split" or node.domain:
         return False
     said = node.attribute_protos().get("num_outputs")

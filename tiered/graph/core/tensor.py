@@ -92,17 +92,17 @@ class Tensor:
 
     @property
     def is_external(self) -> bool:
-        """Tell whether the model says that the bytes are in a file of their own."""
+        """Return whether the model says that the bytes are in a file of their own."""
         return self.is_on_disk and not self.is_stored
 
     @property
     def is_stored(self) -> bool:
-        """Tell whether the bytes are the model's own, but were left on disk."""
+        """Return whether the bytes are the model's own, but were left on disk."""
         return type(self.proto) is onnx.TensorProto and is_stored(self.proto)
 
     @property
     def is_on_disk(self) -> bool:
-        """Tell whether the bytes are in a file: external, or the model's own."""
+        """Return whether the bytes are in a file: external, or the model's own."""
         proto = self.proto
         return type(proto) is onnx.TensorProto and proto.data_location == _EXTERNAL
 

@@ -151,7 +151,7 @@ def non_negative_axes(axes: Iterable[int], rank: int | None) -> tuple[int, ...] 
 
 
 def same_axes(one: Iterable[int], other: Iterable[int], rank: int | None) -> bool:
-    """Tell whether two lists surely name the same axes of a tensor, in whatever order."""
+    """Return whether two lists surely name the same axes of a tensor, in whatever order."""
     from_end = 0 if rank is None else rank
     first, second = (
         sorted(int(axis) + (from_end if axis < 0 else 0) for axis in axes) for axes in (one, other)
@@ -160,7 +160,7 @@ def same_axes(one: Iterable[int], other: Iterable[int], rank: int | None) -> boo
 
 
 def broadcasts_into(shape: Shape | None, target: Shape | None) -> bool:
-    """Tell whether a tensor for sure broadcasts into another, whose shape the result then has."""
+    """Return whether a tensor for sure broadcasts into another, whose shape the result then has."""
     if shape is None or target is None or len(shape) > len(target):
         return shape == ()
     pairs = zip(reversed(shape), reversed(target), strict=False)

@@ -24,7 +24,7 @@ SLOT_MASK: Final = (1 << SLOT_BITS) - 1
 
 
 class NotInferred:
-    """What is not known yet, because nobody has asked for it."""
+    """The type or elements of a value that were not inferred yet."""
 
 
 NOT_INFERRED: Final = NotInferred()
@@ -138,11 +138,11 @@ class Value:
 
     @property
     def has_one_user(self) -> bool:
-        """Tell whether one use by one node is all that could notice a change of the value."""
+        """Return whether the value has exactly one use, by a node."""
         return len(self._users) == 1 and not self.output_of and not self.pins
 
     def is_only_read_by(self, node: Node) -> bool:
-        """Tell whether nothing but a node of the value's own graph could notice a change of it."""
+        """Return whether all uses of the value are by one node of its own graph."""
         return (
             node.graph is self.graph
             and all(user is node for user in self._users.values())
@@ -152,12 +152,12 @@ class Value:
 
     @property
     def is_captured(self) -> bool:
-        """Tell whether a nested body reads the value."""
+        """Return whether a nested body reads the value."""
         return bool(self._captures)
 
     @property
     def can_be_renamed(self) -> bool:
-        """Tell whether nothing outside knows the value by its name."""
+        """Return whether the value can be renamed: no interface or annotation has its name."""
         return self.producer is not None and not self.output_of and not self.pins
 
     @property
@@ -183,7 +183,7 @@ class Value:
 
     @property
     def is_graph_output(self) -> bool:
-        """Tell whether the value is an output of its graph, or of a body below it."""
+        """Return whether the value is an output of its graph, or of a body below it."""
         return bool(self.output_of)
 
     @property
@@ -193,7 +193,7 @@ class Value:
 
     @property
     def is_overridable(self) -> bool:
-        """Tell whether it is an initializer that callers may feed: a default, no constant."""
+        """Return whether it is an initializer that callers may feed: a default, not a constant."""
         return self._tensor is not None and self.input_of is not None
 
     @property
@@ -329,7 +329,7 @@ class Value:
 
     @property
     def is_scalar(self) -> bool:
-        """Tell whether the value has exactly one element, whatever its rank."""
+        """Return whether the value has exactly one element, whatever its rank."""
         return self.static_shape is not None and all(dim == 1 for dim in self.static_shape)
 
 

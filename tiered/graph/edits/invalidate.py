@@ -1,4 +1,4 @@
-"""What is known of the elements of a value, and when that is forgotten."""
+"""Invalidation of known elements when an edit changes what they were computed from."""
 
 from __future__ import annotations
 
@@ -14,39 +14,37 @@ if TYPE_CHECKING:
 
 
 def forget_elements(value: Value) -> None:
-    """Forget the elements of a value whose type is known better now, and those computed from it."""
+    """Drop the elements of a value with a refined type, and those computed from it."""
     _forget([value], vague=True)
     forget_elements_below(value)
 
 
 def forget_elements_below(value: Value) -> None:
-    """Forget the elements that were computed from a value of which more is known now."""
+    """Drop the elements that were computed from a value that is better known now."""
     for reader in value._users.values():
         _forget(reader._outputs)
 
 
-def forget_guesses_below(value: Value) -> None:
-    """Forget what was computed from a value while not all of its numbers were known."""
+def invalidate_partial_elements(value: Value) -> None:
+    """Drop the elements that were computed from a value with unknown elements."""
     elements = value._elements
     if not isinstance(elements, NotInferred) and not _are_numbers(elements):
         forget_elements_below(value)
 
 
 def forget_elements_of(node: Node) -> None:
-    """Forget the elements that a node and those below it gave: it reads something else now."""
+    """Drop the elements of a node's outputs and of the values below: an input changed."""
     _forget(node._outputs)
 
 
-def reconsider_elements_of(node: Node, before: Value | None, after: Value | None) -> None:
-    """Forget those elements that may be known better as a node reads one value for another.
-
-    What the node gives is still the same, so numbers stay: of them no more can be known.
+def invalidate_elements(node: Node, before: Value | None, after: Value | None) -> None:
+    """Drop partially known outputs when an input changes; fully known ones stay.
     """
-    if before is None or after is None or not _say_the_same(before, after):
+    if before is None or after is None or not _are_equally_known(before, after):
         _forget(node._outputs, vague=True)
 
 
-def _say_the_same(before: Value, after: Value) -> bool:
+def _are_equally_known(before: Value, after: Value) -> bool:
     one, other = before._elements, after._elements
     if isinstance(one, NotInferred):
         return before._type is after._type or before._type == after._type

@@ -1,4 +1,4 @@
-"""The primitives that add, remove and move nodes: all that knows of them stays in step."""
+"""The primitives that add, remove and move nodes; use lists, indices and names stay in step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tiered.graph.core.names import check_free
 from tiered.graph.core.node import Node, domain_of
 from tiered.graph.core.schema import check_parts, encode_attribute, schema_of
 from tiered.graph.core.value import NOT_INFERRED, Value
-from tiered.graph.edits.invalidate import forget_guesses_below
+from tiered.graph.edits.invalidate import invalidate_partial_elements
 from tiered.graph.edits.transactions import check_node, undone_on_error
 from tiered.graph.queries.call_graph import check_callee
 
@@ -105,7 +105,7 @@ def insert(
     check_parts(node)
     if model.functions:
         check_callee(graph, node.callee)
-    # First of all: it raises where nobody may edit.
+    # First of all: it raises where edits are not allowed.
     graph._log(Edit.ADD_NODE, node)
     for index, value in enumerate(node._outputs):
         if value is not None:
@@ -162,7 +162,7 @@ def append_node(graph: Graph, node: Node) -> None:
         if value is not None:
             check_free(graph, value.name)
     check_callee(graph, node.callee)
-    # First of all: it raises where nobody may edit.
+    # First of all: it raises where edits are not allowed.
     graph._log(Edit.ADD_NODE, node)
     attach(graph, node)
 
@@ -177,7 +177,7 @@ def check_detached(value: Value, node: Node) -> None:
 
 
 def remove_node(graph: Graph, node: Node) -> None:
-    """Remove a node that nobody reads; its bodies go with it.
+    """Remove a node without readers, and its bodies.
 
     Raises:
         ModelError: an output is still read, or is a graph output.
@@ -212,7 +212,7 @@ def write_folded(graph: Graph, node: Node, value: Value, tensor: Tensor) -> None
     """Log and write what `fold_to_initializer` does, for an output that allows it."""
     graph._log(Edit.FOLD_TO_INITIALIZER, node, graph, value, value.index, value._type)
     detach(node, value)
-    forget_guesses_below(value)
+    invalidate_partial_elements(value)
     value.producer, value.index = None, 0
     value._type = value._elements = NOT_INFERRED
     value._tensor = tensor

@@ -1,4 +1,4 @@
-"""The primitives that edit what a NodeProto says: operands, outputs, attributes, name."""
+"""The primitives that edit a NodeProto: operands, outputs, attributes, name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tiered.graph.core.names import check_free
 from tiered.graph.core.node import domain_of
 from tiered.graph.core.schema import Schema, attributes_of, encode_attribute, schema_of
 from tiered.graph.core.value import NOT_INFERRED, Value
-from tiered.graph.edits.invalidate import reconsider_elements_of
+from tiered.graph.edits.invalidate import invalidate_elements
 from tiered.graph.edits.nodes import check_detached, check_distinct, enter, leave
 from tiered.graph.edits.transactions import check_node, check_node_within, undone_on_error
 from tiered.graph.queries.call_graph import check_callee
@@ -33,7 +33,7 @@ def set_input(graph: Graph, node: Node, index: int, value: Value | None) -> None
     _check_visible(node, value)
     graph._log(Edit.SET_INPUT, node, index, before, value)
     write_input(node, index, value)
-    reconsider_elements_of(node, before, value)
+    invalidate_elements(node, before, value)
 
 
 def _check_visible(node: Node, value: Value | None) -> None:
@@ -67,7 +67,7 @@ def set_inputs(graph: Graph, node: Node, inputs: Sequence[Value | None]) -> None
     del proto.input[:]
     proto.input.extend("" if value is None else value.name for value in inputs)
     write_inputs(node, list(inputs), proto)
-    reconsider_elements_of(node, None, None)
+    invalidate_elements(node, None, None)
 
 
 def write_inputs(node: Node, inputs: list[Value | None], proto: onnx.NodeProto) -> None:

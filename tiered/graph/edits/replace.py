@@ -1,4 +1,4 @@
-"""Putting one thing in the place of another, in terms of the primitives."""
+"""Replacement of values and nodes, in terms of the primitives."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def replace_uses(graph: Graph, old: Value, new: Value, *, since: int | None = No
         check_model(graph, value)
     if old is new:
         return
-    _pass_on_type(old, new)
+    _inherit_type(old, new)
     users, scalar = old._users, None
     for key in sorted(users):
         node = users[key]
@@ -44,11 +44,11 @@ def replace_uses(graph: Graph, old: Value, new: Value, *, since: int | None = No
             graph.set_input(node, key & SLOT_MASK, new)
     for user in dict.fromkeys(old.output_of):
         if user.is_main:
-            check_successor(old, new)
+            check_output_type(old, new)
         _replace_output(user, old, new)
 
 
-def check_successor(old: Value, new: Value) -> None:
+def check_output_type(old: Value, new: Value) -> None:
     """Check that a value has the dtype and the rank of the model's output that it becomes.
 
     What only the file declares of the output is not compared: it may be wrong from the start. Nor
@@ -84,10 +84,10 @@ def _inferred_type(value: Value) -> ValueType | None:
     return types[value.index] if value.index < len(types) else None
 
 
-def _pass_on_type(old: Value, new: Value) -> None:
-    """State of a value of which inference knows no rank what is known of the value it replaces.
+def _inherit_type(old: Value, new: Value) -> None:
+    """Copy the old value's type where no rank can be inferred for the new one.
 
-    That may be what the file declares of an output, and would be read from there the next time.
+    It may be the declared type of an output, which a reload would read from the file.
     """
     is_declared = old.declared is not None or old.output_of
     if new.graph is not old.graph or (isinstance(new._type, NotInferred) and not is_declared):
@@ -156,7 +156,7 @@ def become_constant(graph: Graph, value: Value, tensor: Tensor) -> Value:
 
 
 def _is_foldable(node: Node, value: Value, tensor: Tensor) -> bool:
-    """Tell whether a value can stay as it is, but for its source."""
+    """Return whether a value can stay as it is, but for its source."""
     # What is declared of it, or pinned to it, is about what a node computes.
     if value.pins or value.declared is not None:
         return False
@@ -169,7 +169,7 @@ def _is_foldable(node: Node, value: Value, tensor: Tensor) -> bool:
 def replace(
     graph: Graph, node: Node, values: Sequence[Value | None], since: int | None = None
 ) -> None:
-    """Put values in the place of the outputs of a node, which goes if nobody reads it any more.
+    """Replace the outputs of a node by values, and remove the node if it has no readers left.
 
     What is new (serial number from `since` on) takes over the name of what it replaces, so that
     tensors and nodes keep their names through rewrites.
@@ -217,7 +217,7 @@ def splice(
 
 @undone_on_error
 def prune(graph: Graph, nodes: Iterable[Node]) -> None:
-    """Remove the nodes that nobody reads, then what only they read: nodes and initializers."""
+    """Remove nodes without readers, then the nodes and initializers that only they read."""
     pending = list(nodes)
     while pending:
         node = pending.pop()
@@ -229,13 +229,13 @@ def prune(graph: Graph, nodes: Iterable[Node]) -> None:
 
 
 def _reads(node: Node) -> list[Value]:
-    """Return what a node and its bodies read, each value once."""
+    """Return the values that a node and its bodies read, each once."""
     reads = {value.id: value for value in (*node._inputs, *node.captured) if value is not None}
     return list(reads.values())
 
 
 def _unread(values: Iterable[Value]) -> list[Node]:
-    """Return the nodes of values that nobody reads any more; initializers go at once."""
+    """Return the producers of values without readers; remove such initializers at once."""
     producers: list[Node] = []
     for value in values:
         if value.graph is None or value.is_used:

@@ -1,4 +1,4 @@
-"""Surgery by hand, in terms of the primitives: insert, connect, bypass, and who is next to whom."""
+"""Surgery by hand, in terms of the primitives: insert, connect, bypass, delete."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def bypass(graph: Graph, node: Node) -> None:
 
 @undone_on_error
 def delete(graph: Graph, node: Node) -> None:
-    """Remove a node that nobody reads, and the initializers that nobody else reads.
+    """Remove a node without readers, and the initializers that only it reads.
 
     Raises:
         ModelError: it is still read.

@@ -87,7 +87,7 @@ def check_stated(value: Value, stated: ValueType | None) -> None:
     change = "change the declaration (set_declared_type, or Model.set_input_shapes)"
     if value.input_of is not None and not value.input_of.is_function:
         known = declared_input_type(value)
-        new = without_given_names(value, stated)
+        new = without_invented_names(value, stated)
         is_main = value.input_of.is_main
         if not (says_no_more(new, known) if is_main else is_compatible(new, known)):
             raise ModelError(
@@ -105,7 +105,7 @@ def check_stated(value: Value, stated: ValueType | None) -> None:
                 )
 
 
-def without_given_names(value: Value, kind: ValueType | None) -> ValueType | None:
+def without_invented_names(value: Value, kind: ValueType | None) -> ValueType | None:
     """Return a type of an input without the names that the view gave to unknown dims of it."""
     if not isinstance(kind, TensorType) or kind.shape is None:
         return kind
@@ -175,7 +175,7 @@ def leave_constant(value: Value) -> None:
 
 
 def remove_constant(graph: Graph, value: Value) -> None:
-    """Remove an initializer that nobody reads.
+    """Remove an initializer without readers.
 
     Raises:
         ModelError: it is still read, or is a graph input.

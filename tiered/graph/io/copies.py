@@ -56,7 +56,7 @@ def _body_attributes(node: onnx.NodeProto) -> list[onnx.AttributeProto]:
 
 @lru_cache(maxsize=1024)
 def _may_have_bodies(op_type: str | bytes, domain: str | bytes) -> bool:
-    """Tell whether an operator may have bodies: those that onnx knows say so."""
+    """Return whether an operator may have bodies: those that onnx knows say so."""
     if not isinstance(op_type, str) or not isinstance(domain, str):
         return True  # no UTF-8: there is an error that says so, when the node is read
     schema = schema_of(op_type, domain_of(domain))

@@ -194,7 +194,7 @@ def _embed_constant(proto: onnx.NodeProto) -> None:
 
 
 def _is_inferable(value: Value) -> bool:
-    """Tell whether onnx can find out the type of a value from the inputs."""
+    """Return whether onnx can find out the type of a value from the inputs."""
     return value.producer is not None and value.producer.schema is not None
 
 

@@ -331,7 +331,7 @@ def _lookup(name: str, scopes: list[Scope]) -> Value | None:
 
 
 def _is_after_captured(node: Node) -> bool:
-    """Tell whether a node stands after what its bodies read."""
+    """Return whether a node stands after what its bodies read."""
     return all(
         value.producer.id < node.id
         for value in node.captured

@@ -145,7 +145,7 @@ def _placed(
 
 
 def _goes_out(tensor: Tensor, storage: Storage, *, has_external: bool) -> bool:
-    """Tell whether a tensor goes to the file of weights."""
+    """Return whether a tensor goes to the file of weights."""
     if storage.single or tensor.is_sparse or tensor.dtype == onnx.TensorProto.STRING:
         return False
     if tensor.is_external:
@@ -156,7 +156,7 @@ def _goes_out(tensor: Tensor, storage: Storage, *, has_external: bool) -> bool:
 
 
 def _stays(tensor: onnx.TensorProto, folder: str, target: str) -> bool:
-    """Tell whether external weights are found from the folder that is written to."""
+    """Return whether external weights are found from the folder that is written to."""
     return _is_external(tensor) and os.path.realpath(folder or ".") == os.path.realpath(target)
 
 
@@ -358,7 +358,7 @@ def tensors_of(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
 
 @lru_cache(maxsize=1024)
 def _may_hold_more(op_type: str, domain: str) -> bool:
-    """Tell whether an attribute may be a tensor or a graph: operators that onnx knows say so."""
+    """Return whether an attribute may be a tensor or a graph: operators that onnx knows say so."""
     schema = schema_of(op_type, domain_of(domain))
     if schema is None:
         return True

@@ -93,7 +93,7 @@ def form_at(node: Node, version: int) -> Form:
 
 
 def has_newest_form(node: Node) -> bool:
-    """Tell whether the newest form of its operator can say what a node says."""
+    """Return whether the newest form of its operator can say what a node says."""
     try:
         newest_form(node)
     except NoEquivalentForm:

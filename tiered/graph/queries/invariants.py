@@ -16,7 +16,7 @@ from tiered.graph.core.types import (
 )
 from tiered.graph.core.use_lists import build_dag, slot_order
 from tiered.graph.core.value import SLOT_BITS, NotInferred, Value
-from tiered.graph.edits.values import declared_input_type, without_given_names
+from tiered.graph.edits.values import declared_input_type, without_invented_names
 from tiered.graph.shape_inference.onnx_inference import onnx_types
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _check_stated(value: Value) -> Iterator[str]:
             resolve = value.owner.model.dims.resolve
             known = tensor_type(known.dtype, tuple([resolve(dim) for dim in known.shape]))
         is_main = value.input_of.is_main
-        kind = without_given_names(value, kind)
+        kind = without_invented_names(value, kind)
         if not (says_no_more(kind, known) if is_main else is_compatible(kind, known)):
             yield f"graph input {value.name!r} is declared {known}, the view says {kind}"
 
