@@ -80,7 +80,7 @@ class PassContext:
 
     Raises:
         UsageError: an argument of the wrong type, one name both required and disabled, or a backend
-            that does not exist or whose profile is wrong.
+            that does not exist, or with a wrong profile.
         PassNotFoundError: an unknown name, or a glob that matches no pass.
         ConfigError: an unknown config option, or a value of the wrong type.
     """

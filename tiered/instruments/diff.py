@@ -33,7 +33,7 @@ class Diff:
     """Prints what each pass changed; nothing for those that changed no node and no weight.
 
     Args:
-        passes: of which passes: True for all, or names and globs.
+        passes: the passes to show: True for all, or names and globs.
         write: takes each diff; stderr by default.
 
     Raises:

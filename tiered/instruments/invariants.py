@@ -18,8 +18,8 @@ _FEW = 3
 class Invariants:
     """Fails each pass that breaks an invariant of the graph; for the development of passes.
 
-    A pass may edit only through the primitives of `Graph` and `Model`: what it writes into a proto
-    or an array instead is not undone when it fails, and nobody is told that it changed. This takes
+    A pass may edit only through the primitives of `Graph` and `Model`: direct writes into a proto
+    or an array are not undone when it fails, and no part of tiered notices them. This takes
     a fingerprint of the whole model around each pass, which costs far more than most passes.
 
     Args:

@@ -41,7 +41,7 @@ class Timing:
     """Times passes and pipelines; failed ones too, and dependencies below their dependant.
 
     Attributes:
-        root: holds what was called directly; its own numbers stay 0.
+        root: the parent of direct calls; its own numbers stay 0.
     """
 
     def __init__(self) -> None:

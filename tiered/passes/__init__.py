@@ -1,4 +1,4 @@
-"""Passes: what they are, how they are written, how they are found."""
+"""Passes: their types, decorators, registry and execution."""
 
 from tiered.support.loading import load_later
 

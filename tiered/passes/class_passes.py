@@ -40,10 +40,10 @@ class PassBase:
         raise NotImplementedError(f"{type(self).__name__} has no call(model)")
 
     def requires(self, model: Model) -> object:
-        """Check what the pass needs."""
+        """Check the model before the pass."""
 
     def ensures(self, model: Model) -> object:
-        """Check what the pass promises."""
+        """Check the model after the pass."""
 
     def as_pass(self) -> Pass:
         """Return the pass that calls this object."""

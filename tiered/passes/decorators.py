@@ -21,9 +21,9 @@ from tiered.support.numerics import Numerics, Promise
 from tiered.support.options import Option, checked_options, options_of
 
 _POSITIONAL = 2
-"""What a pass function takes: the graph or model, and the context."""
+"""The positional arguments of a pass function: the graph or model, and the context."""
 
-# What entries and pipeline text can name.
+# Names that entries and pipeline text can contain.
 _NAME = r"[A-Za-z_][\w.-]*"
 
 
@@ -48,7 +48,7 @@ class Declared(TypedDict, total=False):
     """The form of quantised models that it makes, "operators" or "qdq": it runs only for a backend
     that wants that form, and a rule's rewrite is undone where the backend lacks the operator."""
     numerics: Promise | Numerics | str
-    """What it promises about the outputs; `exact` by default. `tiered.verify` makes promises."""
+    """Its promise about the outputs; `exact` by default. `tiered.verify` makes promises."""
     changes_interface: bool
     """Whether it changes inputs, outputs or their types."""
     interface_options: Mapping[str, Any]
@@ -160,11 +160,11 @@ def _made(
     }
 
 
-# --- what is known of a pass ----------------------------------------------------------------------
+# --- the info of a pass ----------------------------------------------------------------------
 
 
 def conditions_of(declared: Declared, name: str) -> Conditions:
-    """Return what a pass declares that it requires and ensures."""
+    """Return the declared conditions of a pass."""
     return Conditions(
         condition_of(declared.get("requires"), "requires", name),
         condition_of(declared.get("ensures"), "ensures", name),
@@ -188,10 +188,10 @@ def info_of(
     declared: Declared,
     operators: Iterable[tuple[str, str]] = (),
 ) -> PassInfo:
-    """Return what is known of a pass that is made of a function.
+    """Return the info of a pass that is made of a function.
 
     Args:
-        function: what the pass calls.
+        function: the function of the pass.
         kind: rewrite, function, module or proto.
         opt_level: the level from which on it runs; None is opt-in.
         declared: see `Declared`.
@@ -252,7 +252,7 @@ def _name(function: Callable[..., Any], given: str | None) -> str:
     if isinstance(function, type) and not given:
         name = "".join(f"_{char.lower()}" if char.isupper() else char for char in name).strip("_")
     if not re.fullmatch(_NAME, name):
-        raise UsageError(f"a pass cannot be called {name!r}; say name=")
+        raise UsageError(f"{name!r} is no name of a pass; give one with name=")
     return name
 
 

@@ -32,7 +32,7 @@ class Body:
 
     Args:
         work: the rule or the function.
-        conditions: what it requires and ensures.
+        conditions: its preconditions and postconditions.
         looks_for: operators, as "Conv" and "com.microsoft::BiasGelu": a model without any of
             them has no work for the function. Empty if that is not known.
     """
@@ -95,7 +95,7 @@ class BodyPass(Pass):
 
     @property
     def conditions(self) -> Conditions:
-        """What the pass requires and ensures."""
+        """The conditions of the pass."""
         return self.body.conditions
 
     def may_act(self, model: Model) -> bool:

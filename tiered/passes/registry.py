@@ -126,7 +126,7 @@ class Registry:
             return known
         canonical = self.resolve(name)
         if len(canonical) > 1:
-            raise UsageError(f"{name!r} stands for {' and '.join(canonical)}; name one of them")
+            raise UsageError(f"{name!r} is an alias of {' and '.join(canonical)}; name one of them")
         entry = self._find(canonical[0])
         assert entry is not None, canonical
         return self._load(canonical[0], entry)
@@ -264,7 +264,7 @@ class Registry:
     def _not_found(self, name: str, targets: tuple[str, ...]) -> PassNotFoundError:
         if targets:
             return PassNotFoundError(
-                f"no pass named {name!r}: it stands for {' and '.join(targets)}, "
+                f"no pass named {name!r}: it is an alias of {' and '.join(targets)}, "
                 f"which this tiered does not have ({self._count()})"
             )
         close = _closest(_snake(name), self.names())

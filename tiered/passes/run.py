@@ -1,4 +1,4 @@
-"""One run of one pass: its scope, its notes; and what is remembered of a model between runs."""
+"""One run of one pass: its scope and its notes; and the memory of a model between runs."""
 
 from __future__ import annotations
 
@@ -94,13 +94,13 @@ def _note(node: Node | None, reason: Skip | str) -> NodeNote:
     return note_of(node.op_type, node.label, reason) if node else note_of("", "", reason)
 
 
-# --- what is remembered between runs --------------------------------------------------------------
+# --- memory of a model between runs ---------------------------------------------------------------
 
 _SERIALS = itertools.count(1)
 
 
 class Memory:
-    """What is remembered of one model: stamps and names only, so that it keeps no model alive."""
+    """The memory of one model: stamps and names only, so that it keeps no model alive."""
 
     def __init__(self) -> None:
         self.serial = next(_SERIALS)

@@ -18,7 +18,7 @@ NOTHING: tuple[str, ...] = ()
 
 
 class RunState:
-    """What all runs within one outermost call share: model, context, watchers and reports."""
+    """The state of one outermost call: model, context, watchers and reports."""
 
     def __init__(self, model: Model, ctx: PassContext) -> None:
         self.model = model

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def check_result(model: Model, ctx: PassContext) -> None:
     """Hold a model against the full check of onnx.checker, dtypes and dims included.
 
-    What was wrong before any pass ran is a note of the model, under `strict` an error.
+    A fault of the model as loaded is a note of the model, under `strict` an error.
 
     Raises:
         ModelError: the passes made an invalid model, or the context is strict.

@@ -1,4 +1,4 @@
-"""How passes are put together: Sequential, Fixpoint, their text, the default order, optimize."""
+"""Pipelines: Sequential, Fixpoint, their text, the default order, optimize."""
 
 # Makes the name "default" and the keyword "fix" known to pipeline text, whichever module is asked.
 import tiered.pipeline.default as _default

@@ -1,4 +1,4 @@
-"""What a result must have: `Attention>=12`, `com.microsoft::Gelu`, `nodes<=500`, `bytes<=90MB`."""
+"""Expectations of a result: `Attention>=12`, `com.microsoft::Gelu`, `nodes<=500`, `bytes<=90MB`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tiered.pipeline.base import Pipeline
 
 TOTALS: Final = ("nodes", "bytes", "parameters")
-"""What can be expected besides operators."""
+"""The totals that can be expected beside counts of operators."""
 
 _ENTRY: Final = re.compile(
     r"(?P<name>[A-Za-z_](?:[\w.-]|::)*)\s*(?:(?P<relation>>=|<=|==|=|>|<)\s*(?P<count>[\w.]+))?"
@@ -69,7 +69,7 @@ class Expectation:
 
 
 def parse_expectations(entries: Iterable[str]) -> tuple[Expectation, ...]:
-    """Return what the entries ask for; an operator alone must be there at least once.
+    """Parse expectations; an operator without a count must occur at least once.
 
     Raises:
         UsageError: an entry is no name with a number, or `entries` is a string.
@@ -173,10 +173,10 @@ def check_expectations(
     remarks: Sequence[Remark],
     unjudged: Collection[str] = (),
 ) -> None:
-    """Raise if the result does not have what is expected, with the reasons of the passes.
+    """Raise if an expectation does not hold, with the reasons of the passes.
 
     Args:
-        expectations: what is expected.
+        expectations: the expectations.
         after: of the result.
         pipeline: the passes that ran.
         remarks: of the run.

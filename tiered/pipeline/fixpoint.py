@@ -1,4 +1,4 @@
-"""Fixpoint: passes in order, until nothing changes any more."""
+"""Fixpoint: passes in order, repeated until nothing changes."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _UNWATCHED_ROUNDS: Final = 2
 
 
 class Fixpoint(Pipeline):
-    """Passes in order, again and again until none of them changes anything.
+    """Passes in order, repeated until none of them changes anything.
 
     Args:
         passes: passes or text, as for Sequential.
-        max_rounds: how often at most; by default the config option `fixpoint.max_rounds`. Hitting
-            it is a remark which names the passes that still change something. Passes that undo each
-            other are stopped as soon as the model is what it was before, with a remark on them.
+        max_rounds: the limit of rounds; by default the config option `fixpoint.max_rounds`. At the
+            limit, a remark names the passes that still change something. Passes that undo each
+            other are stopped when the model reaches an earlier state, with a remark on them.
         name: what entries call the group.
         opt_level: the level below which the whole group does not run.
 
     Raises:
         PassNotFoundError: an unknown name.
-        UsageError: two of the passes conflict, so that they might never come to an end.
+        UsageError: two of the passes conflict, so that they might never reach a fixed point.
     """
 
     OPTIONS = (

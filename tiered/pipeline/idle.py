@@ -1,4 +1,4 @@
-"""Notes on what was asked for and had no effect, as options of a pass that did not run."""
+"""Notes on settings without effect, such as options of a pass that did not run."""
 
 from __future__ import annotations
 

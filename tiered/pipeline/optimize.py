@@ -53,7 +53,7 @@ class Settings(TypedDict, total=False):
     passes: str | Iterable[Pass | str] | None
     """A pipeline instead of the backend's; all that it lists runs, whatever its level."""
     edits: Iterable[PipelineEdit | str]
-    """What to change in the pipeline: "drop fuse_gelu", "after fold_constant: my_pass"."""
+    """Edits of the pipeline: "drop fuse_gelu", "after fold_constant: my_pass"."""
     input_shapes: Mapping[str, Sequence[int | str]] | None
     """Dims by name of the input: sizes, names, -1 to keep one. This changes the interface."""
     dims: Mapping[str, int | str] | None
@@ -62,9 +62,9 @@ class Settings(TypedDict, total=False):
     """Prove each pass (or "region", "final", "structure") by running the model; raise before
     anything is written if one breaks its promise. See `tiered.verify.Verify`."""
     inputs: Iterable[Source]
-    """What to verify on: files, folders, dicts of arrays; what is missing is made."""
+    """Inputs for verification: files, folders, dicts of arrays; missing ones are generated."""
     expect: Iterable[str]
-    """What the result must have, or `TargetError` is raised and nothing is written: "Gelu>=12",
+    """Expectations of the result, or `TargetError` is raised and nothing is written: "Gelu>=12",
     "com.microsoft::BiasGelu", "nodes<=500", "bytes<=90MB", "parameters<1000"."""
 
 
@@ -98,20 +98,20 @@ def optimize(
         dims: sizes or new names by name of the dim, wherever it occurs: {"batch": 1}.
         verify: run the model after each pass (True), or "region", "final", "structure"; an error
             is raised before anything is written.
-        inputs: what to verify on: files, folders, dicts of arrays; what is missing is made.
-        expect: what the result must have: "Gelu>=12", "nodes<=500", "bytes<=90MB".
+        inputs: for verification: files, folders, dicts of arrays; missing ones are generated.
+        expect: expectations of the result: "Gelu>=12", "nodes<=500", "bytes<=90MB".
         trace: called as `trace(model, info, is_before)` around each pass.
         instruments: objects with hooks, see `tiered.instruments`.
         config: config options by name; `tiered options` lists them.
         on_error: "raise" if a pass fails (the default), or "skip" that pass.
-        strict: make errors of entries that meet no pass, and of what the backend does not take.
+        strict: errors for entries that select no pass, and for operators the backend refuses.
         rewrite_limit: the number of the last rewrite that is made, for bisection.
 
     Raises:
         ModelError: the model is malformed, or a file cannot be read or written.
         UsageError: a wrong name or option, or `out` is the file that is read.
         VerificationError: outputs changed more than the passes promise; nothing is written.
-        TargetError: the result does not have what is expected; nothing is written.
+        TargetError: an expectation of the result does not hold; nothing is written.
         PassError: a pass failed.
     """
     if out is not None:
@@ -137,7 +137,7 @@ def optimize(
 def optimize_model(
     model: Path | onnx.ModelProto | Model, **settings: Unpack[Settings]
 ) -> OptimizeResult:
-    """Return the optimised model with all that there is to say about it.
+    """Return the optimised model with its pipeline, context, statistics and times.
 
     A `Model` is edited in place; for the rest see `optimize`.
     """
@@ -214,11 +214,11 @@ _OTHER_NAMES: Final = {
     "target": "backend",
     "limit": "rewrite_limit",
 }
-"""Settings by what the command line and other tools call them."""
+"""Settings by their names on the command line and in other tools."""
 
 
 def _check_settings(settings: Settings) -> None:
-    """Check the names of the settings; the error has the name that is meant.
+    """Check the names of the settings; the error suggests the right name.
 
     Raises:
         UsageError: there is no such setting.
@@ -227,12 +227,12 @@ def _check_settings(settings: Settings) -> None:
     for name in settings:
         if name not in known:
             other = _OTHER_NAMES.get(name)
-            meant = f"; here it is called {other!r}" if other else did_you_mean(name, known)
-            raise UsageError(f"optimize has no setting {name!r}{meant} (it has {', '.join(known)})")
+            hint = f"; here it is called {other!r}" if other else did_you_mean(name, known)
+            raise UsageError(f"optimize has no setting {name!r}{hint} (it has {', '.join(known)})")
 
 
 def _check_result(model: Model, context: PassContext, pipeline: Pipeline) -> None:
-    """Check what a pipeline without `final_check` made, unless that pass is disabled.
+    """Check the result of a pipeline without `final_check`, unless that pass is disabled.
 
     Raises:
         ModelError: it is not a valid model.
@@ -258,7 +258,7 @@ Dims = Mapping[str, int | str]
 
 
 def shaped(pipeline: Pipeline, shapes: Shapes | None, dims: Dims | None = None) -> Pipeline:
-    """Return a pipeline that gives inputs these shapes first, and outputs what follows last."""
+    """Return a pipeline that first sets the shapes of inputs, and last those of outputs."""
     if not shapes and not dims:
         return pipeline
     first, last = _shaping(shapes, dims)
@@ -273,7 +273,7 @@ def shaped(pipeline: Pipeline, shapes: Shapes | None, dims: Dims | None = None) 
 def settings_with_shapes(
     settings: dict[str, Any], shapes: Shapes | None, dims: Dims | None = None
 ) -> dict[str, Any]:
-    """Return the settings of a context that requires the passes which give these shapes."""
+    """Return the settings of a context that requires the passes that set these shapes."""
     if not shapes and not dims:
         return settings
     required = settings.get("required") or ()
@@ -283,7 +283,7 @@ def settings_with_shapes(
 
 
 def _shaping(shapes: Shapes | None, dims: Dims | None) -> tuple[Pass, Pass]:
-    """Return the pass that gives inputs their shapes, and the one that lets outputs follow."""
+    """Return the pass that sets the shapes of inputs, and the one for those of outputs."""
     options: dict[str, Any] = {}
     if shapes:
         options["shape"] = {name: [*given] for name, given in shapes.items()}
@@ -297,10 +297,10 @@ def pipeline_of(
     backend: Backend | AnyRuntime | None = None,
     edits: Iterable[PipelineEdit | str] = (),
 ) -> Pipeline:
-    """Return the pipeline of a text, of a list or the one given, after some edits.
+    """Return the given pipeline, or that of a string or list, after edits.
 
     Args:
-        passes: None for what the backend makes of the default pipeline.
+        passes: None for the default pipeline with the edits of the backend.
         backend: the target; that of the context by default.
         edits: the user's.
 

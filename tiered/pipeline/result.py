@@ -1,4 +1,4 @@
-"""What optimising a model gives besides the model."""
+"""The results of an optimisation beside the model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def operator_name(node: Node) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is in a model.
+    """The contents of a model in numbers.
 
     Attributes:
         nodes: in the main graph, bodies and local functions together.
@@ -40,7 +40,7 @@ class Statistics:
 
     @classmethod
     def of(cls, model: Model, *, skeleton: int | None = None) -> Statistics:
-        """Count what is in a model; no tensor's bytes are read.
+        """Count the contents of a model; no bytes of tensors are read.
 
         Args:
             model: the model.
@@ -66,10 +66,10 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class OptimizeSummary:
-    """What optimising a model changed; as text it is a table.
+    """The changes of an optimisation; as text it is a table.
 
     Attributes:
-        before, after: what the model held.
+        before, after: the contents of the model.
         seconds: the time that the passes took, without loading, with verification.
         rewrites: how many rewrites the passes made.
         opt_level: the level.
@@ -94,7 +94,7 @@ class OptimizeSummary:
         counts = self.before.operators, self.after.operators
         for name in dict.fromkeys(name for each in counts for name in each):
             rows.append(_row(name, counts[0].get(name, 0), counts[1].get(name, 0)))
-        rows = [row for row in rows if row[3]]  # What stayed as it was is left out.
+        rows = [row for row in rows if row[3]]  # Unchanged rows are left out.
         rows += [
             _row("nodes", self.before.nodes, self.after.nodes),
             _row("parameters", self.before.parameters, self.after.parameters),
@@ -122,7 +122,7 @@ class OptimizeResult:
         model: the optimised model; `to_proto()`, `save(path)`.
         pipeline: the passes that were asked; `pipeline.plan(result.context)` says which run.
         context: the context they ran in, left by now.
-        before, after: what the model held.
+        before, after: the contents of the model.
         seconds: the time that the passes took, without loading, with verification.
         verify: the instrument that verified, if that was asked for.
     """
@@ -149,7 +149,7 @@ class OptimizeResult:
 
     @property
     def remarks(self) -> list[Remark]:
-        """What was applied, missed, skipped, found."""
+        """The remarks: applied, missed, skipped, found."""
         return self.context.remarks
 
     @property

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Rules(Protocol):
-    """What one context contributes to a decision; `PassContext` implements it."""
+    """The settings of one context that decide about passes; `PassContext` implements it."""
 
     @property
     def required(self) -> Iterable[Entry]: ...

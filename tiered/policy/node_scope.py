@@ -81,7 +81,7 @@ class Scope:
 
 def _part_of_text(text: str) -> _Part:
     if not text:
-        raise UsageError("a scope needs a text: a glob of node names such as '/encoder/**'")
+        raise UsageError("an empty scope; expected a glob of node names such as '/encoder/**'")
     kind, colon, rest = text.partition(":")
     selectors = {"module": _modules, "body": _bodies, "function": _functions}
     if colon and kind in selectors:

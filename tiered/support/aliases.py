@@ -1,7 +1,7 @@
 """Other systems' names for our passes; a table, and nothing else.
 
 CamelCase and kebab-case of a canonical name need no entry: `FuseBnIntoConv` and `fuse-bn-into-conv`
-are `fuse_bn_into_conv`. One alias may stand for two passes. A pass that is not there (yet) takes
+are `fuse_bn_into_conv`. An alias may have two passes. A pass that is not there (yet) takes
 its aliases with it: they resolve to those of their passes which exist.
 """
 

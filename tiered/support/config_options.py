@@ -20,7 +20,7 @@ def register_config_option(name: str, kind: Any, default: Any, doc: str) -> Opti
 
     Args:
         name: dotted, its subject first: "remarks.examples".
-        kind: what it takes, as an annotation: int, Size, Literal["a", "b"], list[str].
+        kind: its type, as an annotation: int, Size, Literal["a", "b"], list[str].
         default: its value where no context sets it.
         doc: one line of help.
 
@@ -66,7 +66,7 @@ register_config_option(
     "remarks.examples", int, 5, "how many nodes a remark names, of those that it counts"
 )
 register_config_option(
-    "fixpoint.max_rounds", int, 8, "how often a fixed point runs its passes, where it does not say"
+    "fixpoint.max_rounds", int, 8, "the limit of rounds of fixed points without max_rounds"
 )
 register_config_option(
     "provenance.metadata",
@@ -88,7 +88,7 @@ register_config_option(
     "verify.default_session",
     bool,
     True,
-    "run original and result once with onnxruntime's defaults, too, and say if they differ",
+    "run original and result once with onnxruntime's defaults, too, and report differences",
 )
 register_config_option(
     "verify.seconds", float, 60.0, "how long verification lets the model open or run, at a time"

@@ -28,7 +28,7 @@ class Metric(NamedTuple):
 
     Attributes:
         name: how messages call it.
-        function: of what was expected and what there is, two arrays of one dtype and shape.
+        function: of the expected and the actual array, of one dtype and shape.
         low, high: both are good enough.
     """
 
@@ -49,7 +49,7 @@ class Promise(NamedTuple):
         rtol, atol: instead of the tolerances of the class, for every float output.
         metric: judges the float outputs instead of any tolerance.
         steps: how far integers of 8 bits or fewer may be off, as results of a quantisation.
-        target: what is good enough on the target; an output that is within this is right, too.
+        target: the limits on the target; an output within them is correct, too.
     """
 
     numerics: Numerics = Numerics.EXACT
@@ -91,7 +91,7 @@ QUANTISED = Promise(
 )
 """The promise of an operator of integers: sums in another order before a rounding.
 
-What lies between two integers may become either, so each operator is one step off here and there.
+A number between two integers may round to either, so each operator may be one step off.
 Through a deep network that spreads to several steps of 255 at the outputs.
 """
 

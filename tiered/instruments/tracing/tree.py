@@ -13,7 +13,7 @@ from tiered.passes.pass_info import NodeNote
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What of a trace is shown; see `Trace.tree`."""
+    """The parts of a trace to show; see `Trace.tree`."""
 
     rewrites: int
     skipped: bool
@@ -41,7 +41,7 @@ def _lines(span: Span, first: str, rest: str, shown: Shown) -> Iterator[str]:
 
 
 def _rows(span: Span, shown: Shown) -> Iterator[Span | str]:
-    """Yield what is below a span; passes in a row that changed nothing are one line."""
+    """Yield the rows below a span; consecutive passes that changed nothing are one line."""
     for is_idle, group in groupby(span.children, key=lambda child: _is_idle(child, shown)):
         children = [c for c in group if shown.skipped or c.outcome != "skipped"]
         if not is_idle or len(children) == 1:

@@ -1,1 +1,1 @@
-"""The index of passes: what is known of each pass before its file is loaded."""
+"""The index of passes: the info of each pass, without its file."""

@@ -15,7 +15,7 @@ from tiered.support.options import Option
 _APART: Final = "\n"
 PATH: Final = os.path.join(os.path.dirname(__file__), "table.py")
 
-_HEAD: Final = '''"""What is known of each pass without its file. `make index` writes this."""
+_HEAD: Final = '''"""The info of each pass, without its file. `make index` writes this."""
 
 from typing import Final, Literal
 
@@ -51,7 +51,7 @@ def _line(pass_: BodyPass) -> str:
 
 
 def _written(value: Any) -> str:
-    """Return a value of a `PassInfo` as Python."""
+    """Return a value of a `PassInfo` as a Python expression."""
     match value:
         case Numerics():
             return f"Numerics.{value.name}"

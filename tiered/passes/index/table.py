@@ -1,4 +1,4 @@
-"""What is known of each pass without its file. `make index` writes this."""
+"""The info of each pass, without its file. `make index` writes this."""
 
 from typing import Final, Literal
 
