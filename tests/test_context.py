@@ -339,3 +339,18 @@ def test_a_pass_that_a_pass_calls_sees_the_same_context() -> None:
     with PassContext(4):
         outer(model())
     assert levels == [4]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("disable", "disabled"), ("required_pass", "required"), ("level", "opt_level")],
+)
+def test_a_setting_under_another_name_leads_to_the_name_here(name: str, meant: str) -> None:
+    with pytest.raises(UsageError, match=f"no setting '{name}'; here it is called '{meant}'"):
+        PassContext(**dict[str, Any]({name: []}))
+
+
+def test_an_unknown_setting_suggests_a_similar_one() -> None:
+    settings: dict[str, Any] = {"instrument": []}
+    with pytest.raises(UsageError, match="did you mean 'instruments'"):
+        PassContext(**settings)

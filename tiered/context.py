@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never, ParamSpec, Protocol, TypeVar
 
 from tiered.backends.default import ANY_RUNTIME, DEFAULT, REGISTERED, AnyRuntime
 from tiered.errors import TieredError, UsageError
@@ -20,6 +20,7 @@ from tiered.policy.selectors import Entry, caller, check_disjoint, entries_of
 from tiered.runtime.worker.limits import physical_memory
 from tiered.support.config_options import checked_config, config_options
 from tiered.support.options import size_in_bytes
+from tiered.support.settings import unknown_setting
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
@@ -41,6 +42,10 @@ OnError = Literal["raise", "skip"]
 NoteKind = Literal["missed", "found"]
 DEFAULT_LEVEL = 2
 MOST_LEVEL = 4
+_SETTINGS = (
+    "opt_level", "required", "disabled", "trace", "instruments", "config", "backend", "on_error",
+    "strict", "rewrite_limit",
+)  # fmt: skip
 LEVELS_TEXT = f"an integer from 0 to {MOST_LEVEL}"
 
 
@@ -79,8 +84,8 @@ class PassContext:
         rewrite_limit: the number of the last rewrite of a model that is allowed.
 
     Raises:
-        UsageError: an argument of the wrong type, one name both required and disabled, or a backend
-            that does not exist, or with a wrong profile.
+        UsageError: an unknown argument or one of the wrong type, one name both required and
+            disabled, or a backend that does not exist, or with a wrong profile.
         PassNotFoundError: an unknown name, or a glob that matches no pass.
         ConfigError: an unknown config option, or a value of the wrong type.
     """
@@ -98,7 +103,10 @@ class PassContext:
         on_error: OnError | None = None,
         strict: bool | None = None,
         rewrite_limit: int | None = None,
+        **unknown: Never,
     ) -> None:
+        for name in unknown:
+            raise unknown_setting("PassContext", name, _SETTINGS)
         self.site = caller()
         self.required = entries_of(required, "required", self.site)
         self.disabled = entries_of(disabled, "disabled", self.site)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack, cast, overload
 
 import onnx
 
 from tiered.context import OnError, PassContext
-from tiered.errors import UsageError, did_you_mean
+from tiered.errors import UsageError
 from tiered.graph import Model
 from tiered.graph.shape_inference.set_input_shapes import with_dims
 from tiered.instruments.hooks import TraceHook
@@ -25,6 +25,7 @@ from tiered.pipeline.idle import note_idle
 from tiered.pipeline.result import OptimizeResult, OptimizeSummary, Statistics, summary_of
 from tiered.pipeline.sequential import Sequential, parse_pipeline
 from tiered.support.loading import paused_collector
+from tiered.support.settings import unknown_setting
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
@@ -203,20 +204,6 @@ def _run(model: Model, settings: Settings) -> _Run:
     return _Run(pipeline, context, taken, verify)
 
 
-_OTHER_NAMES: Final = {
-    "disable": "disabled",
-    "require": "required",
-    "input_shape": "input_shapes",
-    "dim": "dims",
-    "edit": "edits",
-    "optimization_level": "opt_level",
-    "level": "opt_level",
-    "target": "backend",
-    "limit": "rewrite_limit",
-}
-"""Settings by their names on the command line and in other tools."""
-
-
 def _check_settings(settings: Settings) -> None:
     """Check the names of the settings; the error suggests the right name.
 
@@ -226,9 +213,7 @@ def _check_settings(settings: Settings) -> None:
     known = Settings.__annotations__
     for name in settings:
         if name not in known:
-            other = _OTHER_NAMES.get(name)
-            hint = f"; here it is called {other!r}" if other else did_you_mean(name, known)
-            raise UsageError(f"optimize has no setting {name!r}{hint} (it has {', '.join(known)})")
+            raise unknown_setting("optimize", name, known)
 
 
 def _check_result(model: Model, context: PassContext, pipeline: Pipeline) -> None:
