@@ -194,7 +194,7 @@ def test_a_vector_that_goes_along_the_width_is_no_bias_of_channels() -> None:
         "fuse_bias_add",
         "g (float[1,2,2,2] x) => (float[1,2,2,2] y) <float[2,2,1,1] w = {1,2,3,4}, float[2] b"
         " = {1,2}> { t = Conv<kernel_shape=[1,1]>(x, w) y = Add(t, b) }",
-        because="not one number a channel",
+        because="the addend is not per channel",
     )
 
 

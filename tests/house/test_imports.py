@@ -98,13 +98,17 @@ def test_imports_point_one_way(path: Path) -> None:
         assert used in allowed, f"{path}:{line}: {layer} imports {used}, which stands after it"
 
 
+SHARED_WITH_PASSES = ("tiered.idioms.", "tiered.layout.permutation")
+"""What passes share beside the public names: vocabularies, and the arithmetic of permutations."""
+
+
 @pytest.mark.parametrize("file", pass_files(), ids=str)
 def test_passes_import_only_public_names(file: PassFile) -> None:
     for line, module, name in _imported_modules(file.path):
         package = module.split(".")[0]
         if package == "tiered":
-            is_idiom = module.startswith("tiered.idioms.") and not name.startswith("_")
-            public = is_idiom or (module == "tiered" and name in tiered.__all__)
+            is_shared = module.startswith(SHARED_WITH_PASSES) and not name.startswith("_")
+            public = is_shared or (module == "tiered" and name in tiered.__all__)
             assert public, f"{file}:{line}: {module} {name} is not public"
         else:
             assert package in PASSES_MAY_IMPORT, f"{file}:{line}: a pass may not need {package}"

@@ -135,7 +135,7 @@ def attention_of_heads(
         return Skip("queries are not split into heads alone")
     outer, shapes = (q.dim(0), number), (keys.shape, v.shape)
     if None in q.shape[:2] or any(x is None or len(x) != 4 or x[:2] != outer for x in shapes):
-        return Skip("the numbers of batches or heads may differ")
+        return Skip("batch or head counts may differ")
     if keys.dim(2) != size or keys.dim(3) is None or v.dim(2) != keys.dim(3):
         return Skip("keys and values may be of different lengths")
     if mask is not None and not is_attention_mask(mask, outer, (q.dim(1), keys.dim(3))):

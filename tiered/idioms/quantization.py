@@ -117,7 +117,7 @@ def quantized_unit(node: Node, *operands: Value | None) -> Sequence[Quantized] |
         if isinstance(unit, Skip):
             return unit
         if unit.axis is not None:
-            return Skip("data has a scale for each index of an axis")
+            return Skip("the scale of data is per index")
         units.append(unit)
     if len({unit.dtype for unit in units}) > 1:
         return Skip("data and result are of different dtypes")

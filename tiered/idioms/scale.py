@@ -65,7 +65,7 @@ def scaling_of(node: Node) -> tuple[Value, Scale] | Skip | None:
         return None
     array = s.const
     if array is None or s.dtype is None or not DataType(s.dtype).is_float:
-        return Skip("the dtype is no float")
+        return Skip("the dtype is not a float")
     factors = array.astype(np.float64)
     if not np.isfinite(factors).all() or not factors.all():
         return Skip("a factor is 0 or not finite")

@@ -85,5 +85,5 @@ def test_doubles_keep_their_constants() -> None:
         "(double[N,4] x) => (double[N,4] y) <double[4] b = {1,2,3,4}>"
         ' { t = Add(x, b) y = Gelu<approximate="tanh">(t) }',
         backend=ORT,
-        because="for doubles the operator has constants of six digits",
+        because="the operator's constants have six digits",
     )

@@ -139,4 +139,4 @@ def test_an_inner_value_that_others_see_stays() -> None:
 
 def test_doubles_keep_their_constants() -> None:
     text = graph(CHAIN, "(double[4] x) => (double[4] y)").replace("float ", "double ")
-    assert_unchanged(PASS, text, because="for doubles the operator has constants of 32 bits")
+    assert_unchanged(PASS, text, because="the operator's constants are float32")

@@ -52,7 +52,7 @@ def test_other_bounds_are_another_function() -> None:
         ),
         (
             graph(SPELLED_OUT.replace("(x, a)", "(x, v)")),
-            "a factor or what is added is not one number",
+            "a factor or addend is not a scalar",
         ),
         (
             graph(SPELLED_OUT).replace("(float[N,4] y)", "(float[N,4] y, float[N,4] g)"),

@@ -17,4 +17,4 @@ def test_a_sigmoid_is_written_by_the_exponential(dtype: str) -> None:
 
 def test_halves_stay() -> None:
     text = "(float16[4] x) => (float16[4] y) { y = Sigmoid(x) }"
-    assert_unchanged(PASS, text, because="numbers of 16 bits overflow in between")
+    assert_unchanged(PASS, text, because="16-bit intermediates may overflow")

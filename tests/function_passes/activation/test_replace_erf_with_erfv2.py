@@ -34,5 +34,5 @@ def test_narrow_floats_lose_more() -> None:
     assert_unchanged(
         PASS,
         "(float16[3] x) => (float16[3] y) { y = Erf(x) }",
-        because="x is not known to be float or double",
+        because="x may be neither float nor double",
     )

@@ -119,7 +119,7 @@ def test_large_integers_do_not_survive_a_pow() -> None:
     assert_unchanged(
         PASS,
         "(int64[N] x) => (int64[N] y) <int64 c = {1}> { y = Pow(x, c) }",
-        because="Pow computes 64-bit integers in floats, which do not hold them all",
+        because="Pow rounds 64-bit integers to floats",
     )
 
 

@@ -37,7 +37,7 @@ def test_zeros_of_two_signs_have_an_order() -> None:
     assert_unchanged(
         PASS,
         "(float[N] a, float[N] b, float[N] c) => (float[N] y) { h = Max(b, c)  y = Max(a, h) }",
-        because="zeros of two signs would be compared in another order",
+        because="zeros of two signs would be reordered",
     )
 
 
@@ -45,7 +45,7 @@ def test_what_others_read_is_left_alone() -> None:
     assert_unchanged(
         PASS,
         "(float[N] a, float[N] b) => (float[N] y, float[N] h) { h = Max(a, b)  y = Max(h, a) }",
-        because="the inner one is read elsewhere too",
+        because="the inner result has other consumers",
     )
 
 
@@ -53,7 +53,7 @@ def test_a_max_of_a_min_is_left_alone() -> None:
     assert_unchanged(
         PASS,
         "(float[N] a, float[N] b) => (float[N] y) { h = Min(a, b)  y = Max(h, a) }",
-        because="no operand is of the same kind, and no two constants are one",
+        because="no operands can be merged",
     )
 
 
@@ -130,7 +130,7 @@ def test_constants_that_are_not_one_stay(constants: str, nodes: str) -> None:
     assert_unchanged(
         PASS,
         f"(float[A,B] x, float[A,B] z) => (float[A,B] y) <{constants}> {{ {nodes} }}",
-        because="no operand is of the same kind, and no two constants are one",
+        because="no operands can be merged",
     )
 
 
@@ -139,7 +139,7 @@ def test_constants_of_several_numbers_that_others_read_stay() -> None:
         PASS,
         "(float[N,3] x) => (float[N,3] y, float[N,3] z) <float[3] b = {1,5,-1}, float c = {2}>"
         " { y = Min(x, b, c) z = Add(x, b) }",
-        because="no operand is of the same kind, and no two constants are one",
+        because="no operands can be merged",
     )
 
 
@@ -147,5 +147,5 @@ def test_a_default_is_no_constant() -> None:
     assert_unchanged(
         PASS,
         "(float[N] x, float b = {1}) => (float[N] y) <float c = {2}> { y = Max(x, b, c) }",
-        because="no operand is of the same kind, and no two constants are one",
+        because="no operands can be merged",
     )

@@ -40,7 +40,7 @@ def test_integers_are_no_numbers_to_divide_1_by() -> None:
     assert_unchanged(
         PASS,
         "(int32[3] x, int32[3] w) => (int32[3] y) <int32 one = {1}> { t = Div(one, x) y = Mul(t, w) }",
-        because="it divides no floats",
+        because="the dividend is not a float",
     )
 
 

@@ -36,7 +36,7 @@ def test_bounds_that_are_there_stay() -> None:
     assert_unchanged(
         PASS,
         "(float[N] x, float l, float h) => (float[N] y) { y = Clip(x, l, h) }",
-        because="both bounds are there",
+        because="both bounds are present",
     )
 
 
@@ -53,7 +53,7 @@ def test_half_floats_reach_as_far_as_their_kernel() -> None:
     assert_unchanged(
         PASS,
         "(float16[N] x) => (float16[N] y) { y = Clip(x) }",
-        because="16-bit floats may be clipped as float32, whose limits are further away",
+        because="16-bit floats may be clipped as float32",
     )
 
 

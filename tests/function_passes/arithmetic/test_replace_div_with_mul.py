@@ -50,7 +50,7 @@ def test_other_divisors_have_other_bits(divisor: str) -> None:
     assert_unchanged(
         PASS,
         f"(float[N] x) => (float[N] y) <float d = {{{divisor}}}> {{ y = Div(x, d) }}",
-        because="a divisor is no power of two with a normal reciprocal",
+        because="a divisor is not a power of two",
     )
 
 
@@ -58,7 +58,7 @@ def test_integers_are_truncated() -> None:
     assert_unchanged(
         PASS,
         "(int32[N] x) => (int32[N] y) <int32 d = {8}> { y = Div(x, d) }",
-        because="it divides no floats",
+        because="the dividend is not a float",
     )
 
 
@@ -66,7 +66,7 @@ def test_a_list_that_others_read_would_be_there_twice() -> None:
     assert_unchanged(
         PASS,
         "(float[2] x) => (float[2] y, float[2] z) <float[2] d = {2,4}> { y = Div(x, d)  z = Exp(d) }",
-        because="others read the divisor, which is more than one number",
+        because="the divisor is a shared tensor",
     )
 
 

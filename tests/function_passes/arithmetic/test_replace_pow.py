@@ -68,7 +68,7 @@ def test_a_last_dim_that_may_be_1_is_left_alone(shape: str) -> None:
     assert_unchanged(
         PASS,
         f"(float[{shape}] x) => (float[{shape}] y) <float p = {{2}}> {{ y = Pow(x, p) }}",
-        because="x may end in a dim of 1, where Pow computes an approximate power",
+        because="Pow is approximate for a last dim 1",
     )
 
 
@@ -101,7 +101,7 @@ def test_large_integers_do_not_survive_a_pow() -> None:
     assert_unchanged(
         PASS,
         "(int64[N] x) => (int64[N] y) <float p = {1}> { y = Pow(x, p) }",
-        because="Pow computes 64-bit integers in floats, which do not hold them all",
+        because="Pow rounds 64-bit integers to floats",
     )
 
 
@@ -125,5 +125,5 @@ def test_a_square_that_is_averaged_is_left_to_the_fusions_of_normalisations() ->
         PASS,
         "(float[2,3] x) => (float[2,1] y) <float p = {2}, int64[1] a = {-1}>"
         " { t = Pow(x, p) y = ReduceMean(t, a) }",
-        because="its mean is part of a normalisation, which runtimes know it by",
+        because="runtimes recognise its mean as a normalisation",
     )

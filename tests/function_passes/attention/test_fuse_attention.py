@@ -76,7 +76,7 @@ def test_three_dims_have_no_heads() -> None:
         "(float[2,3,4] q, float[2,4,5] k, float[2,5,4] v) => (float[2,3,4] y)"
         " { m = MatMul(q, k) p = Softmax(m) y = MatMul(p, v) }",
         opset=23,
-        because="it is not of heads: batch, heads, sequence, size",
+        because="the operands are not [batch, heads, sequence, size]",
     )
 
 
@@ -86,7 +86,7 @@ def test_heads_that_are_shared_stay() -> None:
         PASS,
         f"({heads}) {OUT} {{ {KEYS} p = Softmax(m) y = MatMul(p, v) }}",
         opset=23,
-        because="the numbers of batches or heads may differ",
+        because="batch or head counts may differ",
     )
 
 
@@ -141,7 +141,7 @@ def test_a_batch_that_may_be_empty_stays() -> None:
         PASS,
         f"({HEADS}) {OUT} {{ {KEYS} p = Softmax(m) y = MatMul(p, v) }}".replace("[2,2", "[N,2"),
         opset=23,
-        because="the batch may be empty, which the kernel of onnxruntime refuses",
+        because="onnxruntime's kernel rejects an empty batch",
     )
 
 
@@ -152,7 +152,7 @@ def test_where_there_is_nothing_to_attend_to_nothing_is_done(dims: str) -> None:
         PASS,
         text.replace(dims, f"{dims[:-2]}0,"),
         opset=23,
-        because="there is nothing to attend to, which the kernel of onnxruntime refuses",
+        because="onnxruntime's kernel rejects empty attention",
     )
 
 
@@ -179,7 +179,7 @@ def test_before_opset_25_a_row_that_the_lowest_number_masks_is_no_average(
         PASS,
         text,
         opset=24,
-        because="of rows that the lowest number masks onnxruntime's kernel makes 0",
+        because="onnxruntime's kernel zeroes rows masked by the minimum",
     )
 
 
@@ -204,7 +204,7 @@ def test_a_constant_mask_that_leaves_each_query_something_does_no_harm(
         fused = f"({HEADS}) {OUT} <{mask}> {{ y = Attention<scale=1.0>(q, k, v, w) }}"
         assert_rewrites(PASS, text, fused, opset=23)
     else:
-        assert_unchanged(PASS, text, opset=23, because="of rows that the lowest number masks")
+        assert_unchanged(PASS, text, opset=23, because="onnxruntime's kernel zeroes rows masked by the minimum")
 
 
 def test_doubles_stay_as_they_are_scaled_in_32_bits() -> None:
@@ -214,5 +214,5 @@ def test_doubles_stay_as_they_are_scaled_in_32_bits() -> None:
         f"({heads}) => (double[2,2,3,4] y) <double d = {{2}}>"
         f" {{ {KEYS} s = Div(m, d) p = Softmax(s) y = MatMul(p, v) }}",
         opset=23,
-        because="for doubles the root of the scale is taken in 32 bits",
+        because="the kernel's scale is float32",
     )

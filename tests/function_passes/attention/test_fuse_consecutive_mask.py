@@ -44,14 +44,14 @@ def test_masks_may_stand_first() -> None:
 @pytest.mark.parametrize(
     ("text", "because"),
     [
-        (graph(f"{layer('q', 'y')} z = Neg(r)"), "no other layer adds the same two"),
+        (graph(f"{layer('q', 'y')} z = Neg(r)"), "no other layer adds both masks"),
         (
             graph(f"{layer('q', 'y')} {layer('r', 'z').replace('Add(z1, b)', 'Add(z1, a)')}"),
-            "no other layer adds the same two",
+            "no other layer adds both masks",
         ),
         (
             graph(f"{layer('q', 'y')} {layer('q', 'z')}"),
-            "it is not known which of the three are scores",
+            "the scores cannot be told from the masks",
         ),
         (
             graph(

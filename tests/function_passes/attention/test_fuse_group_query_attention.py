@@ -82,7 +82,7 @@ def test_zeros_of_a_query_that_sees_nothing_are_what_the_kernel_gives_beside_a_p
     after = graph(f"{MASK} {OF_MASK} {attention(', , , , m')}", inputs, outputs)
     assert_rewrites(PASS, graph(SEEING, inputs, outputs), after, backend=ORT)
     assert_unchanged(
-        PASS, graph(SEEING, SEES), backend=ORT, because="gets zeros, and from the kernel only with a past"
+        PASS, graph(SEEING, SEES), backend=ORT, because="fully masked queries need a past"
     )
 
 
@@ -91,7 +91,7 @@ def test_of_halves_a_query_that_sees_nothing_would_get_nan() -> None:
     for number, bits in (("{0.5}", "{14336}"), ("{-inf}", "{64512}")):
         text = text.replace(number, bits)
     assert_unchanged(
-        PASS, text, backend=ORT, because="gets zeros, and NaN from the kernel for halves"
+        PASS, text, backend=ORT, because="for float16, fully masked queries are NaN"
     )
 
 
@@ -176,37 +176,37 @@ def test_another_shape_of_the_result_is_made_of_heads_side_by_side() -> None:
     [
         (
             graph(f"{BEFORE} {PLAIN} {END}".replace("four)", "some)"), f"{INPUTS}, int64[4] some"),
-            "there may be several queries, from which the kernel hides what comes later",
+            "the kernel masks causally between several queries",
         ),
         (
             graph(f"{BEFORE} {PLAIN} {END}")
             .replace("float[2,", "float[B,")
             .replace("{2,1,", "{0,1,")
             .replace("{2,4,", "{0,4,"),
-            "the batch may be empty, on which the kernel fails",
+            "the kernel fails on an empty batch",
         ),
         (
             graph(f"{BEFORE} {PLAIN} {END}").replace(",8", ",4").replace(",32", ",16"),
-            "the heads are not of a known size that 8 divides",
+            "8 does not divide the head size",
         ),
         (
             graph(
                 f"{BEFORE} {PLAIN} {END} more = Relu(all_k)",
                 outputs=f"{OUTPUTS}, float[2,2,T,8] more",
             ),
-            "keys and values are not added to those of the past, for the heads alone",
+            "keys and values do not extend a cache",
         ),
         (
             graph(f"{BEFORE} {PLAIN} {END}".replace("(k5)", "(k6)").replace("kt =", "k6 = Relu(k5) kt =")),
-            "keys and values are not added to those of the past, for the heads alone",
+            "keys and values do not extend a cache",
         ),
         (
             graph(f"{BEFORE} {PLAIN} {END}", INPUTS.replace("P,8] past_v", "R,8] past_v")),
-            "what is past is not known to be as long for keys and values",
+            "past keys and values may differ in length",
         ),
         (
             graph(f"{BEFORE} {PLAIN} {END}".replace("(past_k, k2)", "(k2, past_k)")),
-            "what is past is not known",
+            "past keys and values may differ in length",
         ),
         (
             graph(
@@ -214,19 +214,19 @@ def test_another_shape_of_the_result_is_made_of_heads_side_by_side() -> None:
                 "float[2,1,32] q, float[2,2,2,8] k2, float[2,2,2,8] v2,"
                 " float[2,2,P,8] past_k, float[2,2,P,8] past_v",
             ),
-            "there is not one new key for the query",
+            "there is not one new key per query",
         ),
         (
             graph(f"{BEFORE} {MASKED} {END}", f"{INPUTS}, float[2,1,1,R] m"),
-            "the mask does not say of each head what it sees",
+            "the mask is not per head",
         ),
         (
             graph(f"{MASK.replace('hidden', 'least')} {BEFORE} {MASKED} {END}", SEES),
-            "where everything is hidden by a finite number, the kernel takes no average",
+            "a fully masked row must be -inf",
         ),
         (
             graph(f"{BEFORE} {MASKED} {END}", f"{INPUTS}, float[2,1,1,4] m".replace("P", "3")),
-            "where everything is hidden by a finite number, the kernel takes no average",
+            "a fully masked row must be -inf",
         ),
         (
             graph(f"{BEFORE} {PLAIN} {END}".replace("(s, c)", "(s, scales)")),
@@ -257,5 +257,5 @@ def test_keys_that_a_call_turns_are_not_those_of_a_cache() -> None:
         kt = Transpose<perm: ints = @perm>(k) s = MatMul(q, kt) p = Softmax(s) o = MatMul(p, v)
         y = Reshape(o, w) }"""
     assert_unchanged(
-        PASS, text, backend=ORT, because="keys and values are not added to those of the past"
+        PASS, text, backend=ORT, because="keys and values do not extend a cache"
     )

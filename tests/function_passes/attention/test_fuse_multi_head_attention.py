@@ -70,7 +70,7 @@ def test_a_mask_is_added_to_the_scores(dims: str) -> None:
         masked=True,
     )
     assert_unchanged(
-        PASS, graph(masked, inputs), backend=ORT, because="with a mask the kernel is slower"
+        PASS, graph(masked, inputs), backend=ORT, because="the kernel is slower with a mask"
     )
 
 
@@ -115,7 +115,7 @@ def test_another_shape_of_the_result_is_made_of_heads_side_by_side() -> None:
         ),
         (
             graph(f"{Q} {K} {V} {SCORES} p = Softmax(s) {END}", INPUTS.replace("B,T", "C,T", 1)),
-            "the numbers of batches or heads may differ",
+            "batch or head counts may differ",
         ),
         (
             graph(f"{Q} {K} {V} {SCORES} p = Softmax(s) {END}", INPUTS.replace("T,8] v", "U,8] v")),

@@ -100,27 +100,27 @@ def test_a_mask_of_known_sizes_is_sliced_already() -> None:
         PASS,
         text.replace("1,1,1,1,0,", "1,1,1,0,0,"),
         backend=ORT,
-        because="the mask does not hide what comes later alone",
+        because="the mask is not exactly causal",
     )
 
 
 @pytest.mark.parametrize(
     ("old", "new", "because"),
     [
-        ("Softmax<axis=3>", "Softmax<axis=2>", "it is no Softmax of the last axis"),
-        ("Split<axis=2>(a, thirds)", "Split<axis=2>(a, uneven)", "no thirds of a product"),
-        ("Add(m, b)", "Abs(m)", "queries, keys and values are no thirds of a product"),
-        ("Gather<axis=0>(past, one)", "Abs(v2)", "keys and values are not added to one past"),
+        ("Softmax<axis=3>", "Softmax<axis=2>", "it is no float32 Softmax over the last axis"),
+        ("Split<axis=2>(a, thirds)", "Split<axis=2>(a, uneven)", "queries, keys, values are no split product"),
+        ("Add(m, b)", "Abs(m)", "queries, keys, values are no split product"),
+        ("Gather<axis=0>(past, one)", "Abs(v2)", "keys and values have different pasts"),
         (HALVES, HALVES.replace("pk", "h").replace("pv", "pk").replace("h =", "pv ="),
          "keys are not the first half of the past"),
         ("Transpose<perm=[0,2,1,3]>(v1)", "Transpose<perm=[0,2,1,3]>(k1)",
-         "keys or values are split in another way than queries"),
-        ("Reshape(t, whole)", "Reshape(t, two)", "the heads are not put side by side alone"),
+         "keys or values are split differently"),
+        ("Reshape(t, whole)", "Reshape(t, two)", "the output is not the merged heads"),
         ("Concat<axis=0>(ku, vu)", "Concat<axis=0>(vu, ku)",
          "keys and values are not stored as one tensor"),
-        ("Slice(tri, ", "Slice(all, ", "the mask does not hide what comes later alone"),
-        ("Slice(t1, none, e1", "Slice(t1, none, s1", "the mask does not hide what comes later"),
-        ("hidden)", "small)", "the mask does not hide what comes later alone"),
+        ("Slice(tri, ", "Slice(all, ", "the mask is not exactly causal"),
+        ("Slice(t1, none, e1", "Slice(t1, none, s1", "the mask is not exactly causal"),
+        ("hidden)", "small)", "the mask is not exactly causal"),
         ("Mul(s, c)", "Mul(s, negative)", "the scale is not one positive number"),
     ],
 )  # fmt: skip
@@ -138,7 +138,7 @@ def test_a_triangle_of_truth_values_needs_no_cast() -> None:
 def test_heads_of_another_past_stay() -> None:
     head = HEAD.replace("float[2,B,2,P,2] past", "float[2,1,2,P,2] past")
     assert_unchanged(
-        PASS, graph(NODES, head), backend=ORT, because="the past is not of the same heads"
+        PASS, graph(NODES, head), backend=ORT, because="the past has other heads"
     )
 
 
@@ -153,7 +153,7 @@ def test_wide_batches_stay_unless_asked_for() -> None:
     head = HEAD.replace("float[B,S,4] x", "float[B,S,512] x, float[512,12] w")
     text = graph(NODES, head).replace(f"float[4,12] w = {{{numbers(48, 0.1)}}}, ", "")
     assert_unchanged(
-        PASS, text, backend=ORT, because="wide batches are projected faster by one product"
+        PASS, text, backend=ORT, because="one product projects wide batches faster"
     )
     fused = graph(FUSED, head).replace(f"float[4,12] w = {{{numbers(48, 0.1)}}}, ", "")
     assert_rewrites(PASS, text, fused, backend=ORT, runtime="none", wide=True)

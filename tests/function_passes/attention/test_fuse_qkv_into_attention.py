@@ -141,7 +141,7 @@ def test_a_wide_matrix_of_many_short_sequences_stays_whole(dims: str) -> None:
         PASS,
         before,
         backend=ORT,
-        because="many short sequences are projected faster by one product",
+        because="one product projects short sequences faster",
     )
     assert_rewrites(PASS, before, after, backend=ORT, wide=True)
 
@@ -168,45 +168,45 @@ def wide(dims: str) -> tuple[str, str]:
         (
             graph(f"{SPLIT} {ATTEND} {END}".replace("MatMul(x, wk)", "MatMul(z, wk)"))
             .replace("float[B,S,3] x", "float[B,S,3] x, float[B,S,3] z"),
-            "queries, keys and values are not three products of one tensor",
+            "queries, keys and values have different sources",
         ),
         (
             graph(f"{SPLIT} {ATTEND} {END}", "float[B,S,3] x, float[3,4] wq"),
-            "queries, keys and values are not three products of one tensor",
+            "queries, keys and values have different sources",
         ),
         (
             graph(f"{SPLIT} {ATTEND} {END}".replace("(q, bq)", "(q, one_bias)")),
-            "queries, keys and values are not three products of one tensor",
+            "queries, keys and values have different sources",
         ),
         (
             graph(
                 f"{SPLIT} {ATTEND} {END}".replace(K, "k2 = Transpose<perm=[0,1,3,2]>(past)"),
                 "float[B,S,3] x, float[B,2,S,2] past",
             ).replace(" k = MatMul(x, wk)", "").replace(" k0 = Add(k, bk)", ""),
-            "keys and values are in heads already",
+            "keys and values are already split into heads",
         ),
         (
             graph(f"{SPLIT} {ATTEND} {END}").replace(f"wq = {{{Q4}}}", "wq = {1,0,2}")
             .replace("float[3,4] wq", "float[3,1] wq"),
-            "a bias makes one column as many as it is long",
+            "a bias broadcasts a single column",
         ),
         (
             graph(f"{SPLIT} {ATTEND} {END} e = Relu(k0)").replace(
                 "(float[B,S,4] y)", "(float[B,S,4] y, float[B,S,4] e)"
             ),
-            "others read queries, keys or values too",
+            "queries, keys or values have other consumers",
         ),
         (
             graph(f"{SPLIT} {ATTEND} {END}").replace(
                 "(float[B,S,4] y)", "(float[B,S,4] y, float[B,2,S,2] v2)"
             ),
-            "others read queries, keys or values too",
+            "queries, keys or values have other consumers",
         ),
         (
             graph(f"{SPLIT} {ATTEND} {END} e = MatMul(x, wv)").replace(
                 "(float[B,S,4] y)", "(float[B,S,4] y, float[B,S,4] e)"
             ),
-            "others read a matrix too",
+            "a matrix has other consumers",
         ),
         (
             graph(

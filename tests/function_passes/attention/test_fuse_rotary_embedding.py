@@ -102,11 +102,11 @@ def test_halves_side_by_side() -> None:
     [
         (
             graph(f"{ANGLES} {TURNED} {SUM}", "float[B,3,S,M] x, float[S,2] f", "B,3,S,4"),
-            "it is not of heads of a known even size",
+            "the head size is not known even",
         ),
         (
             graph(f"{ANGLES} {TURNED} {SUM}").replace("Slice(x, zero, two,", "Slice(x, one, most,"),
-            "what is turned round is not the halves of the last dim",
+            "the rotated parts are not halves",
         ),
         (
             graph(
@@ -114,23 +114,23 @@ def test_halves_side_by_side() -> None:
                 f" r = Concat<axis=3>(n, a) {SUM}",
                 "float[B,3,S,4] x, float[S,4] f",
             ),
-            "what is turned round is not the halves of the last dim",
+            "the rotated parts are not halves",
         ),
         (
             graph(f"c = Cos(f) s = Sin(f) {TURNED} {SUM}", "float[B,3,S,4] x, float[S,4] f"),
-            "the halves of cosines and sines are not known to be the same",
+            "halves of cosines or sines may differ",
         ),
         (
             graph(f"{ANGLES} {TURNED} {SUM}", "float[B,3,S,4] x, float[T,2] f"),
-            "there is not one cosine for each place and pair",
+            "there is not one cosine per token pair",
         ),
         (
             graph(f"{ANGLES} {TURNED} {SUM}", "float[B,3,S,4] x, float[3,S,2] f"),
-            "heads have cosines of their own",
+            "the cosines differ by head",
         ),
         (
             graph(f"{ANGLES} {TURNED} {SUM}", "float[B,3,S,4] x, float[B,1,S,2] f"),
-            "entries of a batch have cosines of their own",
+            "the cosines differ by batch entry",
         ),
     ],
 )

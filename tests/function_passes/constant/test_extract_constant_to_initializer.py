@@ -67,7 +67,7 @@ def test_a_constant_that_says_nothing_or_too_much_stays() -> None:
         assert_unchanged(
             PASS,
             f"(float[2] x) => (float[2] y) {{ c = Constant{attributes}() y = Add(x, c) }}",
-            because="it has no single value that is known",
+            because="it has no single known value",
         )
 
 

@@ -319,7 +319,7 @@ def test_other_peoples_operators_and_functions_are_left_alone() -> None:
         '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
         " g (float[2] x) => (float[2] y) <float[2] a = {1,2}> { b = d.f(a) y = Add(x, b) }"
         ' <domain: "d", opset_import: ["" : 21]> f (a) => (b) { b = Neg(a) }',
-        because="the operator is not one of ONNX's own",
+        because="the operator is not a standard one",
     )
 
 
@@ -459,7 +459,7 @@ def test_a_constant_that_would_be_large_is_left_to_the_runtime(shape: str, node:
         PASS,
         f"(float[1] x) => (float[N] y) <float[1] a = {{1}}, int64[1] s = {shape}>"
         f" {{ b = {node} y = Add(x, b) }}",
-        because="the constant would make the model too large",
+        because="the constant exceeds max_growth",
     )
 
 
@@ -486,7 +486,7 @@ def test_many_small_constants_are_too_large_together() -> None:
     model = parse(
         f"(float[1] x) => (float[N] y0) <float[1] a = {{1}}, int64[1] s = {{400}}> {{ {nodes} }}"
     )
-    assert_unchanged(PASS, model, because="the constants would make the model too large together")
+    assert_unchanged(PASS, model, because="the constants together exceed max_growth")
     assert _ops(model, max_growth="20KB") == ["Add"] * 10
 
 
@@ -496,7 +496,7 @@ def test_what_bodies_and_the_main_graph_may_add_is_one_sum() -> None:
         " { b = Expand(a, s) y = Add(x, b) z = If(c) <then_branch = t () => (float[M] p)"
         " { d = Expand(a, s) p = Add(x, d) }, else_branch = e () => (float[M] q) { q = Neg(x) }> }"
     )
-    assert_unchanged(PASS, model, because="the constants would make the model too large together")
+    assert_unchanged(PASS, model, because="the constants together exceed max_growth")
     assert _ops(model, max_growth="5KB") == ["Add", "If"]
 
 
@@ -506,7 +506,7 @@ def test_no_constant_is_folded_that_makes_room_for_one_that_is_too_large() -> No
         PASS,
         "(float[1] x) => (float[N] y, float[M] z) <float[1] a = {1}, int64[1] s = {900},"
         " int64[1] n = {2}> { b = Expand(a, s) c = Tile(b, n) y = Add(x, b) z = Add(x, c) }",
-        because="beside it, a constant that is too large would fit",
+        because="it would make room for a larger constant",
     )
 
 
@@ -516,7 +516,7 @@ def test_what_decides_the_size_of_another_constant_does_not_grow() -> None:
         "(float[1] x) => (float[1] y) <float[1] a = {1}, int64[1] s = {20}>"
         " { b = Expand(a, s) c = Cast<to=7>(b) d = ConstantOfShape(c) e = ReduceSum<keepdims=0>(d)"
         " y = Add(x, e) }",
-        because="what reads it has a size that only computing it tells",
+        because="its consumer has a data-dependent shape",
     )
 
 

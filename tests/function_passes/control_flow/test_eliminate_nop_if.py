@@ -146,7 +146,7 @@ def test_branches_that_compute_the_same_need_no_condition() -> None:
         "q = Add(x, k) b = Add(x, k)",
     ],
 )
-@pytest.mark.parametrize("because", ["the condition is not a constant, and the branches differ"])
+@pytest.mark.parametrize("because", ["the condition is not constant; the branches differ"])
 def test_branches_that_differ_in_anything_stay(other: str, because: str) -> None:
     assert_unchanged(
         PASS,
@@ -167,7 +167,7 @@ def test_an_overridable_condition_is_no_constant() -> None:
     assert_unchanged(
         PASS,
         "(float[2] x, bool c = {1}) => (float[2] y) { y = If(c) <then_branch = t () => (float[2] a) { a = Relu(x) }, else_branch = e () => (float[2] b) { b = Neg(x) }> }",
-        because="the condition is not a constant",
+        because="the condition is not constant; the branches differ",
     )
 
 
@@ -186,7 +186,7 @@ def test_quantization_annotations_keep_their_branch() -> None:
     body = model.graph.node[0].attribute[0].g
     annotation = body.quantization_annotation.add(tensor_name="a")
     annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="s")
-    check_declined(model, because="quantization annotations speak of the branch")
+    check_declined(model, because="quantization annotations refer to the branch")
 
 
 def check_declined(proto: onnx.ModelProto, because: str) -> None:

@@ -36,21 +36,21 @@ def test_a_bias_is_added_to_each_channel() -> None:
     [
         (
             graph("y = Conv<pads=[1,1,1,1]>(x, k)", "float[N,2,4,5] x, float[3,2,3,3] k"),
-            "the kernel is not known to be one pixel",
+            "the kernel size may not be 1",
         ),
         (
             graph("y = Conv<pads=[1,1,0,0]>(x, w)").replace("4,5] y", "5,6] y"),
-            "the picture is padded",
+            "the image is padded",
         ),
         (
             graph("y = Conv<strides=[2,2]>(x, w)").replace("4,5] y", "2,3] y"),
-            "it has groups, or leaves pixels out",
+            "it has groups or strides",
         ),
         (
             graph("y = Conv(x, w)", "float[2,2,H,5] x").replace("4,5] y", "H,5] y"),
-            "the sizes of picture and kernel are not known",
+            "image and kernel sizes are not known",
         ),
-        (graph("y = Conv(x, w)", "float[N,2,4,5] x"), "the batch may be empty"),
+        (graph("y = Conv(x, w)", "float[N,2,4,5] x"), "onnxruntime's kernel rejects an empty batch"),
     ],
 )
 def test_what_is_more_than_a_product_stays(text: str, because: str) -> None:

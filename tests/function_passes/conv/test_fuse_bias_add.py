@@ -63,7 +63,7 @@ def test_what_is_added_along_rows_is_no_bias(shape: str) -> None:
         PASS,
         f"(float[1,2,2,2] x) => (float[1,2,2,2] y) <{WEIGHT}, float{shape} b = {{{numbers}}}>"
         " { t = Conv<kernel_shape=[1,1]>(x, w) y = Add(t, b) }",
-        because="what is added is not one number a channel",
+        because="the addend is not per channel",
     )
 
 
@@ -72,7 +72,7 @@ def test_what_is_added_may_not_add_dims() -> None:
         PASS,
         f"(float[1,2,3,3] x) => (float[1,1,2,3,3] y) <{WEIGHT}, float[1,1,2,1,1] b = {{1,2}}>"
         " { t = Conv(x, w) y = Add(t, b) }",
-        because="what is added is not one number a channel",
+        because="the addend is not per channel",
     )
 
 
@@ -100,7 +100,7 @@ def test_without_a_dtype_nothing_is_known() -> None:
         '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
         " g (float[1,2,3,3] x) => (float[1,2,3,3] y) <float[2,1,1] b = {1,2}>"
         " { w = d.Unknown(x) t = Conv(x, w) y = Add(t, b) }",
-        because="the dtype is no float",
+        because="the dtype is not a float",
     )
 
 

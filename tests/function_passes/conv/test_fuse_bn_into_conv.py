@@ -137,7 +137,7 @@ def test_a_copy_may_be_too_large() -> None:
         "(float[1,2,17,17] x) => (float[1,2,1,1] y, float[1,2,1,1] z)"
         f" <float[2,2,17,17] w = {{{numbers}}}, {VECTORS}>"
         f" {{ t = Conv(x, w) {NORM} z = Conv(x, w) }}",
-        because="the weight is shared, and copies would make the model too large",
+        because="copies of the shared weight exceed max_growth",
     )
 
 
@@ -285,7 +285,7 @@ def test_weights_that_become_too_small_for_their_dtype_stay() -> None:
     """1e-20 times 2e-20 is no normal number; a factor of 0 makes zeros that are exact."""
     small = "float[2] s = {1e-20,0}, float[2] b = {1,-1}, float[2] m = {0,0}, float[2] v = {1,1}"
     text = f"{IMAGE} <float[2,2,1,1] w = {{1e-20,2,3,4}}, {small}> {{ t = Conv(x, w) {NORM} }}"
-    assert_unchanged(PASS, text, because="the fused weights lose digits, so small are they")
+    assert_unchanged(PASS, text, because="the fused weights lose precision by underflow")
     assert_rewrites(
         PASS,
         text.replace("w = {1e-20,", "w = {1,").replace("s = {1e-20,", "s = {1,"),

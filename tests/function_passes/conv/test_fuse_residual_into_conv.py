@@ -47,7 +47,7 @@ def test_no_bias_is_needed() -> None:
     [
         (
             graph(f"{CONV} y = Add(c, z)", INPUTS.replace("[N,2,5,5] z", "[1,2,1,1] z")),
-            "what is added may be broadcast",
+            "the addend may be broadcast",
         ),
         (
             graph(

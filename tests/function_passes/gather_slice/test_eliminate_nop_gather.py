@@ -27,7 +27,7 @@ def test_another_order_is_left_alone(indices: str) -> None:
     assert_unchanged(
         PASS,
         f"(float[3] x) => (float[3] y) <int64[3] i = {{{indices}}}> {{ y = Gather(x, i) }}",
-        because="it takes the slices in another order",
+        because="the slices are in another order",
     )
 
 
@@ -38,7 +38,7 @@ def test_another_shape_is_left_alone(indices: str) -> None:
     assert_unchanged(
         PASS,
         f"(float[3,1] x, int64[N] j) => (float[K] y) <{indices}> {{ h = Gather(x, i)  y = Relu(h) }}",
-        because="indices is no constant list as long as the axis",
+        because="indices is not constant with the axis size",
     )
 
 
@@ -46,7 +46,7 @@ def test_indices_that_are_fed_are_left_alone() -> None:
     assert_unchanged(
         PASS,
         "(float[3] x, int64[3] i = {0,1,2}) => (float[3] y) { y = Gather(x, i) }",
-        because="indices is no constant list as long as the axis",
+        because="indices is not constant with the axis size",
     )
 
 

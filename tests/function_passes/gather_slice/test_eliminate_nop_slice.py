@@ -47,12 +47,12 @@ def test_old_opsets_have_attributes() -> None:
 @pytest.mark.parametrize(
     ("shape", "starts", "ends", "because"),
     [
-        ("4", "1", "4", "it leaves the front, or may do so"),
-        ("4", "-3", "4", "it leaves the front, or may do so"),
-        ("N", "-4", "9223372036854775807", "it leaves the front, or may do so"),
-        ("4", "0", "3", "it leaves the end, or may do so"),
-        ("4", "0", "-1", "it leaves the end, or may do so"),
-        ("N", "0", "1000000", "it leaves the end, or may do so"),
+        ("4", "1", "4", "it may not start at the front"),
+        ("4", "-3", "4", "it may not start at the front"),
+        ("N", "-4", "9223372036854775807", "it may not start at the front"),
+        ("4", "0", "3", "it may not reach the end"),
+        ("4", "0", "-1", "it may not reach the end"),
+        ("N", "0", "1000000", "it may not reach the end"),
     ],
 )
 def test_what_may_take_less_is_left_alone(shape: str, starts: str, ends: str, because: str) -> None:

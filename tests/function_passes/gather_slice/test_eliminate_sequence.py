@@ -173,7 +173,7 @@ def test_parts_of_sizes_that_are_not_known_stay(x: str, nodes: str) -> None:
         PASS,
         f"(float{x} x, int64 k, int64 i, int64[2] ks) => (float[A,3] y) <int64 n = {{2}},"
         f" int64 at = {{1}}, int64[2] many = {{3,3}}> {{ {nodes} }}",
-        because="it is not known where the part begins and ends",
+        because="the bounds of the slice are not known",
     )
 
 
@@ -189,8 +189,8 @@ def test_a_position_of_several_dims_is_no_scalar() -> None:
 @pytest.mark.parametrize(
     ("made", "because"),
     [
-        ("SequenceAt(s, i)", "nothing is known of the tensors of the sequence"),
-        ("ConcatFromSequence<axis=0>(s)", "nothing is known of the tensors that are joined"),
+        ("SequenceAt(s, i)", "the tensors of the sequence are not known"),
+        ("ConcatFromSequence<axis=0>(s)", "the concatenated tensors are not known"),
     ],
 )
 def test_what_is_put_into_a_sequence_is_not_followed(made: str, because: str) -> None:
@@ -209,19 +209,19 @@ def test_what_is_put_into_a_sequence_is_not_followed(made: str, because: str) ->
             "SplitToSequence<axis=1>(x)",
             "ConcatFromSequence<axis=0>(s)",
             "[20,1]",
-            "the parts are joined along another axis",
+            "the parts are concatenated along another axis",
         ),
         (
             "SplitToSequence<axis=1>(x)",
             "ConcatFromSequence<axis=1, new_axis=1>(s)",
             "[4,5,1]",
-            "the parts are joined with more or fewer dims",
+            "the parts are concatenated at another rank",
         ),
         (
             "SplitToSequence<axis=1, keepdims=0>(x)",
             "ConcatFromSequence<axis=0>(s)",
             "[20]",
-            "the parts are joined with more or fewer dims",
+            "the parts are concatenated at another rank",
         ),
     ],
 )
@@ -241,7 +241,7 @@ def test_a_stack_of_dims_that_are_not_known_stays(x: str, axis: int) -> None:
         PASS,
         f"(float{x} x, float{x} w) => (float[A,B,C] y)"
         f" {{ s = SequenceConstruct(x, w) y = ConcatFromSequence<axis={axis}, new_axis=1>(s) }}",
-        because="the dims behind the new axis are none, or not known",
+        because="the dims after the axis are not known",
     )
 
 

@@ -31,12 +31,12 @@ def test_a_kernel_must_be_there() -> None:
     assert_unchanged(
         PASS,
         "(int64[3] x) => (int32[3,4] y) <int64 d = {4}, float[2] v = {0,1}> { h = OneHot(x, d, v)  y = Cast<to=6>(h) }",
-        because="no runtime computes it with values of the new dtype",
+        because="no runtime has a kernel for the dtype",
     )
     assert_unchanged(
         PASS,
         "(int32[3] x) => (float[3,4] y) <int64 d = {4}, float[2] v = {0,1}> { c = Cast<to=7>(x)  y = OneHot(c, d, v) }",
-        because="no runtime computes it with these dtypes",
+        because="no runtime has a kernel for these dtypes",
     )
 
 
@@ -52,7 +52,7 @@ def test_a_value_that_changes_is_left_alone() -> None:
     assert_unchanged(
         PASS,
         "(int64[3] x) => (int64[3,4] y) <int64 d = {4}, float[2] v = {0,0.5}> { h = OneHot(x, d, v)  y = Cast<to=7>(h) }",
-        because="a value is another one in the new dtype",
+        because="a value changes in the new dtype",
     )
 
 

@@ -132,4 +132,4 @@ def test_an_operator_without_outputs_is_there_for_its_effect() -> None:
         " g (float[2] x) => (float[2] y) { y = Relu(x) out = d.Print(y) }"
     )
     del model.graph.node[1].output[:]
-    assert_unchanged(PASS, model, because="without any output, it is there for its effect")
+    assert_unchanged(PASS, model, because="a node without outputs has side effects")

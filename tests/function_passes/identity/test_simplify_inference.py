@@ -66,7 +66,7 @@ def test_before_opset_7_an_attribute_says_that_it_is_a_test() -> None:
     assert_unchanged(
         PASS,
         "(float[2] x) => (float[2] y) { y = Dropout(x) }",
-        because="is_test does not keep it from training",
+        because="is_test is 0",
         opset=6,
     )
 

@@ -68,5 +68,5 @@ def test_what_permutes_nothing_is_left_to_the_checker() -> None:
             PASS,
             "(float[2,3,4] x) => (float[A,B,C] y)"
             f" {{ a = Transpose<perm={inner}>(x) y = Transpose<perm={outer}>(a) }}",
-            because="a perm is no permutation",
+            because="a perm is not a permutation",
         )

@@ -38,4 +38,4 @@ def test_factors_are_turned_round() -> None:
 
 def test_integers_stay() -> None:
     text = graph("y = Gemm(a, b, c)").replace("float", "int32")
-    assert_unchanged(PASS, text, because="the factors are no floats")
+    assert_unchanged(PASS, text, because="the factors are not floats")

@@ -41,7 +41,7 @@ def test_more_dims_have_their_channels_elsewhere() -> None:
     assert_unchanged(
         PASS,
         f"(float[3,2,2] x) => (float[3,2,2] y) <{WEIGHT}, {VECTORS}> {{ t = MatMul(x, w) {NORM} }}",
-        because="it is no product of a matrix with a constant one",
+        because="the second factor is not a constant matrix",
     )
 
 
@@ -74,7 +74,7 @@ def test_what_is_added_must_be_constant(c: str) -> None:
         PASS,
         f"(float[N,2] x, {c}) => (float[N,2] y) <{WEIGHT}, {VECTORS}>"
         f" {{ t = Gemm(x, w, c) {NORM} }}",
-        because="what is added is not one constant a column",
+        because="the addend is not constant per column",
     )
 
 
@@ -83,7 +83,7 @@ def test_a_weight_that_others_read_stays() -> None:
         PASS,
         f"(float[N,2] x) => (float[N,2] y, float[N,2] z) <{WEIGHT}, {VECTORS}>"
         f" {{ t = MatMul(x, w) {NORM} z = MatMul(x, w) }}",
-        because="others read the weight too",
+        because="the weight has other consumers",
     )
 
 
@@ -114,7 +114,7 @@ def test_weights_that_become_too_small_for_their_dtype_stay() -> None:
     assert_unchanged(
         PASS,
         text.replace("w = {1,", "w = {1e-20,"),
-        because="the fused weights lose digits, so small are they",
+        because="the fused weights lose precision by underflow",
     )
     assert_rewrites(
         PASS,

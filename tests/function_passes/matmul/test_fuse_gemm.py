@@ -38,7 +38,7 @@ def test_more_dims_would_need_reshapes() -> None:
         PASS,
         "(float[2,2,3] a, float[3,4] b, float[4] c) => (float[2,2,4] y)"
         " { t = MatMul(a, b) y = Add(t, c) }",
-        because="a Gemm is of matrices, and Reshapes around it cost more than it gains",
+        because="Reshapes around a Gemm cost too much",
     )
 
 
@@ -65,7 +65,7 @@ def test_what_is_added_may_not_be_larger(shape: str) -> None:
     assert_unchanged(
         PASS,
         f"(float[1,3] a, float[3,4] b, float{shape} c) => (y) {{ t = MatMul(a, b) y = Add(t, c) }}",
-        because="what is added may be larger than the product",
+        because="the addend may be larger than the product",
     )
 
 

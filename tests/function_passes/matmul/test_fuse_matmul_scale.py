@@ -42,7 +42,7 @@ def test_a_first_factor_that_is_read_the_other_way_round_is_read_as_it_is() -> N
         PASS,
         f"{image} {{ t = Transpose<perm=[0,2,1]>(a) y = MatMul(t, b) }}",
         backend=ORT,
-        because="the first factor is not read faster the other way round",
+        because="a transposed first factor is not faster",
     )
 
 
@@ -87,7 +87,7 @@ def test_of_two_factors_the_second_one_is_read_the_other_way_round() -> None:
         (
             "(float[3] a, float[3,2] b) => (float[2] y) <float s = {2}>"
             " { m = MatMul(a, b) y = Mul(m, s) }",
-            "a factor is not known to be a matrix, or several",
+            "a factor is not known to be matrices",
         ),
         (
             "(float[2,4,3] a, float[3,1,5] b) => (float[2,4,5] y) {"
@@ -97,7 +97,7 @@ def test_of_two_factors_the_second_one_is_read_the_other_way_round() -> None:
         (
             "(float[2,4,3] a, float[5,3,2] b) => (float[2,4,5] y) {"
             " t = Transpose<perm=[2,1,0]>(b) y = MatMul(a, t) }",
-            "the product reads no such order of axes",
+            "the product cannot read this axis order",
         ),
     ],
 )
@@ -205,7 +205,7 @@ def test_a_double_that_32_bits_do_not_hold_stays_a_constant() -> None:
     image = "(double[2,3] a, double[3,2] b) => (double[2,2] y)"
     text = f"{image} <double s = {{0.1}}> {{ m = MatMul(a, b) y = Mul(m, s) }}"
     assert_unchanged(
-        PASS, text, backend=ORT, because="the scale is a double that no attribute holds"
+        PASS, text, backend=ORT, because="the scale does not fit a float attribute"
     )
     assert_rewrites(
         PASS,

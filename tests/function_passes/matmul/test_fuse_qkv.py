@@ -43,7 +43,7 @@ def test_a_branch_that_needs_another_comes_after_it(part: str, made: str) -> Non
         PASS,
         f"({inputs}, float[4,2] p) => {HEADS} <int64[4] sh = {{1,2,2,2}}, int64[2] ax = {{0,1}},"
         f" int64[1] flat = {{-1}}, int64[2] two = {{2,4}}> {{ {' '.join(first)} {made} {others} }}",
-        because="a matrix or bias is computed from what another branch gives",
+        because="a matrix depends on another branch",
     )
 
 
@@ -89,7 +89,7 @@ def test_constants_are_concatenated_now_and_dims_may_be_copied() -> None:
         (BRANCHES.replace("Reshape(f, sh)", "Reshape(f, other)"), "the branches have other heads"),
         (
             BRANCHES.replace("MatMul(x, wk)", "MatMul(x, wq)").replace("Add(b, bk)", "Add(b, bq)"),
-            "others read a matrix too",
+            "a matrix has other consumers",
         ),
         (
             f"{BRANCHES} o = MatMul(x, wo) i = Add(o, bv) z = Reshape(i, sh)",

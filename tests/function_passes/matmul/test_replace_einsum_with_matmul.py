@@ -43,14 +43,14 @@ def test_one_summed_label_is_a_product_of_matrices(
 @pytest.mark.parametrize(
     ("equation", "a", "b", "because"),
     [
-        ("ij,jk", "2,3", "3,4", "the equation does not name all labels, in and out"),
-        ("...ij,jk->...ik", "2,3", "3,4", "the equation does not name all labels, in and out"),
+        ("ij,jk", "2,3", "3,4", "the equation is implicit"),
+        ("...ij,jk->...ik", "2,3", "3,4", "the equation is implicit"),
         ("ii,ij->ij", "3,3", "3,4", "a label occurs twice in one operand"),
-        ("ij,jk->i", "2,3", "3,4", "a label of one operand is summed by itself"),
-        ("ijk,ijk->i", "2,3,4", "2,3,4", "it takes a Reshape to make it one product of matrices"),
-        ("i,j->ij", "2", "3", "it takes a Reshape to make it one product of matrices"),
-        ("ij,jk->ik", "2,N", "M,4", "the size of label 'j' may differ, and MatMul broadcasts"),
-        ("bij,bjk->bik", "1,2,3", "N,3,4", "the size of label 'b' may differ"),
+        ("ij,jk->i", "2,3", "3,4", "a label occurs in one term only"),
+        ("ijk,ijk->i", "2,3,4", "2,3,4", "a single matrix product needs a Reshape"),
+        ("i,j->ij", "2", "3", "a single matrix product needs a Reshape"),
+        ("ij,jk->ik", "2,N", "M,4", "sizes of label 'j' may differ"),
+        ("bij,bjk->bik", "1,2,3", "N,3,4", "sizes of label 'b' may differ"),
     ],
 )
 def test_other_equations_stay(equation: str, a: str, b: str, because: str) -> None:

@@ -57,7 +57,7 @@ def test_statistics_for_each_place_stay() -> None:
     assert_unchanged(
         PASS,
         "(float[2,2] x) => (float[2,2] y) " + OPERANDS + " { y = BatchNormalization<spatial=0>(x, s, b, m, v) }",
-        because="it has statistics for each place, not for each channel",
+        because="its statistics are not per channel",
         opset=7,
     )
 
@@ -66,7 +66,7 @@ def test_before_opset_7_nothing_is_done() -> None:
     assert_unchanged(
         PASS,
         model("y", "<is_test=1>"),
-        because="before opset 7 is_test says whether it is in training mode",
+        because="before opset 7 is_test selects training mode",
         opset=6,
     )
 

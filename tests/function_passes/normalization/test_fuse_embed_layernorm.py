@@ -96,18 +96,18 @@ TWO = "int32[B,S] ids, int32[1,S] at"
         ),
         (
             graph(PLAIN.replace("(p, at)", "(p3, at)"), TWO + ", float[4,1] p3"),
-            "a table is not of vectors of one size",
+            "the tables differ in vector size",
         ),
         (
             graph(PLAIN, TWO.replace("1,S", "1,T")),
-            "there is not one id for each place of each sequence",
+            "there is not one id per token",
         ),
         (
             graph(PLAIN, "int32[1,S] ids, int32[B,1] at"),
-            "there is not one id for each place of each sequence",
+            "there is not one id per token",
         ),
-        (graph(PLAIN, "int32[B,S] ids, int32[S] at"), "there is not one position for each place"),
-        (graph(PLAIN, "int32[B,S] ids, int32[1,1] at"), "there is not one position for each place"),
+        (graph(PLAIN, "int32[B,S] ids, int32[S] at"), "there is not one position per token"),
+        (graph(PLAIN, "int32[B,S] ids, int32[1,1] at"), "there is not one position per token"),
         (
             graph(
                 PLAIN.replace("<epsilon", "<axis=1, epsilon").replace("s, b)", "square)"),
@@ -116,7 +116,7 @@ TWO = "int32[B,S] ids, int32[1,S] at"
             ),
             "it is not over the last dim alone",
         ),
-        (graph(PLAIN.replace("s, b)", "one, b)"), TWO), "scale or bias is not one number an element"),
+        (graph(PLAIN.replace("s, b)", "one, b)"), TWO), "scale or bias is not per element"),
         (
             graph(
                 f"r = Relu(s) {PLAIN.replace('s, b)', 'r, b)')} n = Shape(e2)",

@@ -44,14 +44,14 @@ def test_one_scale_for_all_channels() -> None:
                 "[N,4,3,3] y", "[N,2,6,3] y"
             ).replace("[4,1,1]", "[1,1,1]").replace("{1,2,3,4}", "{1}").replace("{5,6,7,8}", "{5}"),
             21,
-            "what comes out is not known to have the shape of what goes in",
+            "output and input may differ in shape",
         ),
         (
             graph(f"{NORM} {REST}".replace("groups", "mixed"), "float[2,4,3,3]").replace(
                 "back = {0", "back = {2"
             ),
             21,
-            "each entry of a batch is not kept apart from the others",
+            "batch entries are not kept separate",
         ),
         (
             graph(f"{THIRDS} {REST}"),
@@ -61,14 +61,14 @@ def test_one_scale_for_all_channels() -> None:
         (
             graph(f"{NORM} {REST}".replace("Mul(r, w)", "Mul(r, row)")),
             21,
-            "scale or bias is not one number a channel",
+            "scale or bias is not per channel",
         ),
         (
             graph(f"{NORM} {REST}".replace("Mul(r, w)", "Mul(r, along)"), "float[N,4,3,4]").replace(
                 "back = {0,4,3,3}", "back = {0,4,3,4}"
             ),
             21,
-            "scale or bias goes along another axis than the channels",
+            "scale or bias is not along the channels",
         ),
     ],
 )

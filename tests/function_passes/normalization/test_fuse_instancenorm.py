@@ -49,9 +49,9 @@ def test_a_factor_scales_the_bias_too() -> None:
 @pytest.mark.parametrize(
     ("was", "has", "because"),
     [
-        ("a = {2,3}", "a = {1,2}", "it is not over all that is in a channel"),
+        ("a = {2,3}", "a = {1,2}", "it is not over a whole channel"),
         ("{0.001}", "{0}", "epsilon is not one positive number"),
-        ("float e = {0.001}", "float[1,1,1,1,1] e = {1}", "x is no picture"),
+        ("float e = {0.001}", "float[1,1,1,1,1] e = {1}", "x is not an image"),
     ],
 )
 def test_what_is_no_instance_norm_stays(was: str, has: str, because: str) -> None:
@@ -67,7 +67,7 @@ def test_three_dims_are_a_layer_norm() -> None:
         PASS,
         f"(float[N,2,3] x) => (y) <{NUMBERS.replace('[2] a = {2,3}', '[1] a = {2}')}>"
         f" {{ {CHAIN} y = Abs(n) }}",
-        because="x is no picture",
+        because="x is not an image",
     )
 
 
@@ -111,7 +111,7 @@ def test_what_differs_within_a_channel_stays() -> None:
         PASS,
         f"{INTERFACE} <float[2] s = {{1,2}}, float[2] b = {{3,4}}, float[3] f = {{1,2,3}}>"
         " { n = InstanceNormalization(x, s, b) y = Mul(f, n) }",
-        because="what it is multiplied with, or added, is not one number a channel",
+        because="scale or bias is not per channel",
     )
 
 
@@ -121,5 +121,5 @@ def test_a_scale_that_overflows_stays_apart(then: str) -> None:
         PASS,
         f"{INTERFACE} <float[2] s = {{2e38,1}}, float[2] b = {{2e38,1}}, float[2,1,1] f = {{2e38,1}}>"
         f" {{ n = InstanceNormalization(x, s, b) {then} }}",
-        because="what scale and bias become is not finite",
+        because="the folded scale or bias is not finite",
     )

@@ -194,7 +194,7 @@ def test_what_differs_along_other_dims_stays(shape: str) -> None:
         PASS,
         f"(float[N,2,4] x, float{shape} s) => (float[N,2,4] y) <float[4] o = {{1,1,1,1}}>"
         " { n = LayerNormalization(x, o) y = Mul(n, s) }",
-        because="what it is multiplied with, or added, is not one number an element",
+        because="scale or bias is not per element",
     )
 
 

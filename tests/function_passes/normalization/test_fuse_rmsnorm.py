@@ -110,7 +110,7 @@ def test_what_differs_along_other_dims_stays(shape: str) -> None:
         f"(float[N,2,4] x, float{shape} s) => (float[N,2,4] y) <float[4] o = {{1,1,1,1}}>"
         " { n = RMSNormalization(x, o) y = Mul(n, s) }",
         opset=23,
-        because="what it is multiplied with is not one number an element",
+        because="the scale is not per element",
     )
 
 

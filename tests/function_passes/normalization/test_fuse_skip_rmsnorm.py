@@ -71,14 +71,14 @@ def test_the_axis_is_an_attribute_in_old_opsets() -> None:
 @pytest.mark.parametrize(
     ("text", "because"),
     [
-        (graph(f"t = Mul(x, z) {NORM} r = Relu(t)"), "what is normalised is no sum"),
+        (graph(f"t = Mul(x, z) {NORM} r = Relu(t)"), "the normalised value is not a sum"),
         (
             graph(f"{SUM} {NORM} r = Relu(t)", *(part.replace("N,4,8", "8") for part in (INPUTS, BOTH))),
             "the sum is not known to have 2 or 3 dims",
         ),
         (
             graph(f"{SUM} {NORM} r = Relu(t)", INPUTS.replace("[N,4,8] z", "[8] z")),
-            "one of what is added is broadcast",
+            "an addend is broadcast",
         ),
         (
             graph(f"{SUM} {NORM} r = Relu(t)", axis="int64[1] a = {1}"),
@@ -102,7 +102,7 @@ def test_the_axis_is_an_attribute_in_old_opsets() -> None:
         ),
         (
             graph(f"{SUM} {NORM} r = Relu(t)", INPUTS.replace("[8] s", "[1] s")),
-            "the scale is not one number an element",
+            "the scale is not per element",
         ),
         (
             graph(f"s = Abs(k) {SUM} {NORM} r = Relu(t)", INPUTS.replace("[8] s", "[8] k")),

@@ -18,4 +18,4 @@ def test_the_window_is_the_whole_picture(kind: str) -> None:
 @pytest.mark.parametrize("x", ["float[1,2,H,5] x", "float[1,2,0,5] x"])
 def test_a_picture_of_unknown_size_stays(x: str) -> None:
     text = f"({x}) => (float[1,2,1,1] y) {{ y = GlobalAveragePool(x) }}"
-    assert_unchanged(PASS, text, because="the size of the picture is not known")
+    assert_unchanged(PASS, text, because="the image size is not known")

@@ -21,7 +21,7 @@ def test_an_average_that_does_not_count_its_own_padding_stays() -> None:
         PASS,
         "(float[1,1,4,4] x) => (float[1,1,6,6] y) <int64[8] p = {0,0,1,1,0,0,1,1}>"
         " { t = Pad(x, p) y = AveragePool<kernel_shape=[3,3], pads=[1,1,1,1]>(t) }",
-        because="it counts what was padded, but not its own padding",
+        because="count_include_pad differs from the padding",
     )
 
 
@@ -47,7 +47,7 @@ def test_a_maximum_of_negative_numbers_sees_the_zeros() -> None:
         PASS,
         "(float[1,1,4,4] x) => (float[1,1,5,5] y) <int64[8] p = {0,0,1,1,0,0,1,1}>"
         " { t = Pad(x, p) y = MaxPool<kernel_shape=[2,2]>(t) }",
-        because="the largest may be what it pads with",
+        because="the maximum may be a padding value",
     )
 
 
@@ -60,9 +60,9 @@ POOLED = (
 @pytest.mark.parametrize(
     ("kernel", "settings", "because"),
     [
-        (1, "", "a window may see nothing but padding"),
-        (2, ", dilations=[2,2]", "a window with holes may see nothing but padding"),
-        (2, ", ceil_mode=1, strides=[3,3]", "a window may reach beyond the padding"),
+        (1, "", "a window may contain only padding"),
+        (2, ", dilations=[2,2]", "a dilated window may contain only padding"),
+        (2, ", ceil_mode=1, strides=[3,3]", "a window may exceed the padding"),
     ],
 )
 def test_windows_of_padding_alone_stay(kernel: int, settings: str, because: str) -> None:
@@ -72,7 +72,7 @@ def test_windows_of_padding_alone_stay(kernel: int, settings: str, because: str)
 
 def test_the_places_of_the_largest_stay() -> None:
     text = POOLED.format(more=", int64[1,1,a,b] i", names=", i", k=2, settings="")
-    assert_unchanged(PASS, text, because="the places of the largest would count from elsewhere")
+    assert_unchanged(PASS, text, because="indices of the maxima would change")
 
 
 IMAGE = "(float[1,1,4,4] x) => (float[1,1,a,b] y)"
@@ -101,17 +101,17 @@ def test_other_values_stay() -> None:
         PASS,
         f"{IMAGE} <int64[8] p = {{0,0,1,1,0,0,1,1}}, float z = {{1}}> {{ t = Pad(x, p, z)"
         " y = AveragePool<kernel_shape=[2,2]>(t) }",
-        because="it pads with something else than zeros",
+        because="it does not pad with zeros",
     )
 
 
 @pytest.mark.parametrize(
     ("inputs", "inner", "because"),
     [
-        ("float[1,1,4] x, float h", "u = Clip(x, z, h)", "the largest may be what it pads with"),
-        ("float[1,1,4] x", "u = Clip(x, z, low)", "the largest may be what it pads with"),
-        ("int8[1,1,4] x", "u = Abs(x)", "the largest may be what it pads with"),
-        ("float[1,1,0] x", "u = Relu(x)", "onnxruntime pools no pictures without pixels"),
+        ("float[1,1,4] x, float h", "u = Clip(x, z, h)", "the maximum may be a padding value"),
+        ("float[1,1,4] x", "u = Clip(x, z, low)", "the maximum may be a padding value"),
+        ("int8[1,1,4] x", "u = Abs(x)", "the maximum may be a padding value"),
+        ("float[1,1,0] x", "u = Relu(x)", "onnxruntime rejects pooling of empty images"),
     ],
 )
 def test_what_may_be_below_zero_or_empty_stays(inputs: str, inner: str, because: str) -> None:

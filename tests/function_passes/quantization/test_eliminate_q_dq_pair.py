@@ -44,7 +44,7 @@ def test_scales_that_differ_requantize() -> None:
             PASS,
             f"(uint8[N] x) => (uint8[N] y) <float s = {{0.1}}, uint8 z = {{3}}, {constants}>"
             " { h = DequantizeLinear(x, s, z)  y = QuantizeLinear(h, t, w) }",
-            because="the scales or zero points differ, or are not known to be the same",
+            because="the scales or zero points may differ",
         )
 
 
@@ -53,19 +53,19 @@ def test_another_dtype_is_left_alone() -> None:
         PASS,
         "(uint8[N] x) => (int8[N] y) <float s = {0.1}, int8 z = {0}>"
         " { h = DequantizeLinear(x, s)  y = QuantizeLinear(h, s, z) }",
-        because="it is not about one integer dtype of 8 or 16 bits",
+        because="integers are neither 8 nor 16 bits",
     )
     assert_unchanged(
         PASS,
         "(int4[N] x) => (int4[N] y) <float s = {0.1}>"
         " { h = DequantizeLinear(x, s)  y = QuantizeLinear<output_dtype=22>(h, s) }",
-        because="it is not about one integer dtype of 8 or 16 bits",
+        because="integers are neither 8 nor 16 bits",
     )
     assert_unchanged(
         PASS,
         "(float8e4m3fn[N] x) => (float8e4m3fn[N] y) <float s = {0.1}>"
         " { h = DequantizeLinear(x, s)  y = QuantizeLinear<output_dtype=17>(h, s) }",
-        because="it is not about one integer dtype of 8 or 16 bits",
+        because="integers are neither 8 nor 16 bits",
     )
 
 
@@ -82,7 +82,7 @@ def test_a_half_scale_rounds_too_coarsely() -> None:
         PASS,
         "(uint8[N] x) => (uint8[N] y) <float16 s = {11878}>"
         " { h = DequantizeLinear(x, s)  y = QuantizeLinear(h, s) }",
-        because="the scale is no float32",
+        because="the scale is not float32",
     )
 
 

@@ -65,8 +65,8 @@ def test_blocks_are_dequantised_as_they_are_read(before: str, after: str) -> Non
 @pytest.mark.parametrize(
     ("text", "because"),
     [
-        (graph("uint8"), "it is no matrix of 4 bits"),
-        (graph("int8"), "it is no matrix of 4 bits"),
+        (graph("uint8"), "it is not a 4-bit matrix"),
+        (graph("int8"), "it is not a 4-bit matrix"),
         (
             graph(
                 call="DequantizeLinear<axis=0, block_size=8>(q, s)",
@@ -74,12 +74,12 @@ def test_blocks_are_dequantised_as_they_are_read(before: str, after: str) -> Non
             ),
             "blocks are not of 16",
         ),
-        (graph(x="32"), "x is not known to be a matrix"),
+        (graph(x="32"), "x is not known to be matrices"),
         (
             graph().replace("y = Mat", "e = DequantizeLinear(q, one) y = Mat").replace(
                 "y) <", "y, float[32,2] e) <float one = {1}, "
             ),
-            "others read the integers too",
+            "the integers have other consumers",
         ),
         (
             graph().replace(SCALES, "float one = {1}").replace(" x) =>", " x, float[2,2] s) =>"),
@@ -87,7 +87,7 @@ def test_blocks_are_dequantised_as_they_are_read(before: str, after: str) -> Non
         ),
         (
             graph(call="DequantizeLinear<axis=0, block_size=32>(q, s)"),
-            "the rows are no whole number of blocks",
+            "the block size does not divide the rows",
         ),
     ],
 )

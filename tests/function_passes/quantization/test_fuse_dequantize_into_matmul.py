@@ -34,7 +34,7 @@ def test_integers_are_multiplied_and_the_product_scaled() -> None:
         (f"{X} e = Cast<to=1>(w) y = MatMul(d, e)", "an operand has no DequantizeLinear"),
         (
             "d = DequantizeLinear<axis=1>(x, many, none) " + W + " y = MatMul(d, e)",
-            "data has a scale for each index of an axis",
+            "the scale of data is per index",
         ),
     ],
 )
@@ -48,7 +48,7 @@ def test_what_the_kernel_does_not_compute_stays(nodes: str, because: str) -> Non
 def test_a_vector_stays() -> None:
     text = graph(f"{X} {W} y = MatMul(d, e)", "uint8[2] x", "float[3]")
     assert_unchanged(
-        PASS, text, backend=ORT, because="a factor is not known to be a matrix, or several"
+        PASS, text, backend=ORT, because="a factor is not known to be matrices"
     )
 
 
@@ -56,7 +56,7 @@ def test_a_scale_for_each_column_of_several_matrices_stays() -> None:
     nodes = f"{X} {W.replace('axis=1', 'axis=2')} y = MatMul(d, e)"
     text = graph(nodes, "uint8[N,4,2] x, int8[N,2,3] w")
     assert_unchanged(
-        PASS, text, backend=ORT, because="a scale for each column is taken of one matrix only"
+        PASS, text, backend=ORT, because="per-column scales need a single matrix"
     )
 
 

@@ -50,7 +50,7 @@ def test_an_operand_with_other_readers_is_read_too() -> None:
         (
             "float r = {0.25}, float t = {2.0}, uint8 z = {3}, uint8 u = {1}",
             "float[3] r = {1,2,3}, float t = {2.0}, uint8 z = {3}, uint8[3] u = {0,0,0}",
-            "data has a scale for each index of an axis",
+            "the scale of data is per index",
         ),
     ],
 )

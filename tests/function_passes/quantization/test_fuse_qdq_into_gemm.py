@@ -43,7 +43,7 @@ def test_no_bias_and_one_scale() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "because"),
     [
-        ("<transB=1>", "<transB=1, alpha=0.5>", "the product or what is added is scaled"),
+        ("<transB=1>", "<transB=1, alpha=0.5>", "the product or the addend is scaled"),
         ("DequantizeLinear(x, s, z)", "Cast<to=1>(x)", "an operand has no DequantizeLinear"),
         ("int32[3] n = {0,0,0}", "int32[3] n = {0,0,1}", "the bias has a zero point"),
     ],

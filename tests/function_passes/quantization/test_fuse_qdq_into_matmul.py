@@ -61,14 +61,14 @@ def test_a_vector_stays() -> None:
         " y = QuantizeLinear(m, s, z) }"
     )
     assert_unchanged(
-        PASS, text, backend=ORT, because="the second factor is not known to be a matrix, or several"
+        PASS, text, backend=ORT, because="the second factor may not be matrices"
     )
 
 
 def test_a_scale_for_each_column_of_several_matrices_stays() -> None:
     text = graph(f"{X} {W} m = MatMul(d, e) {Q}", "uint8[N,4,2] x, int8[N,2,3] w")
     assert_unchanged(
-        PASS, text.replace("axis=1>", "axis=2>"), backend=ORT, because="a scale for each column is taken of one matrix only"
+        PASS, text.replace("axis=1>", "axis=2>"), backend=ORT, because="per-column scales need a single matrix"
     )
 
 

@@ -59,14 +59,14 @@ def test_a_scale_for_each_channel_stays() -> None:
         " { d = DequantizeLinear<axis=1>(x, s, z) m = Transpose(d)"
         " y = QuantizeLinear<axis=1>(m, s, z) }"
     )
-    assert_unchanged(PASS, text, backend=ORT, because="there is a scale for each index of an axis")
+    assert_unchanged(PASS, text, backend=ORT, because="the scale is per index of an axis")
 
 
 def test_the_largest_of_integers_are_those_of_numbers() -> None:
     pool, out = "MaxPool<kernel_shape=[2,2], pads=[1,1,1,1]>", "uint8[1,2,4,5]"
     before = graph(f"{DQ} m = {pool}(d) {Q}", out)
     assert_rewrites(PASS, before, graph(f"y = {pool}(x)", out), backend=ORT, pools=True)
-    assert_unchanged(PASS, before, backend=ORT, because="the largest of floats are found faster")
+    assert_unchanged(PASS, before, backend=ORT, because="the maximum of floats is found faster")
 
 
 @pytest.mark.parametrize(("edits", "left"), [((), 2), ((f"set {PASS}{{pools=true}}",), 0)])

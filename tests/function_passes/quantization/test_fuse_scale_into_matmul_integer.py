@@ -72,13 +72,13 @@ def test_the_result_is_the_same_bit_for_bit(dtype: str) -> None:
 @pytest.mark.parametrize(
     ("nodes", "inputs", "because"),
     [
-        (CHAIN, "uint8[2] q, float s, uint8 z", "a factor is not known to be a matrix"),
+        (CHAIN, "uint8[2] q, float s, uint8 z", "a factor is not known to be matrices"),
         (CHAIN, "uint8[N,4,2] q, float[3] s, uint8 z", "data has several scales or zero points"),
         (CHAIN, "uint8[N,4,2] q, float s, uint8[4] z", "data has several scales or zero points"),
         (
             f"{PRODUCT} k = Mul(s, t) y = Mul(f, k)",
             f"{DATA}, float[4,1] t",
-            "a scale or zero point of the weight is not for a column",
+            "a weight scale is not per column",
         ),
         (
             "p = com.microsoft.MatMulIntegerToFloat(q, w, s, r, z, v) y = Add(p, c)",

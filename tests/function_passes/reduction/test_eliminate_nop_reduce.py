@@ -85,7 +85,7 @@ def test_a_sum_of_one_float_loses_the_sign_of_zero() -> None:
         assert_unchanged(
             PASS,
             f"(float[1,N] x) => (float[1,N] y) <int64[1] a = {{0}}> {{ y = Reduce{kind}(x, a) }}",
-            because="a sum or product of one element may have other bits in this dtype",
+            because="single-element results may differ in this dtype",
         )
 
 
@@ -94,7 +94,7 @@ def test_large_integers_are_summed_in_floats() -> None:
         assert_unchanged(
             PASS,
             f"(int64[1,N] x) => (int64[1,N] y) <int64[1] a = {{0}}> {{ y = Reduce{kind}(x, a) }}",
-            because="a sum or product of one element may have other bits in this dtype",
+            because="single-element results may differ in this dtype",
         )
 
 

@@ -278,7 +278,7 @@ W = "float[2,2,1,1] w = {1,2,3,4}"
         ),
         (
             "(int32[2] x) => (int32[2] y) <int32 s = {2}> { a = Neg(x) y = Mul(a, s) }",
-            "the dtype is no float",
+            "the dtype is not a float",
         ),
         (
             "(float[] x, float[2,2] v) => (float[] y) <float s = {2}, float[2,2] w = {1,2,3,4}>"

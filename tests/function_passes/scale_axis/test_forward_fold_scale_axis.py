@@ -103,12 +103,12 @@ W = "float[2,2,1,1] w = {1,2,3,4}"
         (
             "(float[2,2] x) => (float[2,2] y) <float[2] g = {2,4}, float[2,2] w = {1,2,3,4}>"
             " { q = Mul(x, x) r = Sqrt(q) d = Div(x, r) a = Mul(d, g) y = MatMul(a, w) }",
-            "it ends an activation or a normalization",
+            "runtimes fuse it with an activation or normalization",
         ),
         (
             "(float[2,2] x) => (float[2,2] y) <float h = {0.5}, float[2,2] w = {1,2,3,4}>"
             " { e = Erf(x) m = Mul(x, e) a = Mul(m, h) y = MatMul(a, w) }",
-            "it ends an activation or a normalization",
+            "runtimes fuse it with an activation or normalization",
         ),
         (f"{IMAGE} <{W}, float s = {{0}}> {{ a = Mul(x, s) y = Conv(a, w) }}", "a factor is 0"),
         (

@@ -39,7 +39,7 @@ def test_a_shape_that_is_computed_is_left_alone() -> None:
     assert_unchanged(
         PASS,
         "(float[2,3] x, int64[2] s) => (float[A,B] y) { y = Expand(x, s) }",
-        because="shape is neither a constant nor that of x",
+        because="shape is neither constant nor that of x",
     )
 
 
@@ -68,7 +68,7 @@ def test_a_dim_that_may_grow_does(x: str, shape: str, y: str) -> None:
     assert_unchanged(
         PASS,
         f"(float{x} x) => (float{y} y) <int64[2] s = {shape}> {{ y = Expand(x, s) }}",
-        because="a dim grows, or is not known to stay",
+        because="a dim may grow",
     )
 
 
@@ -94,5 +94,5 @@ def test_the_shape_of_something_else_may_be_larger() -> None:
     assert_unchanged(
         PASS,
         "(float[N] x, float[M] z) => (float[A] y) { s = Shape(z) y = Expand(x, s) }",
-        because="shape is neither a constant nor that of x",
+        because="shape is neither constant nor that of x",
     )

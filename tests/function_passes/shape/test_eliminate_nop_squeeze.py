@@ -23,7 +23,7 @@ def test_a_dim_that_may_be_1_is_left_alone() -> None:
 
 def test_a_dim_of_1_goes() -> None:
     assert_unchanged(
-        PASS, "(float[1,3] x) => (float[3] y) { y = Squeeze(x) }", because="a dim of 1 goes"
+        PASS, "(float[1,3] x) => (float[3] y) { y = Squeeze(x) }", because="a dim of size 1 is removed"
     )
 
 
@@ -31,5 +31,5 @@ def test_named_axes_go() -> None:
     assert_unchanged(
         PASS,
         "(float[1,3] x) => (float[3] y) <int64[1] a = {0}> { y = Squeeze(x, a) }",
-        because="it names the axes that go",
+        because="the removed axes are given",
     )

@@ -88,7 +88,7 @@ def test_a_new_rest_beside_a_dim_that_may_be_0_could_be_anything() -> None:
         PASS,
         "(float[N,M,6] x) => (float[N,A,12] y) <int64[3] s = {0,-1,12}, int64[3] t = {0,0,12}>"
         " { h = Reshape(x, s) y = Reshape(h, t) }",
-        because="a 0 in shape copies a dim of the inner result, which is not known",
+        because="a 0 in shape copies an unknown dim",
     )
 
 
@@ -106,7 +106,7 @@ def test_a_zero_that_copies_an_unknown_dim_is_left_alone() -> None:
         PASS,
         "(float[N,6] x) => (float[M,3] y) <int64[2] s = {-1,12}, int64[2] t = {0,-1}>"
         " { h = Reshape(x, s)  y = Reshape(h, t) }",
-        because="a 0 in shape copies a dim of the inner result, which is not known",
+        because="a 0 in shape copies an unknown dim",
     )
 
 
@@ -115,5 +115,5 @@ def test_a_zero_that_copies_a_dim_of_an_unknown_rank_is_left_alone() -> None:
         PASS,
         "(float[N,6] x, int64[K] s) => (float[M,3] y) <int64[2] t = {0,-1}>"
         " { h = Reshape(x, s)  y = Reshape(h, t) }",
-        because="whose rank is not known",
+        because="a 0 in shape copies from an unknown rank",
     )

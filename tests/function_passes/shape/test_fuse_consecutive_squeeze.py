@@ -68,7 +68,7 @@ def test_an_empty_list_of_axes_is_left_alone() -> None:
         PASS,
         "(float[1,1,3] x) => (float[A,B] y) <int64[1] a = {0}, int64[0] b = {}>"
         " { h = Squeeze(x, a)  y = Squeeze(h, b) }",
-        because="an empty list of axes means none, or all of size 1",
+        because="empty axes mean none or all",
     )
 
 

@@ -70,7 +70,7 @@ def test_a_middle_that_others_read_stays() -> None:
         PASS,
         "(float[3] x) => (float[1,3] z, float[1,1,3] y) <int64[1] a = {0}>"
         " { h = Unsqueeze(x, a)  y = Unsqueeze(h, a)  z = Relu(h) }",
-        because="the middle is read by other operators too",
+        because="the intermediate value has other consumers",
     )
 
 

@@ -74,7 +74,7 @@ def test_what_only_the_expand_makes_large_is_left_alone(x: str, z: str, shape: s
         PASS,
         f"(float[{x}] x, float[{z}] z) => (float[{dims}] y) <int64[{rank}] s = {shape}>"
         " { h = Expand(x, s)  y = Add(h, z) }",
-        because="an operand grows by the Expand alone, or may do so",
+        because="only the Expand makes an operand grow",
     )
 
 
@@ -90,7 +90,7 @@ def test_a_shape_that_is_computed_is_left_alone() -> None:
     assert_unchanged(
         PASS,
         "(float[3] x, float[2,3] z, int64[K] s) => (float[A,B] y) { h = Expand(x, s)  y = Add(h, z) }",
-        because="an operand grows by the Expand alone, or may do so",
+        because="only the Expand makes an operand grow",
     )
 
 

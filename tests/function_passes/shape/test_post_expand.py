@@ -53,5 +53,5 @@ def test_what_is_cast_to_a_dtype_that_expand_does_not_take_stays(dtype: str, num
         PASS,
         f"(float[4] x) => ({dtype}[3,4] y) <int64[2] s = {{3,4}}>"
         f" {{ e = Expand(x, s) y = Cast<to={number}>(e) }}",
-        because="Expand does not take the dtype of the result",
+        because="Expand does not support the dtype",
     )

@@ -17,7 +17,7 @@ _biased = op.Add(var.x, var.bias)
 def fuse_bias_gelu(graph: Graph, node: Node, x: Value, bias: Value) -> Value | Skip:
     """Add the bias in the operator that follows it."""
     if x.dtype == DataType.DOUBLE:
-        return Skip("for doubles the operator has constants of six digits")
+        return Skip("the operator's constants have six digits")
     if x.rank is not None and bias.rank is not None and x.rank < bias.rank:
         x, bias = bias, x
     if not x.shape or x.shape[-1] is None or bias.shape != x.shape[-1:]:

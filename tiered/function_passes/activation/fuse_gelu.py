@@ -18,13 +18,13 @@ def _half(product: Any) -> Any:
 
 
 def _gated(gate: Any) -> Any:
-    """Return x * gate / 2, whatever is multiplied first."""
+    """Return the patterns of x * gate / 2 for each order of the factors."""
     return _half(op.Mul(var.x, gate)) | op.Mul(_half(var.x), gate) | op.Mul(var.x, _half(gate))
 
 
 _ROOT, _SCALE, _CUBIC = math.sqrt(2), math.sqrt(2 / math.pi), 0.044715
 
-# 1 + erf(x / sqrt(2)), also as the complement of the other side.
+# 1 + erf(x / sqrt(2)), also as 1 - erf(-x / sqrt(2)).
 _erf_gate = op.Add(
     op.Erf(op.Div(var.x, _number(_ROOT)) | op.Mul(var.x, _number(1 / _ROOT))), 1.0
 ) | op.Sub(
@@ -32,31 +32,27 @@ _erf_gate = op.Add(
 )
 
 _square = op.Mul(var.x, var.x) | op.Pow(var.x, 2.0)
-_cube = op.Mul(op.Mul(var.x, var.x) | op.Pow(var.x, 2.0), var.x) | op.Pow(var.x, 3.0)
-# x + 0.044715 x^3, with x in front of it all or not, and with the scale multiplied out.
-_inner = (
-    op.Mul(
-        op.Add(
-            var.x,
-            op.Mul(_cube, _number(_CUBIC))
-            | op.Mul(op.Mul(op.Mul(var.x, _number(_CUBIC)), var.x), var.x)
-            | op.Mul(op.Mul(_square, _number(_CUBIC)), var.x)
-            | op.Mul(op.Mul(var.x, _number(_CUBIC)), _square),
-        ),
-        _number(_SCALE),
-    )
-    | op.Mul(op.Mul(var.x, _number(_SCALE)), op.Add(op.Mul(_square, _number(_CUBIC)), 1.0))
-    | op.Mul(
-        op.Mul(var.x, op.Add(op.Mul(_square, _number(_CUBIC)), 1.0)), _number(_SCALE)
-    )
-    | op.Mul(
-        op.Mul(var.x, _number(_SCALE)),
-        op.Add(op.Mul(op.Mul(var.x, _number(_CUBIC)), var.x), 1.0),
-    )
-    | op.Mul(
-        var.x, op.Add(op.Mul(_square, _number(_SCALE * _CUBIC)), _number(_SCALE))
-    )
+_cube = op.Mul(_square, var.x) | op.Pow(var.x, 3.0)
+_cubic_x = op.Mul(var.x, _number(_CUBIC))
+# 0.044715 x^3
+_cubic_term = (
+    op.Mul(_cube, _number(_CUBIC))
+    | op.Mul(op.Mul(_cubic_x, var.x), var.x)
+    | op.Mul(op.Mul(_square, _number(_CUBIC)), var.x)
+    | op.Mul(_cubic_x, _square)
 )
+# 1 + 0.044715 x^2, from the square or factor by factor.
+_of_square = op.Add(op.Mul(_square, _number(_CUBIC)), 1.0)
+_of_factors = op.Add(op.Mul(_cubic_x, var.x), 1.0)
+_scaled_x = op.Mul(var.x, _number(_SCALE))
+
+# sqrt(2 / pi) * (x + 0.044715 x^3)
+_plain = op.Mul(op.Add(var.x, _cubic_term), _number(_SCALE))
+_x_scaled_first = op.Mul(_scaled_x, _of_square)
+_x_factored_out = op.Mul(op.Mul(var.x, _of_square), _number(_SCALE))
+_by_factors = op.Mul(_scaled_x, _of_factors)
+_scale_expanded = op.Mul(var.x, op.Add(op.Mul(_square, _number(_SCALE * _CUBIC)), _number(_SCALE)))
+_inner = _plain | _x_scaled_first | _x_factored_out | _by_factors | _scale_expanded
 _tanh = op.Tanh(_inner).bind("tanh")
 _tanh_forms = _gated(op.Add(_tanh, 1.0)) | op.Mul(var.x, op.Add(op.Mul(_tanh, 0.5), 0.5))
 
@@ -68,15 +64,15 @@ _tanh_forms = _gated(op.Add(_tanh, 1.0)) | op.Mul(var.x, op.Add(op.Mul(_tanh, 0.
     numerics="reassociating",
 )
 def fuse_gelu(graph: Graph, x: Value, tanh: Node | None, node: Node) -> Value | Skip:
-    """Compute the Gaussian error linear unit at once, in the form that the model has.
+    """Compute the Gaussian error linear unit by one operator, exact or with tanh as in the model.
 
-    Where the chain overflows, above 1.7e38, the operator stays finite. Before opset 20 it is one of
-    onnxruntime's own, for the backends that have it.
+    Above 1.7e38 the chain overflows, the operator does not. Before opset 20 the operator is
+    onnxruntime's Gelu or FastGelu, for backends that have it.
     """
     if not x.has_rank_of(node.output):
         return Skip("a constant may give x more dims")
     if x.dtype == DataType.DOUBLE:
-        return Skip("for doubles the operator has constants of 32 bits")
+        return Skip("the operator's constants are float32")
     if graph.opset() < _FIRST_OPSET:
         contrib = graph.op("com.microsoft")
         return contrib.Gelu(x) if tanh is None else contrib.FastGelu(x)

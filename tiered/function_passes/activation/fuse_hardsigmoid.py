@@ -28,5 +28,5 @@ def fuse_hardsigmoid(
     numbers = [_SIXTH if alpha is None else alpha.number, 0.5 if beta is None else beta.number]
     slope, offset = numbers
     if slope is None or offset is None:
-        return Skip("a factor or what is added is not one number")
+        return Skip("a factor or addend is not a scalar")
     return graph.op.HardSigmoid(x, alpha=float(slope), beta=float(offset))

@@ -17,6 +17,6 @@ def lower_sigmoid(graph: Graph, x: Value) -> Value | Skip:
     Opt-in: for targets that have no Sigmoid.
     """
     if x.dtype not in (DataType.FLOAT, DataType.DOUBLE):
-        return Skip("numbers of 16 bits overflow in between, or the dtype is not known")
+        return Skip("16-bit intermediates may overflow")
     one = graph.constant(np.array(1, DataType(x.dtype).numpy), "one")
     return graph.op.Div(one, graph.op.Add(graph.op.Exp(graph.op.Neg(x)), one))

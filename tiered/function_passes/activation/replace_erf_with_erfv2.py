@@ -21,7 +21,7 @@ def replace_erf_with_erfv2(graph: Graph, x: Value) -> Value | Skip:
     Beyond 4 both functions are 1 to the last bit of a float. NaN stays NaN.
     """
     if x.dtype not in (DataType.FLOAT, DataType.DOUBLE):
-        return Skip("x is not known to be float or double, and narrower floats lose more")
+        return Skip("x may be neither float nor double")
     dtype = np.float32 if x.dtype == DataType.FLOAT else np.float64
     linear, cubic, low, high = (
         graph.constant(np.array(number, dtype))

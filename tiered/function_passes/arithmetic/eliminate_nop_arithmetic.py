@@ -55,7 +55,7 @@ def eliminate_nop_arithmetic(
     if not _is_neutral(node.op_type, unit.const, allow_signed_zero):
         return Skip("the constant is not neutral")
     if node.op_type == "Pow" and x.dtype in (None, DataType.INT64):
-        return Skip("Pow computes 64-bit integers in floats, which do not hold them all")
+        return Skip("Pow rounds 64-bit integers to floats")
     if broadcasts_into(unit.tensor.shape, x.shape):
         return x
     if x.shape is None or node.output.static_shape is None:

@@ -29,10 +29,10 @@ def fuse_consecutive_minmax(graph: Graph, operands: Sequence[Value], node: Node)
         flat, first = _spelled_out(operands[:1], node)
         flat += operands[1:]
         is_left = any(_is_same_kind(value, node) for value in operands[1:])
-        reason = Skip("zeros of two signs would be compared in another order") if is_left else first
+        reason = Skip("zeros of two signs would be reordered") if is_left else first
     merged = _merged(flat, node.op_type)
     if len(merged) == len(operands) and all(map(operator.is_, merged, operands)):
-        return reason or Skip("no operand is of the same kind, and no two constants are one")
+        return reason or Skip("no operands can be merged")
     return graph.op.like(node, *merged)
 
 
@@ -50,7 +50,7 @@ def _spelled_out(operands: Sequence[Value], node: Node) -> tuple[list[Value], Sk
             flat.append(value)
         elif not value.is_only_read_by(node):
             flat.append(value)
-            reason = Skip("the inner one is read elsewhere too")
+            reason = Skip("the inner result has other consumers")
         else:
             flat += [read for read in inner.inputs if read is not None]
     return flat, reason

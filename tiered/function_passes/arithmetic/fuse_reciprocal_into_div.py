@@ -15,7 +15,7 @@ def fuse_reciprocal_into_div(graph: Graph, node: Node, x: Value, y: Value) -> Va
     The reciprocals of fewer numbers, multiplied with many, are cheaper than as many quotients.
     """
     if x.dtype is None or not DataType(x.dtype).is_float:
-        return Skip("it divides no floats")
+        return Skip("the dividend is not a float")
     if x.shape is None or None in x.shape or x.shape != node.output.shape:
         return Skip("x may have fewer elements than the result")
     return graph.op.Div(y, x)

@@ -26,7 +26,7 @@ def group_constants(graph: Graph, node: Node, x: Value, a: Constant, b: Constant
 
 
 def _stays_in_range(op_type: str, a: Constant, b: Constant) -> bool:
-    """Tell whether no infinity and no 0 is made of numbers that are neither: x may be 0."""
+    """Return whether no infinity and no 0 is made of numbers that are neither: x may be 0."""
     first, second = a.const, b.const
     is_product = op_type == "Mul"
     with np.errstate(all="ignore"):

@@ -18,13 +18,13 @@ def replace_clip_empty_inputs(
 ) -> Value | Skip:
     """Write the bound that an absent one stands for: finite, and infinities are clipped to it."""
     if min is not None and max is not None:
-        return Skip("both bounds are there")
+        return Skip("both bounds are present")
     if graph.opset() < 11:
         return Skip("before opset 11 the bounds are attributes with defaults")
     if x.dtype is None:
         return Skip("the dtype of x is not known")
     if x.dtype in (DataType.FLOAT16, DataType.BFLOAT16):
-        return Skip("16-bit floats may be clipped as float32, whose limits are further away")
+        return Skip("16-bit floats may be clipped as float32")
     lowest, largest = _limits(DataType(x.dtype))
     result: Value = graph.op.Clip(
         x, lowest if min is None else min, largest if max is None else max

@@ -25,10 +25,10 @@ def replace_div_with_mul(graph: Graph, x: Value, divisor: Constant) -> Value | S
     """
     largest = _LARGEST_EXPONENT.get(divisor.tensor.dtype)
     if largest is None:
-        return Skip("it divides no floats")
+        return Skip("the dividend is not a float")
     if divisor.const.size > 1 and divisor.n_users > 1:
-        return Skip("others read the divisor, which is more than one number")
+        return Skip("the divisor is a shared tensor")
     mantissa, exponent = np.frexp(divisor.const.astype(np.float64))
     if (np.abs(mantissa) != 0.5).any() or (np.abs(exponent - 1) > largest).any():
-        return Skip("a divisor is no power of two with a normal reciprocal")
+        return Skip("a divisor is not a power of two")
     return graph.op.Mul(x, np.array(1 / divisor.const.astype(np.float64), divisor.const.dtype))

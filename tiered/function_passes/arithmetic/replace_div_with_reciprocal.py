@@ -24,9 +24,9 @@ def replace_div_with_reciprocal(graph: Graph, x: Value, divisor: Constant) -> Va
     array = divisor.const
     tiny = _SMALLEST_NORMAL.get(divisor.tensor.dtype)
     if tiny is None:
-        return Skip("it divides no floats")
+        return Skip("the dividend is not a float")
     if array.size > 1 and divisor.n_users > 1:
-        return Skip("others read the divisor, which is more than one number")
+        return Skip("the divisor is a shared tensor")
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         inverse = np.array(1 / array.astype(np.float64), array.dtype)
     sizes = np.abs([array.astype(np.float64), inverse.astype(np.float64)])

@@ -41,14 +41,14 @@ def replace_pow(
     if power not in (1, 2, 3) or (power == 3 and not cubes):
         return Skip("the exponent is {}", power)
     if power == 1 and x.dtype == DataType.INT64:
-        return Skip("Pow computes 64-bit integers in floats, which do not hold them all")
+        return Skip("Pow rounds 64-bit integers to floats")
     if power == 1:
         return x
     readers = {user.op_type for user, _ in node.output.users}
     if power == 2 and readers == {"ReduceMean"} and not node.output.is_graph_output:
-        return Skip("its mean is part of a normalisation, which runtimes know it by")
+        return Skip("runtimes recognise its mean as a normalisation")
     if not isinstance(x.dim(-1), int) or x.dim(-1) == 1:
-        return Skip("x may end in a dim of 1, where Pow computes an approximate power")
+        return Skip("Pow is approximate for a last dim 1")
     if power == 3 and x.dtype in _ROUNDED_TWICE:
         return Skip("two products of 16 bits are rounded twice")
     square: Value = graph.op.Mul(x, x)

@@ -15,9 +15,9 @@ def replace_pow_with_roots(graph: Graph, x: Value, exponent: Constant) -> Value 
     Of -0 and -Inf the square root is -0 and NaN, and not 0 and Inf as of Pow.
     """
     if exponent.const.size != 1 or not broadcasts_into(exponent.tensor.shape, x.shape):
-        return Skip("the exponent is not one number, or may give x more dims")
+        return Skip("the exponent is not a scalar")
     if x.dtype not in (DataType.FLOAT16, DataType.FLOAT, DataType.DOUBLE):
-        return Skip("x is not known to be of floats that have these operators")
+        return Skip("the float dtype of x may be unsupported")
     power, ops = float(exponent.const.item()), graph.op
     result: Value
     if power == 0.5:

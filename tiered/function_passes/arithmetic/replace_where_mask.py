@@ -25,7 +25,7 @@ def replace_where_mask(
         return Skip("the masked value is not one constant number")
     number = float(masked.const.item())
     if not np.isfinite(number) or number > -least:
-        return Skip("a masked value of {} is not finite and far below 0", number)
+        return Skip("a masked value of {} is too high", number)
     if x.dtype is None or x.dtype not in (DataType.FLOAT16, DataType.FLOAT):
         return Skip("x is not known to be float or float16")
     ops = graph.op

@@ -8,7 +8,7 @@ from tiered import DataType, Graph, Skip, Value, broadcasts_into, op, rewrite, v
 from tiered.idioms.attention import attention_pattern, attention_scale, transposed_keys
 
 _AVERAGES: Final = 25
-"""From this opset on onnxruntime averages rows that the lowest number masks; before they are 0."""
+"""From this opset on, onnxruntime averages rows masked by the minimum; before, they are 0."""
 
 _LARGEST: Final[dict[int | None, float]] = {
     DataType.FLOAT: 3.4028235e38,
@@ -23,14 +23,14 @@ _OF_MASKS: Final = frozenset(
         *("Where",),
     }
 )
-"""What masks are made by, of numbers that stand in the model."""
+"""Operators that compute masks from constants of the model."""
 
 _weights = attention_pattern(var.q)
 
 
 @rewrite(
     op.MatMul(_weights, var.v)
-    # A row of which everything is masked is 0, as the operator has it too.
+    # A fully masked row is 0, as in the operator.
     | op.MatMul(op.Where(op.IsNaN(_weights), 0.0, _weights), var.v),
     opt_level=3,
     required=("infer_shapes",),
@@ -45,21 +45,21 @@ def fuse_attention(
     factor: Value | None,
     divisor: Value | None,
 ) -> Value | Skip:
-    """Attend at once.
+    """Compute attention by one operator.
 
-    Rows of which everything is masked by infinity become 0, where the chain has NaN.
+    Rows that are fully masked by -inf become 0; the chain returns NaN for them.
     """
     if q.dtype == DataType.DOUBLE:
-        return Skip("for doubles the root of the scale is taken in 32 bits")
+        return Skip("the kernel's scale is float32")
     if q.rank != 4 or keys.rank != 4 or v.rank != 4:
-        return Skip("it is not of heads: batch, heads, sequence, size")
+        return Skip("the operands are not [batch, heads, sequence, size]")
     outer = {(value.dim(0), value.dim(1)) for value in (q, keys, v)}
     if len(outer) != 1 or None in (sizes := outer.pop()):
-        return Skip("the numbers of batches or heads may differ")
+        return Skip("batch or head counts may differ")
     if not isinstance(sizes[0], int):
-        return Skip("the batch may be empty, which the kernel of onnxruntime refuses")
+        return Skip("onnxruntime's kernel rejects an empty batch")
     if 0 in (*sizes, q.dim(2), keys.dim(3)):
-        return Skip("there is nothing to attend to, which the kernel of onnxruntime refuses")
+        return Skip("onnxruntime's kernel rejects empty attention")
     scale = attention_scale(factor, divisor)
     if isinstance(scale, Skip):
         return scale
@@ -71,15 +71,12 @@ def fuse_attention(
         if not broadcasts_into(shape, whole):
             return Skip("the mask may be larger than the scores")
         if graph.opset() < _AVERAGES and _hides_by_lowest(mask):
-            return Skip("of rows that the lowest number masks onnxruntime's kernel makes 0")
+            return Skip("onnxruntime's kernel zeroes rows masked by the minimum")
     return graph.op.Attention(q, transposed_keys(graph, keys), v, mask, scale=scale)
 
 
 def _hides_by_lowest(mask: Value) -> bool:
-    """Tell whether a mask is made of numbers about as low as its dtype has them.
-
-    A constant that hides no whole row does no harm.
-    """
+    """Return whether a mask may hide a whole row by a number near the minimum of its dtype."""
     if mask.const is not None:
         return bool(np.all(_are_extreme(mask), axis=-1).any())
     seen, pending = {mask}, [mask]
@@ -97,7 +94,7 @@ def _hides_by_lowest(mask: Value) -> bool:
 
 
 def _are_extreme(value: Value) -> Any:
-    """Tell which numbers of a constant are finite, and beyond half of the largest of its dtype."""
+    """Return which elements of a constant are finite and beyond half of the dtype's maximum."""
     array, largest = value.const, _LARGEST.get(value.dtype)
     if array is None or largest is None:
         return False

@@ -1,4 +1,4 @@
-"""Softmax((scores + a) + b)  =>  Softmax(scores + (a + b)), where others add the same two"""
+"""Softmax((scores + a) + b)  =>  Softmax(scores + (a + b)), if other layers add both masks"""
 
 from tiered import Graph, Node, Skip, Value, op, rewrite, var
 
@@ -13,12 +13,12 @@ from tiered import Graph, Node, Skip, Value, op, rewrite, var
 def fuse_consecutive_mask(
     graph: Graph, node: Node, added: Node, first: Value, second: Value, outer: Value, axis: int
 ) -> Value | Skip:
-    """Add what all layers add to their scores once, and the sum to the scores of each."""
+    """Add two masks once for all layers, and their sum to the scores of each layer."""
     scores, inner = (first, second) if first.has_one_user else (second, first)
     if not scores.has_one_user:
-        return Skip("it is not known which of the three are scores")
+        return Skip("the scores cannot be told from the masks")
     if inner is outer or not _is_added_elsewhere(added, inner, outer):
-        return Skip("no other layer adds the same two")
+        return Skip("no other layer adds both masks")
     shape = node.output.shape
     if shape is None or None in shape or scores.shape != shape:
         return Skip("the masks may be larger than the scores")
@@ -26,7 +26,7 @@ def fuse_consecutive_mask(
 
 
 def _is_added_elsewhere(added: Node, inner: Value, outer: Value) -> bool:
-    """Tell whether another node adds both masks to something, or to each other."""
+    """Return whether another node adds both masks to a value, or to each other."""
     others = (user.node for user in outer.users if user.node is not added)
     for other in others:
         for operand in other.inputs if other.is_op("Add") else ():

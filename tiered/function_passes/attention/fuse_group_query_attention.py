@@ -15,7 +15,7 @@ from tiered.idioms.attention import (
 )
 
 _HIDING: Final = -1e38
-"""Where all numbers of a mask are below it, the kernel gives zeros, and not an average."""
+"""If all elements of a mask row are below this, the kernel returns zeros, not an average."""
 
 _weights = attention_pattern(var.q)
 _seen = op.Where(op.IsNaN(_weights).bind("unseen"), 0.0, _weights)
@@ -23,7 +23,7 @@ _attended = op.MatMul(_weights, var.v) | op.MatMul(_seen, var.v)
 
 
 @rewrite(
-    # Of one query, heads stand side by side whichever comes first.
+    # With one query, the order of heads and sequence does not matter.
     op.Reshape(op.Transpose(_attended, perm=(0, 2, 1, 3)) | _attended, var.shape),
     opt_level=3,
     required=("infer_shapes",),
@@ -42,24 +42,23 @@ def fuse_group_query_attention(
     divisor: Value | None,
     shape: Value,
 ) -> Value | Skip:
-    """Add a key and a value to those of the past, and let the heads of one query attend to them.
+    """Append a key and a value to the cache, and compute the attention of one query per head.
 
-    The kernel hides from a query what comes after it, which of one query is nothing. It takes
-    several only of a batch of 1, and of an empty batch none. Keys and values are read by each head
-    of a group as they are.
+    The kernel masks causally, which has no effect on a single query. It supports several queries
+    only for a batch of 1, and no empty batch. All heads of a group read the same keys and values.
     """
     (q, earlier), (keys, of_keys) = split_scale(q), split_scale(keys)
     if q.shape is None or len(q.shape) != 4 or q.shape[2] != 1:
-        return Skip("there may be several queries, from which the kernel hides what comes later")
+        return Skip("the kernel masks causally between several queries")
     batch, heads, _, size = q.shape
     if not isinstance(batch, int) or batch == 0:
-        return Skip("the batch may be empty, on which the kernel fails")
+        return Skip("the kernel fails on an empty batch")
     if not isinstance(heads, int) or not isinstance(size, int) or size % 8:
-        return Skip("the heads are not of a known size that 8 divides")
+        return Skip("8 does not divide the head size")
     k_cache = cache_of_heads(keys, heads, is_transposed=True)
     v_cache = cache_of_heads(v, heads, is_transposed=False)
     if k_cache is None or v_cache is None:
-        return Skip("keys and values are not added to those of the past, for the heads alone")
+        return Skip("keys and values do not extend a cache")
     pasts, news = (k_cache.past, v_cache.past), (k_cache.new, v_cache.new)
     refused = _refused_caches(pasts, news, q) or _refused_mask(mask, unseen, q, keys, k_cache.past)
     if refused is not None:
@@ -87,43 +86,44 @@ def fuse_group_query_attention(
 
 
 def _refused_caches(pasts: tuple[Value, Value], news: tuple[Value, Value], q: Value) -> Skip | None:
-    """Return why one key and value for each group are not known to be added to as many."""
+    """Return why the caches do not have one new key and value per group; None if they do."""
     past, batch, size = pasts[0].shape, q.dim(0), q.dim(3)
     if past is None or past != pasts[1].shape or None in past:
-        return Skip("what is past is not known to be as long for keys and values")
+        return Skip("past keys and values may differ in length")
     groups = past[1]
     if not isinstance(groups, int) or {new.shape for new in news} != {(batch, groups, 1, size)}:
-        return Skip("there is not one new key for the query")
+        return Skip("there is not one new key per query")
     return None
 
 
 def _refused_mask(
     mask: Value | None, unseen: Node | None, q: Value, keys: Value, past: Value
 ) -> Skip | None:
-    """Return why the kernel may give something else where a mask hides all that a query sees.
+    """Return why the kernel may differ for fully masked queries; None if it does not.
 
     Args:
-        mask: what is added to the scores.
-        unseen: what makes 0 of rows in which everything is masked.
-        q, keys: what the scores are of, [batch, heads, 1, size] and [batch, heads, size, places].
-        past: the keys but for the new one, [batch, groups, places, size].
+        mask: the addend of the scores.
+        unseen: the IsNaN that selects zeros for fully masked rows.
+        q: the queries, [batch, heads, 1, size].
+        keys: the transposed keys, [batch, heads, size, length].
+        past: the keys without the new one, [batch, groups, length, size].
     """
     if mask is not None and not is_attention_mask(mask, (q.dim(0), q.dim(1)), (1, keys.dim(3))):
-        return Skip("the mask does not say of each head what it sees")
+        return Skip("the mask is not per head")
     numbers = np.zeros(1) if mask is None else mask_values(mask)
     if numbers is None or ((numbers < _HIDING) & np.isfinite(numbers)).any():
-        return Skip("where everything is hidden by a finite number, the kernel takes no average")
+        return Skip("a fully masked row must be -inf")
     if unseen is None or np.isfinite(numbers).all():
         return None
     if not isinstance(past.dim(2), int) or past.dim(2) == 0:
-        return Skip("a query that sees nothing gets zeros, and from the kernel only with a past")
+        return Skip("fully masked queries need a past")
     if q.dtype != DataType.FLOAT:
-        return Skip("a query that sees nothing gets zeros, and NaN from the kernel for halves")
+        return Skip("for float16, fully masked queries are NaN")
     return None
 
 
 def _side_by_side(graph: Graph, heads: Value) -> Value:
-    """Return [batch, heads, 1, size] as [batch, 1, heads * size], before it was split if it was."""
+    """Return [batch, heads, 1, size] as [batch, 1, heads * size], without a split if it is one."""
     assert heads.static_shape is not None
     batch, number, _, size = heads.static_shape
     whole, node = (batch, 1, number * size), heads.producer
@@ -139,12 +139,12 @@ def _side_by_side(graph: Graph, heads: Value) -> Value:
 
 
 def _lengths(graph: Graph, batch: int, past: Value, mask: Value | None) -> tuple[Value, Value]:
-    """Return how many keys come before the new one, int32 [batch], and how many there are."""
+    """Return the number of past keys, int32 [batch], and the total number of keys."""
     op = graph.op
     one, each = graph.constant(np.array(1, np.int32)), graph.constant(np.array([batch]))
     if mask is None:
         before = op.Cast(op.Gather(op.Shape(past), np.array(2)), to=DataType.INT32)
         return op.Expand(before, each), op.Add(before, one)
-    # The mask is the same in all layers: so are the lengths.
+    # All layers share the mask, so they share the lengths.
     total = op.Cast(op.Gather(op.Shape(mask), np.array(3)), to=DataType.INT32)
     return op.Expand(op.Sub(total, one), each), total

@@ -25,16 +25,15 @@ def fuse_multi_head_attention(
     *,
     masked: bool = False,
 ) -> Value | Skip:
-    """Split into heads, attend and put the heads side by side at once.
+    """Split into heads, compute attention and merge the heads by one operator.
 
-    Keys and values that are in heads already, after those of the past say, are read as they are.
+    Keys and values that are split already, for example after a cache, are used unchanged.
 
     Args:
-        masked: also where a mask is added; at most sizes the kernel takes longer then than the
-            parts.
+        masked: also fuse if a mask is added; at most sizes the kernel is slower with one.
     """
     if mask is not None and not masked:
-        return Skip("with a mask the kernel is slower than the parts")
+        return Skip("the kernel is slower with a mask")
     heads = attention_of_heads(node, queries, keys, v, mask, unseen, (before, factor, divisor))
     if isinstance(heads, Skip):
         return heads

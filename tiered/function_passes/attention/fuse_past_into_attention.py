@@ -10,7 +10,7 @@ from tiered.idioms.attention import attention_scale
 _HEADS_FIRST: Final = (0, 2, 1, 3)
 _NARROW: Final = 256
 _HIDDEN: Final = -1e4
-"""What hides a score is at most this: its exponential is 0 beside that of any other score."""
+"""A masked score is at most this: its exponential is 0 relative to any other."""
 
 _queries = op.Transpose(op.Reshape(var.q, ...).shared(), perm=_HEADS_FIRST).shared().bind("queries")
 _scores = op.MatMul(_queries, op.Transpose(var.k, perm=(0, 1, 3, 2)))
@@ -41,22 +41,21 @@ def fuse_past_into_attention(
     *,
     wide: bool = False,
 ) -> Value | Skip:
-    """Project, add keys and values to those of the past, and attend to what is not later, at once.
+    """Project, append keys and values to the cache, and compute causal attention by one operator.
 
-    The kernel projects for each head and entry of the batch on its own, as for
-    `fuse_qkv_into_attention`.
+    The kernel projects for each head and batch entry separately, as for `fuse_qkv_into_attention`.
 
     Args:
-        wide: also where x is wider than 256, and the batch is not known to be 1.
+        wide: also fuse if x is wider than 256 and the batch is not known to be 1.
     """
     if q.dtype != DataType.FLOAT or softmax.attr("axis") not in (-1, 3):
-        return Skip("it is no Softmax of the last axis, of floats of 32 bits")
+        return Skip("it is no float32 Softmax over the last axis")
     projected = _projected(q)
     if projected is None:
-        return Skip("queries, keys and values are no thirds of a product")
+        return Skip("queries, keys, values are no split product")
     caches = _cache(k), _cache(v)
     if caches[0] is None or caches[1] is None or caches[0].past is not caches[1].past:
-        return Skip("keys and values are not added to one past")
+        return Skip("keys and values have different pasts")
     past, x = caches[0].past, projected.x
     if [cache.half for cache in caches if cache is not None] != [0, 1]:
         return Skip("keys are not the first half of the past")
@@ -64,22 +63,22 @@ def fuse_past_into_attention(
     if heads is None or None in heads or not all(isinstance(dim, int) for dim in heads[1::2]):
         return Skip("the number and the size of heads are not known")
     if past.shape != (2, *heads[:2], past.dim(3), heads[3]) or past.dim(3) is None:
-        return Skip("the past is not of the same heads")
+        return Skip("the past has other heads")
     sources = [_before_split(cache.new, heads) for cache in caches if cache is not None]
     if any(one is not part for one, part in zip(sources, projected.parts[1:], strict=True)):
-        return Skip("keys or values are split in another way than queries")
+        return Skip("keys or values are split differently")
     places = (0, heads[0]), (0, heads[2]), (-1, q.dim(2))
     target = [] if shape.const is None else shape.const.tolist()
     if len(target) != len(places) or any(map(_is_other, target, places)):
-        return Skip("the heads are not put side by side alone")
+        return Skip("the output is not the merged heads")
     present = _present(k, v)
     if present is None:
         return Skip("keys and values are not stored as one tensor")
     if not _hides_later(seen, past, k) or not _is_low(hidden):
-        return Skip("the mask does not hide what comes later alone")
+        return Skip("the mask is not exactly causal")
     width = x.dim(2)
     if not (wide or heads[0] == 1 or (isinstance(width, int) and width <= _NARROW)):
-        return Skip("wide batches are projected faster by one product")
+        return Skip("one product projects wide batches faster")
     scale = attention_scale(factor, divisor)
     if isinstance(scale, Skip):
         return scale
@@ -99,7 +98,7 @@ def _is_other(size: int, places: tuple[int | str | None, ...]) -> bool:
 
 
 class _Projected(NamedTuple):
-    """What a product with a matrix and its bias makes: queries, keys and values side by side."""
+    """A product with a matrix, plus a bias, that is split into queries, keys and values."""
 
     x: Value
     weight: Value
@@ -108,7 +107,7 @@ class _Projected(NamedTuple):
 
 
 class _Cache(NamedTuple):
-    """A half of a past, and what is added to it."""
+    """One half of a cache, keys or values, and the new entries that are appended."""
 
     past: Value
     half: int
@@ -121,7 +120,7 @@ def _made_by(value: Value | None, op_type: str) -> Node | None:
 
 
 def _projected(q: Value) -> _Projected | None:
-    """Return what queries are the first third of."""
+    """Return the projection whose first third is `q`; None if there is none."""
     split = _made_by(q, "Split")
     added = None if split is None else _made_by(split.inputs[0], "Add")
     if split is None or added is None or split.has_references or len(split.outputs) != 3:
@@ -145,7 +144,7 @@ def _projected(q: Value) -> _Projected | None:
 
 
 def _cache(value: Value) -> _Cache | None:
-    """Return the half of a past that a Concat begins with."""
+    """Return the half of a cache that is the first input of a Concat."""
     node = _made_by(value, "Concat")
     if node is None or node.has_references or len(node.inputs) != 2:
         return None
@@ -160,7 +159,7 @@ def _cache(value: Value) -> _Cache | None:
 
 
 def _before_split(heads: Value, wanted: tuple[int | str | None, ...]) -> Value | None:
-    """Return what a Reshape and a Transpose make heads of."""
+    """Return the value that a Reshape and a Transpose split into heads."""
     turned = _made_by(heads, "Transpose")
     if turned is None or turned.perm != _HEADS_FIRST or heads.shape != wanted:
         return None
@@ -169,7 +168,7 @@ def _before_split(heads: Value, wanted: tuple[int | str | None, ...]) -> Value |
 
 
 def _present(k: Value, v: Value) -> Node | None:
-    """Return the Concat of the two as the halves of one tensor."""
+    """Return the Concat that stores keys and values as halves of one tensor."""
     for outer in k.readers:
         for node in outer.output.readers if outer.is_op("Unsqueeze") else ():
             if node.is_op("Concat") and not node.has_references and node.attr("axis") in (0, -5):
@@ -180,7 +179,7 @@ def _present(k: Value, v: Value) -> Node | None:
 
 
 def _unstacked(value: Value | None) -> Value | None:
-    """Return what gets a first dim of 1."""
+    """Return the operand of an Unsqueeze that adds a first dim."""
     node = _made_by(value, "Unsqueeze")
     axes = None if node is None or node.has_references else node.operand("axes")
     is_first = axes is not None and axes.const is not None and axes.const.tolist() in ([0], [-5])
@@ -188,10 +187,10 @@ def _unstacked(value: Value | None) -> Value | None:
 
 
 def _hides_later(seen: Value, past: Value, k: Value) -> bool:
-    """Return whether a query sees what is at its own place and before, the past included.
+    """Return whether a mask is causal: a query sees its own position and earlier ones.
 
-    That is so of the rows after the past, and of as many columns as there are keys, of a constant
-    that is true on the diagonal and below.
+    It is, if it is the rows after the past and the columns of all keys of a constant that is true
+    on and below the diagonal.
     """
     cast = _made_by(seen, "Cast")
     value = seen if cast is None else cast.inputs[0]
@@ -214,7 +213,7 @@ def _hides_later(seen: Value, past: Value, k: Value) -> bool:
         return False
     places = past.dim(3)
     if not ranges and isinstance(places, int):
-        # The sizes are known, so it is sliced already.
+        # With known sizes the slice has been folded.
         return _is_triangle(table[0, 0], places)
     dims = past.owner.model.dims
     before, whole = dims.size(past.dim(3)), dims.size(k.dim(2))
@@ -224,7 +223,7 @@ def _hides_later(seen: Value, past: Value, k: Value) -> bool:
 
 
 def _is_triangle(table: np.ndarray[Any, np.dtype[Any]], above: int) -> bool:
-    """Return whether a table is true up to so many places above the diagonal, and nowhere else."""
+    """Return whether a table is true exactly up to the given diagonal."""
     rows, columns = table.shape
     return bool(np.array_equal(table != 0, np.tri(rows, columns, above, dtype=bool)))
 

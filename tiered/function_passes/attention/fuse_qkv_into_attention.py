@@ -43,33 +43,33 @@ def fuse_qkv_into_attention(
     *,
     wide: bool = False,
 ) -> Value | Skip:
-    """Project queries, keys and values of one tensor, attend, and put the heads side by side.
+    """Project one tensor to queries, keys and values, compute attention, and merge the heads.
 
-    The three matrices become one. The kernel multiplies with the part of each head, one entry of
-    the batch after the other: a wide matrix and many short sequences take longer so.
+    The three matrices become one. The kernel multiplies for each head and batch entry separately,
+    which is slower for a wide matrix and many short sequences.
 
     Args:
-        wide: also where x is wider than 256, and neither a batch of 1 nor 128 places are known.
+        wide: also fuse if x is wider than 256, unless the batch is 1 or the length at least 128.
     """
     heads = attention_of_heads(node, queries, keys, v, mask, unseen, (before, factor, divisor))
     if isinstance(heads, Skip):
         return heads
     split = heads.before_split
     if split is None:
-        return Skip("keys and values are in heads already")
+        return Skip("keys and values are already split into heads")
     found = [one for value in (heads.q, *split) if (one := _projection(value)) is not None]
     if len(found) < 3 or any(one.x is not found[0].x for one in found):
-        return Skip("queries, keys and values are not three products of one tensor")
+        return Skip("queries, keys and values have different sources")
     if any(one.bias is not None and one.bias.dim(0) != one.weight.dim(1) for one in found):
-        return Skip("a bias makes one column as many as it is long")
+        return Skip("a bias broadcasts a single column")
     if not heads.q.has_one_user or not all(map(_is_all_for, (heads.keys, v))):
-        return Skip("others read queries, keys or values too")
+        return Skip("queries, keys or values have other consumers")
     if any(not one.weight.has_one_user for one in found):
-        return Skip("others read a matrix too")
+        return Skip("a matrix has other consumers")
     batch, length, width = heads.q.dim(0), heads.q.dim(1), found[0].weight.dim(0)
     is_long = isinstance(length, int) and length >= _LONG
     if not (wide or batch == 1 or is_long or (isinstance(width, int) and width <= _NARROW)):
-        return Skip("many short sequences are projected faster by one product")
+        return Skip("one product projects short sequences faster")
     weight, bias, sizes = _joined(found)
     made: Value = graph.op("com.microsoft").Attention(
         found[0].x,
@@ -84,7 +84,7 @@ def fuse_qkv_into_attention(
 
 
 def _projection(value: Value) -> _Projection | None:
-    """Return what a product with a constant matrix, and a constant bias if any, is made of."""
+    """Return the parts of a product with a constant matrix and an optional constant bias."""
     node, bias = value.producer, None
     if node is not None and node.is_op("Add"):
         product, bias = node.inputs
@@ -104,7 +104,7 @@ def _projection(value: Value) -> _Projection | None:
 
 
 def _is_all_for(heads: Value) -> bool:
-    """Tell whether heads are read once, and so is what they are split from."""
+    """Return whether heads, and the values they are split from, have one consumer each."""
     values = [heads]
     while len(values) < 3 and (node := values[-1].producer) is not None:
         values += [value for value in node.inputs[:1] if value is not None]
@@ -112,7 +112,7 @@ def _is_all_for(heads: Value) -> bool:
 
 
 def _joined(parts: Sequence[_Projection]) -> tuple[Matrix, Matrix, list[int] | None]:
-    """Return the matrices side by side, their biases, and their sizes where these differ."""
+    """Return the concatenated matrices and biases, and the sizes if these differ."""
     matrices, biases = list[Matrix](), list[Matrix]()
     for part in parts:
         matrix, bias = part.weight.const, None if part.bias is None else part.bias.const

@@ -17,7 +17,7 @@ def _slice(of: str) -> Any:
 
 
 _split = op.Split(var.x, opt.sizes, axis=var.axis, attrs="ignored").bind("split")
-_turned = op.Concat(op.Neg(_slice("second")), _slice("first"), axis=...) | op.Concat(
+_rotated_half = op.Concat(op.Neg(_slice("second")), _slice("first"), axis=...) | op.Concat(
     op.Neg(_split.out(1)), _split, axis=...
 )
 _of_halves = op.Concat(
@@ -28,7 +28,7 @@ _of_halves = op.Concat(
 
 
 @rewrite(
-    op.Add(op.Mul(var.x, var.cos), op.Mul(_turned.bind("joined"), var.sin))
+    op.Add(op.Mul(var.x, var.cos), op.Mul(_rotated_half.bind("joined"), var.sin))
     | _of_halves.bind("joined"),
     opt_level=3,
     required=("infer_shapes",),
@@ -47,22 +47,22 @@ def fuse_rotary_embedding(
     half_cos: Value | None,
     half_sin: Value | None,
 ) -> Value | Skip:
-    """Rotate the halves of each head at once.
+    """Rotate the halves of each head by one operator.
 
-    Cosines and sines stand there twice, once for each half; the operator takes one of the two.
+    The model has cosines and sines for both halves; the operator takes one half of them.
     """
     size = x.dim(3) if x.rank == 4 else None
     if not isinstance(size, int) or size % 2 or x.dtype not in (DataType.FLOAT, DataType.FLOAT16):
-        return Skip("it is not of heads of a known even size: batch, heads, sequence, size")
+        return Skip("the head size is not known even")
     if joined.attr("axis") not in (-1, 3) or not _are_halves(size, first, second, split):
-        return Skip("what is turned round is not the halves of the last dim")
+        return Skip("the rotated parts are not halves")
     angles = []
     for whole, half in ((cos, half_cos), (sin, half_sin)):
         value = half if whole is None else _half(graph, whole, size)
         if value is None or value.rank is None or value.rank < 2:
-            return Skip("the halves of cosines and sines are not known to be the same")
+            return Skip("halves of cosines or sines may differ")
         if value.shape is None or value.shape[-2:] != (x.dim(2), size // 2):
-            return Skip("there is not one cosine for each place and pair")
+            return Skip("there is not one cosine per token pair")
         angles.append(value)
     return _rotated(graph, x, angles)
 
@@ -71,12 +71,12 @@ def _rotated(graph: Graph, x: Value, angles: Sequence[Value]) -> Value | Skip:
     outer = {(1,) * (4 - len(angle.shape or ())) + (angle.shape or ())[:-2] for angle in angles}
     batches = {dims[0] for dims in outer}
     if any(dims[1] != 1 for dims in outer) or len(batches) > 1:
-        return Skip("heads have cosines of their own")
+        return Skip("the cosines differ by head")
     batch = batches.pop()
     if graph.opset() >= _FIRST_OPSET and batch == x.dim(0):
         return graph.op.RotaryEmbedding(x, *(_of_rank(graph, angle, 3) for angle in angles))
     if batch != 1:
-        return Skip("entries of a batch have cosines of their own")
+        return Skip("the cosines differ by batch entry")
     start = graph.constant(np.zeros(1, np.int64), "start")
     caches = (_of_rank(graph, angle, 2) for angle in angles)
     rotated: Value = graph.op("com.microsoft").RotaryEmbedding(x, start, *caches)
@@ -84,11 +84,11 @@ def _rotated(graph: Graph, x: Value, angles: Sequence[Value]) -> Value | Skip:
 
 
 def _of_rank(graph: Graph, angle: Value, rank: int) -> Value:
-    """Return angles without the dims of size 1 in front of them, or with more of those."""
+    """Return angles of a given rank, by removing or adding leading dims of size 1."""
     surplus = len(angle.shape or ()) - rank
     if surplus < 0:
         return graph.op.Unsqueeze(angle, np.arange(-surplus))
-    # Of 4 dims the second is that of the heads; of 3, the first.
+    # The heads are dim 1 of 4 dims, or dim 0 of 3.
     first = 1 if (rank, surplus) == (3, 1) else 0
     return graph.op.Squeeze(angle, np.arange(first, first + surplus)) if surplus else angle
 
@@ -104,7 +104,7 @@ def _are_halves(size: int, first: Node | None, second: Node | None, split: Node 
 
 
 def _span(node: Node | None, size: int) -> tuple[int, int] | None:
-    """Return the part of the last dim that a Slice takes, None if it takes something else."""
+    """Return the range of the last dim that a Slice selects; None for other Slices."""
     operands = () if node is None else node.operands[1:]
     found = [None if value is None or value.const is None else value.const for value in operands]
     if len(found) < 3 or any(array is None or array.size != 1 for array in found[:3]):
@@ -118,7 +118,7 @@ def _span(node: Node | None, size: int) -> tuple[int, int] | None:
 
 
 def _half(graph: Graph, value: Value, size: int) -> Value | None:
-    """Return the first half of the last dim of what holds the same numbers twice, or None."""
+    """Return the first half of the last dim if both halves are equal, else None."""
     array = value.const
     if array is not None:
         if not array.ndim or array.shape[-1] != size:

@@ -1,4 +1,4 @@
-"""MatMul(q, k') * scale  =>  MatMul(q * scale, k'), where there are fewer queries than scores"""
+"""MatMul(q, k') * scale  =>  MatMul(q * scale, k'), if q has fewer elements than the scores"""
 
 from tiered import Graph, Node, Skip, Value, rewrite, var
 from tiered.idioms.attention import attention_pattern, attention_scale
@@ -21,7 +21,7 @@ def pre_scale(
 ) -> Value | Skip:
     """Scale the queries of an attention instead of its scores.
 
-    With numbers of 16 bits the scores overflow later then, and small queries underflow sooner.
+    In float16 this makes the scores overflow later and small queries underflow earlier.
     """
     if factor is None and divisor is None:
         return Skip("the scores are not scaled")
@@ -29,10 +29,10 @@ def pre_scale(
     if isinstance(scale, Skip):
         return scale
     if q.rank is None or keys.rank is None or q.rank != keys.rank:
-        return Skip("the ranks of queries and keys are not known, or differ")
+        return Skip("ranks of queries and keys may differ")
     size, length = q.dim(-1), keys.dim(-1)
     if not isinstance(size, int) or not isinstance(length, int):
-        return Skip("it is not known which are fewer, queries or scores")
+        return Skip("head size and sequence length are not known")
     if length <= size:
         return Skip("there are no fewer queries than scores")
     scaled = graph.op.Div(q, divisor) if factor is None else graph.op.Mul(q, factor)

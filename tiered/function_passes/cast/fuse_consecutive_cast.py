@@ -48,7 +48,7 @@ def fuse_consecutive_cast(graph: Graph, x: Value, middle: int, to: int) -> Value
 
 
 def _holds(wide: int, narrow: int) -> bool:
-    """Tell whether every value of one dtype is a value of another."""
+    """Return whether every value of one dtype is a value of another."""
     if wide == narrow:
         return wide in _INTEGERS or wide in _FLOATS
     if narrow in _INTEGERS:
@@ -63,7 +63,7 @@ def _holds(wide: int, narrow: int) -> bool:
 
 
 def _converts_alike(start: int, middle: int, to: int) -> bool:
-    """Tell whether start -> to gives what middle -> to gives for each value of start."""
+    """Return whether start -> to gives what middle -> to gives for each value of start."""
     if to in _FLOATS or to == DataType.BOOL:
         return True
     if to not in _INTEGERS:

@@ -63,7 +63,7 @@ def _operands(node: Node) -> tuple[int, ...]:
 
 
 def _may_be_shared(node: Node) -> bool:
-    """Tell whether one node may compute for all that are equal to this one."""
+    """Return whether one node may compute for all that are equal to this one."""
     if node.bodies or node.has_references or node.is_pinned or not is_deterministic(node):
         return False
     is_cheap = node.op_type in _CHEAP and not node.domain

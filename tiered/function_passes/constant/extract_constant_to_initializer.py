@@ -22,7 +22,7 @@ def _contents(graph: Graph, node: Node) -> Tensor | Skip:
         return Skip("before IR 4 each initializer would be an input")
     tensor = node.constant_tensor()
     if tensor is None:
-        return Skip("it has no single value that is known")
+        return Skip("it has no single known value")
     if tensor.is_sparse:
         return Skip("it is sparse")
     if node.is_pinned:

@@ -97,7 +97,7 @@ def _kept(graph: Graph) -> Iterator[tuple[Node, Skip]]:
         if not all(tensor is not None for tensor in tensors):
             continue
         if node.domain:
-            yield node, Skip("the operator is not one of ONNX's own")
+            yield node, Skip("the operator is not a standard one")
         elif node.op_type in _KEPT:
             yield node, Skip("quantised constants stay quantised")
         elif any(tensor is not None and tensor.is_sparse for tensor in tensors):
@@ -157,7 +157,7 @@ class _Look:
             nodes = self._take(graph, deque(_known(graph)), sizes, ahead=True)
             growths |= self._growths(nodes, sizes, limit)
         if sum(growths.values()) > limit:
-            reason = Skip("the constants would make the model too large together")
+            reason = Skip("the constants together exceed max_growth")
             self.refused |= {value.producer: reason for value in growths if value.producer}
             return
         for graph in _graphs(main):
@@ -186,11 +186,11 @@ class _Look:
             if value in found or node is None or node in self.refused:
                 continue
             if self._decides_a_size(value, nodes):
-                self.refused[node] = Skip("what reads it has a size that only computing it tells")
+                self.refused[node] = Skip("its consumer has a data-dependent shape")
             elif growth <= limit:
                 found[value] = max(growth, 0)
             else:
-                self.refused[node] = Skip("the constant would make the model too large")
+                self.refused[node] = Skip("the constant exceeds max_growth")
                 if sizes[value] - freed_by_all > 2 * limit:
                     # It is too large even when all that it is computed from is folded.
                     pending.extend(v for v in node.inputs if v is not None and v.producer in nodes)
@@ -198,12 +198,12 @@ class _Look:
                     close |= _close_to(value, nodes, sizes, limit)
         for value in [value for value in found if value.producer in close]:
             assert value.producer is not None
-            self.refused[value.producer] = Skip("beside it, a constant that is too large would fit")
+            self.refused[value.producer] = Skip("it would make room for a larger constant")
             del found[value]
         return found
 
     def _decides_a_size(self, value: Value, nodes: Set[Node]) -> bool:
-        """Tell whether a reader of a value must wait for it to know how large its own result is."""
+        """Return whether the output size of a consumer depends on the elements of a value."""
         return any(
             reader not in nodes and reader not in self.refused and _is_known(reader, nodes)
             for reader in value.readers
@@ -294,7 +294,7 @@ def _known(graph: Graph) -> Iterator[Node]:
 
 
 def _is_known(node: Node, taken: Set[Node]) -> bool:
-    """Tell whether all that a node reads is constant, or made by nodes taken already."""
+    """Return whether all that a node reads is constant, or made by nodes taken already."""
     inputs = node.inputs
     for value in inputs:
         if value is not None and value.producer not in taken:
@@ -394,7 +394,7 @@ def _limit(main: Graph, max_growth: Size) -> int:
 
 
 def _is_as_declared(value: Value, array: NDArray[np.generic]) -> bool:
-    """Tell whether a result is what the types in the file promise."""
+    """Return whether a result is what the types in the file promise."""
     if Tensor.of(array).dtype != value.dtype:
         return False
     shape = array.shape if value.shape is None else value.shape

@@ -45,14 +45,14 @@ def _chosen(node: Node) -> tuple[Graph, str] | Skip:
     elif _are_alike(branches["then_branch"], branches["else_branch"]):
         branch, law = branches["then_branch"], ALIKE
     else:
-        return Skip("the condition is not a constant, and the branches differ")
+        return Skip("the condition is not constant; the branches differ")
     if branch.annotations:
-        return Skip("quantization annotations speak of the branch")
+        return Skip("quantization annotations refer to the branch")
     return branch, law
 
 
 def _are_alike(a: Graph, b: Graph) -> bool:
-    """Tell whether two bodies compute the same from the same values."""
+    """Return whether two bodies compute the same from the same values."""
     return _shape_of(a) == _shape_of(b)
 
 

@@ -23,16 +23,16 @@ def conv_to_matmul(
     """
     kernel, sizes = weight.shape, (x.shape or ())[2:]
     if kernel is None or x.rank != len(kernel) or any(dim != 1 for dim in kernel[2:]):
-        return Skip("the kernel is not known to be one pixel")
+        return Skip("the kernel size may not be 1")
     if any(node.attr("pads") or ()) or node.attr("auto_pad") not in ("NOTSET", "VALID"):
-        return Skip("the picture is padded")
+        return Skip("the image is padded")
     if node.attr("group") != 1 or any(stride != 1 for stride in node.attr("strides") or ()):
-        return Skip("it has groups, or leaves pixels out")
+        return Skip("it has groups or strides")
     known = [dim for dim in (*sizes, *kernel[:2]) if isinstance(dim, int) and dim]
     if len(known) < len(sizes) + 2:
-        return Skip("the sizes of picture and kernel are not known")
+        return Skip("image and kernel sizes are not known")
     if not isinstance(x.dim(0), int):
-        return Skip("the batch may be empty, which the kernel of onnxruntime refuses")
+        return Skip("onnxruntime's kernel rejects an empty batch")
     matrix = graph.op.Reshape(weight, np.array(kernel[:2], np.int64))
     pixels = graph.op.Reshape(x, np.array([0, 0, math.prod(known[:-2])], np.int64))
     product = graph.op.MatMul(matrix, pixels)

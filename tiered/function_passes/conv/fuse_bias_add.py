@@ -22,11 +22,11 @@ def fuse_bias_add(
 ) -> Value | Skip:
     """Add in the convolution what is added to each of its channels.
 
-    Shapes align from the right: what is added to the channels of a picture is [C, 1, 1]. An offset
+    Shapes align from the right: what is added to the channels of an image is [C, 1, 1]. An offset
     of shape [C] is added along its rows.
     """
     if weight.dtype is None or not DataType(weight.dtype).is_float:
-        return Skip("the dtype is no float")
+        return Skip("the dtype is not a float")
     shape = weight.static_shape
     if shape is None or len(shape) < 3:
         return Skip("the shape of the weight is not known")
@@ -35,7 +35,7 @@ def fuse_bias_add(
     channels = shape[0] if conv.op_type == "Conv" else shape[1] * int(conv.attr("group"))
     added = per_channel(offset.const, channels, len(shape))
     if added is None:
-        return Skip("what is added is not one number a channel")
+        return Skip("the addend is not per channel")
     if bias is not None and bias.const is not None:
         summed = bias.const.astype(np.float64) + added.astype(np.float64)
         with np.errstate(over="ignore"):

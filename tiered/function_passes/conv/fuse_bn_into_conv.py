@@ -44,13 +44,12 @@ def fuse_bn_into_conv(
     *,
     max_growth: Size = Size("1%"),
 ) -> Value | Skip:
-    """Scale the kernel and shift the bias, so that the batch norm has nothing left to do.
+    """Scale the kernel and shift the bias of the convolution by the batch norm.
 
-    A weight that others read too stays for them, and the convolution gets a copy: each that shares
-    one, or none of them.
+    A weight with other consumers is copied: for all convolutions that share it, or for none.
 
     Args:
-        max_growth: bytes, or a share of the model, that all copies may take; at least 4 KiB.
+        max_growth: bytes, or a share of the model, for all copies together; at least 4 KiB.
     """
     norm = batch_norm_of(node)
     if isinstance(norm, Skip):
@@ -65,26 +64,24 @@ def fuse_bn_into_conv(
         return Skip("{}", error)
     if not all(np.isfinite(array.astype(np.float64)).all() for array in fused):
         return Skip("the fused weights are not finite")
-    whole = kernel  # which is known to be there in the function below too
+    wide = kernel.astype(np.float64)
     if loses_digits(
-        whole,
+        kernel,
         fused[0],
-        lambda: absorb_batch_norm(
-            whole.astype(np.float64), None, norm, groups=groups, transposed=transposed
-        )[0],
+        lambda: absorb_batch_norm(wide, None, norm, groups=groups, transposed=transposed)[0],
     ):
-        return Skip("the fused weights lose digits, so small are they")
+        return Skip("the fused weights lose precision by underflow")
     model = graph.model
     if not weight.has_one_user and model.analysis(_bytes_of_copies) > max(
         size_in_bytes(max_growth, model.nbytes), 4096
     ):
-        return Skip("the weight is shared, and copies would make the model too large")
+        return Skip("copies of the shared weight exceed max_growth")
     names = weight.name, f"{weight.name}_bias" if bias is None else bias.name
     return graph.op.like(conv, x, *map(graph.constant, fused, names))
 
 
 def _bytes_of_copies(model: Model) -> int:
-    """Return what it takes to give each convolution before a batch norm a weight of its own."""
+    """Return the bytes of copies if each convolution with a batch norm has its own weight."""
     shared: defaultdict[Value, int] = defaultdict(int)
     for graph in model.graphs():
         for norm in graph.nodes_of("BatchNormalization"):
@@ -112,7 +109,7 @@ def absorb_batch_norm(
     Args:
         weight: kernel, float [C_out, C_in / groups, *kernel]; for a transposed convolution
             [C_in, C_out / groups, *kernel].
-        bias: float [C_out]; None stands for zeros.
+        bias: float [C_out]; None means zeros.
         norm: the batch norm of C_out channels.
         groups: number of groups of the convolution.
         transposed: whether it is a ConvTranspose.
@@ -139,5 +136,5 @@ def absorb_batch_norm(
     else:
         kernel = weight.astype(np.float64) * norm.factor.reshape(channels, *[1] * (weight.ndim - 1))
     with np.errstate(over="ignore"):
-        # What does not fit the dtype becomes infinite, which callers can see.
+        # Overflow to infinity is checked by the callers.
         return kernel.astype(weight.dtype), norm.of(bias.astype(np.float64)).astype(weight.dtype)

@@ -36,7 +36,7 @@ def fuse_pad_into_conv(
         return own
     zero_point = node.input(2) if node.op_type == "ConvInteger" else None
     if not _is_nothing(value, zero_point):
-        return Skip("it pads with something else than zeros")
+        return Skip("it does not pad with zeros")
     both = [a + b for a, b in zip(own, added, strict=True)]
     return graph.op.like(node, x, *(others or ()), auto_pad=None, pads=both)
 
@@ -74,11 +74,11 @@ def _own_pads(node: Node, x: Value, added: Sequence[int]) -> Sequence[int] | Ski
     for axis, (size, step) in enumerate(zip(kernel, strides, strict=True)):
         dim = x.dim(axis + 2)
         if not (step == 1 or isinstance(dim, int)):
-            return Skip("auto_pad depends on a size that is not known")
+            return Skip("auto_pad depends on an unknown size")
         whole = dim + added[axis] + added[axis + rank] if isinstance(dim, int) else 1
         total = (-(-whole // step) - 1) * step + size - whole
         if total < 0:
-            return Skip("auto_pad crops, or does nothing, as the runtime has it")
+            return Skip("runtimes differ on this auto_pad")
         half = total // 2
         before.append(half if how == "SAME_UPPER" else total - half)
         behind.append(total - half if how == "SAME_UPPER" else half)

@@ -35,6 +35,6 @@ def fuse_residual_into_conv(
     elif weight.rank not in (3, 4, 5):
         return Skip("it is not known to have 1 to 3 spatial dims")
     elif z is None or z.shape is None or None in z.shape or z.shape != conv.output.shape:
-        return Skip("what is added may be broadcast")
+        return Skip("the addend may be broadcast")
     result: Value = graph.op("com.microsoft").FusedConv(x, weight, bias, z, **settings)
     return result

@@ -12,8 +12,8 @@ def eliminate_nop_gather(graph: Graph, x: Value, indices: Value, axis: int) -> V
     if not isinstance(dim, int):
         return Skip("the size of the axis is not known")
     if indices.tensor is None or indices.tensor.shape != (dim,):
-        return Skip("indices is no constant list as long as the axis")
+        return Skip("indices is not constant with the axis size")
     taken = indices.const
     if taken is None or not np.array_equal(np.where(taken < 0, taken + dim, taken), np.arange(dim)):
-        return Skip("it takes the slices in another order")
+        return Skip("the slices are in another order")
     return x

@@ -17,7 +17,7 @@ def eliminate_nop_scatter(graph: Graph, x: Value, indices: Value, updates: Value
         is_whole = _are_all_places(indices.const, x)
     else:
         is_whole = _is_range_over(indices, x)
-    return updates if is_whole else Skip("the indices are not known to be all places in order")
+    return updates if is_whole else Skip("the indices are not known to be consecutive")
 
 
 def _are_all_places(indices: np.ndarray, x: Value) -> bool:

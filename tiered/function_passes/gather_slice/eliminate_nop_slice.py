@@ -27,7 +27,7 @@ def eliminate_nop_slice(
         dim = x.dim(int(axis))
         size = dim if isinstance(dim, int) else None
         if start != 0 and (size is None or start > -size):
-            return Skip("it leaves the front, or may do so")
+            return Skip("it may not start at the front")
         if end < _INT_MAX and (size is None or end < size):
-            return Skip("it leaves the end, or may do so")
+            return Skip("it may not reach the end")
     return x

@@ -149,7 +149,7 @@ def _element(node: Node, maker: Node) -> _Tensor | Skip:
         value = None if at is None else maker.inputs[at]
         return Skip("the position is not known") if value is None else _Tensor((value,))
     if maker.op_type != "SplitToSequence" or maker.has_references:
-        return Skip("nothing is known of the tensors of the sequence")
+        return Skip("the tensors of the sequence are not known")
     x, axis = maker.input(0), maker.attr("axis")
     if x is not None and maker.input(1) is None and not maker.attr("keepdims"):
         if position is None or position.rank != 0:
@@ -158,7 +158,7 @@ def _element(node: Node, maker: Node) -> _Tensor | Skip:
     parts = _parts(maker)
     at = None if parts is None else _place(node, len(parts.sizes))
     if parts is None or at is None:
-        return Skip("it is not known where the part begins and ends")
+        return Skip("the bounds of the slice are not known")
     start = sum(parts.sizes[:at])
     bounds = ([start], [start + parts.sizes[at]], [axis])
     return _Tensor((parts.x, *(np.array(bound, np.int64) for bound in bounds)), "Slice")
@@ -174,13 +174,13 @@ def _joined(node: Node, maker: Node) -> _Tensor | Skip:
         x = maker.input(0)
         loses_axis = maker.input(1) is None and not maker.attr("keepdims")
         if x is None or loses_axis != is_stacked:
-            return Skip("the parts are joined with more or fewer dims")
+            return Skip("the parts are concatenated at another rank")
         if not same_axes([axis], [maker.attr("axis")], x.rank):
-            return Skip("the parts are joined along another axis")
+            return Skip("the parts are concatenated along another axis")
         return _Tensor((x,))
     tensors = tuple(value for value in maker.inputs if value is not None)
     if maker.op_type != "SequenceConstruct":
-        return Skip("nothing is known of the tensors that are joined")
+        return Skip("the concatenated tensors are not known")
     if not is_stacked:
         return _Tensor(tensors, "Concat", axis)
     if len(tensors) == 1:
@@ -190,5 +190,5 @@ def _joined(node: Node, maker: Node) -> _Tensor | Skip:
     behind = tensors[0].shape[at:] if tensors[0].shape is not None else ()
     sizes = tuple(dim for dim in behind if isinstance(dim, int) and dim > 0)
     if not behind or len(sizes) < len(behind):
-        return Skip("the dims behind the new axis are none, or not known")
+        return Skip("the dims after the axis are not known")
     return _Tensor(tensors, "Concat", at, (*[0] * at, len(tensors), *sizes))

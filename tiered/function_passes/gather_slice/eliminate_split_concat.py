@@ -15,7 +15,7 @@ def eliminate_split_concat(graph: Graph, inputs: Sequence[Value], axis: int) -> 
         joined.append(x)
         at += length
     if len(joined) == len(inputs):
-        return Skip("no run of inputs is all that a Split made, along the same axis")
+        return Skip("no inputs are all outputs of one Split")
     return joined[0] if len(joined) == 1 else graph.op.Concat(*joined, axis=axis)
 
 

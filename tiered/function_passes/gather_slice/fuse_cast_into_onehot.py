@@ -24,17 +24,17 @@ def fuse_cast_into_onehot(
     """Cast the two values instead of all the result, or no index where the dtype holds each one."""
     if node.op_type == "OneHot":
         if (indices.dtype, to) != (I32, I64):
-            return Skip("the Cast may change an index, or has no dtype that OneHot computes")
+            return Skip("the Cast may change an index")
         if not _has_kernel(indices.dtype, depth.dtype, values.dtype):
-            return Skip("no runtime computes it with these dtypes")
+            return Skip("no runtime has a kernel for these dtypes")
         return graph.op.OneHot(indices, depth, values, axis=axis)
     if values.tensor is None:
         return Skip("values is not a constant")
     converted = values.tensor.converted(to)
     if converted is None:
-        return Skip("a value is another one in the new dtype")
+        return Skip("a value changes in the new dtype")
     if not _has_kernel(indices.dtype, depth.dtype, to):
-        return Skip("no runtime computes it with values of the new dtype")
+        return Skip("no runtime has a kernel for the dtype")
     return graph.op.OneHot(indices, depth, converted.numpy(), axis=axis)
 
 

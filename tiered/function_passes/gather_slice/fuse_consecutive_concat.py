@@ -22,9 +22,9 @@ def fuse_consecutive_concat(
             continue
         other = inner.attr("axis")
         if not value.is_only_read_by(node):
-            return Skip("the inner one is read elsewhere too")
+            return Skip("the inner result has other consumers")
         if not isinstance(other, int) or not same_axes([axis], [other], value.rank):
-            return Skip("the axes differ, or are not known to be the same")
+            return Skip("the axes may differ")
         parts += inner.inputs
     if len(parts) == len(inputs):
         return Skip("no input is a Concat of several")

@@ -30,7 +30,7 @@ def fuse_slices_into_split(graph: Graph, ctx: PassContext) -> None:
         tiles = _tiles(cuts, size)
         if len(tiles) < 2:
             for node in (node for nodes in cuts.values() for node in nodes):
-                ctx.skip(node, Skip("no slices beside it are the rest of the axis"))
+                ctx.skip(node, Skip("no other slices cover the axis"))
             continue
         with graph.rewrite("Slices side by side => Split", cuts[tiles[0]][0]):
             first_new = graph.model.peek_serial()
@@ -55,7 +55,7 @@ def _cut(node: Node) -> tuple[Value, int, int, int] | Skip:
         return Skip("the size of the axis is not known")
     taken = range(size)[start[0] : end[0]]
     if not taken:
-        return Skip("it takes nothing")
+        return Skip("it selects no elements")
     return x, place % x.rank, taken.start, taken.stop
 
 

@@ -30,7 +30,7 @@ def _visit(graph: Graph, ctx: PassContext) -> None:
                 with graph.rewrite("an optional output that nobody reads => absent", node):
                     graph.drop_outputs(node, unread)
         elif not any(node.outputs) and node.schema is None:
-            ctx.skip(node, Skip("without any output, it is there for its effect"))
+            ctx.skip(node, Skip("a node without outputs has side effects"))
         else:
             with graph.rewrite("a node whose outputs nobody reads => nothing", node):
                 graph.remove_node(node)

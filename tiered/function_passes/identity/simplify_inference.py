@@ -9,7 +9,7 @@ def simplify_inference(graph: Graph, x: Value, node: Node) -> Value | Skip:
     if any(mask is not None and mask.is_used for mask in node.outputs[1:]):
         return Skip("the mask is used")
     if node.version < 7:
-        return x if node.attr("is_test") == 1 else Skip("is_test does not keep it from training")
+        return x if node.attr("is_test") == 1 else Skip("is_test is 0")
     training, ratio = node.operand("training_mode"), node.operand("ratio")
     if training is None:
         return x

@@ -4,9 +4,7 @@ from tiered import Graph, Skip, Value, op, rewrite, var
 
 
 @rewrite(op.Transpose(var.x, perm=var.perm), opt_level=1)
-def eliminate_nop_transpose(
-    graph: Graph, x: Value, perm: tuple[int, ...] | None
-) -> Value | Skip:
+def eliminate_nop_transpose(graph: Graph, x: Value, perm: tuple[int, ...] | None) -> Value | Skip:
     """Drop a Transpose that leaves every axis in its place; without perm it reverses them."""
     if not perm:
         if x.rank is None:

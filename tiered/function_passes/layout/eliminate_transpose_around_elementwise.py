@@ -1,4 +1,4 @@
-"""Transpose(f(Transpose(x))), with its axes as x has them  =>  f(x), f being element by element"""
+"""Transpose(f(Transpose(x)))  =>  f(x), where f is elementwise and the permutations cancel"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -7,13 +7,12 @@ from typing import Final
 import numpy as np
 
 from tiered import Graph, Node, PassContext, Skip, Value, function_pass
+from tiered.layout.permutation import Permutation, inverse
 
-Permutation = tuple[int, ...]
-
-# What gives the same bits wherever in a tensor an element stands: nothing that a kernel computes in
-# another way at its end, as onnxruntime's does exponentials, logarithms, and the sign that Max and
-# Min give of two zeros.
-_ANYWHERE: Final = frozenset(
+# Elementwise operators whose results do not depend on an element's position, bit for bit: level 2
+# is exact. onnxruntime's kernels compute the last elements of a tensor by another method for
+# exponentials and logarithms, and for the sign of zero in Max and Min; those are left to level 3.
+_POSITION_INDEPENDENT: Final = frozenset(
     {
         "Abs", "Add", "And", "Ceil", "Clip", "Div", "Equal", "Floor", "Greater", "GreaterOrEqual",
         "Identity", "LeakyRelu", "Less", "LessOrEqual", "Mul", "Neg", "Not", "Or", "Relu", "Round",
@@ -29,10 +28,12 @@ _OLDEST: Final = 7
     opt_level=2, required=("infer_shapes",), looks_for=("Transpose",), acts_on=("elementwise",)
 )
 def eliminate_transpose_around_elementwise(graph: Graph, ctx: PassContext) -> None:
-    """Compute with the axes as they were, where that takes fewer Transposes.
+    """Permute a region of elementwise operators if that leaves fewer Transposes.
 
-    f is all operators of one shape that hang together. Whatever else is read or gives away there
-    gets a Transpose; those that lead in and out go.
+    f is a connected region of operators of one shape. Transposes into and out of it are removed;
+    its other operands and results get one. This is the local, bitwise exact case, at level 2.
+    `convert_layout` (tiered/layout/solve.py) finds the global optimum at level 3: through all
+    operators with a propagation rule, counting bytes, with reductions and products in other orders.
     """
     if graph.opset() < _OLDEST:
         return
@@ -47,19 +48,19 @@ def eliminate_transpose_around_elementwise(graph: Graph, ctx: PassContext) -> No
                 continue
             region = _region(node, graph)
             seen.update(region.nodes)
-            refused = region.refused or _turn(graph, region)
+            refused = region.refused or _permute(graph, region)
             if refused is not None:
                 ctx.skip(transpose, refused)
 
 
 @dataclass
 class _Region:
-    """Operators of one shape that hang together.
+    """Connected operators of one shape.
 
     Attributes:
         nodes: the operators.
-        entries: what they read that none of them gives.
-        refused: why they cannot be computed with other axes.
+        entries: their operands from outside of the region.
+        refused: why the region cannot be permuted; None if it can.
     """
 
     nodes: dict[Node, None] = field(default_factory=dict)
@@ -68,8 +69,8 @@ class _Region:
 
 
 def _fits(node: Node, graph: Graph) -> bool:
-    """Tell whether a node computes each element by itself, and in a shape that is known."""
-    if node.graph is not graph or node.domain or node.op_type not in _ANYWHERE:
+    """Return whether a node is position-independent and its output shape is static."""
+    if node.graph is not graph or node.domain or node.op_type not in _POSITION_INDEPENDENT:
         return False
     if len(node.outputs) != 1 or node.has_references or node.is_pinned:
         return False
@@ -78,7 +79,7 @@ def _fits(node: Node, graph: Graph) -> bool:
 
 
 def _region(start: Node, graph: Graph) -> _Region:
-    """Return all operators that hang together with one, by values of its shape."""
+    """Return the operators that are connected to one by values of its shape."""
     region, shape, pending = _Region(), start.output.shape, [start]
     assert shape is not None
     while pending:
@@ -95,7 +96,7 @@ def _region(start: Node, graph: Graph) -> _Region:
             elif value.is_constant:
                 region.entries[value] = None
                 if not _is_own_constant(value, len(shape)):
-                    region.refused = Skip("others read a constant too")
+                    region.refused = Skip("a constant has other consumers")
             elif value.shape == shape:
                 region.entries[value] = None
             else:
@@ -103,19 +104,19 @@ def _region(start: Node, graph: Graph) -> _Region:
         readers = [user for user in node.output.readers if _fits(user, graph)]
         pending += [user for user in readers if user.output.shape == shape]
     if any(_source(value) in region.nodes for value in region.entries):
-        region.refused = Skip("a Transpose leads from it to itself")
+        region.refused = Skip("a Transpose connects it to itself")
     return region
 
 
 def _source(value: Value) -> Node | None:
-    """Return what produces the operand of the Transpose that gives a value."""
+    """Return the producer of the operand of the Transpose that makes a value."""
     transpose = value.producer
     operand = transpose.input(0) if transpose is not None and _perm(transpose) else None
     return None if operand is None else operand.producer
 
 
 def _is_number(value: Value, rank: int) -> bool:
-    """Tell whether a value is one number that gives nothing more dims than it has."""
+    """Return whether a value is a single element that does not raise the rank."""
     shape = value.static_shape
     return shape is not None and len(shape) <= rank and all(size == 1 for size in shape)
 
@@ -126,12 +127,12 @@ def _is_own_constant(value: Value, rank: int) -> bool:
     return is_whole and value.has_one_user
 
 
-def _turn(graph: Graph, region: _Region) -> Skip | None:
-    """Compute a region with the axes that take fewest Transposes, if those are fewer than now."""
+def _permute(graph: Graph, region: _Region) -> Skip | None:
+    """Permute a region so that the fewest Transposes remain, if these are fewer than now."""
     gains = {perm: _gain(region, perm) for perm in dict.fromkeys(_perms(region))}
     perm = max(gains, key=lambda perm: (gains[perm], perm), default=())
     if not perm or gains[perm] <= 0:
-        return Skip("it would take as many Transposes")
+        return Skip("it would not remove a Transpose")
     with graph.rewrite("Transpose(f(Transpose(x))) => f(x)", next(iter(region.nodes))):
         _compute(graph, region, perm)
     return None
@@ -142,23 +143,19 @@ def _perm(node: Node | None) -> Permutation | None:
     return None if node is None else node.perm
 
 
-def _inverse(perm: Permutation) -> Permutation:
-    return tuple(sorted(range(len(perm)), key=perm.__getitem__))
-
-
 def _perms(region: _Region) -> Iterator[Permutation]:
-    """Yield the permutations that lead in, also of those that lead out what undoes them."""
+    """Yield the permutations into the region, and the inverses of those out of it."""
     for value in region.entries:
         if (perm := _perm(value.producer)) is not None:
             yield perm
     for node in region.nodes:
         for user in node.output.readers:
             if (perm := _perm(user)) is not None:
-                yield _inverse(perm)
+                yield inverse(perm)
 
 
 def _gain(region: _Region, perm: Permutation) -> int:
-    """Return how many Transposes fewer there are without a permutation."""
+    """Return how many Transposes are saved if a permutation is undone in the region."""
     gain = 0
     for value in region.entries:
         if _perm(value.producer) == perm:
@@ -167,57 +164,46 @@ def _gain(region: _Region, perm: Permutation) -> int:
             gain -= 1
     for node in region.nodes:
         leaving = _leaving(node.output, perm)
-        gain += len(leaving) - _is_read_besides(node.output, region, leaving)
+        gain += len(leaving) - _has_other_users(node.output, region, leaving)
     return gain
 
 
 def _leaving(value: Value, perm: Permutation) -> list[Node]:
-    """Return the Transposes of a value that undo a permutation."""
-    return [user for user in value.readers if _perm(user) == _inverse(perm)]
+    """Return the consumers of a value that are Transposes and undo a permutation."""
+    return [user for user in value.readers if _perm(user) == inverse(perm)]
 
 
-def _is_read_besides(value: Value, region: _Region, leaving: list[Node]) -> bool:
+def _has_other_users(value: Value, region: _Region, leaving: list[Node]) -> bool:
     known = region.nodes.keys() | set(leaving)
     return bool(value.output_of) or any(user.node not in known for user in value.users)
 
 
-def _ordered(region: _Region) -> list[Node]:
-    """Return the operators of a region, each behind those that it reads."""
-    found: dict[Node, None] = {}
-    pending = sorted(region.nodes, key=lambda node: node.id, reverse=True)
-    while pending:
-        read = [value.producer for value in pending[-1].inputs if value is not None]
-        before = [node for node in region.nodes.keys() & set(read) if node not in found]
-        if before:
-            pending += sorted(before, key=lambda node: node.id)
-        else:
-            found[pending.pop()] = None
-    return list(found)
-
-
 def _compute(graph: Graph, region: _Region, perm: Permutation) -> None:
-    """Compute a region before a permutation instead of behind it."""
-    turned: dict[Value, Value] = {}
-    back, order = _inverse(perm), _ordered(region)
+    """Rebuild a region so that it computes before the permutation instead of after it."""
+    permuted: dict[Value, Value] = {}
+    back = inverse(perm)
+    order = [node for node in graph.topological_order() if node in region.nodes]
     for value in region.entries:
         producer = value.producer
         if _perm(producer) == perm and producer is not None and producer.inputs[0] is not None:
-            turned[value] = producer.inputs[0]
+            permuted[value] = producer.inputs[0]
         elif (numbers := value.const) is not None:
             whole = numbers.reshape((1,) * (len(perm) - numbers.ndim) + numbers.shape)
-            turned[value] = graph.constant(np.ascontiguousarray(whole.transpose(back)), value.name)
+            permuted[value] = graph.constant(
+                np.ascontiguousarray(whole.transpose(back)), value.name
+            )
         else:
-            turned[value] = graph.op.Transpose(value, perm=back)
+            permuted[value] = graph.op.Transpose(value, perm=back)
     for node in order:
-        operands = [value and turned.get(value, value) for value in node.inputs]
+        operands = [value and permuted.get(value, value) for value in node.inputs]
         copy = graph.add_node(node.op_type, operands, attributes=node.attributes, name=node.name)
-        turned[node.output] = copy.output
+        permuted[node.output] = copy.output
     for node in order:
         value, first_new = node.output, graph.model.peek_serial()
         leaving = _leaving(value, perm)
-        if _is_read_besides(value, region, leaving):
-            result = graph.op.Transpose(turned[value], perm=perm)
+        if _has_other_users(value, region, leaving):
+            result = graph.op.Transpose(permuted[value], perm=perm)
             graph.replace(node, [result], first_new)
         for end in leaving:
-            graph.replace(end, [turned[value]])
+            graph.replace(end, [permuted[value]])
     graph.prune(order)

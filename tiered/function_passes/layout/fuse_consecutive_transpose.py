@@ -3,9 +3,7 @@
 from tiered import Graph, Skip, Value, op, rewrite, var
 
 
-@rewrite(
-    op.Transpose(op.Transpose(var.x, perm=var.inner).shared(), perm=var.outer), opt_level=1
-)
+@rewrite(op.Transpose(op.Transpose(var.x, perm=var.inner).shared(), perm=var.outer), opt_level=1)
 def fuse_consecutive_transpose(
     graph: Graph, x: Value, inner: tuple[int, ...] | None, outer: tuple[int, ...] | None
 ) -> Value | Skip:
@@ -16,6 +14,6 @@ def fuse_consecutive_transpose(
     axes = tuple(range(len(known)))
     inner, outer = inner or axes[::-1], outer or axes[::-1]
     if sorted(inner) != sorted(outer) or tuple(sorted(inner)) != axes:
-        return Skip("a perm is no permutation")
+        return Skip("a perm is not a permutation")
     perm = tuple(inner[axis] for axis in outer)
     return x if perm == axes else graph.op.Transpose(x, perm=perm)

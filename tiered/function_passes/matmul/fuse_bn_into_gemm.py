@@ -35,9 +35,9 @@ def fuse_bn_into_gemm(
     if isinstance(norm, Skip):
         return norm
     if a.rank != 2 or weight.const is None or weight.rank != 2:
-        return Skip("it is no product of a matrix with a constant one")
+        return Skip("the second factor is not a constant matrix")
     if not weight.has_one_user:
-        return Skip("others read the weight too")
+        return Skip("the weight has other consumers")
     settings = product.attributes
     kernel = weight.const
     columns = kernel.shape[0 if settings.get("transB", 0) else 1]
@@ -46,7 +46,7 @@ def fuse_bn_into_gemm(
     offset = np.zeros(columns)
     if c is not None:
         if c.const is None or c.const.size not in (1, columns) or c.const.shape[-1:] == (1,):
-            return Skip("what is added is not one constant a column")
+            return Skip("the addend is not constant per column")
         offset = offset + float(settings.get("beta", 1.0)) * c.const.astype(np.float64).ravel()
     spread = norm.factor[:, None] if settings.get("transB", 0) else norm.factor[None, :]
     with np.errstate(over="ignore"):
@@ -55,7 +55,7 @@ def fuse_bn_into_gemm(
     if not np.isfinite(scaled).all() or not np.isfinite(added).all():
         return Skip("the fused weights are not finite")
     if loses_digits(kernel, scaled, lambda: kernel.astype(np.float64) * spread):
-        return Skip("the fused weights lose digits, so small are they")
+        return Skip("the fused weights lose precision by underflow")
     kept = {name: value for name, value in settings.items() if name != "beta"}
     operands = (graph.constant(scaled, weight.name), graph.constant(added, shift.name))
     result: Value = graph.op.Gemm(a, *operands, **kept)

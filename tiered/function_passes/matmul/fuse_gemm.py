@@ -22,11 +22,11 @@ def fuse_gemm(graph: Graph, product: Node, a: Value, b: Value, c: Value) -> Valu
     if a.rank is None or b.rank is None:
         return Skip("the rank of a factor is not known")
     if a.rank != 2 or b.rank != 2:
-        return Skip("a Gemm is of matrices, and Reshapes around it cost more than it gains")
+        return Skip("Reshapes around a Gemm cost too much")
     if a.dtype not in _DTYPES:
         return Skip("Gemm has no kernel for the dtype")
     if not broadcasts_into(c.shape, product.output.shape):
-        return Skip("what is added may be larger than the product")
+        return Skip("the addend may be larger than the product")
     settings = {name: value for name, value in product.attributes.items() if name != "beta"}
     result: Value = graph.op.Gemm(a, b, c, **settings)
     return result

@@ -54,7 +54,7 @@ def fuse_matmul_scale(
     The rows and columns of the first factor read so take as long as with its Transpose, or longer.
     """
     if a.rank is None or b.rank is None or min(a.rank, b.rank) < _MATRIX:
-        return Skip("a factor is not known to be a matrix, or several")
+        return Skip("a factor is not known to be matrices")
     settings = dict(product.attributes)
     scale = factor if factor is not None else divisor
     if scale is not None:
@@ -67,7 +67,7 @@ def fuse_matmul_scale(
         alpha = float(settings.get("alpha", 1.0))
         settings["alpha"] = alpha * number if factor is not None else alpha / number
         if not fits_float_attribute(settings["alpha"], a.dtype):
-            return Skip("the scale is a double that no attribute holds")
+            return Skip("the scale does not fit a float attribute")
     else:
         assert transpose is not None
         is_second = product.input(1) is (transpose if cast is None else cast).output
@@ -98,10 +98,10 @@ def _read_otherwise(product: Node, transpose: Node, side: str) -> dict[str, int]
         if _order(len(perm), turns, moves) == wanted
     ]
     if not found:
-        return Skip("the product reads no such order of axes")
+        return Skip("the product cannot read this axis order")
     turns, moves = found[0]
     if side == "A" and turns and not moves:
-        return Skip("the first factor is not read faster the other way round")
+        return Skip("a transposed first factor is not faster")
     if moves and (None in batches or batches[0] != batches[1]):
         return Skip("a batch dim that moves is broadcast")
     return dict(zip(names, (turns, moves), strict=True))

@@ -25,22 +25,22 @@ def fuse_narrow_gemm(graph: Graph, node: Node, x: Value, weight: Value, c: Value
     if x.rank is None or x.shape is None:
         return Skip("the rank of x is not known")
     if x.rank < 3:
-        return Skip("a Gemm takes matrices as they are")
+        return Skip("a Gemm does not batch matrices")
     if x.dtype != DataType.FLOAT:
-        return Skip("it is not of floats of 32 bits")
+        return Skip("it is not of float32")
     shape = weight.static_shape
     if shape is None or len(shape) != 2:
         return Skip("the second factor is not a matrix of a known shape")
     depth, columns = shape
     if columns > _MOST_COLUMNS:
-        return Skip("of {} columns the Reshapes cost more than the sum", columns)
+        return Skip("with {} columns the Reshapes cost more", columns)
     if c.shape != (columns,):
-        return Skip("what is added is not one number a column")
+        return Skip("the addend is not per column")
     outer = [dim if isinstance(dim, int) else -1 for dim in x.shape[:-1]]
     if 0 in (*outer, depth, columns) or outer.count(-1) > 1:
-        return Skip("the shape of the result is not one with a single unknown dim")
+        return Skip("the output shape has several unknown dims")
     if not (_is_reshaped(x) or _is_read_by_reshapes(node.output)):
-        return Skip("no Reshape stands before or behind it")
+        return Skip("there is no Reshape before or after it")
     flat, whole = np.array([-1, depth], np.int64), np.array([*outer, columns], np.int64)
     rows = graph.op.Reshape(x, flat)
     result: Value = graph.op.Reshape(graph.op.Gemm(rows, weight, c), whole)

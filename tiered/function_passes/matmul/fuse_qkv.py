@@ -37,9 +37,9 @@ def fuse_qkv(graph: Graph, ctx: PassContext) -> None:
         elif len({branch.shape for branch in branches}) != 1:
             ctx.skip(nodes[0], Skip("the branches have other heads"))
         elif any(not branch.weight.has_one_user for branch in branches):
-            ctx.skip(nodes[0], Skip("others read a matrix too"))
+            ctx.skip(nodes[0], Skip("a matrix has other consumers"))
         elif _is_circular(nodes, branches):
-            ctx.skip(nodes[0], Skip("a matrix or bias is computed from what another branch gives"))
+            ctx.skip(nodes[0], Skip("a matrix depends on another branch"))
         else:
             with graph.rewrite("three x * w + b => the parts of x * [w] + [b]", nodes[0]):
                 _fuse(graph, nodes[0].inputs[0], branches)
@@ -73,7 +73,7 @@ def _branch(node: Node) -> _Branch | None:
 
 
 def _is_circular(products: Sequence[Node], branches: Sequence[_Branch]) -> bool:
-    """Tell whether a matrix or a bias depends on one of the products."""
+    """Return whether a matrix or a bias depends on one of the products."""
     seen: set[Node] = set()
     pending = [part for branch in branches for part in (branch.weight, branch.bias)]
     while pending:
@@ -103,7 +103,7 @@ def _fuse(graph: Graph, x: Value | None, branches: Sequence[_Branch]) -> None:
 
 
 def _is_transposed(branch: _Branch) -> bool:
-    """Tell whether all that reads the heads of a branch changes the order of their axes."""
+    """Return whether all that reads the heads of a branch changes the order of their axes."""
     value = branch.end.output
     readers = {(user.node.op_type, user.node.domain) for user in value.users}
     return readers == {("Transpose", "")} and not value.is_graph_output

@@ -28,7 +28,7 @@ def replace_einsum_with_matmul(
     """
     found = re.fullmatch(r"([A-Za-z]+),([A-Za-z]+)->([A-Za-z]+)", equation.replace(" ", ""))
     if found is None:
-        return Skip("the equation does not name all labels, in and out")
+        return Skip("the equation is implicit")
     left, right, out = found.groups()
     if any(len(set(labels)) != len(labels) for labels in (left, right, out)):
         return Skip("a label occurs twice in one operand")
@@ -37,15 +37,15 @@ def replace_einsum_with_matmul(
     rows = [label for label in out if label in left and label not in right]
     columns = [label for label in out if label in right and label not in left]
     if set(left) != {*shared, *rows, *summed} or set(right) != {*shared, *columns, *summed}:
-        return Skip("a label of one operand is summed by itself, or comes from nowhere")
+        return Skip("a label occurs in one term only")
     if len(summed) != 1 or len(columns) != 1 or not rows or (shared and len(rows) != 1):
-        return Skip("it takes a Reshape to make it one product of matrices")
+        return Skip("a single matrix product needs a Reshape")
     if a.dtype not in _DTYPES:
         return Skip("MatMul has no kernel for the dtype")
     for label in (*shared, *summed):
         size = a.dim(left.index(label))
         if size is None or size != b.dim(right.index(label)):
-            return Skip("the size of label {!r} may differ, and MatMul broadcasts", label)
+            return Skip("sizes of label {!r} may differ", label)
     plain = [*rows, *summed], [*summed, *columns], [*rows, *columns]
     if len(left) == len(right) == 2 and a.dtype in _GEMM and plain != (*map(list, found.groups()),):
         return _gemm(graph, a, b, found.groups(), summed[0])

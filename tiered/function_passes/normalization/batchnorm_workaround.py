@@ -26,13 +26,13 @@ def batchnorm_workaround(graph: Graph, ctx: PassContext) -> None:
 def _refusal(node: Node) -> Skip | None:
     """Return why a node is left as it is."""
     if node.version < 7:
-        return Skip("before opset 7 is_test says whether it is in training mode")
+        return Skip("before opset 7 is_test selects training mode")
     if node.has_references:
         return Skip("{}", node.parameter_reason)
     if node.attr("training_mode", 0):
         return Skip("it is in training mode")
     if not node.attr("spatial", 1):
-        return Skip("it has statistics for each place, not for each channel")
+        return Skip("its statistics are not per channel")
     if node.version < 14 and len(node.outputs) > 1:
         return Skip("before opset 14 its outputs put it in training mode")
     if any(value is not None and value.is_used for value in node.outputs[1:]):

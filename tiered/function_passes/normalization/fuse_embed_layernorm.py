@@ -47,18 +47,18 @@ def fuse_embed_layernorm(
     if third is not None and third_ids is not None:
         lookups.append((third, third_ids))
     if any(table.rank != 2 or table.dim(1) != shape[2] for table, _ in lookups):
-        return Skip("a table is not of vectors of one size")
+        return Skip("the tables differ in vector size")
     # Places are those that all entries of the batch share, or else the last.
     lookups.sort(key=lambda lookup: lookup[1].shape != shape[:2])
     *others, (places, at) = lookups
     if any(ids.shape != shape[:2] for _, ids in others):
-        return Skip("there is not one id for each place of each sequence")
+        return Skip("there is not one id per token")
     if not _is_one_each(graph, at, shape):
-        return Skip("there is not one position for each place")
+        return Skip("there is not one position per token")
     if int(node.attr("axis")) not in (-1, 2):
         return Skip("it is not over the last dim alone")
     if scale.shape != shape[2:] or (bias is not None and bias.shape != shape[2:]):
-        return Skip("scale or bias is not one number an element")
+        return Skip("scale or bias is not per element")
     is_read = not added.output.has_one_user
     if is_read and any(value is not None and value.producer is not None for value in (scale, bias)):
         return Skip("scale or bias is computed, perhaps from the sum")
@@ -79,7 +79,7 @@ def fuse_embed_layernorm(
 
 
 def _is_one_each(graph: Graph, at: Value, shape: tuple[Any, ...]) -> bool:
-    """Tell whether there is one position for each place, of one sequence or of each."""
+    """Return whether there is one position for each place, of one sequence or of each."""
     length = at.dim(1) if at.rank == 2 and at.dim(0) in (1, shape[0]) else None
     if isinstance(length, str) and isinstance(shape[1], str):
         return graph.model.dims.broadcast(shape[1], length) == shape[1]

@@ -37,10 +37,10 @@ def fuse_groupnorm(
         return Skip("before opset 21 a group has one scale")
     shape, groups = x.shape, grouped.output.dim(1)
     if shape is None or len(shape) < 3 or None in shape or shape != back.output.shape:
-        return Skip("what comes out is not known to have the shape of what goes in")
+        return Skip("output and input may differ in shape")
     channels = shape[1]
     if grouped.output.rank != 3 or grouped.output.dim(0) != shape[0]:
-        return Skip("each entry of a batch is not kept apart from the others")
+        return Skip("batch entries are not kept separate")
     if not isinstance(groups, int) or not isinstance(channels, int) or channels % groups:
         return Skip("channels are not split into groups")
     wanted = (channels, *[1] * (len(shape) - 2))
@@ -48,9 +48,9 @@ def fuse_groupnorm(
     for value in (scale, bias):
         array = value.const
         if array is None or array.ndim > len(shape) or array.size not in (1, channels):
-            return Skip("scale or bias is not one number a channel")
+            return Skip("scale or bias is not per channel")
         if array.size > 1 and array.shape[-len(wanted) :] != wanted:
-            return Skip("scale or bias goes along another axis than the channels")
+            return Skip("scale or bias is not along the channels")
         whole = np.broadcast_to(array.reshape(-1), (channels,))
         vectors.append(graph.constant(np.ascontiguousarray(whole), value.name))
     return graph.op.GroupNormalization(x, *vectors, epsilon=epsilon, num_groups=groups)

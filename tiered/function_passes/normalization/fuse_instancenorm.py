@@ -1,4 +1,4 @@
-"""(x - mean) / Sqrt(variance + epsilon) over a picture  =>  InstanceNormalization(x)"""
+"""(x - mean) / Sqrt(variance + epsilon) over an image  =>  InstanceNormalization(x)"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,10 +41,10 @@ def fuse_instancenorm(
     if over is None or over_of_mean is None:
         return Skip("the axes are not constant")
     if x.rank is None or x.rank < 4 or not x.has_rank_of(node.output):
-        return Skip("x is no picture")
+        return Skip("x is not an image")
     spatial = range(2, x.rank)
     if not same_axes(over_of_mean.ravel(), spatial, x.rank):
-        return Skip("it is not over all that is in a channel")
+        return Skip("it is not over a whole channel")
     if not same_axes(over.ravel(), spatial, x.rank):
         return Skip("mean and variance are over other axes")
     if x.dtype != DataType.FLOAT:
@@ -77,14 +77,14 @@ def _affine(
     weight, shift = scale.const, bias.const
     vector = _per_channel(operand.const, x.rank, weight.size)
     if vector is None:
-        return Skip("what it is multiplied with, or added, is not one number a channel")
+        return Skip("scale or bias is not per channel")
     with np.errstate(over="ignore", invalid="ignore"):
         if is_factor:
             weight, shift = weight * vector, shift * vector
         else:
             shift = shift + vector
     if not np.isfinite(weight).all() or not np.isfinite(shift).all():
-        return Skip("what scale and bias become is not finite")
+        return Skip("the folded scale or bias is not finite")
     result: Value = graph.op.InstanceNormalization(
         x, graph.constant(weight, scale.name), graph.constant(shift, bias.name), **norm.attributes
     )

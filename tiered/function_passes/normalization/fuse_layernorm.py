@@ -27,7 +27,11 @@ def fuse_layernorm(
     scale: Value | None,
     bias: Value | None,
 ) -> Value | Skip:
-    """Normalise the last dims at once; then what it is multiplied with, and what is added to it."""
+    """Normalise the last dims by one operator, then fold a scale and a bias into it.
+
+    The three patterns are the steps: the chain, a scale after a norm with scale 1, and a bias
+    after a norm without one.
+    """
     if norm is not None and scale is not None:
         return _affine(graph, node, x, norm, scale, bias)
     found = norm_over_last_dims(node, x, axes_of_mean, epsilon)
@@ -47,7 +51,7 @@ def fuse_layernorm(
 def _affine(
     graph: Graph, node: Node, x: Value, norm: Node, scale: Value, bias: Value | None
 ) -> Value | Skip:
-    """Take in what a layer norm is multiplied with, or what is added to it."""
+    """Fold a scale or a bias after a layer norm into it."""
     if x.rank is None or not x.has_rank_of(node.output):
         return Skip("the rank of x is not known, or grows")
     normed = int(norm.attr("axis")) % x.rank
@@ -56,7 +60,7 @@ def _affine(
     for operand in (scale, bias):
         fitted = operand if operand is None else _fitted(graph, operand, wanted)
         if operand is not None and fitted is None:
-            return Skip("what it is multiplied with, or added, is not one number an element")
+            return Skip("scale or bias is not per element")
         operands.append(fitted)
     result: Value = graph.op.LayerNormalization(x, *operands, **norm.attributes)
     return result
@@ -65,7 +69,7 @@ def _affine(
 def _fitted(
     graph: Graph, operand: Value, wanted: tuple[int | str | None, ...] | None
 ) -> Value | None:
-    """Return an operand in the shape of what is normalised, None where it has no such shape."""
+    """Return an operand in the shape of the normalised dims; None if it does not fit them."""
     if wanted is None or operand.shape is None:
         return None
     if operand.shape == wanted and None not in wanted:

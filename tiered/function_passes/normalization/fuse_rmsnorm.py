@@ -38,6 +38,6 @@ def _scale(graph: Graph, node: Node, x: Value, norm: Node, scale: Value) -> Valu
         return Skip("the rank of x is not known, or grows")
     normed = x.shape[int(norm.attr("axis")) % x.rank :] if x.shape is not None else ()
     if scale.shape != normed or None in normed:
-        return Skip("what it is multiplied with is not one number an element")
+        return Skip("the scale is not per element")
     result: Value = graph.op.RMSNormalization(x, scale, **norm.attributes)
     return result

@@ -22,16 +22,16 @@ def fuse_skip_layernorm(
     Epsilon is always written: its default is 1e-12 here, and 1e-5 in the standard operator.
     """
     if any(value is not None and value.is_used for value in node.outputs[1:]):
-        return Skip("somebody reads the mean or the deviation")
+        return Skip("the mean or deviation has other consumers")
     shape = added.output.shape
     if shape is None or None in shape or len(shape) not in (2, 3):
         return Skip("the sum is not known to have 2 or 3 dims")
     if x.shape != shape or skip.shape != shape:
-        return Skip("one of what is added is broadcast")
+        return Skip("an addend is broadcast")
     if int(node.attr("axis")) % len(shape) != len(shape) - 1:
         return Skip("it is not over the last dim alone")
     if any(value is not None and value.shape != shape[-1:] for value in (scale, bias)):
-        return Skip("scale or bias is not one number an element")
+        return Skip("scale or bias is not per element")
     epsilon = float(node.attr("epsilon"))
     x, third = split_bias(x)
     if third is None:

@@ -20,7 +20,7 @@ def fuse_skip_rmsnorm(
     """
     added = x.producer
     if added is None or not added.is_op("Add") or added.graph is not graph:
-        return Skip("what is normalised is no sum")
+        return Skip("the normalised value is not a sum")
     first, second = added.inputs
     shape = x.shape
     if shape is None or None in shape or len(shape) not in (2, 3):
@@ -30,14 +30,14 @@ def fuse_skip_rmsnorm(
     if not shape[-1]:
         return Skip("there is nothing to normalise")
     if first is None or second is None or first.shape != shape or second.shape != shape:
-        return Skip("one of what is added is broadcast")
+        return Skip("an addend is broadcast")
     if axes.const is None or not same_axes(axes.const.ravel(), [-1], len(shape)):
         return Skip("it is not over the last dim alone")
     number = norm_epsilon(epsilon)
     if isinstance(number, Skip):
         return number
     if scale.shape != shape[-1:]:
-        return Skip("the scale is not one number an element")
+        return Skip("the scale is not per element")
     if scale.producer is not None:
         return Skip("the scale is computed, perhaps from the sum")
     x, bias = split_bias(first)

@@ -22,11 +22,11 @@ def replace_bn_with_conv(
     if isinstance(norm, Skip):
         return norm
     if x.rank is None or x.rank < 3 or x.dtype is None:
-        return Skip("x is not known to have spatial dims, or its dtype is not known")
+        return Skip("spatial dims or dtype are not known")
     if x.dtype == DataType.DOUBLE:
         return Skip("Conv has no kernel for doubles")
     if x.shape is not None and 0 in x.shape[1:]:
-        return Skip("onnxruntime convolves no pictures without pixels")
+        return Skip("onnxruntime rejects convolution of empty images")
     vectors = norm.as_product_and_sum(x.dtype)
     if isinstance(vectors, Skip):
         return vectors

@@ -1,4 +1,4 @@
-"""GlobalAveragePool(x)  =>  AveragePool(x), with a window of the whole picture, also of maxima"""
+"""GlobalAveragePool(x)  =>  AveragePool(x), with a window of the whole image, also of maxima"""
 
 from tiered import Graph, Node, Skip, Value, op, rewrite, var
 
@@ -16,7 +16,7 @@ def explicit_global_pool(graph: Graph, node: Node, x: Value) -> Value | Skip:
     """
     sizes = [dim for dim in (x.shape or ())[2:] if isinstance(dim, int) and dim > 0]
     if x.rank is None or x.rank < 3 or len(sizes) != x.rank - 2:
-        return Skip("the size of the picture is not known")
+        return Skip("the image size is not known")
     kind = node.op_type.removeprefix("Global")
     pooled: Value = getattr(graph.op, kind)(x, kernel_shape=sizes)
     return pooled

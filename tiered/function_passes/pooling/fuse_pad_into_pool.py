@@ -33,7 +33,7 @@ def fuse_pad_into_pool(
     if node.attr("auto_pad") not in ("NOTSET", "VALID"):
         return Skip("auto_pad depends on the size of x")
     if x.shape is not None and 0 in x.shape[1:]:
-        return Skip("onnxruntime pools no pictures without pixels")
+        return Skip("onnxruntime rejects pooling of empty images")
     added = spatial_pads(x, pads, axes)
     if added is None:
         return Skip("the pads are not constant, crop, or are not of spatial axes alone")
@@ -42,28 +42,28 @@ def fuse_pad_into_pool(
     nothing = 0.0 if value is None else value.number
     if node.op_type == "MaxPool":
         if nothing is None or not (nothing == -np.inf or (nothing == 0 and _is_positive(x))):
-            return Skip("the largest may be what it pads with")
+            return Skip("the maximum may be a padding value")
     elif nothing != 0:
-        return Skip("it pads with something else than zeros")
+        return Skip("it does not pad with zeros")
     if settings.get("ceil_mode", 0):
-        return Skip("a window may reach beyond the padding")
+        return Skip("a window may exceed the padding")
     if any(size != 1 for size in settings.get("dilations", ())):
-        return Skip("a window with holes may see nothing but padding")
+        return Skip("a dilated window may contain only padding")
     sizes = [*settings["kernel_shape"]] * 2
     if any(a + b >= size for a, b, size in zip(own, added, sizes, strict=True)):
-        return Skip("a window may see nothing but padding")
+        return Skip("a window may contain only padding")
     is_average = node.op_type == "AveragePool"
     if is_average and any(own) and not settings.get("count_include_pad", 0):
-        return Skip("it counts what was padded, but not its own padding")
+        return Skip("count_include_pad differs from the padding")
     if len(node.outputs) > 1 and node.outputs[1] is not None:
-        return Skip("the places of the largest would count from elsewhere")
+        return Skip("indices of the maxima would change")
     both = [a + b for a, b in zip(own, added, strict=True)]
     counted = 1 if is_average else None
     return graph.op.like(node, x, auto_pad=None, pads=both, count_include_pad=counted)
 
 
 def _is_positive(x: Value) -> bool:
-    """Tell whether no element is below 0."""
+    """Return whether no element is below 0."""
     node = x.producer
     if node is None or node.domain:
         return False

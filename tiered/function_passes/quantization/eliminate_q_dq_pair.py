@@ -35,13 +35,13 @@ def eliminate_q_dq_pair(
     is less than a half away from n, unless the scale is no ordinary number.
     """
     if q.dtype not in _INTEGERS or node.output.dtype != q.dtype:
-        return Skip("it is not about one integer dtype of 8 or 16 bits")
+        return Skip("integers are neither 8 nor 16 bits")
     if scale.const is None or again.const is None:
         return Skip("a scale is not a constant")
     if scale.dtype != DataType.FLOAT:
-        return Skip("the scale is no float32")
+        return Skip("the scale is not float32")
     if not _equal(scale, again) or not _equal(zero, zero_again):
-        return Skip("the scales or zero points differ, or are not known to be the same")
+        return Skip("the scales or zero points may differ")
     if scale.const.size != 1 and (axis, block) != (axis_again, block_again):
         return Skip("the axes differ")
     reach = np.abs(scale.const.astype(np.float64)) * INTEGER_SPAN
@@ -51,7 +51,7 @@ def eliminate_q_dq_pair(
 
 
 def _equal(one: Value | None, other: Value | None) -> bool:
-    """Tell whether two operands are the same numbers; an absent zero point is 0."""
+    """Return whether two operands are the same numbers; an absent zero point is 0."""
     if one is None or other is None:
         given = one or other
         return given is None or (given.const is not None and not given.const.any())

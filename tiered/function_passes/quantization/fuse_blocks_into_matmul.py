@@ -37,20 +37,20 @@ def fuse_blocks_into_matmul(
     but rounds x to 8 bits, which is faster and far less exact.
     """
     if q.dtype not in (DataType.INT4, DataType.UINT4) or q.rank != 2:
-        return Skip("it is no matrix of 4 bits")
+        return Skip("it is not a 4-bit matrix")
     if block not in _BLOCKS:
         return Skip("blocks are not of 16, 32, 64, 128 or 256 rows")
     if x.rank is None or x.rank < 2:
-        return Skip("x is not known to be a matrix, or several")
+        return Skip("x is not known to be matrices")
     if not q.has_one_user:
-        return Skip("others read the integers too")
+        return Skip("the integers have other consumers")
     integers, scales = q.const, scale.const
     zeros = None if zero is None else zero.const
     if integers is None or scales is None or (zero is not None and zeros is None):
         return Skip("integers, scales or zero points are not constant")
     rows, columns = integers.shape
     if rows % block or scales.shape != (rows // block, columns):
-        return Skip("the rows are no whole number of blocks")
+        return Skip("the block size does not divide the rows")
     shift = 0 if q.dtype == DataType.UINT4 else _MIDDLE
     offsets = np.zeros(scales.shape, np.int8) if zeros is None else zeros.astype(np.int8)
     packed = _packed(_shifted(integers, shift).reshape(columns, rows // block, block))

@@ -28,17 +28,17 @@ def fuse_clip_into_quantize(
     has_default = zero is None and not node.attr("output_dtype", 0)
     numbers = np.zeros(1, np.uint8) if has_default else None if zero is None else zero.const
     if numbers is None or scale.const is None or scale.dtype != DataType.FLOAT:
-        return Skip("a scale or zero point is not constant, or the scale no float32")
+        return Skip("scale or zero point is not constant float32")
     scales = scale.const
     if numbers.dtype.kind not in "iu" or not ((scales > 0) & (scales < np.inf)).all():
-        return Skip("a scale is not positive and finite, or a zero point no integer")
+        return Skip("a scale or zero point is not valid")
     if any(limit is not None and limit.const is None for limit in (low, high)):
         return Skip("a limit is not constant")
     least = 0.0 if clip is None else _number(low)
     ends = np.iinfo(numbers.dtype)
     for limit, end in ((least, ends.min), (_number(high), ends.max)):
         if limit is not None and not _is_end(limit, int(end), scales, numbers):
-            return Skip("integers of the dtype reach beyond a limit")
+            return Skip("a limit is inside the integer range")
     result: Value = graph.op.QuantizeLinear(x, scale, zero, **node.attributes)
     return result
 
@@ -48,7 +48,7 @@ def _number(limit: Value | None) -> float | None:
 
 
 def _is_end(limit: float, end: int, scales: Any, zeros: Any) -> bool:
-    """Tell whether a number becomes the first or the last integer, or would lie beyond it."""
+    """Return whether a number becomes the first or the last integer, or would lie beyond it."""
     with np.errstate(over="ignore"):
         rounded = np.rint(np.float32(limit) / scales).astype(np.float64) + zeros.astype(np.float64)
     return bool((rounded <= end if end <= 0 else rounded >= end).all())

@@ -18,14 +18,14 @@ def fuse_dequantize_into_matmul(graph: Graph, a: Value, b: Value) -> Value | Ski
     if isinstance(data, Skip):
         return data
     if data.axis is not None:
-        return Skip("data has a scale for each index of an axis")
+        return Skip("the scale of data is per index")
     if b.rank is None or b.rank < 2 or a.rank is None or a.rank < 2:
-        return Skip("a factor is not known to be a matrix, or several")
+        return Skip("a factor is not known to be matrices")
     kernel = weight_unit(data, b, axis=b.rank - 1)
     if isinstance(kernel, Skip):
         return kernel
     if kernel.axis is not None and b.rank != 2:
-        return Skip("a scale for each column is taken of one matrix only")
+        return Skip("per-column scales need a single matrix")
     overflow = why_may_overflow(data, kernel, slice(-2, -1))
     if overflow is not None:
         return overflow

@@ -44,7 +44,7 @@ def fuse_dynamic_quantize_matmul(
     columns = weight.dim(1)
     for what in (weight_scale, weight_zero):
         if what is not None and not is_number_or_column(what, columns):
-            return Skip("scale or zero point is not one number, nor one for each column")
+            return Skip("scale or zero point is not per column")
     if bias is not None and (columns is None or bias.shape != (columns,)):
         return Skip("the bias is not one number for each column")
     return graph.op("com.microsoft").DynamicQuantizeMatMul(

@@ -17,7 +17,7 @@ def fuse_qdq_into_gemm(
 ) -> Value | Skip:
     """Multiply and add integers, and round once."""
     if gemm.attr("alpha") != 1 or gemm.attr("beta") != 1:
-        return Skip("the product or what is added is scaled")
+        return Skip("the product or the addend is scaled")
     units = kernel_unit(node, a, b, axis=0 if gemm.attr("transB") else 1)
     if isinstance(units, Skip):
         return units

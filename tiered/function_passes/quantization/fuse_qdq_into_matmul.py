@@ -14,13 +14,13 @@ from tiered.idioms.quantization import kernel_unit, why_may_overflow
 def fuse_qdq_into_matmul(graph: Graph, node: Node, a: Value, b: Value) -> Value | Skip:
     """Multiply and add integers, and round once."""
     if b.rank is None or b.rank < 2:
-        return Skip("the second factor is not known to be a matrix, or several")
+        return Skip("the second factor may not be matrices")
     units = kernel_unit(node, a, b, axis=b.rank - 1)
     if isinstance(units, Skip):
         return units
     data, kernel, result = units
     if kernel.axis is not None and b.rank != 2:
-        return Skip("a scale for each column is taken of one matrix only")
+        return Skip("per-column scales need a single matrix")
     overflow = why_may_overflow(data, kernel, slice(-2, -1))
     if overflow is not None:
         return overflow

@@ -40,13 +40,13 @@ def fuse_qdq_into_move(
             as the one for floats.
     """
     if move.op_type == "MaxPool" and not pools:
-        return Skip("the largest of floats are found faster")
+        return Skip("the maximum of floats is found faster")
     before, after = dequantized(x), quantized_by(node)
     for unit in (before, after):
         if isinstance(unit, Skip):
             return unit
         if unit.axis is not None:
-            return Skip("there is a scale for each index of an axis")
+            return Skip("the scale is per index of an axis")
     assert not isinstance(before, Skip)
     assert not isinstance(after, Skip)
     if not before.has_parameters_of(after):

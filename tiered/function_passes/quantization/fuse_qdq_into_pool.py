@@ -35,7 +35,7 @@ def fuse_qdq_into_pool(graph: Graph, node: Node, pool: Node, x: Value) -> Value 
     if isinstance(units, Skip):
         return units
     if x.rank != _RANK:
-        return Skip("it is not known to be of pictures, with 4 dims")
+        return Skip("x is not known to have 4 dims")
     data, result = units
     ratio = float(data.scales.item() / result.scales.item())
     if not _RATIOS[0] <= ratio < _RATIOS[1]:

@@ -26,9 +26,9 @@ def fuse_qdq_into_softmax(graph: Graph, node: Node, x: Value, axis: int) -> Valu
     if graph.opset() < _FIRST_OPSET:
         return Skip("before opset 13 a Softmax is over several axes")
     if not x.shape or not all(isinstance(dim, int) and dim for dim in x.shape):
-        return Skip("it may be empty, of which the kernel makes nothing")
+        return Skip("the kernel does not support an empty tensor")
     if x.shape[axis] == 1:
-        return Skip("of one element the kernel makes 0, not 1")
+        return Skip("the kernel returns 0 for one element")
     data, result = units
     return graph.op("com.microsoft").QLinearSoftmax(
         *data.operands(graph), *result.parameters(graph), axis=axis, opset=_FIRST_OPSET

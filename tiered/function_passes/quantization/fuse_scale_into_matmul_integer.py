@@ -38,7 +38,7 @@ def fuse_scale_into_matmul_integer(
     The kernel multiplies the two scales first, as the model does: the result is the same.
     """
     if a.rank is None or b.rank is None or min(a.rank, b.rank) < 2:
-        return Skip("a factor is not known to be a matrix, or several")
+        return Skip("a factor is not known to be matrices")
     columns = b.dim(-1)
     if product is None and not _is_one(s):
         s, r = r, s
@@ -48,7 +48,7 @@ def fuse_scale_into_matmul_integer(
         if what is None or _is_one(what):
             continue
         if b.rank > 2 or not is_number_or_column(what, columns):
-            return Skip("a scale or zero point of the weight is not for a column")
+            return Skip("a weight scale is not per column")
     if bias is not None and (columns is None or bias.shape != (columns,)):
         return Skip("the bias is not one number for each column")
     return graph.op("com.microsoft").MatMulIntegerToFloat(a, b, s, r, a_zero, b_zero, bias)

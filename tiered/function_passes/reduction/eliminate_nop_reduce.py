@@ -46,7 +46,7 @@ def eliminate_nop_reduce(
     if any(x.dim(axis) != 1 for axis in places):
         return Skip("a reduced dim is not known to be 1")
     if node.op_type in _KEPT and x.dtype not in _KEPT[node.op_type]:
-        return Skip("a sum or product of one element may have other bits in this dtype")
+        return Skip("single-element results may differ in this dtype")
     if keepdims or not places:
         return x
     # Before opset 11 onnx's inference wants the axes of a Squeeze in order.

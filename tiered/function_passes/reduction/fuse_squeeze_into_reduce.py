@@ -24,6 +24,6 @@ def fuse_squeeze_into_reduce(
     if gone.const is None or axes.const is None:
         return Skip("axes is not a constant")
     if not axes.const.size or not same_axes(axes.const, gone.const, x.rank):
-        return Skip("the axes differ, or are not known to be the same")
+        return Skip("the axes may differ")
     result: Value = getattr(graph.op, inner.op_type)(x, axes, keepdims=0, noop_with_empty_axes=noop)
     return result

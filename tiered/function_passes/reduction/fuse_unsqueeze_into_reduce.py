@@ -34,7 +34,7 @@ def fuse_unsqueeze_into_reduce(
     else:
         reduced = axes.const.tolist()
     if not same_axes(reduced, added.const, x.rank):
-        return Skip("the axes differ, or are not known to be the same")
+        return Skip("the axes may differ")
     if x.rank is not None and any(not -x.rank <= axis < x.rank for axis in reduced):
         return Skip("an axis is out of range")
     result: Value = getattr(graph.op, inner.op_type)(x, axes, noop_with_empty_axes=noop)

@@ -30,7 +30,7 @@ def forward_fold_scale_axis(graph: Graph, ctx: PassContext) -> None:
             continue
         x, scale = scaling
         if _is_fusible(x):
-            ctx.skip(node, Skip("it ends an activation or a normalization, which runtimes fuse"))
+            ctx.skip(node, Skip("runtimes fuse it with an activation or normalization"))
             continue
         rescaled = push_scale_forward(node.output, scale)
         if isinstance(rescaled, Skip):
@@ -41,7 +41,7 @@ def forward_fold_scale_axis(graph: Graph, ctx: PassContext) -> None:
 
 
 def _is_fusible(x: Value) -> bool:
-    """Tell whether x looks like an activation or a normalization before its last factor."""
+    """Return whether x looks like an activation or a normalization before its last factor."""
     seen, above = set[Node](), [x]
     for _ in range(_DEPTH):
         makers = [value.producer for value in above if value.producer is not None]

@@ -16,9 +16,9 @@ def eliminate_cast_before_shape(graph: Graph, ctx: PassContext) -> None:
         if y is None or y is (x := shape_source(y)):
             continue
         if x.dtype not in _READ:
-            ctx.skip(node, Skip("the dtype of x is not known, or one that Shape may not take"))
+            ctx.skip(node, Skip("Shape may not support the dtype of x"))
         elif not _is_known_as_well(x, y):
-            ctx.skip(node, Skip("more is known of the shape of what it reads now"))
+            ctx.skip(node, Skip("the input has a more exact shape"))
         else:
             with graph.rewrite("Shape(f(x)) => Shape(x)", node):
                 graph.set_input(node, 0, x)

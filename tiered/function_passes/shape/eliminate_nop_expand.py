@@ -9,7 +9,7 @@ def eliminate_nop_expand(graph: Graph, x: Value, shape: Value) -> Value | Skip:
     if is_shape_of(shape, x):
         return x
     if shape.const is None:
-        return Skip("shape is neither a constant nor that of x")
+        return Skip("shape is neither constant nor that of x")
     if x.shape is None:
         return Skip("the rank of x is not known")
     sizes = shape.const.ravel().tolist()
@@ -17,5 +17,5 @@ def eliminate_nop_expand(graph: Graph, x: Value, shape: Value) -> Value | Skip:
         return Skip("the rank grows")
     dims = x.shape[len(x.shape) - len(sizes) :]
     if any(size not in (1, dim) for size, dim in zip(sizes, dims, strict=True)):
-        return Skip("a dim grows, or is not known to stay")
+        return Skip("a dim may grow")
     return x

@@ -12,5 +12,5 @@ def eliminate_nop_flatten(graph: Graph, x: Value, axis: int) -> Value | Skip:
         return Skip("x is no matrix")
     place = axis + 2 if axis < 0 else axis
     if place != 1 and x.shape[0 if place == 0 else 1] != 1:
-        return Skip("a dim changes, or is not known to stay")
+        return Skip("a dim may change")
     return x

@@ -27,9 +27,9 @@ def eliminate_nop_reshape(
     if not differing:
         return x
     if len(differing) > 1 or target[differing[0]] != -1:
-        return Skip("a dim changes, or is not known to stay")
+        return Skip("a dim may change")
     if 0 in x.shape[: differing[0]] or 0 in x.shape[differing[0] + 1 :]:
-        return Skip("-1 beside a dim of 0 could be anything")
+        return Skip("-1 beside a dim of 0 is ambiguous")
     return x
 
 
@@ -40,11 +40,11 @@ def _reshaped_back(x: Value, shape: Value, *, is_exact: bool) -> Value | Skip:
         node = source.producer
         before = None if node is None or node.domain else node.input(0)
         if node is None or node.op_type not in _RESHAPES or before is None:
-            return Skip("shape is neither a constant nor that of x")
+            return Skip("shape is neither constant nor that of x")
         source = before
     if source is x or is_exact or _copies_zeros(source, x):
         return source
-    return Skip("several dims may be 0, which copies other dims")
+    return Skip("several dims may be 0")
 
 
 def _copies_zeros(source: Value, x: Value) -> bool:

@@ -7,9 +7,9 @@ from tiered import Graph, Skip, Value, op, opt, rewrite, var
 def eliminate_nop_squeeze(graph: Graph, x: Value, axes: Value | None) -> Value | Skip:
     """Drop a Squeeze that names no axes and finds none."""
     if axes is not None:
-        return Skip("it names the axes that go")
+        return Skip("the removed axes are given")
     if x.static_shape is None:
         return Skip("a dim of x is not known, and may be 1")
     if 1 in x.static_shape:
-        return Skip("a dim of 1 goes")
+        return Skip("a dim of size 1 is removed")
     return x

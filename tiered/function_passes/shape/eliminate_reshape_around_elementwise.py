@@ -53,11 +53,11 @@ def _region(end: Node, between: Value) -> set[Node] | Skip:
             is_entered = True
             continue
         if node is None or node.graph is not end.graph or not _is_elementwise(node):
-            return Skip("it is computed from something of another shape")
+            return Skip("it is computed from another shape")
         if len(node.outputs) != 1 or node.has_references or value.shape != inside:
-            return Skip("an operator between changes the shape, or its call decides what it does")
+            return Skip("an intermediate operator changes the shape")
         if value.is_graph_output or value.pins:
-            return Skip("what stands between is an output, or named by training info")
+            return Skip("an intermediate value is an output or pinned")
         if len(found) == _MOST:
             return Skip("too many operators stand between")
         found.add(node)
@@ -65,9 +65,9 @@ def _region(end: Node, between: Value) -> set[Node] | Skip:
         for user in _users(value):
             if not _leads_out(user, value, outside):
                 if user.graph is not node.graph or not _is_elementwise(user):
-                    return Skip("somebody reads what stands between")
+                    return Skip("an intermediate value has other consumers")
                 pending.append(user.output)
-    return found if is_entered else Skip("nothing that it is computed from is reshaped")
+    return found if is_entered else Skip("no input comes from a Reshape")
 
 
 def _is_elementwise(node: Node | None) -> bool:
@@ -75,19 +75,19 @@ def _is_elementwise(node: Node | None) -> bool:
 
 
 def _leads(node: Node, before: Shape, after: Shape) -> bool:
-    """Tell whether a node is a Reshape from one shape to another."""
+    """Return whether a node is a Reshape from one shape to another."""
     x = node.input(0) if node.is_op("Reshape") else None
     return x is not None and x.shape == before and node.output.shape == after
 
 
 def _leads_out(node: Node, value: Value, after: Shape) -> bool:
-    """Tell whether a node reshapes a value; it may also read it as the shape of another."""
+    """Return whether a node reshapes a value; it may also read it as the shape of another."""
     is_operand = node.input(0) is value and node.input(1) is not value
     return is_operand and _leads(node, value.shape or (), after)
 
 
 def _is_number(value: Value, rank: int) -> bool:
-    """Tell whether a value is one number that gives nothing more dims than it has."""
+    """Return whether a value is one number that gives nothing more dims than it has."""
     shape = value.static_shape
     return shape is not None and len(shape) <= rank and all(size == 1 for size in shape)
 

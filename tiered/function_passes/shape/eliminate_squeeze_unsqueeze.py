@@ -15,11 +15,11 @@ def eliminate_squeeze_unsqueeze(
     if inner.const is None or outer.const is None:
         return Skip("axes is not a constant")
     if not inner.const.size:
-        return Skip("an empty list of axes means none, or all of size 1")
+        return Skip("empty axes mean none or all")
     # Both count in the tensor that has the dims of 1.
     rank = x.rank
     if rank is not None and node.op_type == "Squeeze":
         rank += inner.const.size
     if not same_axes(inner.const.ravel(), outer.const.ravel(), rank):
-        return Skip("the axes differ, or are not known to be the same")
+        return Skip("the axes may differ")
     return x

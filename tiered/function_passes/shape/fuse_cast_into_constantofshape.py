@@ -20,8 +20,8 @@ def fuse_cast_into_constantofshape(
 ) -> Value | Skip:
     """Make the tensor in the dtype that is wanted, if its number is the same there."""
     if to not in _MADE:
-        return Skip("ConstantOfShape does not make the dtype at every opset")
+        return Skip("ConstantOfShape may not support the dtype")
     converted = (value or Tensor.of(np.zeros(1, np.float32))).converted(to)
     if converted is None:
-        return Skip("the number is another one in the new dtype")
+        return Skip("the number changes in the new dtype")
     return graph.op.ConstantOfShape(shape, value=converted)

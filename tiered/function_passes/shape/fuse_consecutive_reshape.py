@@ -32,10 +32,10 @@ def fuse_consecutive_reshape(
         return graph.op.Reshape(x, shape)
     middle = inner.output.shape
     if middle is None:
-        return Skip("a 0 in shape copies a dim of the inner result, whose rank is not known")
+        return Skip("a 0 in shape copies from an unknown rank")
     target = _resolved(sizes, middle, x.shape or ())
     if target is None:
-        return Skip("a 0 in shape copies a dim of the inner result, which is not known")
+        return Skip("a 0 in shape copies an unknown dim")
     return graph.op.Reshape(x, graph.constant(np.array(target), shape.name))
 
 

@@ -22,7 +22,7 @@ def fuse_consecutive_squeeze(
     if first.const is None or second.const is None:
         return Skip("axes is not a constant")
     if not first.const.size or not second.const.size:
-        return Skip("an empty list of axes means none, or all of size 1")
+        return Skip("empty axes mean none or all")
     gone = non_negative_axes(first.const, x.rank)
     places = non_negative_axes(second.const, None if x.rank is None else x.rank - first.const.size)
     if gone is None or places is None:

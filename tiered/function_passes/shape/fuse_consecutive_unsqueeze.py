@@ -20,7 +20,7 @@ def fuse_consecutive_unsqueeze(
     middle_value = inner.output
     readers = {user.op_type for user, _ in middle_value.users}
     if readers != {"Unsqueeze"} or not middle_value.can_be_renamed or middle_value.is_captured:
-        return Skip("the middle is read by other operators too")
+        return Skip("the intermediate value has other consumers")
     if first.const is None or second.const is None:
         return Skip("axes is not a constant")
     middle = None if x.rank is None else x.rank + first.const.size

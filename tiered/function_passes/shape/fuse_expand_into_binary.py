@@ -23,7 +23,7 @@ def fuse_expand_into_binary(graph: Graph, ctx: PassContext) -> None:
                 continue
             others = [value for at, value in enumerate(user.inputs) if at != slot]
             if not _has_every_size(wide, [x, *others]):
-                ctx.skip(user, Skip("an operand grows by the Expand alone, or may do so"))
+                ctx.skip(user, Skip("only the Expand makes an operand grow"))
                 continue
             with graph.rewrite(law, user):
                 user.owner.set_input(user, slot, x)
@@ -31,7 +31,7 @@ def fuse_expand_into_binary(graph: Graph, ctx: PassContext) -> None:
 
 
 def _has_every_size(wide: Value, operands: list[Value | None]) -> bool:
-    """Tell whether the operands broadcast to no less than the expanded one does."""
+    """Return whether the operands broadcast to no less than the expanded one does."""
     if wide.shape is None:
         return False
     shapes = [value.shape or () for value in operands if value is not None]

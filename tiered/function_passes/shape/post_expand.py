@@ -18,12 +18,12 @@ def post_expand(graph: Graph, node: Node, x: Value, shape: Value) -> Value | Ski
     Kernels that compute several elements at a time may round those that are left otherwise.
     """
     if not _expands(node):
-        return Skip("Expand does not take the dtype of the result")
+        return Skip("Expand does not support the dtype")
     return graph.op.Expand(graph.op.like(node, x), shape)
 
 
 def _expands(node: Node) -> bool:
-    """Tell whether the Expand before a node takes what the node gives: Cast gives any dtype."""
+    """Return whether the Expand before a node takes what the node gives: Cast gives any dtype."""
     data, result = node.inputs[0], node.output.dtype
     expand = None if data is None else data.producer
     if expand is None or expand.schema is None or result is None:

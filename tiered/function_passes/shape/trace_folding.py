@@ -36,11 +36,11 @@ _TRACED: Final = frozenset({DataType.INT64, DataType.INT32, DataType.BOOL})
     acts_on=("*",),
 )
 def trace_folding(graph: Graph, ctx: PassContext) -> None:
-    """Fold what exporters trace of shapes, as far as the declared input shapes determine it.
+    """Fold traced shape arithmetic as far as the declared input shapes determine it.
 
-    An integer tensor whose every element is a number becomes a constant. One that equals another
-    for all dims, element by element, is computed once. A Reshape or Expand whose sizes are numbers,
-    or dims of its operand, takes them from there.
+    There are three laws. An integer tensor with only known elements becomes a constant. Two tensors
+    with equal symbolic elements are computed once. The target of a Reshape or Expand becomes a
+    constant if each size is a number or a dim of the operand.
     """
     if graph.owner is None:
         _visit(graph, ctx, {})
@@ -49,7 +49,7 @@ def trace_folding(graph: Graph, ctx: PassContext) -> None:
 def _visit(graph: Graph, ctx: PassContext, known: Known) -> None:
     order = graph.topological_order()
     traced = {node: values for node in order if (values := _traced(node))}
-    # Readers first: what only a constant reads need not become one.
+    # Consumers first: the operands of a new constant need no folding.
     for node in reversed(traced):
         if node.graph is graph:
             for value in traced[node]:
@@ -64,7 +64,7 @@ def _visit(graph: Graph, ctx: PassContext, known: Known) -> None:
 
 
 def _traced(node: Node) -> list[Value]:
-    """Return the results of a node that shapes may determine."""
+    """Return the outputs of a node that shapes may determine."""
     if node.op_type in _KEPT or node.domain:
         return []
     return [value for value in node.outputs if value is not None and value.dtype in _TRACED]
@@ -77,12 +77,12 @@ def _fold_value(graph: Graph, ctx: PassContext, node: Node, value: Value) -> Non
     if not all(isinstance(element, int) for element in elements.ravel().tolist()):
         return
     if value.is_graph_output and node.op_type == "Identity":
-        # It bears the name of the output already.
+        # The Identity only renames the output.
         return
     assert value.dtype is not None
     array = elements.astype(DataType(value.dtype).numpy)
     if array.size > _MANY and array.nbytes > freed_bytes(value):
-        # Once its operands are constants, fold_constant knows how much the model may grow.
+        # The growth budget is fold_constant's, once the operands are constants.
         ctx.skip(node, Skip("the constant would make the model grow"))
         return
     with graph.rewrite("a tensor whose elements are all known => a constant", node):
@@ -107,7 +107,7 @@ def _share_value(graph: Graph, node: Node, value: Value, known: Known) -> None:
 
 
 def _fold_sizes(graph: Graph, node: Node) -> None:
-    """Write the sizes of a Reshape or Expand as a constant, if they can be."""
+    """Replace the target of a Reshape or Expand by a constant, if it can be one."""
     data, sizes = node.inputs[0], node.input(1)
     if data is None or sizes is None or data.shape is None or node.has_references:
         return
@@ -135,9 +135,9 @@ def _fold_sizes(graph: Graph, node: Node) -> None:
 
 
 def _strict_sizes(node: Node, elements: Elements) -> Elements | None:
-    """Return what a target with `allowzero` means, None for a 0 or for -1 for an unknown size.
+    """Return the sizes of a target with `allowzero`; None for a 0 or for a -1 of unknown size.
 
-    -1 is what remains there even beside a dim of 0, which it is not in a target that copies it.
+    With `allowzero`, -1 may be beside a dim of 0; beside a copied dim of 0 it may not.
     """
     shape, target = node.output.shape, elements.copy()
     for axis, element in enumerate(elements.tolist()):
@@ -149,10 +149,10 @@ def _strict_sizes(node: Node, elements: Elements) -> Elements | None:
 
 
 def _reshape_sizes(node: Node, data: Value, elements: Elements) -> list[int] | None:
-    """Return the target with 0 where a dim is copied and -1 where it is what remains.
+    """Return the target with 0 for copied dims and -1 for one inferred dim.
 
-    Both at once are only good where the target had the -1 before: if the copied dim is 0 at run
-    time no size can be computed for the -1, and the Reshape would fail where it did not.
+    Both together are valid only if the target had the -1 before: if the copied dim is 0 at run
+    time, the -1 cannot be inferred and the new Reshape would fail.
     """
     meant = _strict_sizes(node, elements) if node.attributes.get("allowzero") else elements
     if meant is None:
@@ -176,7 +176,7 @@ def _reshape_sizes(node: Node, data: Value, elements: Elements) -> list[int] | N
 
 
 def _expand_sizes(node: Node, data: Value, elements: Elements) -> list[int] | None:
-    """Return the sizes with 1 where the operand has the dim already."""
+    """Return the sizes, with 1 for dims that the operand has already."""
     assert data.shape is not None
     dims = [data.owner.model.dims.size(dim) for dim in data.shape]
     offset = len(elements) - len(dims)
