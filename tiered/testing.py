@@ -25,7 +25,7 @@ Runtime = Literal["onnxruntime", "reference", "none"]
 
 
 def parse(text: str | onnx.ModelProto, *, opset: int = 21) -> onnx.ModelProto:
-    """Return the model of a text; without a header it is IR 10 at `opset`, with "com.microsoft"."""
+    """Return the model of ONNX text; the default header is IR 10, `opset` and "com.microsoft"."""
     if isinstance(text, onnx.ModelProto):
         # What the text cannot say: training info, annotations, external data.
         return text
@@ -193,7 +193,7 @@ def _run(model: onnx.ModelProto, runtime: Runtime) -> Any:
 
 
 def _canonical(proto: onnx.ModelProto) -> str:
-    """Return a text that is the same for models that differ only in what nobody can see."""
+    """Return the same string for models that differ only in internal names."""
     model = Model.from_proto(proto)
     lines = [_canonical_graph(model.main, {})]
     for function in sorted(model.functions, key=lambda function: function.id):

@@ -1,4 +1,4 @@
-"""An initializer that nobody reads  =>  nothing"""
+"""An initializer without users  =>  nothing"""
 
 from tiered import Graph, PassContext, function_pass
 
@@ -8,5 +8,5 @@ def eliminate_unused_initializer(graph: Graph, ctx: PassContext) -> None:
     """Drop unused initializers; one that is an input too stays, or callers must feed it."""
     for value in graph.initializers:
         if not value.is_used and not value.is_graph_input:
-            with graph.rewrite("an initializer that nobody reads => nothing", value):
+            with graph.rewrite("an initializer without users => nothing", value):
                 graph.remove_constant(value)

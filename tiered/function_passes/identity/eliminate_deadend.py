@@ -1,4 +1,4 @@
-"""A node whose outputs nobody reads  =>  nothing"""
+"""A node without users  =>  nothing"""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ _ALL_OR_NONE: Final = frozenset({"Attention", "BatchNormalization", "MaxPool"})
 
 @function_pass(opt_level=0, acts_on=("*",))
 def eliminate_deadend(graph: Graph, ctx: PassContext) -> None:
-    """Remove what reaches no output, and the optional outputs that nobody reads.
+    """Remove what reaches no output, and optional outputs without users.
 
     Bodies go before what they capture, so that one run finds all.
     """
@@ -27,12 +27,12 @@ def _visit(graph: Graph, ctx: PassContext) -> None:
             for body in node.bodies:
                 _visit(body, ctx)
             if unread := _unread_optional_outputs(node):
-                with graph.rewrite("an optional output that nobody reads => absent", node):
+                with graph.rewrite("an optional output without users => absent", node):
                     graph.drop_outputs(node, unread)
         elif not any(node.outputs) and node.schema is None:
             ctx.skip(node, Skip("a node without outputs has side effects"))
         else:
-            with graph.rewrite("a node whose outputs nobody reads => nothing", node):
+            with graph.rewrite("a node without users => nothing", node):
                 graph.remove_node(node)
 
 

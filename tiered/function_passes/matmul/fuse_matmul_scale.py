@@ -92,19 +92,19 @@ def _read_otherwise(product: Node, transpose: Node, side: str) -> dict[str, int]
     before = [int(product.attributes.get(name, 0)) for name in names]
     wanted = [perm[axis] for axis in _order(len(perm), *before)]
     found = [
-        (turns, moves)
-        for turns in (0, 1)
+        (swaps, moves)
+        for swaps in (0, 1)
         for moves in (0, 1)
-        if _order(len(perm), turns, moves) == wanted
+        if _order(len(perm), swaps, moves) == wanted
     ]
     if not found:
         return Skip("the product cannot read this axis order")
-    turns, moves = found[0]
-    if side == "A" and turns and not moves:
+    swaps, moves = found[0]
+    if side == "A" and swaps and not moves:
         return Skip("a transposed first factor is not faster")
     if moves and (None in batches or batches[0] != batches[1]):
         return Skip("a batch dim that moves is broadcast")
-    return dict(zip(names, (turns, moves), strict=True))
+    return dict(zip(names, (swaps, moves), strict=True))
 
 
 def _batch(product: Node, at: int) -> list[int | str | None] | None:
@@ -116,13 +116,13 @@ def _batch(product: Node, at: int) -> list[int | str | None] | None:
     return [value.shape[axis] for axis in _order(len(value.shape), 0, moves)[:-2]]
 
 
-def _order(rank: int, turns: int, moves: int) -> Sequence[int]:
+def _order(rank: int, swaps: int, moves: int) -> Sequence[int]:
     """Return in which order the product reads the axes of a factor.
 
     Args:
         rank: of the factor.
-        turns: transA or transB: rows are columns.
+        swaps: transA or transB: rows are columns.
         moves: transBatchA or transBatchB: the first axis stands behind the batch dims.
     """
     axes = [*range(1, rank - 1), 0, rank - 1] if moves and rank > _MATRIX else [*range(rank)]
-    return [*axes[:-2], axes[-1], axes[-2]] if turns else axes
+    return [*axes[:-2], axes[-1], axes[-2]] if swaps else axes

@@ -7,7 +7,7 @@ from tiered import Graph, Node, PassContext, Skip, function_pass
 def batchnorm_workaround(graph: Graph, ctx: PassContext) -> None:
     """Reduce the inference form to what inference needs.
 
-    Outputs that only training has go where nobody reads them, and attributes that say what holds
+    Outputs that only training has go where they have no users, and attributes that say what holds
     anyway. Before opset 14 it is these outputs that make it a training node, so there they stay.
     """
     law = "BatchNormalization(x, ..., training_mode=0) => BatchNormalization(x, ...), one output"

@@ -21,7 +21,7 @@ def eliminate_reshape_around_elementwise(graph: Graph, ctx: PassContext) -> None
     """Compute in the shape that there was, not in one that is left again right behind it.
 
     f is all that stands between such Reshapes: operators that read nothing beside them but single
-    numbers, and whose results nobody else reads.
+    numbers, and their results have no other users.
     """
     if graph.opset() < _OLDEST:
         return

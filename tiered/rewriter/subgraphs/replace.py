@@ -165,12 +165,12 @@ class SubgraphMatcher:
     """Finds the occurrences of a subgraph in a graph.
 
     Args:
-        pattern: a function, a text or a pattern; see `replace_pattern`.
+        pattern: a function, ONNX text or a pattern; see `replace_pattern`.
         match_output: its outputs must be outputs of the graph.
         match_placeholder: its inputs must be inputs of the graph; else they match anything.
         remove_overlapping_matches: of matches that share a node, keep the first.
         ignore_literals: attributes and numbers match anything.
-        match_values: initializers of a text match by value; else each matches any constant.
+        match_values: initializers of ONNX text match by value; else each matches any constant.
 
     Raises:
         PatternError: the pattern cannot be searched for.
