@@ -177,7 +177,7 @@ def test_two_processes_that_write_one_file_leave_the_work_of_one(tmp_path: Path)
     sources = [weighty(tmp_path, seed, 16) for seed in (0, 1)]
     whole = [onnx.load(path).graph.initializer[0].raw_data for path in sources]
     out = tmp_path / "out.onnx"
-    running = [_started(source, out, "--external-data") for source in sources]
+    running = [_started(source, out, "--external-data", "--force") for source in sources]
     assert [process.wait() for process in running] == [0, 0]
     assert onnx.load(out).graph.initializer[0].raw_data in whole
     shutil.rmtree(tmp_path)
