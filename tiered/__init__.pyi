@@ -115,8 +115,8 @@ from tiered.instruments.hooks import Instrument as Instrument
 from tiered.layout.convert import place_transposes as place_transposes
 from tiered.layout.cost import LayoutSizes as LayoutSizes
 from tiered.layout.nhwc import IMAGE_OPERATORS as IMAGE_OPERATORS
-from tiered.layout.report import LayoutReport as LayoutReport
-from tiered.layout.report import layout_report as layout_report
+from tiered.layout.transpose_report import LayoutReport as LayoutReport
+from tiered.layout.transpose_report import layout_report as layout_report
 from tiered.passes import (
     NodeMapPass as NodeMapPass,
 )

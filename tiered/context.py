@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never, ParamSpec, Protocol, TypeVar
 
-from tiered.backends.default import ANY_RUNTIME, DEFAULT, REGISTERED, AnyRuntime
+from tiered.backends.any_runtime import ANY_RUNTIME, DEFAULT, REGISTERED, AnyRuntime
 from tiered.errors import TieredError, UsageError
 from tiered.instruments.hooks import TraceHook, Watcher, enter_all, exit_all
 from tiered.passes.pass_info import Decision, Place

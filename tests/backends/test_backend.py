@@ -13,7 +13,7 @@ from tiered.backends import (
     register_backend,
     unregister_backend,
 )
-from tiered.backends.default import AnyRuntime
+from tiered.backends.any_runtime import AnyRuntime
 from tiered.backends.known import built_in_backends, table_of
 from tiered.backends.reading import backend_of, with_known_types
 from tiered.errors import BackendError, BackendNotFoundError

@@ -9,7 +9,7 @@ CORE_NOUNS = """
     graph.edits.declared_types graph.edits.inline graph.edits.interface graph.edits.invalidate
     graph.edits.literals graph.edits.nodes graph.edits.operands graph.edits.operator_check
     graph.edits.replace graph.edits.surgery graph.edits.transactions graph.edits.unroll
-    graph.edits.values graph.opset.adapter graph.opset.adapters graph.opset.convert
+    graph.edits.values graph.opset.adapter graph.opset.adapters graph.opset.newest_form
     graph.opset.same_meaning graph.queries.call_graph graph.queries.formals
     graph.queries.networkx_view graph.queries.schema_check graph.queries.structural_hash
 """

@@ -13,8 +13,8 @@ from tiered.runtime import Worker
 from tiered.runtime.compare.outputs import compare
 from tiered.support.numerics import EXACT
 from tiered.verify.baseline import Runnable
+from tiered.verify.changed_region import Region, changed_region, with_outputs
 from tiered.verify.reference_check import Opinion, reference_opinion
-from tiered.verify.region import Region, changed_region, with_outputs
 
 CHOOSE = """g (float[N,3] x, bool[N,3] c) => (float[N,3] y) {
     a = Neg(x)  b = Where(c, a, a)  y = Identity(b) }"""

@@ -1,3 +1,4 @@
+from tiered.backends.any_runtime import DEFAULT as DEFAULT
 from tiered.backends.backend import (
     API_VERSION as API_VERSION,
 )
@@ -13,7 +14,6 @@ from tiered.backends.backend import (
 from tiered.backends.coverage import Coverage as Coverage
 from tiered.backends.coverage import Gap as Gap
 from tiered.backends.custom import CustomOperator as CustomOperator
-from tiered.backends.default import DEFAULT as DEFAULT
 from tiered.backends.known import (
     backend_names as backend_names,
 )

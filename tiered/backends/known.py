@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
+from tiered.backends.any_runtime import REGISTERED
 from tiered.backends.backend import Backend
-from tiered.backends.default import REGISTERED
 from tiered.backends.reading import (
     backend_of,
     extended,

@@ -21,8 +21,8 @@ from tiered.cli.commands.completion import (
 from tiered.cli.commands.verify import CompareOptions
 from tiered.cli.config_file import apply_config_file
 from tiered.cli.examples import EXAMPLES, FIRST, with_examples
+from tiered.cli.flags import BackendName, InputShapes, Names, OptimizeOptions
 from tiered.cli.foreign import answer_to, with_command
-from tiered.cli.options import BackendName, InputShapes, Names, OptimizeOptions
 from tiered.cli.output.failures import (
     BUG,
     Failure,

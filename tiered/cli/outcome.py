@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tiered.cli.options import OptimizeOptions
+    from tiered.cli.flags import OptimizeOptions
     from tiered.passes.pass_info import PassResult
     from tiered.pipeline.result import OptimizeResult
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 from rich.console import Console
 
-from tiered.cli.options import Flag, Names, split_names
+from tiered.cli.flags import Flag, Names, split_names
 from tiered.cli.output.terminal import printable
 from tiered.errors import ModelError, UsageError, did_you_mean
 

@@ -22,7 +22,7 @@ from tiered.context import PassContext
 from tiered.graph import Model, Node, Value
 from tiered.passes import NodeMapPass, Pass, PassBase, PassLike, module_pass
 from tiered.pipeline import Sequential
-from tiered.pipeline.constraints import Constraint
+from tiered.pipeline.pass_order import Constraint
 from tiered.rewriter import (
     Match,
     ReplacedPattern,

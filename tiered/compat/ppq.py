@@ -18,7 +18,7 @@ import numpy as np
 
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.edits import surgery
-from tiered.rewriter.subgraphs import search
+from tiered.rewriter.subgraphs import graph_search
 
 PLATFORM = "tiered.device"
 """The key of metadata that PPQ calls the platform of an operation."""
@@ -184,7 +184,7 @@ class Operation:
 
     @property
     def is_computing_op(self) -> bool:
-        return self._node.op_type in search.COMPUTING_OPS
+        return self._node.op_type in graph_search.COMPUTING_OPS
 
     @property
     def extension_attrib(self) -> dict[str, Any]:
@@ -324,7 +324,7 @@ class SearchableGraph(BaseGraph):
     def path_matching(
         self, sp_expr: OperationTest, rp_expr: Relay, ep_expr: OperationTest, direction: Any = "up"
     ) -> list[Path]:
-        found = search.path_matching(
+        found = graph_search.path_matching(
             self.graph, _test(sp_expr), _relay(rp_expr), _test(ep_expr), direction
         )
         return [Path(map(Operation, path)) for path in found]
@@ -337,7 +337,7 @@ class SearchableGraph(BaseGraph):
         direction: Any = "up",
     ) -> OperationSet:
         end = None if ep_expr is None else _test(ep_expr)
-        found = search.opset_matching(
+        found = graph_search.opset_matching(
             self.graph, _test(sp_expr), _relay(rp_expr), end, direction
         )
         return OperationSet(map(Operation, found))
@@ -347,7 +347,7 @@ class SearchableGraph(BaseGraph):
         patterns: Sequence[OperationTest],
         edges: Iterable[Sequence[int]],
         exclusive: bool = True,
-        max_candidates: int = search.MOST_CANDIDATES,
+        max_candidates: int = graph_search.MOST_CANDIDATES,
         *,
         slots: Slots | None = None,
     ) -> list[list[Operation]]:
@@ -370,15 +370,15 @@ class GraphPattern:
         self.node_patterns = list(node_patterns)
         self.edges = [(tail, head) for tail, head in edges]
         self.slots = dict(slots or {})
-        search.search_order(len(self.node_patterns), self.edges, self.slots)
+        graph_search.search_order(len(self.node_patterns), self.edges, self.slots)
 
     def match(
         self,
         graph: BaseGraph,
         exclusive: bool = True,
-        max_candidates: int = search.MOST_CANDIDATES,
+        max_candidates: int = graph_search.MOST_CANDIDATES,
     ) -> list[list[Operation]]:
-        found = search.pattern_matching(
+        found = graph_search.pattern_matching(
             graph.graph,
             [_test(pattern) for pattern in self.node_patterns],
             self.edges,
@@ -397,7 +397,7 @@ OperationTest: TypeAlias = "str | Callable[[Operation], bool]"
 Relay: TypeAlias = "Callable[[Operation, Operation], bool]"
 
 
-def _test(wanted: OperationTest) -> search.NodeTest:
+def _test(wanted: OperationTest) -> graph_search.NodeTest:
     return wanted if isinstance(wanted, str) else lambda node: wanted(Operation(node))
 
 

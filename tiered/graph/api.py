@@ -24,7 +24,7 @@ from tiered.graph.io.export import export_model
 from tiered.graph.io.load import check_calls, load_function, load_model
 from tiered.graph.io.protobuf_scan import read_skeleton
 from tiered.graph.io.save import save_model, tensors_of
-from tiered.graph.opset.convert import operand_index, operands_of
+from tiered.graph.opset.newest_form import operand_index, operands_of
 from tiered.graph.queries import invariants, onnx_checker
 from tiered.graph.queries.schema_check import check_operators
 from tiered.graph.shape_inference import set_input_shapes as shapes_of_inputs

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tiered.errors import PostconditionError
 from tiered.instruments.stacks import Stacks
-from tiered.policy.checks import checks_of
+from tiered.policy.pipeline_checks import checks_of
 
 if TYPE_CHECKING:
     from tiered.graph import Model, Stamp

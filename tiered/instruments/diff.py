@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tiered.graph.core.journal import Edit, Entry
-from tiered.instruments.names import Which, chooser
 from tiered.instruments.print_ir import to_stderr
+from tiered.instruments.selected_passes import Which, chooser
 from tiered.instruments.stacks import Stacks
 from tiered.instruments.tracing.changes import Rewind
 

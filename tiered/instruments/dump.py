@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from tiered.errors import ModelError
 from tiered.graph.io.export import export_model
 from tiered.graph.shape_inference.onnx_inference import DATA_ELEMENTS
+from tiered.instruments.onnx_text import model_text
 from tiered.instruments.stacks import Stacks
-from tiered.instruments.text import model_text
 
 if TYPE_CHECKING:
     from tiered.graph import Model, Stamp

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tiered.errors import PassError
-from tiered.instruments.fingerprint import Fingerprint, fingerprint, unaccounted
+from tiered.graph.queries.fingerprint import Fingerprint, fingerprint, unaccounted
 from tiered.instruments.stacks import Stacks
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tiered.instruments.names import Which, chooser
+from tiered.instruments.onnx_text import model_text
+from tiered.instruments.selected_passes import Which, chooser
 from tiered.instruments.stacks import Stacks
-from tiered.instruments.text import model_text
 
 if TYPE_CHECKING:
     from tiered.graph import Model, Stamp

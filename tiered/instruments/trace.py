@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tiered.errors import UsageError
 from tiered.instruments.stacks import Stacks
 from tiered.instruments.statistics import count_nodes
-from tiered.instruments.tracing import files
+from tiered.instruments.tracing import trace_file
 from tiered.instruments.tracing.changes import Rewind
 from tiered.instruments.tracing.events import Rewrite, Span
 from tiered.instruments.tracing.origin import Origin, origin_of
@@ -189,9 +189,9 @@ class Trace:
         """
         name = os.fspath(path)
         if name.endswith(".jsonl"):
-            files.write(name, files.json_lines(self.spans))
+            trace_file.write(name, trace_file.json_lines(self.spans))
         elif name.endswith(".json"):
-            files.write(name, files.chrome(self.spans))
+            trace_file.write(name, trace_file.chrome(self.spans))
         else:
             raise UsageError(
                 f"a trace is saved as .jsonl (JSON lines) or .json (Chrome, Perfetto), not {name!r}"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tiered.graph import Graph, Node, Value
-from tiered.graph.opset.convert import detached, newest_form
+from tiered.graph.opset.newest_form import detached, newest_form
 from tiered.layout.permutation import Permutation, between
 from tiered.rewriter import Skip
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from tiered.context import PassContext
 from tiered.errors import UsageError
 from tiered.graph import Graph, Model, Node, Value
-from tiered.graph.opset.convert import NoEquivalentForm
+from tiered.graph.opset.newest_form import NoEquivalentForm
 from tiered.passes.base import AnyModel, Pass
 from tiered.passes.decorators import Declared, module_pass
 from tiered.passes.run import edited_by

@@ -17,7 +17,7 @@ from tiered.pipeline.text import parse_elements, parse_options
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
-    from tiered.backends.default import AnyRuntime
+    from tiered.backends.any_runtime import AnyRuntime
     from tiered.backends.pipeline_edits import PipelineEdit
 
 USER: Final = "user"

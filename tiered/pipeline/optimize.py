@@ -29,7 +29,7 @@ from tiered.support.settings import unknown_setting
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
-    from tiered.backends.default import AnyRuntime
+    from tiered.backends.any_runtime import AnyRuntime
     from tiered.backends.pipeline_edits import PipelineEdit
     from tiered.verify.instrument import Verify
     from tiered.verify.methods import How

@@ -11,9 +11,9 @@ from tiered.graph import Model
 from tiered.passes import Pass, PassLike
 from tiered.passes.pass_info import Member, Place
 from tiered.pipeline.base import GROUPS, Pipeline
-from tiered.pipeline.constraints import Constraint, ordered
+from tiered.pipeline.pass_order import Constraint, ordered
 from tiered.pipeline.text import parse_elements, passes_of
-from tiered.policy.checks import Check, checks_of
+from tiered.policy.pipeline_checks import Check, checks_of
 from tiered.support.options import Option
 
 if TYPE_CHECKING:

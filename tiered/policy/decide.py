@@ -16,7 +16,7 @@ from tiered.passes.registry import registry
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
-    from tiered.backends.default import AnyRuntime
+    from tiered.backends.any_runtime import AnyRuntime
     from tiered.policy.node_scope import Scope
     from tiered.policy.selectors import Entry, Site
 

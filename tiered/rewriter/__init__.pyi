@@ -43,26 +43,26 @@ from tiered.rewriter.pattern import (
 )
 from tiered.rewriter.rule import Rule as Rule
 from tiered.rewriter.skip import Skip as Skip
-from tiered.rewriter.subgraphs.replace import (
-    ReplacedPattern as ReplacedPattern,
-)
-from tiered.rewriter.subgraphs.replace import (
-    SubgraphMatch as SubgraphMatch,
-)
-from tiered.rewriter.subgraphs.replace import (
-    SubgraphMatcher as SubgraphMatcher,
-)
-from tiered.rewriter.subgraphs.replace import (
-    replace_pattern as replace_pattern,
-)
-from tiered.rewriter.subgraphs.search import (
+from tiered.rewriter.subgraphs.graph_search import (
     opset_matching as opset_matching,
 )
-from tiered.rewriter.subgraphs.search import (
+from tiered.rewriter.subgraphs.graph_search import (
     path_matching as path_matching,
 )
-from tiered.rewriter.subgraphs.search import (
+from tiered.rewriter.subgraphs.graph_search import (
     pattern_matching as pattern_matching,
+)
+from tiered.rewriter.subgraphs.replace_pattern import (
+    ReplacedPattern as ReplacedPattern,
+)
+from tiered.rewriter.subgraphs.replace_pattern import (
+    SubgraphMatch as SubgraphMatch,
+)
+from tiered.rewriter.subgraphs.replace_pattern import (
+    SubgraphMatcher as SubgraphMatcher,
+)
+from tiered.rewriter.subgraphs.replace_pattern import (
+    replace_pattern as replace_pattern,
 )
 
 __all__: list[str]

@@ -14,7 +14,7 @@ from tiered.graph.core.schema import (
     default_of,
     schema_of,
 )
-from tiered.graph.opset.convert import NoEquivalentForm, newest_form
+from tiered.graph.opset.newest_form import NoEquivalentForm, newest_form
 from tiered.rewriter.pattern import Op, Var
 from tiered.rewriter.skip import Skip
 

@@ -11,7 +11,7 @@ from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.journal import NODE_EDITS, Edit, Entry, Stamp, dirty_nodes
 from tiered.graph.core.marks import mark_against
 from tiered.graph.core.names import is_hidden
-from tiered.graph.opset.convert import NoEquivalentForm
+from tiered.graph.opset.newest_form import NoEquivalentForm
 from tiered.rewriter.compile import Program
 from tiered.rewriter.match import Match, match_node
 from tiered.rewriter.rule import Key, Rule

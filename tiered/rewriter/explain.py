@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from tiered.graph.opset.convert import NoEquivalentForm
+from tiered.graph.opset.newest_form import NoEquivalentForm
 from tiered.rewriter.attributes import attributes_fit
 from tiered.rewriter.driver import Approve, Filter, apply_rule
 from tiered.rewriter.match import Match, match_node

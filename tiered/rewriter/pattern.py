@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 
 from tiered.graph.core.schema import schema_of
-from tiered.rewriter.conditions import Condition
+from tiered.rewriter.var_conditions import Condition
 
 if TYPE_CHECKING:
     from types import EllipsisType

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from tiered.rewriter.conditions import Condition
 from tiered.rewriter.pattern import Chain, Op, Pattern
+from tiered.rewriter.var_conditions import Condition
 
 Registers = list[Any]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tiered.graph.opset.adapters import READ_ANEW
-from tiered.graph.opset.convert import operands_of
+from tiered.graph.opset.newest_form import operands_of
 from tiered.rewriter.pattern import (
     Alternatives,
     Anything,

@@ -1,19 +1,19 @@
 from tiered.runtime.compare.outputs import Comparison as Comparison
 from tiered.runtime.compare.tensors import OutputDifference as OutputDifference
-from tiered.runtime.fold.cost import (
+from tiered.runtime.fold.compute_cost import (
     divides_safely as divides_safely,
 )
-from tiered.runtime.fold.cost import (
+from tiered.runtime.fold.compute_cost import (
     held_bytes as held_bytes,
 )
-from tiered.runtime.fold.cost import is_fragile as is_fragile
-from tiered.runtime.fold.cost import (
+from tiered.runtime.fold.compute_cost import is_fragile as is_fragile
+from tiered.runtime.fold.compute_cost import (
     needs_of as needs_of,
 )
-from tiered.runtime.fold.cost import (
+from tiered.runtime.fold.compute_cost import (
     waits_for_operands as waits_for_operands,
 )
-from tiered.runtime.fold.cost import work_of as work_of
+from tiered.runtime.fold.compute_cost import work_of as work_of
 from tiered.runtime.fold.evaluate import (
     ancestors as ancestors,
 )

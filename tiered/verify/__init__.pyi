@@ -12,13 +12,13 @@ from tiered.verify.promises import (
 from tiered.verify.promises import (
     tolerance as tolerance,
 )
-from tiered.verify.structure import (
+from tiered.verify.static_properties import (
     acyclic as acyclic,
 )
-from tiered.verify.structure import (
+from tiered.verify.static_properties import (
     connected as connected,
 )
-from tiered.verify.structure import (
+from tiered.verify.static_properties import (
     isomorphic_to as isomorphic_to,
 )
 

@@ -24,7 +24,7 @@ from tiered.verify.methods import Case, How, Method, Subject, VerificationMethod
 from tiered.verify.model_check import WholeModel
 from tiered.verify.region_check import ChangedRegion
 from tiered.verify.samples import Sample, Source, Wanted, read_samples
-from tiered.verify.structure import acyclic
+from tiered.verify.static_properties import acyclic
 
 if TYPE_CHECKING:
     from tiered.graph import RewriteRecord

@@ -15,7 +15,7 @@ from tiered.runtime.deviations import explaining
 from tiered.runtime.external_data import take_in
 from tiered.support.numerics import Numerics, Promise
 from tiered.verify.baseline import Runnable
-from tiered.verify.region import PREFIX, changed_region, with_outputs, with_types
+from tiered.verify.changed_region import PREFIX, changed_region, with_outputs, with_types
 from tiered.verify.sliced_session import open_model
 
 if TYPE_CHECKING:

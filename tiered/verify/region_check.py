@@ -31,10 +31,7 @@ from tiered.verify.baseline import (
     unstable_names,
     without,
 )
-from tiered.verify.live_extract import part_after, types_of
-from tiered.verify.model_check import failure_of
-from tiered.verify.reference_check import Opinion, region_opinion
-from tiered.verify.region import (
+from tiered.verify.changed_region import (
     PREFIX,
     Inside,
     Region,
@@ -45,6 +42,9 @@ from tiered.verify.region import (
     with_types,
     with_unchanged,
 )
+from tiered.verify.live_extract import part_after, types_of
+from tiered.verify.model_check import failure_of
+from tiered.verify.reference_check import Opinion, region_opinion
 from tiered.verify.samples import Sample, Wanted, samples_for
 from tiered.verify.sliced_session import SlicedSession, bare_types, open_model
 

@@ -21,8 +21,8 @@ from tiered.graph.core.tensor import Tensor
 from tiered.runtime.compare.outputs import Comparison, OutputDifference, compare
 from tiered.support.numerics import Numerics, Promise
 from tiered.verify.baseline import Runnable
+from tiered.verify.changed_region import changed_region, with_types
 from tiered.verify.reference_check import borders_of, run_cut, unprefixed
-from tiered.verify.region import changed_region, with_types
 from tiered.verify.sliced_session import open_model
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from cyclopts import Parameter
 
 from tiered.cli.commands.verify import NumericClass
 from tiered.cli.files import check_input, load_model
-from tiered.cli.options import (
+from tiered.cli.flags import (
     LEVELS,
     BackendName,
     Disable,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tiered.cli.files import load_model
-from tiered.cli.options import LEVELS
+from tiered.cli.flags import LEVELS
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes, set_shapes
 from tiered.errors import UsageError, did_you_mean

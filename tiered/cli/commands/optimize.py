@@ -15,7 +15,7 @@ from tiered.cli.files import (
     choose_output,
     load_model,
 )
-from tiered.cli.options import LEVELS, OptimizeOptions, split_names
+from tiered.cli.flags import LEVELS, OptimizeOptions, split_names
 from tiered.cli.outcome import Failed, Outcome
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes, shapes_of_inputs

@@ -13,7 +13,7 @@ from typing import Any
 
 from tiered.cli.commands.optimize import check_options, check_target, optimize_file, print_planned
 from tiered.cli.files import check_input
-from tiered.cli.options import OptimizeOptions
+from tiered.cli.flags import OptimizeOptions
 from tiered.cli.output.failures import failure, print_failure
 from tiered.cli.output.terminal import notes, print_json, printable
 from tiered.cli.watch import WatchOptions

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from tiered.cli.files import check_input
-from tiered.cli.options import Flag, Names
+from tiered.cli.flags import Flag, Names
 from tiered.cli.output.record import finite
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results

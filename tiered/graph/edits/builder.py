@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 from tiered.graph.edits.literals import as_operands
 from tiered.graph.edits.operator_check import call_error, check_call
-from tiered.graph.opset.convert import to_model_form
+from tiered.graph.opset.newest_form import to_model_form
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

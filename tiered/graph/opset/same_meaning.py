@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tiered.errors import ModelError
 from tiered.graph.core.schema import Schema, attributes_of, default_of, schema_of
 from tiered.graph.opset.adapter import Form, NoEquivalentForm
-from tiered.graph.opset.convert import form_at
+from tiered.graph.opset.newest_form import form_at
 from tiered.graph.queries.formals import dtype_name, formal_of
 from tiered.graph.queries.schema_check import check_node_at
 

@@ -13,7 +13,7 @@ import onnx
 
 from tiered.graph.core.journal import NODE_EDITS, Edit, Entry
 from tiered.graph.core.node import domain_of
-from tiered.instruments.text import node_text, proto_text
+from tiered.instruments.onnx_text import node_text, proto_text
 
 if TYPE_CHECKING:
     from tiered.graph import Node, Value

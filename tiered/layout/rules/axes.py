@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from tiered.graph import DataType, Node, Value, non_negative_axes
-from tiered.graph.opset.convert import newest_attribute
+from tiered.graph.opset.newest_form import newest_attribute
 from tiered.layout.propagation import (
     NO_RANK,
     Labels,

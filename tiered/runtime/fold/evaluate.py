@@ -12,7 +12,7 @@ import onnx
 from tiered.errors import RuntimeFailure
 from tiered.graph.core.types import write_type
 from tiered.graph.io.export import export_node
-from tiered.runtime.fold.cost import is_fragile
+from tiered.runtime.fold.compute_cost import is_fragile
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node

@@ -10,7 +10,7 @@ import numpy as np
 
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.value import ELEMENT_DTYPES, LARGEST, Elements
-from tiered.graph.opset.convert import operands_of
+from tiered.graph.opset.newest_form import operands_of
 from tiered.graph.shape_inference import symbolic_dims
 from tiered.graph.shape_inference.rules.shape_rule import AnyValueRule, ValueRule, shape_rule
 from tiered.graph.shape_inference.symbolic_dims import Element, Poly, Size

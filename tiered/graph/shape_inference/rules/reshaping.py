@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.types import TensorType, tensor_type
-from tiered.graph.opset.convert import operands_of
+from tiered.graph.opset.newest_form import operands_of
 from tiered.graph.shape_inference import symbolic_dims
 from tiered.graph.shape_inference.rules.shape_rule import OperandRule, shape_rule
 from tiered.graph.shape_inference.rules.standard import broadcast, shape_of

@@ -29,7 +29,7 @@ from tiered import (
 from tiered.errors import PassError, TieredError
 from tiered.instruments import Invariants, Timing, Trace
 
-MODELS = Path(__file__).resolve().parent.parent / "examples" / "models"
+MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 
 TEXTS = {
     "relus": "g (float[2,3] x) => (float[2,3] y) { a = Relu(x) b = Relu(a) c = Neg(b) y = Abs(c) }",

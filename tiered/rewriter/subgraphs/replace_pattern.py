@@ -26,8 +26,13 @@ from tiered.rewriter.pattern import (
 )
 from tiered.rewriter.rule import Rule
 from tiered.rewriter.skip import Skip
-from tiered.rewriter.subgraphs.build import Unbuildable, build, check_buildable
-from tiered.rewriter.subgraphs.text import PatternLike, Template, check_agreement, template_of
+from tiered.rewriter.subgraphs.pattern_text import (
+    PatternLike,
+    Template,
+    check_agreement,
+    template_of,
+)
+from tiered.rewriter.subgraphs.replacement import Unbuildable, build, check_buildable
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node

@@ -1,6 +1,6 @@
 import pytest
 
-from tiered.cli.options import split_names
+from tiered.cli.flags import split_names
 from tiered.errors import UsageError
 
 

@@ -11,7 +11,12 @@ import pytest
 from tiered.graph import Model, Node
 from tiered.graph.opset.adapter import NoEquivalentForm, contents
 from tiered.graph.opset.adapters import CHANGES
-from tiered.graph.opset.convert import has_newest_form, newest_attribute, newest_form, operands_of
+from tiered.graph.opset.newest_form import (
+    has_newest_form,
+    newest_attribute,
+    newest_form,
+    operands_of,
+)
 from tiered.runtime import Session
 
 NEW = 21
