@@ -23,7 +23,7 @@ from tiered.errors import UsageError
 from tiered.passes import FunctionPass, ModulePass, PassResult
 from tiered.passes.index.lazy import Indexed
 from tiered.passes.index.table import INDEX
-from tiered.passes.kinds import Body, BodyPass
+from tiered.passes.kinds.body import Body, BodyPass
 from tiered.passes.registry import Registry, registry
 from tiered.pipeline.default import default_pipeline
 from tiered.testing import parse

@@ -6,7 +6,7 @@ import pytest
 
 from tests.house.tree import PassFile, pass_files
 from tiered import get_pass
-from tiered.passes.kinds import RewritePass
+from tiered.passes.kinds.rewrite_pass import RewritePass
 from tiered.rewriter.pattern import Alternatives, Const, Opt, Pattern, Var
 
 REWRITES = [file for file in pass_files() if isinstance(get_pass(file.name), RewritePass)]

@@ -21,7 +21,7 @@ import onnx
 
 import tiered
 from tiered.errors import UsageError
-from tiered.passes.proto_passes import proto_pass
+from tiered.passes.kinds.proto_pass import proto_pass
 
 __all__ = ["Pass", "PassManager", "get_pass", "get_registered_passes", "register"]
 

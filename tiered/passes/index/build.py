@@ -6,7 +6,7 @@ import os
 from typing import Any, Final
 
 from tiered.passes.index.lazy import PACKAGE, operators_as_text
-from tiered.passes.kinds import BodyPass
+from tiered.passes.kinds.body import BodyPass
 from tiered.passes.pass_info import PassInfo
 from tiered.passes.registry import PACKAGES, Registry
 from tiered.support.numerics import QUANTISED, Numerics, Promise

@@ -7,16 +7,10 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from tiered.errors import UsageError
-from tiered.passes.decorators import defaults_of
-from tiered.passes.kinds import (
-    Body,
-    BodyPass,
-    FunctionPass,
-    ModulePass,
-    Operators,
-    RewritePass,
-    key_of,
-)
+from tiered.passes.kinds.body import Body, BodyPass, Operators, key_of
+from tiered.passes.kinds.calling_pass import FunctionPass, ModulePass
+from tiered.passes.kinds.decorators import defaults_of
+from tiered.passes.kinds.rewrite_pass import RewritePass
 from tiered.passes.pass_info import PassInfo
 from tiered.passes.registry import registry
 

@@ -10,7 +10,7 @@ from tiered.errors import UsageError
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.opset.newest_form import NoEquivalentForm
 from tiered.passes.base import AnyModel, Pass
-from tiered.passes.decorators import Declared, module_pass
+from tiered.passes.kinds.decorators import Declared, module_pass
 from tiered.passes.run import edited_by
 from tiered.rewriter import Skip
 from tiered.rewriter.driver import why_not_replaceable

@@ -10,8 +10,15 @@ import onnx
 
 from tiered.errors import PassError, UsageError
 from tiered.graph import Model
-from tiered.passes.decorators import Declared, conditions_of, defaults_of, info_of, looks_for_of
-from tiered.passes.kinds import Body, CallingPass, as_single_rewrite
+from tiered.passes.kinds.body import Body
+from tiered.passes.kinds.calling_pass import CallingPass, as_single_rewrite
+from tiered.passes.kinds.decorators import (
+    Declared,
+    conditions_of,
+    defaults_of,
+    info_of,
+    looks_for_of,
+)
 from tiered.passes.run import PassRun
 
 if TYPE_CHECKING:

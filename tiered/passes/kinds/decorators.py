@@ -12,7 +12,9 @@ from typing import Any, TypedDict, Unpack
 
 from tiered.errors import UsageError
 from tiered.passes.conditions import Conditions, condition_of
-from tiered.passes.kinds import Body, FunctionPass, ModulePass, RewritePass
+from tiered.passes.kinds.body import Body
+from tiered.passes.kinds.calling_pass import FunctionPass, ModulePass
+from tiered.passes.kinds.rewrite_pass import RewritePass
 from tiered.passes.pass_info import PassInfo
 from tiered.rewriter import Pattern, Rule
 from tiered.rewriter.pattern import mentioned

@@ -1,0 +1,101 @@
+"""Rewrite passes: one rule, and the target's approval of what it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tiered.backends.standard import NO_OPERATOR, newer_operator
+from tiered.graph import Graph, Model
+from tiered.graph.core.journal import Edit, Entry
+from tiered.passes.kinds.body import BodyPass, is_attached
+from tiered.passes.run import Allows, PassRun
+from tiered.passes.scope_guard import OUTSIDE
+from tiered.rewriter import Match, Rule, Skip, apply_rule
+
+if TYPE_CHECKING:
+    from tiered.context import PassContext
+    from tiered.passes.execution import Execution
+
+
+class RewritePass(BodyPass):
+    """One rule, applied until its pattern matches nowhere."""
+
+    @property
+    def rule(self) -> Rule:
+        """The rule: its pattern, and the function that makes the replacement."""
+        rule: Rule = self.body.work
+        return rule
+
+    def run(self, model: Model, execution: Execution, run: PassRun) -> None:
+        """Apply the rule to all nodes that were edited since its last run."""
+        graphs = self._graphs(model, execution, run) if self.conditions else None
+        apply_rule(
+            self.rule,
+            model,
+            self.options,
+            graphs=graphs,
+            # A graph may have failed the condition before, so all of it is new.
+            since=run.looked if graphs is None else None,
+            on_skip=run.missed,
+            accept=None if run.allows is None else _filter(run.allows),
+            approve=self.approval(execution.ctx),
+        )
+        for graph in filter(is_attached, graphs or ()):
+            self.conditions.hold_after(graph, execution.ctx, self.name)
+
+    def approval(self, ctx: PassContext) -> Callable[[Sequence[Entry]], Skip | None] | None:
+        """Return a check of rewrites against the target of a context; None without a target."""
+        if not self.info.asks_target and not ctx.names_backend:
+            return None
+        return _approval(ctx, makes_integers=bool(self.info.quantization))
+
+    def _graphs(self, model: Model, execution: Execution, run: PassRun) -> list[Graph]:
+        """Return the graphs that meet the condition of the pass."""
+        ready = []
+        for graph in model.graphs():
+            skip = self.conditions.skip_of(graph, execution.ctx, self.name)
+            if skip is None:
+                ready.append(graph)
+            else:
+                run.note("missed", skip)
+        return ready
+
+
+def _filter(allows: Allows) -> Callable[[Match], Skip | None]:
+    return lambda match: None if all(map(allows, match.nodes)) else OUTSIDE
+
+
+def _approval(
+    ctx: PassContext, *, makes_integers: bool
+) -> Callable[[Sequence[Entry]], Skip | None]:
+    """Return a check of the operators that a rewrite made against the target's table.
+
+    The target must support the exact form of an operator from outside ONNX, and of an integer one
+    that replaces a float one. It must have every other operator, unless it lacked a removed one.
+    """
+    backend = ctx.target
+
+    def replaces_slow(edits: Sequence[Entry]) -> bool:
+        removed = (entry[1] for entry in edits if entry[0] is Edit.REMOVE_NODE)
+        return any(backend.may_be_slow(node.op_type, node.domain) for node in removed)
+
+    def approve(edits: Sequence[Entry]) -> Skip | None:
+        for edit, node, *_ in edits:
+            if edit is not Edit.ADD_NODE or not node.is_live:
+                continue
+            is_new = bool(node.domain) or makes_integers
+            if is_new and (refused := backend.refusals(node)):
+                reason = refused[0]
+                if reason == NO_OPERATOR:
+                    reason = newer_operator(node) or reason
+                return Skip("{} does not take {}: {}", backend, node.op_type, reason)
+            if is_new and backend.runs_slowly(node) and not replaces_slow(edits):
+                return Skip("{} is slower than its parts for this dtype", node.op_type)
+            if not backend.has(node) and all(
+                backend.has(entry[1]) for entry in edits if entry[0] is Edit.REMOVE_NODE
+            ):
+                return Skip("{} has no {}, and has what it would replace", backend, node.op_type)
+        return None
+
+    return approve
