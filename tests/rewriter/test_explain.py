@@ -72,6 +72,14 @@ RELUS = op.Relu(op.Neg(var.x))
          "expected op.Exp(var.x)"),
         (op.Relu(op.Clip(var.x, opt.low, var.high)), "h = Clip(x, one) y = Relu(h)",
          "operand 2 of Clip 'node_h' is absent; var.high needs a value"),
+        (op.Exp(op.Abs(var.x).shared()) & op.Neg(var.x), "h = Abs(x) y = Exp(h)",
+         "nothing beside it matches op.Neg(var.x)"),
+        (op.Mul(op.Concat(rest.all, axis=0), op.Concat(rest.all, axis=0)),
+         "a = Concat<axis = 0>(x, z) b = Concat<axis = 0>(x, x) y = Mul(a, b)",
+         "operand 0 of Concat 'node_b' and those after it differ from those that rest.all is "
+         "already"),
+        (op.Relu(op.Abs(var.x).having(dtype=1)), "i = Cast<to = 6>(x) h = Abs(i) y = Relu(h)",
+         "operand 0 of Relu 'node_y' is 'h' (int32[2,3]); expected .having(dtype=1)"),
     ],
 )  # fmt: skip
 def test_the_first_condition_that_failed_is_said(pattern: Any, text: str, expected: str) -> None:

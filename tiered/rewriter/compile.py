@@ -42,6 +42,7 @@ from tiered.rewriter.pattern import (
 from tiered.rewriter.registers import ACCEPT, TAKEN, UNBOUND, Registers
 from tiered.rewriter.skip import Skip
 from tiered.rewriter.steps import Enter, Linker, Step
+from tiered.rewriter.var_conditions import Condition
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
@@ -54,6 +55,7 @@ class Program:
     Args:
         pattern: one choice of the root of a pattern.
         names: the names that the whole pattern binds; those of other choices are bound to None.
+        linker: links its steps.
 
     Attributes:
         key: (domain, op type) of the nodes that it may be anchored at.
@@ -62,13 +64,15 @@ class Program:
         registers: the registers of its names and nodes.
     """
 
-    def __init__(self, pattern: Op | Together, names: Iterable[str] = ()) -> None:
+    def __init__(
+        self, pattern: Op | Together, names: Iterable[str] = (), linker: Linker | None = None
+    ) -> None:
         whole = pattern.roots if isinstance(pattern, Together) else (pattern,)
         self.pattern = pattern
         self.roots: list[int] = []
         self.outputs = tuple(root.output for root in whole if isinstance(root, Op))
         self._all_names = tuple({**dict.fromkeys(names), **pattern.bound})
-        self._linker = Linker()
+        self._linker = linker or Linker()
         self.registers = self._linker.registers
         first = whole[0]
         assert isinstance(first, Op)
@@ -144,7 +148,7 @@ class Program:
                 unknown = unknown or fits
         if unknown is not None:
             return unknown
-        if self.registers.conditions and not self._conditions_hold(registers):
+        if self.registers.conditions and self.unmet_condition(registers) is not None:
             return None
         if len(found) < len(self._all_names):
             for name in self._all_names:
@@ -189,7 +193,7 @@ class Program:
                 values = [output for _, user in sorted(found.items()) for output in user._outputs]
             return any(enter(node, registers) for _, node in sorted(found.items()))
 
-        return other_root
+        return self._linker.attempted(root, None, other_root)
 
     # --- the end ----------------------------------------------------------------------------------
 
@@ -197,7 +201,8 @@ class Program:
         accept: Callable[[Registers], bool] = registers[ACCEPT]
         return accept(registers)
 
-    def _conditions_hold(self, registers: Registers) -> bool:
+    def unmet_condition(self, registers: Registers) -> Condition | None:
+        """Return the first condition that a match does not meet."""
         for register, output, condition in self.registers.conditions:
             subject = registers[register]
             if subject is UNBOUND or subject is None:
@@ -210,8 +215,8 @@ class Program:
                     subject = node._outputs[output]
                 holds = condition.holds(subject)
             if not holds:
-                return False
-        return True
+                return condition
+        return None
 
 
 _Need = frozenset[tuple[str, str]]

@@ -1,18 +1,20 @@
 """Why a rule does not fire at a node: the furthest partial match, and what failed first.
 
-This walks the pattern as it is written, slowly and in words; whether a rule fires is decided by the
-matcher and the driver alone, which are asked first.
+The matcher and the driver decide whether a rule fires. Where its pattern does not match, the
+matcher runs once more, with steps that record how far they came.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tiered.graph.opset.newest_form import NoEquivalentForm
+from tiered.graph.core.value import Value
+from tiered.graph.opset.newest_form import NoEquivalentForm, newest_form, operands_of
 from tiered.rewriter.attributes import attributes_fit
+from tiered.rewriter.compile import Program
 from tiered.rewriter.driver import Approve, Filter, apply_rule
 from tiered.rewriter.match import Match, match_node
 from tiered.rewriter.pattern import (
@@ -24,17 +26,17 @@ from tiered.rewriter.pattern import (
     Opt,
     Pattern,
     Rest,
-    Together,
     Var,
     roots,
 )
+from tiered.rewriter.registers import UNBOUND, Registers
 from tiered.rewriter.rule import Rule
 from tiered.rewriter.skip import Skip
+from tiered.rewriter.steps import Linker, Step
 
 if TYPE_CHECKING:
     from tiered.graph.api import Model
     from tiered.graph.core.node import Node
-    from tiered.graph.core.value import Value
 
 Verdict = Literal["fires", "declined", "no match"]
 
@@ -159,215 +161,209 @@ def _tried(
 
 def _furthest(pattern: Pattern, node: Node) -> tuple[str, tuple[str, ...]]:
     """Return the first failed condition of the furthest attempt, and the parts that matched."""
-    search = _Search()
+    record = _Record()
     for anchor in roots(pattern):
-        parts = anchor.roots if isinstance(anchor, Together) else (anchor,)
-        first = parts[0]
-        assert isinstance(first, Op)
-        if (node.domain, node.op_type) != first.key:
-            continue
-        for _ in search.op(first, node):
-            if len(parts) > 1:
-                search.fail(f"nothing beside it matches {parts[1]}")
-            else:
-                return "", tuple(search.matched)
-    return search.reason, search.best
+        trace = _Trace(record)
+        program = Program(anchor, linker=trace)
+        if (node.domain, node.op_type) == program.key and trace.matches(program, node):
+            break
+    return record.reason, record.matched
 
 
-class _Search:
-    """Matches a pattern and describes the attempt that came furthest."""
+@dataclass
+class _Record:
+    """The attempt that came furthest.
 
-    def __init__(self) -> None:
-        self.reason = "different operator"
-        self.best: tuple[str, ...] = ()
-        self.matched: list[str] = []
-        self._progress = -1
-        self._steps = 0
-        self._bindings: dict[str, Any] = {}
-        self._nodes: dict[Node, Pattern] = {}
+    Attributes:
+        reason: the first condition that failed in it, "" if nothing failed.
+        matched: the operators and chains that matched before, as `pattern: node`.
+        progress: how many parts of the pattern matched before.
+    """
 
-    def fail(self, reason: str) -> None:
-        """Record why the current attempt fails here."""
-        if self._steps > self._progress:
-            self._progress, self.reason = self._steps, reason
-            self.best = tuple(self.matched)
+    reason: str = "different operator"
+    matched: tuple[str, ...] = ()
+    progress: int = -1
 
-    def _step(self, said: str | None = None) -> Iterator[None]:
-        """Advance by one step until the caller resumes."""
-        self._steps += 1
-        if said is not None:
-            self.matched.append(said)
-        yield
-        if said is not None:
-            self.matched.pop()
-        self._steps -= 1
 
-    def value(self, pattern: Pattern, value: Value | None, where: str) -> Iterator[None]:
-        """Yield once for each match of a value."""
-        match pattern:
-            case Anything():
-                yield
-            case Var() | Opt():
-                yield from self._bind(pattern, value, where)
-            case Const():
-                yield from self._const(pattern, value, where)
-            case Alternatives(choices=choices):
-                for choice in choices:
-                    yield from self.value(choice, value, where)
-            case Op():
-                yield from self._produced(pattern, value, where)
-            case Chain():
-                yield from self._chain(pattern, value, where)
-            case _:
-                raise AssertionError(pattern)
+class _Part(NamedTuple):
+    """A part of a pattern that matched, and how messages name what it matched."""
 
-    def _bind(self, pattern: Var | Opt, value: Value | None, where: str) -> Iterator[None]:
-        name = pattern.name
-        if value is None and isinstance(pattern, Var):
-            self.fail(f"{where} is absent; {pattern} needs a value")
-        elif name in self._bindings:
-            if self._bindings[name] is value:
-                yield from self._step()
-            else:
-                known = _value(self._bindings[name])
-                self.fail(f"{where} is {_value(value)}, but {pattern} is {known} already")
-        elif self._conditions_hold(pattern, value, where):
-            self._bindings[name] = value
-            yield from self._step()
-            del self._bindings[name]
+    pattern: Pattern
+    subject: Value | Node | tuple[Node, ...] | None
+    where: str
 
-    def _const(self, pattern: Const, value: Value | None, where: str) -> Iterator[None]:
-        array = None if value is None or value.tensor is None else value.const
-        if array is None:
-            self.fail(f"{where}, {_value(value)}, is not constant; expected {pattern}")
-        elif not pattern.accepts(array):
-            text = str(array.tolist()) if array.size <= 8 else f"{array.size} numbers"
-            self.fail(f"{where}, {_value(value)}, is {text}; expected {pattern}")
-        elif pattern.name:
-            bound: Any = Var(pattern.name, conditions=pattern.conditions)
-            yield from self._bind(bound, value, where)
-        elif self._conditions_hold(pattern, value, where):
-            yield from self._step()
 
-    def _produced(self, pattern: Op, value: Value | None, where: str) -> Iterator[None]:
-        producer = None if value is None else value.producer
-        if value is None or producer is None:
-            self.fail(f"{where}, {_value(value)}, is computed by no node; expected {pattern}")
-        elif (producer.domain, producer.op_type) != pattern.key:
-            self.fail(f"{where} comes from {_shown(producer)}; expected {pattern}")
-        elif value.index != pattern.output:
-            self.fail(
-                f"{where} is output {value.index} of {_shown(producer)}; "
-                f"expected output {pattern.output}"
-            )
-        else:
-            yield from self.op(pattern, producer)
+class _Trace(Linker):
+    """Links the steps of the matcher such that they record the attempt that came furthest."""
 
-    def op(self, pattern: Op, node: Node) -> Iterator[None]:
-        """Yield once for each match of a node of the right operator."""
-        if node in self._nodes:
-            if self._nodes[node] == pattern:
-                yield
-            else:
-                self.fail(f"{_shown(node)} matches {self._nodes[node]} already")
-            return
-        if (operands := self._operands(pattern, node)) is None:
-            return
-        if (reason := self._attribute_reason(pattern, node)) is not None:
-            self.fail(reason)
-            return
-        output = node.outputs[pattern.output] if pattern.output < len(node.outputs) else None
-        if not self._conditions_hold(pattern, output, _shown(node), node):
-            return
-        self._nodes[node] = pattern
-        for _ in self._step(f"{pattern}: {_shown(node)}"):
-            yield from self._all(pattern, node, operands)
-            if pattern.is_commutative and len(operands) == 2:
-                yield from self._all(pattern, node, operands[::-1])
-        del self._nodes[node]
+    def __init__(self, record: _Record) -> None:
+        super().__init__()
+        self._record = record
+        self._parts: list[_Part] = []
+        self._operand_of: dict[int, tuple[int, int]] = {}  # register: that of the node, index
 
-    def _operands(self, pattern: Op, node: Node) -> Sequence[Value | None] | None:
-        try:
-            operands = node.operands
-        except NoEquivalentForm as error:
-            self.fail(f"{_shown(node)}: {error}")
-            return None
-        wanted = pattern.operands
-        if wanted and isinstance(wanted[-1], Anything | Rest):
-            if len(operands) >= len(wanted) - 1:
-                return operands
-            fits = f"at least {len(wanted) - 1}"
-        elif all(operand is None for operand in operands[len(wanted) :]):
-            return operands
-        else:
-            fits = str(len(wanted))
-        self.fail(f"{_shown(node)} has {len(operands)} operands; {pattern} takes {fits}")
-        return None
+    def matches(self, program: Program, node: Node) -> bool:
+        """Return whether the program matches at a node, guards aside."""
 
-    def _all(
-        self, pattern: Op, node: Node, operands: Sequence[Value | None], at: int = 0
-    ) -> Iterator[None]:
-        if at == len(pattern.operands):
-            yield
-            return
-        wanted, where = pattern.operands[at], f"operand {at} of {_shown(node)}"
-        if isinstance(wanted, Rest):
-            self._bindings[wanted.name] = tuple(operands[at:])
-            yield from self._step()
-            del self._bindings[wanted.name]
-            return
-        operand = operands[at] if at < len(operands) else None
-        for _ in self.value(wanted, operand, where):
-            yield from self._all(pattern, node, operands, at + 1)
-
-    def _chain(self, pattern: Chain, value: Value | None, where: str) -> Iterator[None]:
-        links: list[Node] = []
-        node = None if value is None else value.producer
-        while node is not None and (node.domain, node.op_type) in pattern.kinds and node.inputs:
-            links.append(node)
-            first = node.inputs[0]
-            node = None if first is None else first.producer
-        if not links:
-            self.fail(f"{where}, {_value(value)}, ends no chain; expected {pattern}")
-        while links:
-            last = links.pop()
-            for _ in self._step(f"{pattern}: {len(links) + 1} nodes down to {_shown(last)}"):
-                yield from self.value(pattern.end, last.inputs[0], f"operand 0 of {_shown(last)}")
-
-    # --- attributes and conditions ----------------------------------------------------------------
-
-    def _attribute_reason(self, pattern: Op, node: Node) -> str | None:
-        """Return which attribute does not match."""
-
-        def fits(attributes: tuple[tuple[str, Any], ...], rest: bool) -> bool:
-            asked = dataclasses.replace(pattern, attributes=attributes, any_attributes=rest)
-            return attributes_fit(asked, node, dict(self._bindings)) is True
-
-        for name, wanted in pattern.attributes:
-            if not fits(((name, wanted),), True):
-                return f"{_shown(node)} has {name}={node.attr(name)!r}; expected {_wanted(wanted)}"
-        if fits(pattern.attributes, pattern.any_attributes):
-            return None
-        for name in node.attributes:
-            if fits((*pattern.attributes, (name, ...)), False):
-                return (
-                    f"{_shown(node)} has {name}={node.attr(name)!r}, which {pattern} does not name"
-                )
-        return f"{_shown(node)} has attributes that {pattern} does not name"
-
-    def _conditions_hold(
-        self, pattern: Pattern, value: Value | None, where: str, node: Node | None = None
-    ) -> bool:
-        for condition in pattern.conditions:
-            if condition.predicate is not None:
-                subject: Any = value if node is None else node
-                holds = subject is None or bool(condition.predicate(subject))
-            else:
-                holds = value is None or condition.holds(value)
-            if not holds:
-                self.fail(f"{where} is {_value(value)}; expected {condition}")
+        def accept(registers: Registers) -> bool:
+            if program.bindings(registers) is None:
+                self._fail(lambda: self._unmet(program, registers))
                 return False
-        return True
+            self._record.reason, self._record.matched = "", self._nodes()
+            return True
+
+        anchor = next(part for part in program.pattern.walk() if isinstance(part, Op))
+        if program.run(node, accept):
+            return True
+        self._fail(lambda: self._node_reason(anchor, node))
+        return False
+
+    def _fail(self, reason: Callable[[], str]) -> None:
+        """Record why the search fails here, if no attempt came as far before."""
+        if len(self._parts) > self._record.progress:
+            self._record.progress = len(self._parts)
+            self._record.reason, self._record.matched = reason(), self._nodes()
+
+    def _nodes(self) -> tuple[str, ...]:
+        parts = (part for part in self._parts if not isinstance(part.subject, Value | None))
+        return tuple(f"{part.pattern}: {part.where}" for part in parts)
+
+    # --- where the linker calls -------------------------------------------------------------------
+
+    def _operands(self, pattern: Op) -> tuple[Callable[[Node], Sequence[Any] | None], int]:
+        load, first = super()._operands(pattern)
+        owner = self.registers.of_node(pattern)
+        for index in range(len(pattern.operands)):
+            self._operand_of[first + index] = owner, index
+        return load, first
+
+    def attempted(self, pattern: Pattern, at: int | None, step: Step) -> Step:
+        """Return the step that also records why it fails."""
+
+        def attempt(registers: Registers) -> bool:
+            if step(registers):
+                return True
+            self._fail(lambda: self._step_reason(pattern, at, registers))
+            return False
+
+        return attempt
+
+    def matched(self, pattern: Pattern, at: int, then: Step) -> Step:
+        """Return the step that also keeps the matched part while it runs."""
+        if isinstance(pattern, Anything):
+            return then
+
+        def follow(registers: Registers) -> bool:
+            self._parts.append(_Part(pattern, registers[at], self._where(at, registers)))
+            try:
+                return then(registers)
+            finally:
+                self._parts.pop()
+
+        return follow
+
+    def _where(self, at: int, registers: Registers) -> str:
+        """Return how messages name what is in a register."""
+        subject = registers[at]
+        if at in self._operand_of:
+            owner, index = self._operand_of[at]
+            return f"operand {index} of {_shown(registers[owner])}"
+        if isinstance(subject, tuple):
+            return f"{len(subject)} nodes down to {_shown(subject[-1])}"
+        if not isinstance(subject, Value | None):
+            return _shown(subject)
+        chains = (part.subject for part in self._parts if isinstance(part.subject, tuple))
+        last = next(chain[-1] for chain in chains if chain[-1].inputs[0] is subject)
+        return f"operand 0 of {_shown(last)}"
+
+    # --- reasons ----------------------------------------------------------------------------------
+
+    def _step_reason(self, pattern: Pattern, at: int | None, registers: Registers) -> str:
+        """Return why a step fails: why the value in its register does not match."""
+        if at is None:
+            return f"nothing beside it matches {pattern}"
+        value, where = registers[at], self._where(at, registers)
+        while isinstance(pattern, Alternatives):
+            pattern = pattern.choices[0]
+        producer: Any = getattr(value, "producer", None)
+        match pattern:
+            case Const() if not _is_constant(value):
+                return f"{where}, {_value(value)}, is not constant; expected {pattern}"
+            case Const() if not pattern.accepts(value.const):
+                size, numbers = value.const.size, value.const.tolist()
+                text = str(numbers) if size <= 8 else f"{size} numbers"
+                return f"{where}, {_value(value)}, is {text}; expected {pattern}"
+            case Var() if value is None:
+                return f"{where} is absent; {pattern} needs a value"
+            case Var() | Opt() | Const():
+                known = registers[self.registers.of_name(pattern.name)]
+                return f"{where} is {_value(value)}, but {pattern} is {_value(known)} already"
+            case Rest():
+                return f"{where} and those after it differ from those that {pattern} is already"
+            case Chain():
+                return f"{where}, {_value(value)}, ends no chain; expected {pattern}"
+            case Op() if producer is None:
+                return f"{where}, {_value(value)}, is computed by no node; expected {pattern}"
+            case Op() if (producer.domain, producer.op_type) != pattern.key:
+                return f"{where} comes from {_shown(producer)}; expected {pattern}"
+            case Op() if value.index != pattern.output:
+                output = f"output {value.index} of {_shown(producer)}"
+                return f"{where} is {output}; expected output {pattern.output}"
+            case Op():
+                return self._node_reason(pattern, producer)
+        raise AssertionError(pattern)
+
+    def _node_reason(self, pattern: Op, node: Node) -> str:
+        """Return why a node of the right operator does not match."""
+        for part in self._parts:
+            if part.subject is node:
+                return f"{_shown(node)} matches {part.pattern} already"
+            if isinstance(part.pattern, Op) and part.pattern.identity is pattern.identity:
+                return f"{_shown(node)} is not {part.where}, which matches {pattern} already"
+        count, fits = len(operands_of(node)), str(len(pattern.operands))
+        if pattern.operands and isinstance(pattern.operands[-1], Anything | Rest):
+            fits = f"at least {len(pattern.operands) - 1}"
+        return f"{_shown(node)} has {count} operands; {pattern} takes {fits}"
+
+    def _unmet(self, program: Program, registers: Registers) -> str:
+        """Return which attribute or condition does not hold in a match of all operators."""
+        names = program.registers.names
+        found = {name: registers[at] for name, at in names if registers[at] is not UNBOUND}
+        for register, pattern in program.registers.ops:
+            node = registers[register]
+            if isinstance(pattern, Op) and node is not UNBOUND:
+                reason = _attribute_reason(pattern, node, found)
+                if reason is not None:
+                    return reason
+        condition = program.unmet_condition(registers)
+        for part in reversed(self._parts):
+            if any(condition in each.conditions for each in part.pattern.walk()):
+                node = part.subject[0] if isinstance(part.subject, tuple) else part.subject
+                shown = node if isinstance(node, Value | None) else node.outputs[0]
+                return f"{part.where} is {_value(shown)}; expected {condition}"
+        raise AssertionError(condition)
+
+
+def _attribute_reason(pattern: Op, node: Node, bindings: dict[str, Any]) -> str | None:
+    """Return which attribute of a node does not match; bind those that the pattern binds."""
+    if attributes_fit(pattern, node, bindings) is not False:
+        return None
+    try:
+        newest_form(node)
+    except NoEquivalentForm as error:
+        return f"{_shown(node)}: {error}"
+
+    def fits(attributes: tuple[tuple[str, Any], ...], rest: bool) -> bool:
+        asked = dataclasses.replace(pattern, attributes=attributes, any_attributes=rest)
+        return attributes_fit(asked, node, dict(bindings)) is True
+
+    for name, wanted in pattern.attributes:
+        if not fits(((name, wanted),), True):
+            return f"{_shown(node)} has {name}={node.attr(name)!r}; expected {_wanted(wanted)}"
+    for name in node.attributes:
+        if fits((*pattern.attributes, (name, ...)), False):
+            return f"{_shown(node)} has {name}={node.attr(name)!r}, which {pattern} does not name"
+    return f"{_shown(node)} has attributes that {pattern} does not name"
 
 
 def _wanted(wanted: Any) -> str:
@@ -386,3 +382,7 @@ def _value(value: Any) -> str:
         return "absent"
     kind = f" ({value.type})" if getattr(value, "type", None) is not None else ""
     return f"{getattr(value, 'name', value)!r}{kind}"
+
+
+def _is_constant(value: Value | None) -> bool:
+    return value is not None and value.tensor is not None and value.const is not None

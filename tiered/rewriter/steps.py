@@ -32,10 +32,21 @@ Enter = Callable[["Node", Registers], bool]
 
 
 class Linker:
-    """Links the steps of one pattern, from the last one to the first."""
+    """Links the steps of one pattern, from the last one to the first.
+
+    `attempted` and `matched` do nothing here: a linker that records a search overrides them.
+    """
 
     def __init__(self) -> None:
         self.registers = RegisterMap()
+
+    def attempted(self, pattern: Pattern, at: int | None, step: Step) -> Step:
+        """Return the step that matches a pattern at register `at`; at any node if that is None."""
+        return step
+
+    def matched(self, pattern: Pattern, at: int, then: Step) -> Step:
+        """Return the step that follows once register `at` matches a pattern, or its operator."""
+        return then
 
     def value(self, pattern: Pattern, at: int, then: Step) -> Step:
         """Return the step that matches the value in register `at`."""
@@ -151,6 +162,7 @@ class Linker:
         inner = then
         for index in range(len(patterns) - 1, -1, -1):
             inner = self._operand(patterns[index], first + index, inner)
+        inner = self.matched(pattern, register, inner)
         is_commutative = pattern.is_commutative and not isinstance(patterns[-1], Rest)
 
         def enter(node: Node, registers: Registers) -> bool:
@@ -209,8 +221,8 @@ class Linker:
 
     def _operand(self, pattern: Pattern, at: int, then: Step) -> Step:
         if isinstance(pattern, Rest):
-            return self._rest(pattern, at, then)
-        return self.value(pattern, at, then)
+            return self.attempted(pattern, at, self._rest(pattern, at, then))
+        return self.attempted(pattern, at, self.value(pattern, at, self.matched(pattern, at, then)))
 
     def _rest(self, pattern: Rest, at: int, then: Step) -> Step:
         register = self.registers.of_name(pattern.name)
@@ -229,7 +241,7 @@ class Linker:
 
     def _chain(self, pattern: Chain, at: int, then: Step) -> Step:
         register, below = self.registers.of_node(pattern), self.registers.new()
-        end = self.value(pattern.end, below, then)
+        end = self.matched(pattern, register, self._operand(pattern.end, below, then))
         kinds = frozenset(pattern.kinds)
         # If the end is no possible link, the chain can have only one length.
         is_definite = isinstance(pattern.end, Op) and pattern.end.key not in kinds
