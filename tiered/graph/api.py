@@ -1,7 +1,7 @@
 """Model: a whole ModelProto as a view that is edited in place, journalled, and rolled back.
 
-`ModelState` holds the graphs and the journal. Here are loading, saving, shape inference and checks,
-which work on it from above. Edits are methods of `Graph`, listed there by the file that has them.
+`ModelState` holds the graphs and the journal. `Model` adds loading, saving, shape inference and
+checks. Edits are methods of `Graph`, which lists them by the file that defines them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Model(ModelState):
     A model belongs to one thread.
 
     Attributes:
-        folder: where external data is looked for.
+        folder: the folder of external data.
         source: the file that was read, for messages; None for a proto.
         skeleton: the part of the ModelProto beyond graphs, functions and opsets.
         functions: the local functions.
@@ -63,7 +63,7 @@ class Model(ModelState):
         self.types = ShapeInference()
         self.dims = Dims()
         self.journal.undo_table = undo_table(self)
-        # The answer of onnx.checker about `origin`, once it was asked.
+        # The result of onnx.checker for `origin`, once computed.
         self._complaint: tuple[str | None] | None = None
 
     # --- files ------------------------------------------------------------------------------------
@@ -72,16 +72,16 @@ class Model(ModelState):
     def from_proto(
         cls, proto: onnx.ModelProto, *, folder: str = "", source: str | None = None
     ) -> Model:
-        """Return the view of a ModelProto, which is not changed.
+        """Return the view of a ModelProto; the proto is not changed.
 
         Args:
             proto: the model; its tensors are shared with the view.
-            folder: where its external data is.
+            folder: the folder of its external data.
             source: the name for messages.
 
         Raises:
-            ModelError: names are undefined or defined twice, the graph has a cycle, or a node is
-                not what its operator takes.
+            ModelError: names are undefined or defined twice, the graph has a cycle, or a node does
+                not match the schema of its operator.
         """
         model = cls(folder, source)
         try:
@@ -132,12 +132,12 @@ class Model(ModelState):
         annotate: bool = False,
         storage: Storage | None = None,
     ) -> None:
-        """Write the model to a file: whole, or not at all.
+        """Write the model to a file, whole or not at all.
 
         Args:
             path: the file; external weights go to `<path>.data` beside it.
             annotate: add the inferred types.
-            storage: which weights are external; by default those that are so now.
+            storage: which weights are external; by default those that are external now.
 
         Raises:
             ModelError: the file cannot be written.
@@ -145,7 +145,7 @@ class Model(ModelState):
         save_model(self, os.fspath(path), annotate=annotate, storage=storage)
 
     def close(self) -> None:
-        """Free what the view holds at once; later uses raise ModelError."""
+        """Free the memory of the view at once; later uses raise ModelError."""
         if self._main is not None:
             close_model(self)
 
@@ -176,13 +176,13 @@ class Model(ModelState):
         return function
 
     def exchange(self, proto: onnx.ModelProto) -> None:
-        """Take the content of a ModelProto in place of the present one, as one edit.
+        """Replace the content of the model by that of a ModelProto, as one edit.
 
         Raises:
             ModelError: the ModelProto is not a valid graph.
         """
         fresh = type(self)(self.folder, self.source)
-        # Serial numbers continue: younger nodes and values have larger ones.
+        # Serial numbers continue: newer nodes and values have larger ones.
         fresh._serial = self._serial
         load_model(fresh, proto)
         exchange_content(self, fresh)
@@ -198,11 +198,11 @@ class Model(ModelState):
         shapes: Mapping[str, Sequence[int | str]],
         dims: Mapping[str, int | str] | None = None,
     ) -> None:
-        """Set the shapes of inputs, as sizes or names of dims; all other shapes are inferred anew.
+        """Set the shapes of inputs to sizes or names of dims, and infer all other shapes again.
 
         Args:
-            shapes: by name of the input; -1 keeps a dim.
-            dims: by name of the dim, for all inputs that have it.
+            shapes: the shape by name of the input; -1 keeps a dim.
+            dims: the size by name of the dim, for all inputs that have it.
 
         Raises:
             UsageError: there is no such input or dim, or a size or name is invalid.
@@ -218,7 +218,7 @@ class Model(ModelState):
         """Check the model, without its weights, by onnx.checker.
 
         Raises:
-            ModelError: the checker rejects it, and accepted the model as it was loaded.
+            ModelError: the checker rejects it, but accepted the model as it was loaded.
         """
         onnx_checker.check_model(self)
 

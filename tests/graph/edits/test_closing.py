@@ -116,7 +116,7 @@ def test_who_uses_a_closed_model_is_told(use: Callable[[Model, Graph], object]) 
     model = Model.from_proto(parse(MODEL))
     main = model.main
     model.close()
-    with pytest.raises(ModelError, match=r"was closed and holds nothing .* keep a `\.copy\(\)`"):
+    with pytest.raises(ModelError, match=r"was closed and is empty.* keep a `\.copy\(\)`"):
         use(model, main)
 
 

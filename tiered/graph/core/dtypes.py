@@ -1,6 +1,6 @@
 """The table of dtypes: ONNX's number and name, the numpy dtype, and the bits of an element.
 
-Nothing here loads onnx: processes that only run models import it too.
+This module does not load onnx, because processes that only run models import it too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-# ml_dtypes has no annotations; these take every dtype that onnx has, numpy's own included.
+# ml_dtypes has no annotations; these functions accept every ONNX dtype, numpy's own included.
 _finfo: Any = ml_dtypes.finfo
 _iinfo: Any = ml_dtypes.iinfo
 
@@ -79,7 +79,7 @@ class DataType(IntEnum):
     FLOAT6E2M3 = 27, ml_dtypes.float6_e2m3fn
     FLOAT6E3M2 = 28, ml_dtypes.float6_e3m2fn
 
-    # The default is for type checkers, which hold `DataType(1)` against this signature.
+    # The default is for type checkers, which check `DataType(1)` against this signature.
     def __new__(cls, number: int, scalar: Any = None) -> DataType:
         member = int.__new__(cls, number)
         member._value_ = number

@@ -1,7 +1,7 @@
-"""The gate: every rewrite of a run passes it and gets its number.
+"""The gate numbers every rewrite of a run, and can stop after a number of them.
 
-Bisection, limits, provenance and statistics all count by it. The same number means the same rewrite
-in every run of the same pipeline on the same model.
+Bisection, limits, provenance and statistics use these numbers. A number means the same rewrite in
+every run of the same pipeline on the same model.
 """
 
 from __future__ import annotations
@@ -33,13 +33,16 @@ class RewriteRecord(NamedTuple):
 
 
 class Gate:
-    """Numbers rewrites from 1; those beyond `limit` are not let through.
+    """Numbers rewrites from 1, and rejects those beyond `limit`.
 
-    `accepts` is asked about each `graph.rewrite` block, its anchor and its edits; what it declines
-    is undone and gets no number. `chosen`, if given, is asked about every rewrite: it lets some
-    pass, by their pass and what they are anchored at (a node, or a graph where it is a whole pass).
-    `at` is the anchor of the rewrite that is being tried. `on_mark` is told the anchor and the
-    reason of a block that was undone because a node is marked (`tiered.graph.marks`).
+    Attributes:
+        accepts: called with the anchor and the edits of each `graph.rewrite` block; a block that it
+            rejects is undone and gets no number.
+        chosen: if set, called for every rewrite with its pass and its anchor (a node, or a graph
+            for a whole pass); returns whether the rewrite may be made.
+        at: the anchor of the rewrite that is being tried.
+        on_mark: called with the anchor and the reason when a block is undone because a node is
+            marked (`tiered.graph.marks`).
     """
 
     __slots__ = (
@@ -68,13 +71,13 @@ class Gate:
         return not self.is_open
 
     def lets(self, anchor: str) -> bool:
-        """Return whether one more rewrite may pass, and this one is among those that may."""
+        """Return whether one more rewrite may pass, and this one is chosen."""
         if self.limit is not None and self.count >= self.limit:
             return False
         return self.chosen is None or self.chosen((self.pass_name, anchor))
 
     def refuse(self) -> None:
-        """Note a rewrite that was undone because it may not pass."""
+        """Count a rewrite that was undone because the gate rejected it."""
         self.refused += 1
 
     def passed(
@@ -85,7 +88,7 @@ class Gate:
         edits: Sequence[Entry],
         sources: Sequence[Node] = (),
     ) -> None:
-        """Number a rewrite, note what it made its nodes from, and tell the listeners."""
+        """Number a rewrite, record the origins of its nodes, and call the listeners."""
         self.count += 1
         note_sources(edits, sources)
         if self.listeners:
@@ -111,7 +114,7 @@ class RewriteBlock:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         model, gate, mark = self._graph.model, self._graph.model.gate, self._mark
         if kind is not None:
-            # A rewrite is done whole or not at all; `gate.at` says where it failed.
+            # A rewrite is done whole or not at all; `gate.at` is where it failed.
             model.undo_to(mark)
             return
         gate.at = ""

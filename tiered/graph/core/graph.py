@@ -1,8 +1,8 @@
 """Graph: the main graph, a body of If/Loop/Scan, or a local function, and its primitives.
 
-Every edit of a model is one of the primitives here. Each keeps the NodeProto, the links between
-values and users, the networkx view and the journal in step. Passes write with what is built from
-them: `graph.op`, `graph.constant`, `graph.replace`.
+Every edit of a model is one of the primitives here. Each updates the NodeProto, the use lists, the
+networkx view and the journal together. Passes use operations that are composed of primitives:
+`graph.op`, `graph.constant`, `graph.replace`.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Graph:
 
     Attributes:
         model: the model that it is part of.
-        owner: the node whose body it is; None for the main graph and for functions.
-        attribute: the attribute of the owner that holds it: "then_branch".
-        skeleton: what the proto holds beyond nodes, values and types.
+        owner: the node that has it as a body; None for the main graph and for functions.
+        attribute: the attribute of the owner that holds it, such as "then_branch".
+        skeleton: the proto without nodes, values and types.
         declarations: the value_info of the file, in its order.
         annotations: the quantization annotations, each with the values that it names.
-        file_names: names of inputs and outputs in the file, where they differ, by the name here.
+        file_names: the names of inputs and outputs in the file that differ, by their name here.
         is_function: whether it is a local function.
     """
 
@@ -59,25 +59,25 @@ class Graph:
     def __init__(self, model: ModelState, owner: Node | None = None, attribute: str = "") -> None:
         self.model = model
         self.owner = owner
-        # Which attribute of the owner holds this body.
+        # The attribute of the owner that holds this body.
         self.attribute = attribute
-        # What the GraphProto or FunctionProto holds beyond nodes, values and types.
+        # The GraphProto or FunctionProto without nodes, values and types.
         self.skeleton: onnx.GraphProto | onnx.FunctionProto = onnx.GraphProto()
         self._nodes: dict[int, Node] = {}
         self._values: dict[str, Value] = {}
         self._by_op: dict[tuple[str, str], dict[int, Node]] = {}
-        # The nodes that have bodies: few, and asked for often.
+        # The nodes that have bodies: few, and needed often.
         self._owners: dict[int, Node] = {}
         self._constants: dict[int, Value] = {}
         self._inputs: list[Value] = []
         self._outputs: list[Value] = []
         self._input_infos: list[onnx.ValueInfoProto] = []
         self._output_infos: list[onnx.ValueInfoProto] = []
-        # The user's value_info in its order, each with the value it speaks of (None: of nothing).
+        # The value_info of the file in its order, each with its value (None: no such value).
         self.declarations: list[tuple[Value | None, onnx.ValueInfoProto]] = []
         self.annotations: list[tuple[list[Value], onnx.TensorAnnotation]] = []
-        # What inputs and outputs are called in the file, by their name here, where that differs:
-        # an operator may look them up by a name that hides one of a graph above.
+        # The names of inputs and outputs in the file that differ, by their name here: an operator
+        # may look them up by a name that shadows one of an outer graph.
         self.file_names: dict[str, str] = {}
         self._dag: nx.DiGraph[Node] | None = None
         self._order: tuple[Node, ...] | None = None
@@ -94,7 +94,7 @@ class Graph:
 
     @property
     def parent(self) -> Graph | None:
-        """Return the graph that holds the node whose body this is."""
+        """Return the graph of the node that has this body; None for a root."""
         return None if self.owner is None else self.owner.graph
 
     @property
@@ -122,7 +122,7 @@ class Graph:
 
     @property
     def opset_imports(self) -> dict[str, int]:
-        """Return the versions of the imported domains; of a body those of its root."""
+        """Return the versions of the imported domains; for a body, those of its root."""
         return self.model.opset_imports
 
     def sees(self, value: Value) -> bool:
@@ -134,7 +134,7 @@ class Graph:
             return False
         name = home.file_names.get(value.name, value.name)
         while graph is not home:
-            # The file would mean the body's own value by that name.
+            # In the file, that name would mean the body's own value.
             if graph.owner is None or name in graph.file_names.values():
                 return False
             graph = graph.owner.owner
@@ -142,9 +142,9 @@ class Graph:
 
     @property
     def names_matter(self) -> bool:
-        """Return whether the operator may look up inputs and outputs of this body by their names.
+        """Return whether the operator may look up inputs and outputs of this body by name.
 
-        If, Loop and Scan go by their places; others, as BeamSearch, by their names.
+        If, Loop and Scan use their positions; others, such as BeamSearch, use their names.
         """
         owner = self.owner
         return owner is not None and not (owner.op_type in _BY_PLACE and not owner.domain)
@@ -342,7 +342,7 @@ class Graph:
     unroll_scan = edit_unroll.unroll_scan
 
     def discard(self, value: Value | None) -> None:
-        """Remove a value that nobody reads any more, with what only it needed."""
+        """Remove a value without users, and the nodes and constants that only it needed."""
         if value is None or value.is_used:
             return
         if value.producer is not None:
@@ -353,7 +353,7 @@ class Graph:
     def rewrite(self, law: str, anchor: Node | Value) -> RewriteBlock:
         """Make the edits of the block one numbered rewrite.
 
-        It is undone beyond the limit, and where it reaches out of the scope of the pass.
+        It is undone beyond the limit, or if it edits nodes outside the scope of the pass.
         """
         return RewriteBlock(self, law, anchor)
 
@@ -378,7 +378,7 @@ class Function(Graph):
 
     @property
     def id(self) -> tuple[str, str, str]:
-        """Return (domain, name, overload): what a call names."""
+        """Return (domain, name, overload), by which a call names the function."""
         return self.domain, self.function_name, self.overload
 
     @property
@@ -387,6 +387,6 @@ class Function(Graph):
 
     @property
     def defaults(self) -> dict[str, onnx.AttributeProto]:
-        """Return the attributes that a call may leave out, with what they are then."""
+        """Return the attributes that a call may leave out, with their defaults."""
         assert isinstance(self.skeleton, onnx.FunctionProto)
         return {proto.name: proto for proto in self.skeleton.attribute_proto}

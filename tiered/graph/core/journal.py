@@ -1,7 +1,7 @@
-"""The journal: every edit of a model, in order, each with what it takes to undo it.
+"""The journal: every edit of a model, in order, with the data that undoes it.
 
-It is the single source for rollback, for whether a pass changed anything and what, for which nodes
-are dirty, and for the numbers of the rewrites. An entry is a tuple `(edit, subject, *before)`.
+It is the single source for rollback, for the changes of a pass, for the dirty nodes, and for the
+numbers of the rewrites. An entry is a tuple `(edit, subject, *before)`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Piece = TypeVar("_Piece", "Node", "Value")
 Entry = tuple[Any, ...]
 
 Mark = int
-"""A place in the journal to undo to: the number of edits made before it."""
+"""A position in the journal to undo to: the number of edits made before it."""
 
 
 class Edit(IntEnum):
@@ -49,10 +49,10 @@ class Edit(IntEnum):
     SET_OPSET = 17  # model or function, imports before
     MOVE_CONSTANT = 18  # value, graph before
     SET_IR_VERSION = 19  # model, version before
-    SET_DECLARATIONS = 20  # graph, how many stayed, the others before, and what they spoke of
-    FORGET_TYPES = 21  # model, what was known before
+    SET_DECLARATIONS = 20  # graph, number of unchanged ones, the others before, their values
+    FORGET_TYPES = 21  # model, types before
     EXCHANGE_OUTPUTS = 22  # node, index, other node, other index
-    EXCHANGE_CONTENT = 23  # model, what it held before
+    EXCHANGE_CONTENT = 23  # model, content before
     FOLD_TO_INITIALIZER = 24  # node, graph, the output, its index, its type before
 
 
@@ -84,7 +84,7 @@ RENAMES: Final = frozenset({Edit.RENAME_NODE, Edit.RENAME_VALUE})
 
 
 class Stamp(NamedTuple):
-    """A moment in the life of a journal, which stays meaningful when edits are undone later."""
+    """A moment of a journal; it stays valid when edits are undone later."""
 
     length: int
     undos: int
@@ -101,15 +101,15 @@ class Journal:
         self.entries: list[Entry] = []
         self.undo_table: dict[Edit, Callable[..., None]] = {}
         self.undos = 0
-        # The moment that was asked for last: often there was no edit since.
+        # The last stamp that was made: often there was no edit since.
         self._now = Stamp(0, 0)
-        # (undo number, length it went back to), lengths ascending: enough to tell how far back the
-        # journal has been cut since any stamp.
+        # (undo number, length after it), lengths ascending: enough to compute how far back the
+        # journal was cut since any stamp.
         self._lows: list[tuple[int, int]] = []
         # How long the journal was when each node was last touched, ascending, as of `_noted`.
         self._touched: dict[Node, int] = {}
         self._noted = 0
-        # Why nobody may edit just now (a trace hook is looking), or None.
+        # Why edits are not allowed now (a trace hook runs), or None.
         self.frozen: str | None = None
 
     def __len__(self) -> int:
@@ -127,14 +127,14 @@ class Journal:
         return self.entries[mark:]
 
     def kept_since(self, stamp: Stamp) -> int:
-        """Return how many of the edits that the stamp saw are still in force, contiguously."""
+        """Return how many of the edits before the stamp were not undone since."""
         place = bisect.bisect_left(self._lows, (stamp.undos + 1, -1))
         if place == len(self._lows):
             return stamp.length
         return min(stamp.length, self._lows[place][1])
 
     def moved_since(self, stamp: Stamp) -> bool:
-        """Return whether the model differs, as far as the journal knows, from that moment."""
+        """Return whether the journal has edits or undos since that moment."""
         return len(self.entries) != stamp.length or self.kept_since(stamp) < stamp.length
 
     def undo_to(self, mark: Mark) -> None:
@@ -156,15 +156,15 @@ class Journal:
             table[edit](*rest)
 
     def clear(self) -> None:
-        """Forget all that was edited, and how to undo it."""
+        """Drop all entries: earlier edits cannot be undone any more."""
         self.entries.clear()
         self.undo_table.clear()
         self._touched.clear()
 
     def note_touched(self) -> dict[Node, int]:
-        """Return how long the journal was when each node was last touched, the latest ones last.
+        """Return the length of the journal when each node was last touched, ascending.
 
-        What was edited since the last call counts as touched now.
+        Nodes edited since the last call count as touched now.
         """
         now, touched = len(self.entries), self._touched
         if self._noted < now:
@@ -177,7 +177,7 @@ class Journal:
 
 
 class Snapshot:
-    """A state of a model that can be brought back, as long as it has not been undone itself."""
+    """A state of a model that can be restored, unless edits before it were undone."""
 
     __slots__ = ("_journal", "_stamp")
 
@@ -187,14 +187,14 @@ class Snapshot:
 
     @property
     def mark(self) -> Mark:
-        """Return the place in the journal."""
+        """Return the position in the journal."""
         return self._stamp.length
 
     def restore(self) -> None:
-        """Undo every edit made since: the same objects are back in the same places.
+        """Undo every edit made since: the same objects are at the same positions again.
 
         Raises:
-            ModelError: edits that the snapshot holds were undone, so that it is no state any more.
+            ModelError: edits before the snapshot were undone.
         """
         if self._journal.kept_since(self._stamp) < self._stamp.length:
             raise ModelError("the snapshot cannot be restored: edits before it were undone")
@@ -202,8 +202,8 @@ class Snapshot:
 
 
 def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
-    """Return the live nodes that edits touched: themselves, or what their values stand for."""
-    # By serial number, because a dict of nodes and values asks each for its hash.
+    """Return the live nodes that edits touched, directly or through their values."""
+    # By serial number, because a dict of nodes and values calls the hash of each.
     found: dict[int, Node] = {}
     values: dict[int, Value] = {}
     for entry in entries:
@@ -223,13 +223,13 @@ def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
             elif edit is Edit.FOLD_TO_INITIALIZER:
                 _add(found, entry[3]._users.values())
             elif edit is Edit.REMOVE_NODE and subject.bodies:
-                # What its bodies read has fewer readers now.
+                # Values that its bodies read have fewer users now.
                 _add(values, _read_in(subject.bodies))
         elif edit is Edit.EXCHANGE_CONTENT:
             for graph in subject.graphs():
                 _add(found, graph.nodes)
         elif edit is Edit.SET_GRAPH_INPUTS:
-            # What is an input no more may be a constant now.
+            # A former input may be a constant now.
             for value in (*subject._inputs, *entry[2]):
                 _add(found, value._users.values())
         elif edit is Edit.SET_GRAPH_OUTPUTS:
@@ -245,7 +245,7 @@ def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
 
 
 def _read_in(bodies: Iterable[Graph]) -> Iterator[Value | None]:
-    """Yield what the nodes of bodies read, and those of bodies in them."""
+    """Yield the operands of all nodes in bodies, nested bodies included."""
     pending = [*bodies]
     while pending:
         for node in pending.pop().nodes:

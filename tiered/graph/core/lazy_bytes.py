@@ -1,7 +1,7 @@
-"""Weights that the model holds and the memory does not: spans of the model's file, or spilled.
+"""Weights on disk that belong to the model: spans of the model's file, or spilled arrays.
 
-A TensorProto says so in the fields of external data, with a location that no file can forge; it is
-read back and written as if it held its bytes.
+The external-data fields of the TensorProto hold a location that no file can forge. Such a tensor is
+read and written as if it held its bytes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import onnx
 from tiered.errors import ModelError
 
 SPILLED: Final = 1 << 24
-"""Results of so many bytes go to disk."""
+"""Results of this many bytes or more go to disk."""
 
 _BLOCK: Final = 1 << 20
 
 _SECRET: Final = f"stored:{os.urandom(16).hex()}:"
-"""Different in each process, so that a model cannot make us read a file into its output."""
+"""Random in each process, so that a model cannot name a file to be read into its output."""
 
 
 def stored_prefix() -> bytes:
@@ -33,7 +33,7 @@ def stored_prefix() -> bytes:
 
 
 def location_of(path: str, status: os.stat_result) -> str:
-    """Return the location that stands for the present content of a file."""
+    """Return the location that identifies the present content of a file."""
     return f"{_SECRET}{status.st_mtime_ns}:{status.st_size}:{os.path.abspath(path)}"
 
 
@@ -54,7 +54,7 @@ def blocks_of_file(path: str, offset: int, length: int) -> Iterator[bytes]:
 
 
 def is_stored(proto: onnx.TensorProto) -> bool:
-    """Return whether a tensor's bytes are the model's own, and on disk."""
+    """Return whether a tensor's bytes are on disk, but belong to the model file."""
     if proto.data_location != onnx.TensorProto.EXTERNAL or not proto.external_data:
         return False
     location: str | bytes = proto.external_data[0].value  # bytes where it is no UTF-8
@@ -62,10 +62,10 @@ def is_stored(proto: onnx.TensorProto) -> bool:
 
 
 def span_of_stored(proto: onnx.TensorProto) -> tuple[str, int, int] | None:
-    """Return (file, offset, length) of a stored tensor; None if it is none.
+    """Return (file, offset, length) of a stored tensor; None for any other tensor.
 
     Raises:
-        ModelError: the file is not what it was.
+        ModelError: the file was changed or removed.
     """
     if not is_stored(proto):
         return None
@@ -81,13 +81,13 @@ def span_of_stored(proto: onnx.TensorProto) -> tuple[str, int, int] | None:
 
 
 def note_size(proto: onnx.TensorProto) -> int:
-    """Return the bytes that the note of where a stored tensor is takes in its message."""
+    """Return the size in bytes of the location fields of a stored tensor."""
     note = onnx.TensorProto(data_location=proto.data_location, external_data=proto.external_data)
     return note.ByteSize()
 
 
 def spill(array: np.ndarray[Any, Any]) -> onnx.TensorProto:
-    """Write an array to a temporary file, and return the stored tensor that it makes."""
+    """Write an array to a temporary file, and return it as a stored tensor."""
     handle, path = tempfile.mkstemp(dir=_folder(), suffix=".bin")
     with os.fdopen(handle, "wb") as file:
         for block in _blocks(array):
@@ -113,7 +113,7 @@ def _blocks(array: np.ndarray[Any, Any]) -> Iterator[Any]:
 
 @functools.cache
 def _folder() -> str:
-    """Return a folder for what is spilled, which goes with the process."""
+    """Return the folder for spilled arrays, which is removed when the process ends."""
     folder = tempfile.mkdtemp(prefix="tiered-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

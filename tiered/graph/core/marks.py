@@ -1,8 +1,8 @@
-"""Marks that passes leave alone: metadata of nodes and of local functions.
+"""Metadata of nodes and local functions that keeps passes from rewriting them.
 
-`tiered.skip_optimization` keeps a node, or all nodes of a local function, as it is.
-`tiered.compiler` names the device or compiler of a node, which nodes of another one never join; a
-local function with this mark belongs to its compiler, and no pass looks inside.
+`tiered.skip_optimization` keeps a node, or all nodes of a local function, unchanged.
+`tiered.compiler` names the device or compiler of a node; nodes of different compilers are never
+rewritten together. No pass edits a local function with this mark: it belongs to its compiler.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _INSIDE: Final = "the function is marked to be left alone"
 _APART: Final = "the nodes are marked for different compilers"
 
 _CHANGES: Final = frozenset({Edit.REMOVE_NODE, Edit.FOLD_TO_INITIALIZER, Edit.SET_PROTO})
-"""The edits after which a node is not what it was."""
+"""The edits that change a node."""
 
 
 def mark_against(nodes: Iterable[Node]) -> str:
-    """Return why these nodes are not to be rewritten together; "" if no mark says so."""
+    """Return why marks forbid rewriting these nodes together; "" if they do not."""
     compiler = ""
     for node in nodes:
         reason, other = _read(node.proto)
@@ -45,13 +45,13 @@ def mark_against(nodes: Iterable[Node]) -> str:
 
 
 def mark_against_edits(edits: Sequence[Entry]) -> str:
-    """Return why the edits of a rewrite are to be undone; "" if no mark says so."""
+    """Return why marks require undoing the edits of a rewrite; "" if they do not."""
     new = {entry[1].id for entry in edits if entry[0] is Edit.ADD_NODE}
     compiler = ""
     for entry in edits:
         if entry[0] not in _CHANGES or entry[1].id in new:
             continue
-        # A proto that was exchanged is the third part of its entry, a graph that of the others.
+        # The third item of an entry is the former proto for SET_PROTO, else the graph.
         is_exchange = entry[0] is Edit.SET_PROTO
         node: Node = entry[1]
         reason, other = _read(entry[2] if is_exchange else node.proto)
@@ -63,18 +63,18 @@ def mark_against_edits(edits: Sequence[Entry]) -> str:
         graph: Graph | None = node.graph if is_exchange else entry[2]
         if graph is None or not is_left_alone(graph):
             continue
-        # What a function calls is put into it all the same: `inline` has its own rules.
+        # Calls in a function may still be inlined: `inline` has its own rules.
         if graph.model.function(*node.callee) is None:
             return _INSIDE
     return ""
 
 
 def is_left_alone(graph: Graph) -> bool:
-    """Return whether a graph is, or is inside of, a local function that no pass looks into."""
+    """Return whether a graph is, or is inside of, a local function that no pass edits."""
     root = graph
     while root.owner is not None:
         if root.owner.graph is None:
-            return False  # the node that it is a body of was removed
+            return False  # the owner of this body was removed
         root = root.owner.graph
     if not root.is_function:
         return False
@@ -82,7 +82,7 @@ def is_left_alone(graph: Graph) -> bool:
 
 
 def _read(proto: onnx.NodeProto) -> tuple[str, str]:
-    """Return why a node stays as it is ("" if it need not), and its compiler ("" for none)."""
+    """Return why a node stays unchanged ("" if it need not), and its compiler ("" for none)."""
     compiler = ""
     for entry in proto.metadata_props:
         if entry.key == SKIP:

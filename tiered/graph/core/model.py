@@ -1,4 +1,4 @@
-"""ModelState: what a model holds and remembers; graph.api adds loading, saving and checking."""
+"""ModelState: the content and journal of a model; graph.api adds loading, saving and checks."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-CLOSED: Final = "was closed and holds nothing any more: load it again, or keep a `.copy()` of it"
+CLOSED: Final = "was closed and is empty: load it again, or keep a `.copy()` of it"
 
 
 class TypeEngine(Protocol):
     """The inference of types that a model owns; graph.shape_inference provides it.
 
-    It holds no reference to the model, which would keep a closed one alive.
+    It holds no reference to the model: that would keep a closed model in memory.
     """
 
     def infer(self, value: Value) -> None:
@@ -43,26 +43,26 @@ class TypeEngine(Protocol):
         """Return the known elements of a small integer or boolean value."""
 
     def outputs_of(self, node: Node) -> Sequence[ValueType | None]:
-        """Return the types of a node's outputs as its operands are now; nothing is kept."""
+        """Return the types of a node's outputs for its present operands, without storing them."""
 
     def refresh(self, model: ModelState) -> None:
-        """Infer missing types, and refine those below values that are better known since."""
+        """Infer missing types, and refine those of consumers of values with refined types."""
 
     def known(self, model: ModelState) -> Any:
-        """Return everything that was inferred, for `restore`."""
+        """Return all inferred types and elements, for `restore`."""
 
     def forget(self, model: ModelState) -> None:
-        """Forget everything that was inferred."""
+        """Drop all inferred types and elements."""
 
     def restore(self, model: ModelState, known: Any) -> None:
-        """Set everything inferred to an earlier state."""
+        """Set the inferred types and elements to an earlier state."""
 
 
 class ModelState(ABC):
     """The graphs of a model, its journal, names and types; `Model` is its only subclass.
 
-    The nodes, values and edits of a model know it as this class, which does not read files, infer
-    or check: so they need not know what does.
+    Nodes, values and edits depend on this class only, so that they do not import file access,
+    inference or checks.
     """
 
     types: TypeEngine
@@ -74,7 +74,7 @@ class ModelState(ABC):
         self.skeleton = onnx.ModelProto()
         # The proto that was loaded; the view shares its tensors anyway.
         self.origin: onnx.ModelProto | None = None
-        # Whether Constant nodes hold weights that are on disk.
+        # Whether Constant nodes have weights on disk.
         self.has_stored_constants = False
         self._main: Graph | None = None
         self.functions: list[Function] = []
@@ -87,7 +87,7 @@ class ModelState(ABC):
         self.node_names = Names()
         self.is_inferred = False
         self.types_stamp: Stamp | None = None
-        # What new nodes are named after: the node that a rewrite replaces.
+        # New nodes are named after the node that a rewrite replaces.
         self.hint: str | None = None
         self.notes: list[str] = []
         # Multiplications that constant folding had taken, each with the moment of that count.
@@ -119,12 +119,12 @@ class ModelState(ABC):
 
     @property
     def label(self) -> str:
-        """Return what messages call the model."""
+        """Return the name of the model in messages."""
         return self.source or "the model"
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of all tensors and nodes as they are now, external data too."""
+        """Return the present size in bytes of all tensors and nodes, external data included."""
         total = 0
         for graph in self.graphs():
             total += sum(value.default.nbytes for value in graph.initializers if value.default)
@@ -189,7 +189,7 @@ class ModelState(ABC):
         Nodes are not converted.
 
         Raises:
-            ModelError: nodes would be invalid at that version, or would mean something else.
+            ModelError: nodes would be invalid at that version, or would have another meaning.
         """
         holder: ModelState | Graph = self if root is None or not root.is_function else root
         if holder.opset_imports.get(domain) == version:
@@ -209,11 +209,11 @@ class ModelState(ABC):
     # --- types ------------------------------------------------------------------------------------
 
     def refresh_types(self) -> None:
-        """Infer missing types, and refine those below values that are better known since."""
+        """Infer missing types, and refine those of consumers of values with refined types."""
         self.types.refresh(self)
 
     def forget_types(self) -> None:
-        """Forget the inferred types, as the interface changed; they are inferred anew on demand."""
+        """Drop the inferred types after an edit of the interface; they are inferred on demand."""
         self.main._log(Edit.FORGET_TYPES, self, self.types.known(self))
         self.types.forget(self)
 
@@ -224,7 +224,7 @@ class ModelState(ABC):
     # --- history ----------------------------------------------------------------------------------
 
     def mark(self) -> Mark:
-        """Return the present place in the journal."""
+        """Return the present position in the journal."""
         return len(self.journal.entries)
 
     def changed_since(self, mark: Mark) -> bool:
@@ -232,16 +232,16 @@ class ModelState(ABC):
         return len(self.journal.entries) != mark
 
     def undo_to(self, mark: Mark) -> None:
-        """Undo every edit made after the mark: the same objects are back in the same places."""
+        """Undo every edit made after the mark: the same objects are at the same positions again."""
         self.journal.undo_to(mark)
 
     def snapshot(self) -> Snapshot:
-        """Return the present state, to which `.restore()` brings the model back."""
+        """Return a snapshot of the present state; its `.restore()` undoes later edits."""
         return Snapshot(self.journal)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Undo what the block did if it raises; the exception goes on."""
+        """Undo the edits of the block if it raises; the exception propagates."""
         mark = self.mark()
         try:
             yield
@@ -260,7 +260,7 @@ class ModelState(ABC):
 
     @property
     def folded_work(self) -> int:
-        """Return how many multiplications constant folding took, but for what was undone."""
+        """Return how many multiplications constant folding took, without those undone."""
         counts, journal = self._folded, self.journal
         while counts and journal.kept_since(counts[-1][0]) < counts[-1][0].length:
             counts.pop()

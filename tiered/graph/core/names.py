@@ -1,4 +1,4 @@
-"""Names that are taken, and fresh ones that depend on nothing but which are taken."""
+"""The taken names of a model, and fresh names, which depend only on the taken ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Names:
-    """A multiset of names; sibling bodies may each own the same one."""
+    """A multiset of names; sibling bodies may each use the same one."""
 
     __slots__ = ("_next", "_taken")
 
@@ -28,7 +28,7 @@ class Names:
 
     @contextmanager
     def kept_on_error(self) -> Iterator[None]:
-        """Give back what the block took if it raises; the exception goes on."""
+        """Release the names that the block took if it raises; the exception propagates."""
         taken = dict(self._taken)
         try:
             yield
@@ -37,7 +37,7 @@ class Names:
             raise
 
     def is_unique(self, name: str) -> bool:
-        """Return whether exactly one thing bears the name."""
+        """Return whether the name is taken exactly once."""
         return self._taken.get(name) == 1
 
     def take(self, name: str) -> None:
@@ -68,28 +68,28 @@ class Names:
 
 
 def check_free(graph: Graph, name: str, bearer: Value | None = None) -> None:
-    """Hold a new name of a value against those that its graph, graphs above and bodies below have.
+    """Check a new name of a value against the names of its graph, outer graphs and bodies.
 
     Args:
-        graph: where the value is, or will be.
-        name: what it will be called.
-        bearer: the value, if it is in the model already.
+        graph: the graph of the value, now or after the edit.
+        name: the new name.
+        bearer: the value, if it is already in the model.
 
     Raises:
-        ModelError: the name is empty or taken: it would hide another value, or be hidden by it.
+        ModelError: the name is empty or taken: it would shadow another value, or be shadowed.
     """
     if not name:
         raise ModelError(f"a value of graph {graph.name!r} needs a name that is not empty")
     if name not in graph.model.names:
         return
     if graph.value(name) not in (None, bearer) or _is_below(graph, name, bearer):
-        raise ModelError(f"graph {graph.name!r} has a value {name!r} already, or sees one")
+        raise ModelError(f"graph {graph.name!r} or an outer graph already has a value {name!r}")
     if _is_file_name(graph, name) or (bearer is not None and is_hidden(bearer, name)):
         raise ModelError(f"{name!r} is the name of an input or output of a body in the file")
 
 
 def _is_file_name(graph: Graph, name: str) -> bool:
-    """Return whether the graph, or one above, writes another value under a name."""
+    """Return whether the graph, or an outer graph, has another value with this name in the file."""
     around: Graph | None = graph
     while around is not None:
         if name in around.file_names.values():
@@ -99,7 +99,7 @@ def _is_file_name(graph: Graph, name: str) -> bool:
 
 
 def is_hidden(value: Value, name: str) -> bool:
-    """Return whether a body that reads a value would mean one of its own by a name."""
+    """Return whether a body that reads the value has a value of its own with this name."""
     readers: list[Graph | None] = [node.graph for node in value._users.values()]
     for reader in (*readers, *value.output_of):
         graph = reader

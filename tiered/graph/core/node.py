@@ -24,12 +24,12 @@ _NONE: Final[Mapping[str, onnx.AttributeProto]] = {}
 
 
 def domain_of(name: str) -> str:
-    """Return the domain as it is compared: "ai.onnx" is the default domain's other spelling."""
+    """Return the domain in the form for comparison: "" for "ai.onnx", the default domain."""
     return "" if name == "ai.onnx" else name
 
 
 class Node:
-    """One operator. It has identity: undo brings back the same object; its hash is its serial.
+    """One operator. It has identity: undo restores the same object; its hash is its serial.
 
     Read `inputs`, `outputs` and attributes here; all edits go through the primitives of `Graph`.
     """
@@ -48,7 +48,7 @@ class Node:
         "_scratch": None,
         "bodies": "The graphs that the node holds: branches of an If, the body of a Loop or Scan.",
         "domain": 'The operator\'s domain; "" is ONNX\'s own, also where the file says "ai.onnx".',
-        "graph": "The graph that the node is in, None once it was removed; `owner` raises instead.",
+        "graph": "The graph of the node, None once it was removed; `owner` raises instead.",
         "id": "The serial number within the model; new nodes have larger ones.",
         "op_type": "The operator's name without its domain: Conv.",
         "proto": "The NodeProto behind it, to read; all edits go through `Graph`.",
@@ -70,7 +70,7 @@ class Node:
         self._constant: Tensor | object | None = _MISSING
         self._parameter: Any = _MISSING
         self._scratch: dict[str, Any] | None = None
-        # What a rewrite made the node from; nothing for one of the file.
+        # The sources of a node that a rewrite made; empty for a node of the file.
         self.sources: tuple[Node, ...] = ()
 
     def __hash__(self) -> int:
@@ -115,12 +115,12 @@ class Node:
 
     @property
     def inputs(self) -> tuple[Value | None, ...]:
-        """Return the inputs as the model has them; None is an absent optional one."""
+        """Return the inputs in the model's opset form; None for an absent optional one."""
         return tuple(self._inputs)
 
     @property
     def outputs(self) -> tuple[Value | None, ...]:
-        """Return the outputs as the model has them; None is an absent optional one."""
+        """Return the outputs in the model's opset form; None for an absent optional one."""
         return tuple(self._outputs)
 
     @property
@@ -136,7 +136,7 @@ class Node:
         return value
 
     def input(self, index: int) -> Value | None:
-        """Return input `index` as the model has it; None if it is absent or past the end."""
+        """Return input `index` in the model's opset form; None if it is absent or past the end."""
         return self._inputs[index] if index < len(self._inputs) else None
 
     @property
@@ -182,7 +182,7 @@ class Node:
 
     @property
     def successors(self) -> list[Node]:
-        """Return the nodes of the graph that read this one, or whose bodies do, by output."""
+        """Return the nodes of the graph that read this one, directly or in a body, by output."""
         graph = self.owner
         written = [value for value in self._outputs if value is not None and value.graph is graph]
         return list(dict.fromkeys(reader for value in written for reader in value.readers))
@@ -196,9 +196,9 @@ class Node:
         return formal.option == OpSchema.FormalParameterOption.Optional
 
     def operand(self, name: str | int) -> Value | None:
-        """Return an operand by its name or place in the operator's newest form, None if absent.
+        """Return an operand by its name or index in the operator's newest form, None if absent.
 
-        Where the model's opset has it as an attribute, the result is a detached constant value.
+        If it is an attribute in the model's opset, the result is a detached constant value.
 
         Raises:
             ModelError: the operator has no operand of this name.
@@ -231,15 +231,14 @@ class Node:
         return self.domain, self.op_type, self.proto.overload
 
     def is_op(self, op_type: str, domain: str = "") -> bool:
-        """Return whether this is that operator: one of ONNX's own, if no domain is named.
+        """Return whether the node has this operator, by default in ONNX's own domain.
 
-        The type alone does not tell, as other domains and local functions share names with ONNX.
-        A domain is given as `domain` has it.
+        The type alone is not enough: other domains and local functions share names with ONNX.
         """
         return self.op_type == op_type and self.domain == domain
 
     def is_same_at(self, version: int) -> bool:
-        """Return whether another opset version of its domain has the very same operator."""
+        """Return whether the operator is the same in another opset version of its domain."""
         own, there = self.schema, schema_of(self.op_type, self.domain, version)
         if own is None or there is None:
             return self.owner.opset(self.domain) == version
@@ -259,10 +258,10 @@ class Node:
         return name in self.attribute_protos()
 
     def attr(self, name: str, default: Any = _MISSING) -> Any:
-        """Return an attribute; if it is absent the given default, else that of the schema.
+        """Return an attribute; if it is absent, `default`, else the default of the schema.
 
-        Numbers, texts, and tuples of them; None if there is no default either; an
-        `AttributeReference` where the call of a local function gives the value.
+        Numbers, strings, and tuples of them; None if there is no default either; an
+        `AttributeReference` if the attribute is a function parameter.
         """
         proto = self.attribute_protos().get(name)
         if proto is not None:
@@ -284,7 +283,7 @@ class Node:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return the attributes that say something else than the schema's defaults."""
+        """Return the attributes that differ from the schema's defaults."""
         schema = self.schema
         return {
             name: value
@@ -316,7 +315,7 @@ class Node:
 
     @property
     def perm(self) -> tuple[int, ...] | None:
-        """Return which axis a Transpose brings to each place; None of others, or if not known."""
+        """Return the permutation of a Transpose; None for other operators, or if it is unknown."""
         if self.op_type != "Transpose" or self.domain or self.has_references:
             return None
         written, x = self.attr("perm", ()), self.input(0)
@@ -338,20 +337,20 @@ class Node:
         return self._scratch
 
     def constant_tensor(self) -> Tensor | None:
-        """Return what a Constant node holds; None if the call of a function decides it."""
+        """Return the tensor of a Constant node; None if it is a function parameter."""
         if self._constant is _MISSING:
             self._constant = _read_constant(self)
         assert self._constant is None or isinstance(self._constant, Tensor)
         return self._constant
 
     def note_constant(self, proto: onnx.AttributeProto, tensor: Tensor) -> None:
-        """Keep the tensor of an attribute, if it is all that a Constant node holds."""
+        """Cache the tensor of a Constant node if `value` is its only attribute."""
         is_all = self.op_type == "Constant" and len(self.attribute_protos()) == 1
         if is_all and proto.name == "value":
             self._constant = tensor
 
     def forget_attributes(self) -> None:
-        """Drop what was decoded; for the primitives, after they exchanged the proto."""
+        """Drop the decoded attributes; the primitives call it after they replace the proto."""
         self._attributes = None
         self._constant = _MISSING
         self._parameter = _MISSING

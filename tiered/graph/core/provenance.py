@@ -1,8 +1,8 @@
-"""Provenance: which nodes of the file each node was made from, through any number of rewrites.
+"""Provenance: the nodes of the file from which rewrites made each node.
 
-Every rewrite notes on the nodes that it makes which nodes they stand for. Nothing of it is in the
-protos, but what those say of themselves: metadata_props of what was replaced go over to what takes
-its place, so that a profiler or a debugger still finds the module that a fused node came from.
+Every rewrite records on its new nodes which nodes they replace. The protos hold only the
+metadata_props, which are copied from the replaced nodes to the new ones: a profiler or a debugger
+still finds the module of a fused node.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _ADD_NODE: Final = Edit.ADD_NODE
 _REMOVALS: Final = (Edit.REMOVE_NODE, Edit.FOLD_TO_INITIALIZER)
 
 _MOST: Final = 16
-"""How many different texts of one key, or names of origins, are written down."""
+"""The most different strings of one key, or names of origins, that are written."""
 
 _BETWEEN: Final = "; "
-"""What stands between texts."""
+"""The separator between strings."""
 
 
 def note_sources(edits: Sequence[Entry], sources: Sequence[Node]) -> None:
-    """Note what the nodes that a rewrite made stand for.
+    """Record the sources of the nodes that a rewrite made.
 
     Args:
-        edits: those of the rewrite.
-        sources: what was matched; by default what the rewrite removed.
+        edits: the edits of the rewrite.
+        sources: the matched nodes; by default the nodes that the rewrite removed.
     """
     made = [entry[1] for entry in edits if entry[0] is _ADD_NODE]
     made = made and [node for node in made if node.graph is not None and not node.sources]
@@ -52,12 +52,12 @@ def note_sources(edits: Sequence[Entry], sources: Sequence[Node]) -> None:
 
 
 def _describe(made: Sequence[Node], sources: Sequence[Node]) -> None:
-    """Write what sources say of themselves on the nodes that take their place.
+    """Copy the metadata of replaced nodes to the nodes that replace them.
 
-    The first node says all of it, and so do others as long as they say no more together than the
-    sources did; the rest say what one source said. Where fewer nodes take the place of more, the
-    first leaves out what would make it more than there was. So a file does not grow by traces of
-    the stack that many nodes repeat.
+    The first node gets all of it. So do others while all of them together have no more metadata
+    than the sources had; the rest get the metadata of one source. If fewer nodes replace more, the
+    first drops strings until there are no more than before. So stack traces on many nodes do not
+    make the file grow.
     """
     first = min(sources, key=lambda node: node.id)
     texts = _texts(sources)
@@ -72,7 +72,7 @@ def _describe(made: Sequence[Node], sources: Sequence[Node]) -> None:
         left = len(made) - at - 1
         said = whole if not at or _length(whole) + left * _length(one) <= room else one
         room -= _length(said)
-        # The node is as new as its proto, which goes with it if the rewrite is undone.
+        # The node is new, so its proto may be written: undo removes both.
         for key, text in said.items():
             node.proto.metadata_props.add(key=key, value=text)
 
@@ -82,7 +82,7 @@ def _length(metadata: Mapping[str, str]) -> int:
 
 
 def _texts(nodes: Iterable[Node]) -> dict[str, list[str]]:
-    """Return what nodes say under each key, in the order of the file, each text once."""
+    """Return the metadata of nodes by key, in the order of the file, each string once."""
     texts: dict[str, dict[str, None]] = {}
     for node in sorted(nodes, key=lambda node: node.id):
         for key, text in node.metadata.items():
@@ -92,7 +92,7 @@ def _texts(nodes: Iterable[Node]) -> dict[str, list[str]]:
 
 
 def _joined(texts: Mapping[str, Sequence[str]], most: int) -> dict[str, str]:
-    """Write texts that differ side by side, of more than the most some of every part."""
+    """Join different strings; of more than the limit, a sample from every part."""
     return {key: _BETWEEN.join(_some(parts, most)) for key, parts in texts.items()}
 
 
@@ -103,9 +103,9 @@ def _some(texts: Sequence[str], most: int) -> Sequence[str]:
 
 
 def origins_of(node: Node) -> tuple[Node, ...]:
-    """Return the nodes of the file that a node was made from, in order; itself if it is one.
+    """Return the nodes of the file that a node was made from, in order; a node of the file: itself.
 
-    They may be gone from the graph; their names and operators can still be read.
+    They may be removed from the graph; their names and operators can still be read.
     """
     found: set[Node] = set()
     seen = {node}
@@ -122,7 +122,7 @@ def origins_of(node: Node) -> tuple[Node, ...]:
 
 
 def write_origins(model: ModelState) -> None:
-    """Write the names of its origins into the metadata of each node that a rewrite made."""
+    """Write the names of the origins into the metadata of each node that a rewrite made."""
     for graph in model.graphs():
         for node in graph.nodes:
             if not node.sources:

@@ -1,4 +1,4 @@
-"""Operator schemas, looked up once: `onnx.defs` is the only source of what an operator takes."""
+"""Operator schemas from `onnx.defs`, each looked up once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEWEST = 1 << 30
 
 @lru_cache(maxsize=8192)
 def schema_of(op_type: str, domain: str, version: int = NEWEST) -> Schema | None:
-    """Return the schema in force at an opset version; None for an operator onnx does not know."""
+    """Return the schema at an opset version; None for an operator that onnx does not define."""
     version = max(version, 0)
     try:
         return defs.get_schema(op_type, min(version, defs.onnx_opset_version()), domain)
@@ -32,7 +32,7 @@ def schema_of(op_type: str, domain: str, version: int = NEWEST) -> Schema | None
     if domain == "":
         return None
     try:
-        # Other domains count their versions on their own.
+        # Other domains have version numbers of their own.
         return defs.get_schema(op_type, min(version, (1 << 31) - 1), domain)
     except defs.SchemaError:
         return None
@@ -40,19 +40,19 @@ def schema_of(op_type: str, domain: str, version: int = NEWEST) -> Schema | None
 
 @lru_cache(maxsize=16)
 def operators_of(domain: str) -> frozenset[str]:
-    """Return the names of the operators that onnx knows in a domain."""
+    """Return the names of the operators that onnx defines in a domain."""
     return frozenset(schema.name for schema in defs.get_all_schemas() if schema.domain == domain)
 
 
 @lru_cache(maxsize=8192)
 def attributes_of(schema: Schema) -> Mapping[str, Any]:
-    """Return what the schema says of each attribute; onnx makes the whole of it at each look."""
+    """Return the attributes of a schema, cached: onnx builds the dict at each access."""
     return schema.attributes
 
 
 @lru_cache(maxsize=8192)
 def default_of(schema: Schema, name: str) -> Any:
-    """Return the default that the schema gives an attribute, None if it has none."""
+    """Return the schema's default of an attribute, None if it has none."""
     attribute = attributes_of(schema).get(name)
     if attribute is None or attribute.default_value.type == onnx.AttributeProto.UNDEFINED:
         return None
@@ -86,7 +86,7 @@ class AttributeReference:
 def decode_attribute(proto: onnx.AttributeProto) -> Any:
     """Return an attribute as int, float, str, Tensor, TypeProto, reference or a tuple of these.
 
-    Text that is no UTF-8 stays bytes. Graphs are not attributes here: they are bodies of the node.
+    A string that is not UTF-8 stays bytes. Graphs are not attributes here but bodies of the node.
     """
     if reference := proto.ref_attr_name:
         return AttributeReference(reference)
@@ -119,7 +119,7 @@ _DECODED: Final[Mapping[int, Callable[[onnx.AttributeProto], Any]]] = {
     onnx.AttributeProto.TENSORS: lambda proto: tuple(map(_tensor, proto.tensors)),
     onnx.AttributeProto.TYPE_PROTO: attrgetter("tp"),
 }
-"""What each kind of attribute is; a dict, because the enum of a message is slow to ask."""
+"""The name of each attribute type; a dict, because the enum of a message is slow."""
 
 
 def encode_attribute(name: str, value: Any, schema: Schema | None) -> onnx.AttributeProto:
@@ -139,7 +139,7 @@ def encode_attribute(name: str, value: Any, schema: Schema | None) -> onnx.Attri
 
 
 def check_parts(node: Node) -> None:
-    """Hold a Split against what it says of itself.
+    """Check the number of outputs of a Split against its attributes.
 
     Raises:
         ModelError: it has more outputs than its num_outputs.

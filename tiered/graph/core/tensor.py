@@ -1,4 +1,4 @@
-"""Tensors: dtype, shape and size without the bytes; the numbers when somebody asks for them."""
+"""Tensors: dtype, shape and size without the bytes; the elements are read on demand."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tiered.graph.core.lazy_bytes import SPILLED, blocks_of_file, is_stored, spa
 # Decoded arrays up to this many bytes are kept: shapes, axes and scalars are read again and again.
 _KEEP_BYTES = 1 << 14
 
-# The enum of a message is slow to ask.
+# The enum of a message is slow.
 _EXTERNAL = onnx.TensorProto.EXTERNAL
 _STRING = onnx.TensorProto.STRING
 
-# How `raw_data` stores the dtypes that numpy has too: in little-endian order.
+# `raw_data` stores the dtypes of numpy in little-endian order.
 _STORED = {dtype.value: dtype.numpy.newbyteorder("<") for dtype in DataType if dtype.is_native}
 _KNOWN = frozenset(DataType)
 
@@ -63,10 +63,10 @@ class Tensor:
             self.shape = tuple(proto.dims)
 
     def check(self, name: str) -> None:
-        """Raise if dtype and dims say nothing that a tensor can be; the data is not looked at.
+        """Raise if dtype and dims are not those of a valid tensor; the data is not read.
 
         Raises:
-            ModelError: an unknown dtype, or dims that are negative or too many elements.
+            ModelError: an unknown dtype, a negative dim, or too many elements.
         """
         if self.dtype not in _KNOWN:
             raise ModelError(f"tensor {name!r} has an unknown data_type: {self.dtype}")
@@ -81,7 +81,7 @@ class Tensor:
     def of(cls, array: np.ndarray[Any, Any]) -> Tensor:
         """Return the tensor of an array; the array must not be changed afterwards.
 
-        Many megabytes go to a temporary file, and are mapped when somebody asks for them.
+        A large array is written to a temporary file, and mapped when its elements are read.
         """
         array = np.asarray(array)
         if array.nbytes >= SPILLED and array.dtype.kind not in "OSU":
@@ -92,17 +92,17 @@ class Tensor:
 
     @property
     def is_external(self) -> bool:
-        """Return whether the model says that the bytes are in a file of their own."""
+        """Return whether the bytes are in a separate file: external data."""
         return self.is_on_disk and not self.is_stored
 
     @property
     def is_stored(self) -> bool:
-        """Return whether the bytes are the model's own, but were left on disk."""
+        """Return whether the bytes are part of the model file, but were not read."""
         return type(self.proto) is onnx.TensorProto and is_stored(self.proto)
 
     @property
     def is_on_disk(self) -> bool:
-        """Return whether the bytes are in a file: external, or the model's own."""
+        """Return whether the bytes are in a file: external data, or the model file."""
         proto = self.proto
         return type(proto) is onnx.TensorProto and proto.data_location == _EXTERNAL
 
@@ -113,7 +113,7 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes that the elements take in a file; strings count their characters."""
+        """Return the size of the elements in a file, in bytes; strings count their characters."""
         if self.dtype == onnx.TensorProto.STRING:
             return sum(len(text) for text in self._string_data())
         if isinstance(self.proto, onnx.SparseTensorProto):
@@ -121,7 +121,7 @@ class Tensor:
         return (self.size * bits_of(self.dtype) + 7) // 8
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """Return the numbers as a read-only array; large external data is mapped, not read.
+        """Return the elements as a read-only array; large external data is mapped, not read.
 
         Raises:
             ModelError: the bytes do not fit the declared dtype and dims, or the external file is
@@ -137,21 +137,21 @@ class Tensor:
         return array
 
     def converted(self, dtype: int) -> Tensor | None:
-        """Return the same numbers in another dtype; None where one of them has no place in it."""
+        """Return the same numbers in another dtype; None if it cannot represent one of them."""
         if onnx.TensorProto.STRING in (dtype, self.dtype) or self.is_sparse:
             return None
         array = self.numpy()
         with np.errstate(all="ignore"):
             result = array.astype(onnx.helper.tensor_dtype_to_np_dtype(dtype))
             back = result.astype(array.dtype)
-        # There and back is not enough: 200 is -56 as an int8, and 200 again as a uint8.
+        # A round trip is not enough: 200 is -56 as an int8, and 200 again as a uint8.
         same = back.tobytes() == array.tobytes() and np.array_equal(
             array.astype(np.float64), result.astype(np.float64), equal_nan=True
         )
         return Tensor.of(result) if same else None
 
     def key(self) -> tuple[Any, ...]:
-        """Return what is equal for two tensors exactly if their bits are; large ones are hashed."""
+        """Return a key, equal for two tensors exactly if their bits are; large ones are hashed."""
         if self._key is not None:
             return self._key
         if self.dtype == _STRING:
@@ -171,9 +171,9 @@ class Tensor:
         return self._key
 
     def outline(self) -> Hashable:
-        """Return what is equal for equal tensors of one dtype, and seldom for others of a shape.
+        """Return a cheap key that is equal for equal tensors of one dtype, and seldom for others.
 
-        It costs next to nothing: the first numbers say it.
+        It depends on the first elements only.
         """
         if self._outline is None:
             if self.is_sparse or self.dtype == _STRING:
@@ -189,7 +189,7 @@ class Tensor:
         return digest.digest()
 
     def embedded(self, name: str) -> onnx.TensorProto:
-        """Return a TensorProto of this name that holds its bytes, save those of external data."""
+        """Return a TensorProto of this name that holds its bytes, except those of external data."""
         proto = self.to_proto(name)
         if not is_stored(proto):
             return proto
@@ -217,10 +217,10 @@ class Tensor:
         return proto
 
     def external_span(self) -> tuple[str, int, int]:
-        """Return (file, offset, length in bytes) of what is on disk, checked.
+        """Return the checked (file, offset, length in bytes) of a tensor on disk.
 
         Raises:
-            ModelError: the file is missing, too short, or no plain file inside the model's folder.
+            ModelError: the file is missing, too short, or no plain file in the model's folder.
         """
         assert isinstance(self.proto, onnx.TensorProto)
         found = span_of_stored(self.proto)
@@ -238,7 +238,7 @@ class Tensor:
         try:
             offset, length = int(entries.get("offset", 0)), int(entries.get("length", expected))
         except ValueError as error:
-            raise ModelError(f"{what} has an offset or length that is no integer") from error
+            raise ModelError(f"{what} has an offset or length that is not an integer") from error
         if length != expected:
             raise ModelError(f"{what} has {length} bytes, dtype and dims need {expected}")
         size = os.path.getsize(path)
@@ -260,7 +260,7 @@ class Tensor:
         if not length:
             return np.empty(self.shape, dtype)
         mapped = np.memmap(path, dtype, "r", offset, self.shape)
-        # What is kept would keep a file descriptor too, of which a process has few.
+        # A cached map would hold a file descriptor, and a process has few.
         return np.array(mapped) if mapped.nbytes <= _KEEP_BYTES else mapped
 
     def _decode(self) -> np.ndarray[Any, Any]:
@@ -268,7 +268,7 @@ class Tensor:
         assert type(proto) is onnx.TensorProto
         try:
             if self.dtype in _STORED and (raw := proto.raw_data):
-                # What to_array does, in a tenth of its time: most tensors are small.
+                # The same as to_array in a tenth of its time: most tensors are small.
                 return np.frombuffer(raw, _STORED[self.dtype]).reshape(self.shape)
             return numpy_helper.to_array(proto)
         except (ValueError, TypeError, KeyError) as error:
@@ -290,7 +290,7 @@ class Tensor:
 def _inside(folder: str, location: str, what: str) -> str:
     """Return the path of an external file, which must be a plain file inside the folder.
 
-    A model is data from anywhere: it must not make us read /etc/passwd into its output.
+    A model is untrusted data: it must not make us copy /etc/passwd into its output.
     """
     parts = location.replace("\\", "/").split("/")
     if not location or os.path.isabs(location) or ".." in parts or ":" in parts[0]:

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 def sort_nodes(graph: Graph) -> tuple[Node, ...]:
     """Return the nodes, producers first.
 
-    A depth-first walk in the order of the serial numbers: a list that is sorted already stays as it
-    is, and a new node comes right before the first node that reads it.
+    A depth-first walk in the order of the serial numbers: a sorted list stays unchanged, and a new
+    node comes directly before its first consumer.
 
     Raises:
-        ModelError: the graph has a cycle, which is named.
+        ModelError: the graph has a cycle; the message names it.
     """
     order: list[Node] = []
-    # Serial numbers, because a set of nodes asks each for its hash.
+    # Serial numbers, because a set of nodes calls the hash of each.
     done: set[int] = set()
     for node in graph.nodes:
         if node.id in done:

@@ -12,7 +12,7 @@ import onnx
 from tiered.graph.core.dtypes import DataType
 
 Dim = int | str | None
-"""One dim: a size, the name of a symbolic size, or None where nothing is known."""
+"""One dim: a size, the name of a symbolic size, or None if unknown."""
 
 Shape = tuple[Dim, ...]
 
@@ -53,7 +53,7 @@ _DTYPES = frozenset(DataType)
 
 
 def read_type(proto: onnx.TypeProto) -> ValueType | None:
-    """Return what a TypeProto says; None when it says nothing (no dtype)."""
+    """Return the type of a TypeProto; None if it has no dtype."""
     kind = proto.WhichOneof("value")
     if kind is None:
         return None
@@ -67,7 +67,7 @@ def read_type(proto: onnx.TypeProto) -> ValueType | None:
     return tensor_type(tensor.elem_type, tuple(_read_dim(dim) for dim in tensor.shape.dim))
 
 
-# What some exporters write for each dim they do not know: two of these are not one size.
+# Some exporters write it for each unknown dim: two of these are not the same size.
 _NO_NAMES = frozenset({"", "*", "-1", "?", "None", "any", "none", "null", "unk", "unknown"})
 
 
@@ -103,7 +103,7 @@ def write_type(value_type: ValueType | None) -> onnx.TypeProto:
 
 
 def says_no_more(stated: ValueType | None, known: ValueType | None) -> bool:
-    """Return whether a type follows from another one: the same dtype and dims, or fewer of them."""
+    """Return whether another type implies a type: the same dtype and dims, or fewer known dims."""
     if stated is None or stated == known:
         return True
     if not isinstance(stated, TensorType) or not isinstance(known, TensorType):
@@ -160,7 +160,7 @@ def same_axes(one: Iterable[int], other: Iterable[int], rank: int | None) -> boo
 
 
 def broadcasts_into(shape: Shape | None, target: Shape | None) -> bool:
-    """Return whether a tensor for sure broadcasts into another, whose shape the result then has."""
+    """Return whether a tensor surely broadcasts into another without changing its shape."""
     if shape is None or target is None or len(shape) > len(target):
         return shape == ()
     pairs = zip(reversed(shape), reversed(target), strict=False)
@@ -168,7 +168,7 @@ def broadcasts_into(shape: Shape | None, target: Shape | None) -> bool:
 
 
 def without_symbols(info: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
-    """Return a declaration without the names of dims: they mean something only where they stand."""
+    """Return a declaration without the names of dims, which are valid only in its graph."""
     copy = onnx.ValueInfoProto()
     copy.CopyFrom(info)
     pending = [copy.type]

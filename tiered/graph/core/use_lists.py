@@ -1,6 +1,6 @@
-"""Who reads what: the links between values and nodes, and the networkx view that shows them.
+"""The links between values and nodes, and the networkx view of them.
 
-Nothing here writes to the journal or to a proto; the primitives of `Graph` do, around these.
+These functions write neither the journal nor a proto; the primitives of `Graph` do.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def drop_use(value: Value, node: Node, index: int) -> None:
 
 
 def add_output_use(value: Value, graph: Graph) -> None:
-    """Note that the value is an output of the graph: its own one, or a body below it."""
+    """Record that the value is an output of the graph: its own graph, or a body below it."""
     value.output_of = (*value.output_of, graph)
     if value.graph is not graph:
         _add_capture(value, graph)
@@ -112,7 +112,7 @@ def _drop_capture(value: Value, graph: Graph | None) -> None:
 
 
 def _count_down(counts: dict[Any, int], key: Any) -> bool:
-    """Take one from a count; tell whether it was the last."""
+    """Decrement a count; return whether it is now 0."""
     if counts[key] > 1:
         counts[key] -= 1
         return False
@@ -122,7 +122,7 @@ def _count_down(counts: dict[Any, int], key: Any) -> bool:
 
 @contextmanager
 def unlinked(*values: Value) -> Iterator[None]:
-    """Take values out of everything that knows their users, while their place changes."""
+    """Unregister the uses of values during the block, and register them again after it."""
     uses = [(value, node, slot) for value in values for node, slot in value.users]
     outputs = [(value, graph) for value in values for graph in value.output_of]
     for value, node, slot in uses:
@@ -149,7 +149,7 @@ def unlink_inputs(node: Node) -> None:
 
 
 def link_bodies(node: Node) -> None:
-    """Link everything that the bodies of the node read from above it, and take their names."""
+    """Link the values that the bodies of the node capture, and take the names of the bodies."""
     for body in node.bodies:
         _take_names(body)
         for inner in body._nodes.values():
@@ -163,7 +163,7 @@ def link_bodies(node: Node) -> None:
 
 
 def unlink_bodies(node: Node) -> None:
-    """Undo `link_bodies`: what stands above a removed node must not show its bodies as users."""
+    """Undo `link_bodies`: outer values must not list bodies of a removed node as users."""
     for body in node.bodies:
         _release_names(body)
         for value in body._outputs:
@@ -177,14 +177,14 @@ def unlink_bodies(node: Node) -> None:
 
 
 def enter_function(function: Graph) -> None:
-    """Take the names of all that is in a local function, which is part of the model again."""
+    """Take all names of a local function that is added back to the model."""
     _take_names(function)
     for node in function._nodes.values():
         link_bodies(node)
 
 
 def leave_function(function: Graph) -> None:
-    """Give back the names of all that is in a local function."""
+    """Release all names of a local function."""
     for node in function._nodes.values():
         unlink_bodies(node)
     _release_names(function)
@@ -216,7 +216,7 @@ def _value_names(graph: Graph) -> list[str]:
 
 
 def build_dag(graph: Graph) -> nx.DiGraph[Node]:
-    """Return the op-only DiGraph of a graph; each edge carries the sorted list of its slots."""
+    """Return the DiGraph of a graph's nodes; each edge has the sorted list of its slots."""
     import networkx as nx
 
     dag: nx.DiGraph[Node] = nx.DiGraph()
@@ -246,7 +246,7 @@ def _edges(
 
 @lru_cache(maxsize=4096)
 def slot_of(output: int, index: int | None) -> Slot:
-    """Return the shared Slot, so that a large graph does not hold the same few many times."""
+    """Return the shared Slot of two indices: a large graph needs only a few different ones."""
     return Slot(output, index)
 
 

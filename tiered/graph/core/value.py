@@ -24,7 +24,7 @@ SLOT_MASK: Final = (1 << SLOT_BITS) - 1
 
 
 class NotInferred:
-    """The type or elements of a value that were not inferred yet."""
+    """The type or elements of a value that are not inferred yet."""
 
 
 NOT_INFERRED: Final = NotInferred()
@@ -40,7 +40,7 @@ ELEMENT_DTYPES: Final = frozenset({DataType.BOOL, DataType.INT32, DataType.INT64
 
 
 class Use(NamedTuple):
-    """One place where a value is read: input `slot` of `node`, at any depth below the value."""
+    """One use of a value: input `slot` of `node`, at any depth below the value."""
 
     node: Node
     slot: int
@@ -49,8 +49,8 @@ class Use(NamedTuple):
 class Value:
     """One named tensor: at most one producer, any number of users.
 
-    Identity counts, not the name: undo brings back the same object, a rename keeps it. Its hash is
-    a serial number of the model: hashes by address make sets iterate differently in each run.
+    It has identity: undo restores the same object, and a rename keeps it. Its hash is its serial
+    number: hashes by address would make sets iterate in another order in each run.
     """
 
     __slots__ = {
@@ -60,12 +60,12 @@ class Value:
         "_type": None,
         "_users": None,
         "declared": "The value_info of the file, None if it has none.",
-        "graph": "The graph that it lives in, None once removed; `owner` raises instead.",
+        "graph": "The graph of the value, None once removed; `owner` raises instead.",
         "id": "The serial number within the model.",
         "index": "Which output of `producer` it is, from 0.",
         "input_of": "The graph of which it is an input, None for all other values.",
         "name": "Its name, unique in its graph and those around; `Graph.rename` changes it.",
-        "output_of": "The graphs of which it is an output: its own, or bodies below it.",
+        "output_of": "The graphs that have it as an output: its own, or bodies below it.",
         "pins": "How often training info and quantization annotations name it.",
         "producer": "The node that computes it; None for inputs and initializers.",
     }
@@ -80,10 +80,10 @@ class Value:
         self.output_of: tuple[Graph, ...] = ()
         # Uses which are no node's: quantization annotations and training info.
         self.pins = 0
-        # The user's own value_info entry, written back as long as the value lives.
+        # The value_info entry of the file, written back while the value is in the graph.
         self.declared: onnx.ValueInfoProto | None = None
         self._users: dict[int, Node] = {}
-        # Owner nodes in this value's own graph whose bodies read it, with the number of reads.
+        # Nodes of this value's own graph with bodies that read it, and the number of reads.
         self._captures: dict[Node, int] | None = None
         self._type: ValueType | NotInferred | None = None
         self._tensor: Tensor | None = None
@@ -97,7 +97,7 @@ class Value:
 
     @property
     def owner(self) -> Graph:
-        """Return the graph that the value lives in.
+        """Return the graph of the value.
 
         Raises:
             ModelError: the value was removed, or is detached.
@@ -108,7 +108,7 @@ class Value:
 
     @property
     def label(self) -> str:
-        """Return what messages call the value: its name."""
+        """Return the name of the value in messages."""
         return self.name
 
     # --- uses -------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class Value:
 
     @property
     def readers(self) -> list[Node]:
-        """Return the nodes of the value's own graph that read it, themselves or in their bodies."""
+        """Return the nodes of the value's own graph that read it, directly or in their bodies."""
         found = {node for node in self._users.values() if node.graph is self.graph}
         return sorted(found.union(self._captures or ()), key=lambda node: node.id)
 
@@ -164,7 +164,7 @@ class Value:
     def can_become_output(self) -> bool:
         """Return whether the value may take the name of an output of its graph.
 
-        An initializer may, but before IR 4, where it is an input too, which callers may feed.
+        An initializer may, except before IR 4, where it is also an input that callers may feed.
         """
         if self.can_be_renamed:
             return True
@@ -188,7 +188,7 @@ class Value:
 
     @property
     def is_initializer(self) -> bool:
-        """Return whether the graph stores its contents, overridable or not."""
+        """Return whether it is an initializer, overridable or not."""
         return self._tensor is not None and self.producer is None and self.graph is not None
 
     @property
@@ -205,7 +205,7 @@ class Value:
 
     @property
     def tensor(self) -> Tensor | None:
-        """Return the contents of a constant without reading them, None for anything else."""
+        """Return the tensor of a constant without reading its elements, None for other values."""
         if self._tensor is not None:
             return None if self.input_of is not None else self._tensor
         producer = self.producer
@@ -220,9 +220,9 @@ class Value:
 
     @property
     def const(self) -> np.ndarray[Any, Any] | None:
-        """Return the numbers of a constant, None for anything else and for sparse tensors.
+        """Return the elements of a constant, None for other values and for sparse tensors.
 
-        They have the shape and dtype of the tensor and cannot be written to. The first look reads
+        The array has the shape and dtype of the tensor and is read-only. The first access reads
         external data.
 
         Raises:
@@ -233,7 +233,7 @@ class Value:
 
     @property
     def number(self) -> float | None:
-        """Return the one number that a constant holds, None for anything else.
+        """Return the only element of a constant, None for other values.
 
         Raises:
             ModelError: external data is not there, or too short.
@@ -245,7 +245,7 @@ class Value:
 
     @property
     def type(self) -> ValueType | None:
-        """Return what is known of the type; asked for the first time, it is inferred."""
+        """Return the type as far as it is known; the first access infers it."""
         value_type = self._type
         if isinstance(value_type, NotInferred):
             if self._tensor is not None:
@@ -276,7 +276,7 @@ class Value:
 
     @property
     def elements(self) -> Elements | None:
-        """Return what is known of the elements of a small integer or boolean tensor.
+        """Return the known elements of a small integer or boolean tensor.
 
         An object array of int, `Poly` (a size that depends on dynamic dims) or None; None for a
         tensor without a known element.
@@ -292,7 +292,7 @@ class Value:
         return elements
 
     def constant_elements(self) -> Elements | None:
-        """Return the elements of a small integer or boolean constant, None for anything else."""
+        """Return the elements of a small integer or boolean constant, None for other values."""
         tensor = self.tensor
         if tensor is None or tensor.is_sparse or tensor.size > LARGEST:
             return None
@@ -305,13 +305,13 @@ class Value:
         return None if shape is None else len(shape)
 
     def has_rank_of(self, other: Value) -> bool:
-        """Return whether both ranks are known and equal: no operand gave `other` more dims."""
+        """Return whether both ranks are known and equal: no operand added dims to `other`."""
         return self.rank is not None and self.rank == other.rank
 
     def dim(self, axis: int) -> Dim:
-        """Return the size of one axis: a number, a symbol, or None where nothing is known.
+        """Return the size of one axis: a number, a symbol, or None if unknown.
 
-        A negative axis counts from the last one; an axis that is not there is None.
+        A negative axis counts from the last one; an axis out of range is None.
         """
         shape = self.shape
         return shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
@@ -336,7 +336,7 @@ class Value:
 if TYPE_CHECKING:
 
     class Constant(Value):
-        """A value that `const(...)` matched, as a pass declares it: its numbers are there."""
+        """A value that `const(...)` matched: the annotation of a pass; its elements are known."""
 
         tensor: Tensor
         const: np.ndarray[Any, Any]
