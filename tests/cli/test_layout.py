@@ -5,6 +5,11 @@ import onnx
 import pytest
 
 from tests.cli.conftest import Cli
+from tiered import Model, PassContext
+from tiered.cli.commands import explain as explain_command
+from tiered.cli.commands import layout as layout_command
+from tiered.cli.files import run_first
+from tiered.pipeline import Pipeline
 from tiered.testing import parse
 
 TEXT = (
@@ -42,6 +47,26 @@ def test_the_tables_say_what_stops_a_transpose(cli: Cli, images: Path) -> None:
 def test_other_passes_may_run_first(cli: Cli, images: Path) -> None:
     report = json.loads(cli("layout", images, "--json", "--after", "default").out)
     assert report["transposes"] == [1, 1]
+
+
+def test_parked_passes_of_the_default_pipeline_do_not_run_first(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+
+    def noted(first: Pipeline, model: Model, context: PassContext) -> None:
+        run_first(first, model, context)
+        ran.extend(result.name for result in context.report.ran())
+
+    for command in (layout_command, explain_command):
+        monkeypatch.setattr(command, "run_first", noted)
+    source = tmp_path / "m.onnx"
+    onnx.save(parse("(float[N,2] x) => (float[N,2] y) { y = Relu(x) }"), source)
+    for words in (("layout",), ("explain", "fuse_gemm")):
+        ended = cli(words[0], source, *words[1:], "--after", "default")
+        assert ended.code == 0, ended.err
+    assert "const_batch_size" not in ran
+    assert "infer_shapes" in ran
 
 
 def test_a_dim_is_a_name_and_a_size(cli: Cli, images: Path) -> None:

@@ -158,6 +158,16 @@ def test_a_limit_stops_after_so_many_rewrites(cli: Cli, small: Path) -> None:
     assert cli(*OPTIMIZE, small, "--limit", "-1").code == 2
 
 
+def test_the_plan_knows_the_groups_of_its_passes(cli: Cli) -> None:
+    passes = "sweeping(eliminate_identity),infer_shapes"
+    ended = cli(
+        *("optimize", "any.onnx", "--print-pipeline", "--passes", passes),
+        *("--disable", "sweeping"),
+    )
+    assert ended.code == 0, ended.err
+    assert "disabled by 'sweeping'" in ended.out
+
+
 # --- config ---------------------------------------------------------------------------------------
 
 

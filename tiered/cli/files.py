@@ -10,7 +10,9 @@ from tiered.cli.output.terminal import printable
 from tiered.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
+    from tiered.context import PassContext
     from tiered.graph import Model
+    from tiered.pipeline import Pipeline
 
 
 def load_model(file: str) -> Model:
@@ -97,3 +99,12 @@ def _is_same_file(source: str, target: str) -> bool:
         return os.path.samefile(source, target)
     except OSError:  # the target does not exist yet
         return os.path.realpath(source) == os.path.realpath(target)
+
+
+def run_first(passes: Pipeline, model: Model, context: PassContext) -> None:
+    """Run the passes of --after: listed ones whatever their level, and no parked one."""
+    from tiered.passes.execution import execute
+    from tiered.passes.pass_info import Place
+
+    with context:
+        execute(passes, model, context, Place(asked=True))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tiered.cli.files import load_model
+from tiered.cli.files import load_model, run_first
 from tiered.cli.flags import LEVELS
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes, set_shapes
@@ -70,7 +70,7 @@ def run_explain(
         set_shapes(model, input_shape, dim)
         progress.say(f"running {after or pass_.name}")
         if after:
-            before.apply(model, PassContext.isolated(opt_level, backend=backend))
+            run_first(before, model, PassContext.isolated(opt_level, backend=backend))
         found = _explanations(pass_, model, context)
     if node is not None:
         found = _only(found, node, model, pass_)

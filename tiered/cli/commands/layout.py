@@ -15,7 +15,7 @@ from tiered import (
     parse_pipeline,
     pipeline_for,
 )
-from tiered.cli.files import load_model
+from tiered.cli.files import load_model, run_first
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes, set_shapes
@@ -50,7 +50,7 @@ def run_layout(
         set_shapes(model, input_shape, dim)
         if after:
             progress.say(f"running {after}")
-            first.apply(model, context)
+            run_first(first, model, context)
         progress.say("placing Transposes")
         report = layout_report(model)
     if as_json:

@@ -265,9 +265,12 @@ def print_planned(options: OptimizeOptions, watch: WatchOptions) -> None:
     """Print which passes would run."""
     from tiered.cli.output.plan import print_plan
     from tiered.context import PassContext
+    from tiered.pipeline import parse_pipeline
     from tiered.pipeline.optimize import settings_with_shapes
 
     given = parse_shapes(options.input_shape), parse_dims(options.dim)
+    if options.passes is not None:
+        parse_pipeline(options.passes)  # The context may name its groups.
     context = PassContext(**settings_with_shapes(_settings(options, watch), *given))
     print_plan(options.passes, options.edit, context, options.json, *given)
 
