@@ -12,6 +12,8 @@ from tiered.backends import (
 )
 from tiered.backends.pipeline_edits import PipelineEdit as PipelineEdit
 from tiered.context import PassContext as PassContext
+from tiered.debug.as_loaded import compare_with_loaded as compare_with_loaded
+from tiered.debug.as_loaded import layers_against_loaded as layers_against_loaded
 from tiered.errors import (
     ModelError as ModelError,
 )
@@ -112,6 +114,8 @@ from tiered.graph import (
     spatial_pads as spatial_pads,
 )
 from tiered.instruments.hooks import Instrument as Instrument
+from tiered.instruments.onnx_text import model_text as model_text
+from tiered.instruments.overview import overview_text as overview_text
 from tiered.layout.convert import place_transposes as place_transposes
 from tiered.layout.cost import LayoutSizes as LayoutSizes
 from tiered.layout.nhwc import IMAGE_OPERATORS as IMAGE_OPERATORS

@@ -130,6 +130,8 @@ INITIALIZERS_AND_INTERFACE = {
     *("eliminate_duplicate_initializer", "eliminate_unused_initializer", "format_parameter"),
     *("infer_shapes", "move_subgraph_initializer", "remove_initializer_from_input"),
     *("remove_unused_opsets", "topological_sort", "unique_name_for_nodes"),
+    *("check_with_fake_data", "layer_precision_compare", "model_overview"),
+    *("verify_equality", "verify_metric"),
 }
 """Passes that look at any model, and rewrite no node of an operator that somebody may ask for."""
 

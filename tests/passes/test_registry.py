@@ -262,3 +262,9 @@ def test_importing_tiered_imports_no_pass() -> None:
     script = "import sys, tiered; tiered.pass_names(); print(*sys.modules)"
     loaded = subprocess.check_output([sys.executable, "-c", script], text=True).split()
     assert not [module for module in loaded if "_passes." in module]
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+def test_no_alias_names_a_pass_that_does_not_exist(alias: str) -> None:
+    assert [target for target in ALIASES[alias] if target not in tiered.pass_names()] == []
+    assert tiered.passes.registry.registry.resolve(alias) == ALIASES[alias]

@@ -54,6 +54,13 @@ class Layer:
     def ok(self) -> bool:
         return self.row.difference.ok
 
+    def __str__(self) -> str:
+        found = self.row.difference
+        if found.reason and found.cosine is None:
+            return found.reason
+        apart = "" if found.cosine is None else f", 1 - cosine {1 - found.cosine:.3g}"
+        return f"max abs {found.max_abs:.3g}{apart}"
+
 
 @dataclass(frozen=True)
 class LayerComparison:

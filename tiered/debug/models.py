@@ -17,7 +17,7 @@ from tiered.graph.core.dtypes import is_float
 from tiered.runtime.compare.outputs import Comparison, OutputDifference, compare
 from tiered.runtime.inputs.make import Inputs
 from tiered.runtime.session import Runner
-from tiered.support.numerics import Numerics
+from tiered.support.numerics import Numerics, Promise
 from tiered.verify.samples import Source
 
 
@@ -58,7 +58,7 @@ class ModelComparison:
     """Two models on all the inputs that were tried; `referee` is the runtime that ran them."""
 
     trials: tuple[Trial, ...]
-    numerics: Numerics
+    numerics: Promise | Numerics
     referee: Referee = field(default_factory=Referee)
 
     @property
@@ -86,7 +86,7 @@ def compare_models(
     *,
     inputs: Iterable[Source] = (),
     seed: int = 0,
-    numerics: Numerics | str | None = None,
+    numerics: Promise | Numerics | str | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     min_cosine: float | None = None,
@@ -108,7 +108,7 @@ def compare_models(
         VerificationError: the first model runs, the second does not.
         UsageError: a tolerance that the numeric class has not.
     """
-    promised = class_of(numerics, min_cosine)
+    promised = numerics if isinstance(numerics, Promise) else class_of(numerics, min_cosine)
     allowed = partial(compare, numerics=promised, rtol=rtol, atol=atol, min_cosine=min_cosine)
     sources = list(inputs)
 

@@ -20,7 +20,7 @@ from tiered.graph.core.model import ModelState
 from tiered.graph.core.node import Node
 from tiered.graph.edits.content import close_model, exchange_content
 from tiered.graph.edits.undo import undo_table
-from tiered.graph.io.export import export_model
+from tiered.graph.io.export import export_model, inferred_declarations
 from tiered.graph.io.load import check_calls, load_function, load_model
 from tiered.graph.io.protobuf_scan import read_skeleton
 from tiered.graph.io.save import save_model, tensors_of
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from tiered.graph.core.graph import Function
     from tiered.graph.io.save import Storage
     from tiered.graph.shape_inference.type_coverage import TypeCoverage
+
+_INFO_IN_FUNCTIONS = 10
+"""The IR version from which on functions have value_info."""
 
 Node._newest_operands = operands_of
 Node._operand_index = operand_index
@@ -213,6 +216,27 @@ class Model(ModelState):
     def declare_known_sizes(self) -> None:
         """Write inferred sizes into the declared types of outputs and inner values."""
         shapes_of_inputs.declare_known_sizes(self)
+
+    def declare_inferred_types(self) -> None:
+        """Write the inferred types of inner values into the model, as value_info."""
+        for graph in self.graphs():
+            new = list(inferred_declarations(graph))
+            if new and (not graph.is_function or self.ir_version >= _INFO_IN_FUNCTIONS):
+                graph.set_declarations(new, keep=len(graph.declarations))
+
+    def as_loaded(self) -> onnx.ModelProto:
+        """Return the model as it was before all edits, with its weights.
+
+        Raises:
+            ModelError: the model was not made of a ModelProto or a file.
+        """
+        if self.origin is None:
+            raise ModelError(f"{self.label} was not loaded, so there is no earlier state of it")
+        loaded = type(self).from_proto(self.origin, folder=self.folder)
+        try:
+            return loaded.to_proto()
+        finally:
+            loaded.close()
 
     def check(self) -> None:
         """Check the model, without its weights, by onnx.checker.

@@ -313,6 +313,13 @@ def default_pipeline() -> Sequential:
         # Parked: dims of outputs that follow from those of the inputs, once all types are known.
         "const_output_shape",
 
+        # Parked: what the user asks to see or to compare, of the whole result.
+        "model_overview",
+        "layer_precision_compare",
+        "check_with_fake_data",
+        "verify_equality",
+        "verify_metric",
+
         # Last: the result is valid, or the error names the broken promise.
         "final_check",
     )  # fmt: skip

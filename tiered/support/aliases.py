@@ -1,8 +1,8 @@
 """Other systems' names for our passes; a table, and nothing else.
 
 CamelCase and kebab-case of a canonical name need no entry: `FuseBnIntoConv` and `fuse-bn-into-conv`
-are `fuse_bn_into_conv`. An alias may have two passes. A pass that is not there (yet) takes
-its aliases with it: they resolve to those of their passes which exist.
+are `fuse_bn_into_conv`. An alias may have two passes. All of them exist: an alias is added with its
+pass.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "FoldScaleAxis": ("backward_fold_scale_axis", "forward_fold_scale_axis"),
     "InferType": ("infer_shapes",),
     "InlineGlobals": ("inline",),
-    "OpFusion": ("fuse_ops",),
-    "PartialEval": ("partial_evaluate",),
+    "OpAlteration": ("alter_op_layout",),
+    "PartialEval": ("partial_evaluate", "eliminate_nop_if"),
     "PeepholeOptimizer": ("convert_layout",),
     "SimplifyFCTranspose": ("fold_constant",),
     "TransposePeephole": ("convert_layout",),
     "PrintIR": ("model_overview",),
     "ToANormalForm": ("topological_sort",),
-    "ToGraphNormalForm": ("topological_sort",),
+    "ToGraphNormalForm": ("topological_sort", "eliminate_identity"),
     # PopRT
     "constant_folding": ("fold_constant",),
     "erf_gelu_pattern": ("fuse_gelu",),
@@ -41,28 +41,26 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "shape_inference": ("infer_shapes",),
     "topk_workaround": ("normalize_axes",),
     "normalize_batch_norm": ("batchnorm_workaround",),
-    "cumsum_workaround": ("legalize_cumsum",),
-    "float_ops_workaround": ("legalize_float_ops",),
-    "indices_workaround": ("legalize_indices",),
-    "Float2Half": ("float_to_half",),
     # PPQ
-    "convert_to_tensor": ("attribute_to_input",),
     "delete_isolated": ("eliminate_deadend", "eliminate_unused_initializer"),
     "format_clip": ("replace_clip_empty_inputs",),
     "format_constant_input": ("extract_constant_to_initializer",),
-    "format_int64_constant": ("int64_to_int32",),
-    "format_pad": ("attribute_to_input",),
-    "format_slice": ("attribute_to_input",),
     "fuse_bn": ("fuse_bn_into_conv", "fuse_bn_into_gemm"),
     "remove_constant_input": ("extract_constant_to_initializer",),
     "remove_identity": ("eliminate_identity",),
+    "fuse_matmul_add": ("fuse_gemm",),
+    "fuse_selfattention": ("fuse_attention",),
+    "replace_batchnorm_to_conv": ("replace_bn_with_conv",),
     "replace_batchnorm_to_scale": ("replace_bn_with_mul_add",),
+    "tracing_operation_mata": ("infer_shapes",),
     "tracing_operation_meta": ("infer_shapes",),
     # ExecuTorch
     "RemoveDetachPass": ("eliminate_identity",),
-    "ScalarToTensorPass": ("attribute_to_input",),
     # onnx-passes and the passes of onnx-ir
     "checker": ("final_check",),
+    "inline_batchnorm": ("replace_bn_with_mul_add",),
+    "model_checker": ("final_check",),
+    "convert_layouts": ("convert_layout",),
     "verifier": ("final_check",),
     "ConvertDivToMul": ("replace_div_with_mul",),
     "DeduplicateInitializers": ("eliminate_duplicate_initializer",),
@@ -106,6 +104,5 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "set_unique_name_for_nodes": ("unique_name_for_nodes",),
     # Names for the same thing elsewhere
     "inline_once": ("inline",),
-    "rewrite_input_dtype": ("eight_bits_io",),
     "verify_tolerance": ("check_with_fake_data",),
 }

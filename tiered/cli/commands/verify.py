@@ -168,7 +168,7 @@ def _record(
     return {
         "first": first,
         "second": second,
-        "numerics": found.numerics.value,
+        "numerics": str(found.numerics),
         "ok": found.ok,
         "judged_by": found.referee.runtime,
         "judged_why": found.referee.why,

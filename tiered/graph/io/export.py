@@ -168,11 +168,7 @@ class _Writer:
             elif value.graph is graph:
                 yield _named(info, value.name)
         if self.annotate:
-            for value in sorted(graph._values.values(), key=lambda value: value.id):
-                if value.producer is not None and value.declared is None and not value.output_of:
-                    kind = without_invented(write_type(value.type))
-                    if kind.WhichOneof("value"):
-                        yield onnx.ValueInfoProto(name=value.name, type=kind)
+            yield from (info for _, info in inferred_declarations(graph))
 
     @staticmethod
     def _write_infos(
@@ -215,6 +211,15 @@ def _named(info: onnx.ValueInfoProto, name: str) -> onnx.ValueInfoProto:
     copy.CopyFrom(info)
     copy.name = name
     return copy
+
+
+def inferred_declarations(graph: Graph) -> Iterable[tuple[Value, onnx.ValueInfoProto]]:
+    """Yield the inner values that the model does not declare, with their inferred types."""
+    for value in sorted(graph._values.values(), key=lambda value: value.id):
+        if value.producer is not None and value.declared is None and not value.output_of:
+            kind = without_invented(write_type(value.type))
+            if kind.WhichOneof("value"):
+                yield value, onnx.ValueInfoProto(name=value.name, type=kind)
 
 
 def without_invented(proto: onnx.TypeProto) -> onnx.TypeProto:

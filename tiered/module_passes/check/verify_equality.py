@@ -1,0 +1,20 @@
+"""A model whose outputs are those of the original, bit for bit  =>  the same model, or an error"""
+
+from tiered import Model, PassContext, compare_with_loaded, module_pass
+
+
+@module_pass(opt_level=None, analysis=True)
+def verify_equality(
+    model: Model, ctx: PassContext, *, origin_model: str = "", seed: int = 0
+) -> None:
+    """Run the original and the model of this place on made inputs: every bit must be the same.
+
+    Args:
+        origin_model: the file of the original; by default the model as it was loaded.
+        seed: of the made inputs.
+
+    Raises:
+        VerificationError: an output differs.
+    """
+    compare_with_loaded(model, original=origin_model, numerics="exact", seed=seed)
+    ctx.remark("outputs are those of the original, bit for bit")
