@@ -37,6 +37,24 @@ def test_other_axes_are_left_alone() -> None:
     )
 
 
+def test_an_inner_concat_that_cannot_be_joined_does_not_stop_the_others() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2,3] a, float[1,6] b) => (float[4,6] y)"
+        " { h = Concat<axis=1>(a, a)  i = Concat<axis=0>(b, b)  y = Concat<axis=0>(h, i) }",
+        "(float[2,3] a, float[1,6] b) => (float[4,6] y)"
+        " { h = Concat<axis=1>(a, a)  y = Concat<axis=0>(h, b, b) }",
+    )
+    assert_rewrites(
+        PASS,
+        "(float[2] a, float[1] b) => (float[6] y, float[4] z)"
+        " { h = Concat<axis=0>(a, a)  i = Concat<axis=0>(b, b)  y = Concat<axis=0>(h, i)"
+        " z = Relu(h) }",
+        "(float[2] a, float[1] b) => (float[6] y, float[4] z)"
+        " { h = Concat<axis=0>(a, a)  y = Concat<axis=0>(h, b, b)  z = Relu(h) }",
+    )
+
+
 def test_what_others_read_is_left_alone() -> None:
     for other in (
         "z = Relu(h)",
