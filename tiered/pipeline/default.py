@@ -102,6 +102,7 @@ def default_pipeline() -> Sequential:
                         "eliminate_nop_slice",
                         "fuse_consecutive_slice",
                         "eliminate_nop_gather",
+                        "fuse_consecutive_gather",
                         "eliminate_nop_scatter",
                         "eliminate_nop_split",
                         "eliminate_nop_concat",
@@ -146,6 +147,8 @@ def default_pipeline() -> Sequential:
                         "move_subgraph_initializer",
                         "eliminate_duplicate_initializer",
                         "eliminate_common_subexpr",
+                        # When equal dims are one value, of which each has its consumers.
+                        "fuse_gather_into_shape",
 
                         # For the next round: no aliases, better types, and axes that need them.
                         "eliminate_identity",
