@@ -202,7 +202,7 @@ def _write_function(op: Permuted) -> Sequence[Value]:
         inputs[slot] = op.operand(slot)
     if node.op_type in VECTOR_SLOTS:
         inputs[1:] = [op.vector(slot, whole(len(last))) for slot in _vectors(node)]
-    build = getattr(graph.op(DOMAIN), declare(graph, node, len(last)))
+    build = graph.op(DOMAIN).named(declare(graph, node, len(last)))
     return (build(*inputs, name=node.name, **node.attributes),)
 
 

@@ -209,7 +209,7 @@ class Permuted:
         inputs += [None] * (max(operands, default=-1) + 1 - len(inputs))
         for slot, value in operands.items():
             inputs[slot] = value
-        build = getattr(self.graph.op(self.node.domain), self.node.op_type)
+        build: Any = self.graph.op(self.node.domain).named(self.node.op_type)
         count = len(self.node.outputs)
         made = build(*inputs, outputs=count, name=self.node.name, **{**written, **attributes})
         return (made,) if count == 1 else tuple(made)

@@ -1,4 +1,4 @@
-"""`graph.op.like`: the operator and attributes of a node on other operands."""
+"""`graph.op.like` and `graph.op.named`: operators that are known only at run time."""
 
 import pytest
 from onnx import parser
@@ -52,3 +52,11 @@ def test_attributes_are_checked_as_in_every_call(graph: Graph) -> None:
     conv, x = graph.nodes_of("Conv")[0], graph.inputs[0]
     with pytest.raises(OperatorError, match="it has no attribute 'padding'"):
         graph.op.like(conv, x, graph.inputs[1], padding=[1, 1])
+
+
+def test_an_operator_that_is_known_at_run_time_is_named(graph: Graph) -> None:
+    made = graph.op.named("Relu")(graph.inputs[0]).producer
+    assert made is not None
+    assert made.is_op("Relu")
+    with pytest.raises(OperatorError, match="Reluu"):
+        graph.op.named("Reluu")(graph.inputs[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -72,8 +72,8 @@ class _Tensor(NamedTuple):
             (value,) = self.operands
             assert isinstance(value, Value)
             return value
-        attributes = {} if self.axis is None else {"axis": self.axis}
-        result: Value = getattr(graph.op, self.op_type)(*self.operands, **attributes)
+        attributes: dict[str, Any] = {} if self.axis is None else {"axis": self.axis}
+        result: Value = graph.op.named(self.op_type)(*self.operands, **attributes)
         if self.shape is None:
             return result
         return graph.op.Reshape(result, np.array(self.shape, np.int64))

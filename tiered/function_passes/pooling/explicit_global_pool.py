@@ -18,5 +18,4 @@ def explicit_global_pool(graph: Graph, node: Node, x: Value) -> Value | Skip:
     if x.rank is None or x.rank < 3 or len(sizes) != x.rank - 2:
         return Skip("the image size is not known")
     kind = node.op_type.removeprefix("Global")
-    pooled: Value = getattr(graph.op, kind)(x, kernel_shape=sizes)
-    return pooled
+    return graph.op.named(kind)(x, kernel_shape=sizes)

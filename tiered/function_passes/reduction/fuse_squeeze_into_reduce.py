@@ -25,5 +25,5 @@ def fuse_squeeze_into_reduce(
         return Skip("axes is not a constant")
     if not axes.const.size or not same_axes(axes.const, gone.const, x.rank):
         return Skip("the axes may differ")
-    result: Value = getattr(graph.op, inner.op_type)(x, axes, keepdims=0, noop_with_empty_axes=noop)
-    return result
+    build = graph.op.named(inner.op_type)
+    return build(x, axes, keepdims=0, noop_with_empty_axes=noop)

@@ -37,5 +37,4 @@ def fuse_unsqueeze_into_reduce(
         return Skip("the axes may differ")
     if x.rank is not None and any(not -x.rank <= axis < x.rank for axis in reduced):
         return Skip("an axis is out of range")
-    result: Value = getattr(graph.op, inner.op_type)(x, axes, noop_with_empty_axes=noop)
-    return result
+    return graph.op.named(inner.op_type)(x, axes, noop_with_empty_axes=noop)

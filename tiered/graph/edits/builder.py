@@ -43,7 +43,7 @@ class OpBuilder:
     Inputs are values, None, or arrays and Python numbers, which become constants: `op.Mul(x, 1.5)`
     has 1.5 in the dtype of x. A call returns the first output, or the tuple of them with
     `outputs=N`. A domain that is not imported yet is imported. `op.like(node, x)` is the operator
-    of a node, with its attributes, on other operands.
+    of a node, with its attributes, on other operands; `op.named("Conv")` is `op.Conv`.
 
     Raises:
         OperatorError: onnx knows the operator, and it has no such attribute, or does not take
@@ -98,12 +98,16 @@ class OpBuilder:
         """
         merged = {**node.attributes, **attributes}
         written = {key: value for key, value in merged.items() if value is not None}
-        build: Any = getattr(OpBuilder(self._graph, node.domain), node.op_type)
+        build: Any = OpBuilder(self._graph, node.domain).named(node.op_type)
         return build(*inputs, outputs=outputs, name=name, **written)
 
     def __getattr__(self, op_type: str) -> Build:
         if op_type.startswith("_"):
             raise AttributeError(op_type)
+        return self.named(op_type)
+
+    def named(self, op_type: str) -> Build:
+        """Return `graph.op.<op_type>`, for an operator that is known only at run time."""
 
         def build(
             *inputs: Operand,

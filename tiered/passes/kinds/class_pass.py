@@ -114,7 +114,7 @@ class NodeMapPass(PassBase):
         same = (op_type, domain, tuple(inputs)) == (source.op_type, source.domain, source.inputs)
         if same and written == source.attributes and not metadata and not source.bodies:
             return source.outputs if outputs > 1 else source.output
-        operator = getattr(self.graph.op(domain), op_type)
+        operator: Any = self.graph.op(domain).named(op_type)
         made = operator(*inputs, outputs=outputs, **written)
         node = (made if outputs == 1 else made[0]).producer
         node.sources = (source,)

@@ -99,7 +99,7 @@ class _Builder:
             name: self.known[value.name] if isinstance(value, Var) else value
             for name, value in pattern.attributes
         }
-        operator = getattr(self.graph.op(pattern.domain), pattern.op_type)
+        operator: Any = self.graph.op(pattern.domain).named(pattern.op_type)
         count = self.widths[id(pattern)]
         made = operator(*operands, outputs=count, **attributes)
         return (made,) if count == 1 else made
