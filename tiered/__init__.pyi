@@ -232,22 +232,10 @@ from tiered.runtime import (
     divides_safely as divides_safely,
 )
 from tiered.runtime import (
-    evaluate as evaluate,
+    fold_constants as fold_constants,
 )
 from tiered.runtime import (
     freed_bytes as freed_bytes,
-)
-from tiered.runtime import (
-    held_bytes as held_bytes,
-)
-from tiered.runtime import (
-    needs_of as needs_of,
-)
-from tiered.runtime import (
-    waits_for_operands as waits_for_operands,
-)
-from tiered.runtime import (
-    work_of as work_of,
 )
 from tiered.support.options import Size as Size
 from tiered.support.options import size_in_bytes as size_in_bytes

@@ -9,7 +9,11 @@ import pytest
 from tests.house.reasons import said_because, said_in_tests, skip_reasons, strings, unmet
 from tests.house.tree import PACKAGE, PASS_FOLDERS, ROOT, PassFile, parse, pass_files
 
-SHARED = [*sorted((PACKAGE / "layout").rglob("*.py")), *sorted((PACKAGE / "idioms").rglob("*.py"))]
+SHARED = [
+    file
+    for folder in ("layout", "idioms", "runtime/fold")
+    for file in sorted((PACKAGE / folder).rglob("*.py"))
+]
 """What is no pass, and gives reasons for which passes leave nodes alone."""
 
 DECORATORS = {"rewrite", "function_pass", "module_pass"}

@@ -23,6 +23,7 @@ from tiered.runtime.fold.evaluate import (
 from tiered.runtime.fold.evaluate import (
     freed_bytes as freed_bytes,
 )
+from tiered.runtime.fold.fold_constants import fold_constants as fold_constants
 from tiered.runtime.inputs.make import (
     Inputs as Inputs,
 )

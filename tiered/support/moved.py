@@ -43,4 +43,9 @@ MOVED: Final[Mapping[str, str]] = {
     "push_scale_on": "tiered.idioms.scale.push_scale_forward",
     "scaling_of": "tiered.idioms.scale.scaling_of",
     "write_rescaled": "tiered.idioms.scale.write_rescaled",
+    "evaluate": "tiered.runtime.evaluate",
+    "held_bytes": "tiered.runtime.held_bytes",
+    "needs_of": "tiered.runtime.needs_of",
+    "waits_for_operands": "tiered.runtime.waits_for_operands",
+    "work_of": "tiered.runtime.work_of",
 }

@@ -1,4 +1,3 @@
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from onnx import TensorAnnotation, numpy_helper
 from tests.small import loaded_apart
 from tiered import Model, PassContext, PassInfo, Value, get_pass
 from tiered.runtime import Session, evaluate
+from tiered.runtime.fold import batch, fold_constants
 from tiered.runtime.fold import evaluate as folding
 from tiered.runtime.fold.evaluate import OnFailure
 from tiered.testing import assert_rewrites, assert_unchanged, parse
@@ -330,7 +330,7 @@ def test_a_result_of_another_type_than_declared_is_left_alone(
         return {value: np.zeros(3, np.float64) for value in values}
 
     # No kernel is known to do so; what the file declares is kept in any case.
-    monkeypatch.setitem(get_pass(PASS).function.__globals__, "evaluate", wrong)  # type: ignore[attr-defined]  # a function pass
+    monkeypatch.setattr(folding, "evaluate", wrong)
     assert_unchanged(
         PASS,
         "(float[2] x) => (float[2] y) <float[2] a = {1,2}> { b = Neg(a) y = Add(x, b) }",
@@ -552,15 +552,14 @@ def test_no_more_memory_is_taken_than_there_may_be() -> None:
 
 
 def test_large_results_are_computed_in_several_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["tiered.function_passes.constant.fold_constant"]
-    monkeypatch.setattr(module, "_LARGEST_SESSION", 4000)
+    monkeypatch.setattr(folding, "_LARGEST_SESSION", 4000)
     sessions = []
 
     def counted(wanted: list[Value], on_failure: OnFailure) -> dict[Value, Any]:
         sessions.append(len(wanted))
         return evaluate(wanted, on_failure)
 
-    monkeypatch.setattr(module, "evaluate", counted)
+    monkeypatch.setattr(folding, "evaluate", counted)
     steps = " ".join(f"c{i} = Add(w, k{i}) x{i + 1} = Add(x{i}, c{i})" for i in range(5))
     constants = ", ".join(f"float k{i} = {{{i}}}" for i in range(5))
     model = parse(f"(float[500] x0) => (float[500] x5) <{constants}> {{ {steps} }}")
@@ -715,9 +714,8 @@ def test_to_find_the_kernels_that_trust_takes_linear_time(monkeypatch: pytest.Mo
 
 
 def test_all_that_takes_long_is_computed_or_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["tiered.function_passes.constant.fold_constant"]
-    monkeypatch.setattr(module, "_MOST_WORK", 100)
-    monkeypatch.setattr(module, "_LITTLE_WORK", 10)
+    monkeypatch.setattr(batch, "_MOST_WORK", 100)
+    monkeypatch.setattr(batch, "_LITTLE_WORK", 10)
     products = "b = MatMul(a, a) c = MatMul(a, k) d = Neg(e)"
     model = parse(
         "(float[4,4] x) => (float[4,4] y) <float[4,4] a, float[4,4] k, float e = {1}>"
@@ -727,15 +725,14 @@ def test_all_that_takes_long_is_computed_or_none_of_it(monkeypatch: pytest.Monke
         numbers = np.arange(16, dtype=np.float32).reshape(4, 4) + len(name)
         model.graph.initializer.append(numpy_helper.from_array(numbers, name))
     assert _ops(model) == ["MatMul", "MatMul", "Add", "Add", "Mul"]
-    monkeypatch.setattr(module, "_MOST_WORK", 200)
+    monkeypatch.setattr(batch, "_MOST_WORK", 200)
     assert _ops(model) == ["Add", "Mul"]
 
 
 def test_many_little_products_that_take_long_together_are_left_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    module = sys.modules["tiered.function_passes.constant.fold_constant"]
-    monkeypatch.setattr(module, "_MOST_WORK", 40)
+    monkeypatch.setattr(batch, "_MOST_WORK", 40)
     assert_unchanged(
         PASS,
         "(float[2,2] x) => (float[2,2] y) <float[2,2] a = {1,2,3,4}> { "
@@ -747,8 +744,7 @@ def test_many_little_products_that_take_long_together_are_left_alone(
 
 def test_a_cascade_of_work_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of these waits for the one before it, as 16-bit floats are rounded between sessions."""
-    module = sys.modules["tiered.function_passes.constant.fold_constant"]
-    monkeypatch.setattr(module, "_MOST_WORK_OF_ALL", 5)
+    monkeypatch.setattr(fold_constants, "_MOST_WORK_OF_ALL", 5)
     model = Model.from_proto(
         parse(
             "(float16[2] x) => (float16[2] y) <float16[2] a = {1,2}>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,6 +12,7 @@ import onnx
 from tiered.errors import RuntimeFailure
 from tiered.graph.core.types import write_type
 from tiered.graph.io.export import export_node
+from tiered.rewriter.skip import Skip
 from tiered.runtime.fold.compute_cost import is_fragile
 
 if TYPE_CHECKING:
@@ -26,11 +27,41 @@ _NEWEST_OPSET: Final = 26
 _SECONDS: Final = 20.0
 _MEMORY: Final = 4 << 30
 
+# What one session returns before it goes to disk, in bytes.
+_LARGEST_SESSION: Final = 1 << 27
+
 # Bytes from which a constant is fed to a session instead of being copied into it.
 _FED: Final = 1 << 20
 
 Array = np.ndarray[Any, Any]
 OnFailure = Callable[["Value", RuntimeFailure], None]
+
+
+def evaluate_in_sessions(
+    wanted: Iterable[Value], sizes: Mapping[Value, int], refuse: Callable[[Value, Skip], None]
+) -> Iterator[tuple[Value, Array]]:
+    """Yield each value with its numbers, session by session, so that few are held at a time.
+
+    Args:
+        wanted: as for `evaluate`.
+        sizes: their bytes.
+        refuse: called with each value that cannot be computed, and why.
+    """
+    for session in _sessions(wanted, sizes):
+        results = evaluate(session, lambda value, error: refuse(value, Skip("{}", error)))
+        yield from results.items()
+
+
+def _sessions(wanted: Iterable[Value], sizes: Mapping[Value, int]) -> Iterator[list[Value]]:
+    session, held = list["Value"](), 0
+    for value in wanted:
+        if session and held + sizes[value] > _LARGEST_SESSION:
+            yield session
+            session, held = [], 0
+        session.append(value)
+        held += sizes[value]
+    if session:
+        yield session
 
 
 def evaluate(wanted: Sequence[Value], on_failure: OnFailure) -> dict[Value, Array]:

@@ -1,0 +1,88 @@
+"""The nodes that depend on constants alone, and how their values reach each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set
+from typing import TYPE_CHECKING, Final
+
+from tiered.rewriter.skip import Skip
+
+if TYPE_CHECKING:
+    from tiered.graph.core.graph import Graph
+    from tiered.graph.core.node import Node
+    from tiered.graph.core.value import Value
+
+# Quantised weights stay quantised, and a Constant is a constant already.
+_KEPT: Final = frozenset(
+    {"Constant", "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"}
+)
+
+_NONE: Final = frozenset["Node"]()
+
+
+def known_nodes(graph: Graph) -> Iterator[Node]:
+    """Yield the nodes of a graph that read only constants, producers first."""
+    return (node for node in graph.topological_order() if is_known(node, _NONE))
+
+
+def is_known(node: Node, taken: Set[Node]) -> bool:
+    """Return whether each operand of a node is constant, or an output of the `taken` nodes."""
+    inputs = node.inputs
+    for value in inputs:
+        if value is not None and value.producer not in taken:
+            tensor = value.tensor
+            if tensor is None or tensor.is_sparse:
+                return False
+    if node.domain or node.op_type in _KEPT or not any(inputs):
+        return False
+    if node.bodies and not all(value.is_constant for value in node.captured):
+        return False
+    bears_output = any(value and value.output_of for value in node.outputs)
+    # An Identity that bears the name of an output is all that is left to do.
+    return not (bears_output and node.op_type == "Identity")
+
+
+def never_computed(graph: Graph) -> Iterator[tuple[Node, Skip]]:
+    """Yield the nodes that are not computed although all operands are constants, and why."""
+    has_sparse = any(value.tensor and value.tensor.is_sparse for value in graph.initializers)
+    for node in graph.nodes:
+        if not (node.domain or has_sparse or node.op_type in _KEPT):
+            continue
+        if not any(node.inputs) or node.is_op("Constant"):
+            continue
+        tensors = [value.tensor for value in node.inputs if value is not None]
+        if not all(tensor is not None for tensor in tensors):
+            continue
+        if node.domain:
+            yield node, Skip("the operator is not a standard one")
+        elif node.op_type in _KEPT:
+            yield node, Skip("quantised constants stay quantised")
+        elif any(tensor is not None and tensor.is_sparse for tensor in tensors):
+            yield node, Skip("an operand is sparse")
+
+
+def outputs_of(nodes: Iterable[Node]) -> Iterator[Value]:
+    """Yield the outputs of nodes, in the order of the nodes' ids."""
+    for node in sorted(nodes, key=lambda node: node.id):
+        yield from (value for value in node.outputs if value is not None)
+
+
+def outputs_used_elsewhere(nodes: Set[Node]) -> Iterator[Value]:
+    """Yield the outputs of nodes that are graph outputs or have other consumers."""
+    for value in outputs_of(nodes):
+        if value.output_of or any(use.node not in nodes for use in value.users):
+            yield value
+
+
+def nodes_leading_to(values: Iterable[Value], nodes: Set[Node]) -> list[Node]:
+    """Return those of some nodes on which the producers of values depend."""
+    found: dict[Node, None] = {}
+    pending = [value.producer for value in values]
+    while pending:
+        node = pending.pop()
+        for value in node.inputs if node is not None else ():
+            producer = value.producer if value is not None else None
+            if producer is not None and producer in nodes and producer not in found:
+                found[producer] = None
+                pending.append(producer)
+    return list(found)

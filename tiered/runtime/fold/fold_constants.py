@@ -1,0 +1,190 @@
+"""Constant folding of a whole model: round after round, until a round finds nothing to fold.
+
+A round folds all constants that do not make the model grow, a batch at a time, then those that do,
+if they fit together. The bounds: bytes and work of a batch (`batch.py`), work of a model (here),
+growth (`growth.py`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Set
+from typing import TYPE_CHECKING, Final
+
+from tiered.graph.core.tensor import Tensor
+from tiered.rewriter.skip import Skip
+from tiered.runtime.fold.batch import TOO_LONG, Batches, Sizes
+from tiered.runtime.fold.candidates import (
+    known_nodes,
+    never_computed,
+    nodes_leading_to,
+    outputs_used_elsewhere,
+)
+from tiered.runtime.fold.compute_cost import work_of
+from tiered.runtime.fold.evaluate import evaluate_in_sessions, freed_bytes
+from tiered.runtime.fold.growth import admissible_growth
+from tiered.support.options import Size, size_in_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tiered.graph.core.graph import Graph
+    from tiered.graph.core.model import ModelState
+    from tiered.graph.core.node import Node
+    from tiered.graph.core.value import Value
+
+# Multiplications in all, as one result may decide what is computed next.
+_MOST_WORK_OF_ALL: Final = 1 << 36
+
+# A model may always grow by as much.
+_LEAST_GROWTH: Final = 4096
+
+
+def fold_constants(
+    model: ModelState,
+    max_growth: Size,
+    on_skip: Callable[[Node, Skip], object],
+    *,
+    max_memory: int | None = None,
+) -> None:
+    """Compute the nodes that depend on constants alone, in all graphs of a model.
+
+    Args:
+        model: the model; it is edited.
+        max_growth: bytes, or a share of the model, by which it may grow; at least 4 KiB.
+        on_skip: called with each node that is not computed, and why.
+        max_memory: the memory that may be used, in bytes; None for the default.
+    """
+    failed: dict[Node, Skip] = {}
+    while True:
+        mark, failures = model.mark(), len(failed)
+        a_round = _Round(model, failed, max_memory)
+        for graph in _graphs(model):
+            a_round.fold_small(graph)
+        if a_round.has_growing:
+            a_round.fold_growing(max_growth)
+        # A decision that holds for the result is the one that a second run makes.
+        if not model.changed_since(mark) and len(failed) == failures:
+            break
+    refused = a_round.refused
+    for graph in _graphs(model):
+        refused.update(never_computed(graph))
+    for node, reason in refused.items():
+        if node.is_live:
+            on_skip(node, reason)
+
+
+def _graphs(model: ModelState) -> Iterator[Graph]:
+    """Yield the graphs of the model that are still there when they are reached."""
+    for graph in tuple(model.graphs()):
+        if graph.owner is None or graph.owner.is_live:
+            yield graph
+
+
+class _Round:
+    """One round over a model. A node that is refused stays refused until the next round.
+
+    Args:
+        failed: the nodes whose computation failed in any round, and why; more are added.
+    """
+
+    def __init__(self, model: ModelState, failed: dict[Node, Skip], max_memory: int | None) -> None:
+        self.model = model
+        self.failed = failed
+        self.refused = dict(failed)
+        self._batches = Batches(self.refused, max_memory)
+
+    @property
+    def has_growing(self) -> bool:
+        """Whether a constant takes more bytes than it would free."""
+        return bool(self._batches.growing)
+
+    def fold_small(self, graph: Graph) -> None:
+        """Fold all constants of a graph that do not make the model grow."""
+        # Consumers are considered once their operands are taken.
+        pending = deque(known_nodes(graph))
+        while pending:
+            sizes: Sizes = {}
+            nodes = self._batches.take(graph, pending, sizes)
+            wanted = list["Value"]()
+            for value in outputs_used_elsewhere(nodes):
+                assert value.producer is not None
+                if sizes[value] <= freed_bytes(value):
+                    wanted.append(value)
+                else:
+                    self._batches.growing.add(value.producer)
+                    # Its operands have a consumer now that stays.
+                    pending.extend(nodes_leading_to([value], nodes))
+            pending.extend(self._fold(graph, wanted, nodes, sizes))
+
+    def fold_growing(self, max_growth: Size) -> None:
+        """Fold all constants that make the model grow, if together they fit into the limit.
+
+        None is folded that makes room for another one, or enables more: then a second run would
+        have to go on.
+        """
+        self._batches.growing.clear()
+        limit = max(size_in_bytes(max_growth, self.model.nbytes), _LEAST_GROWTH)
+        growths = dict["Value", int]()
+        for graph in _graphs(self.model):
+            sizes: Sizes = {}
+            nodes = self._batches.take(graph, deque(known_nodes(graph)), sizes, ahead=True)
+            growths |= admissible_growth(nodes, sizes, limit, self.refused)
+        if sum(growths.values()) > limit:
+            reason = Skip("the constants together exceed max_growth")
+            self.refused.update((value.producer, reason) for value in growths if value.producer)
+            return
+        for graph in _graphs(self.model):
+            sizes = {}
+            nodes = self._batches.take(graph, deque(known_nodes(graph)), sizes)
+            wanted = [value for value in outputs_used_elsewhere(nodes) if value in growths]
+            self._fold(graph, wanted, nodes, sizes)
+
+    def _fold(
+        self, graph: Graph, wanted: list[Value], nodes: Set[Node], sizes: Sizes
+    ) -> list[Node]:
+        """Compute values from nodes; return the nodes to consider again."""
+        model, again = self.model, list["Node"]()
+
+        def refuse(value: Value, reason: Skip) -> None:
+            assert value.producer is not None
+            self.failed[value.producer] = self.refused[value.producer] = reason
+            again.extend(nodes_leading_to([value], nodes))
+
+        # The whole work is not known beforehand, so this budget is spent. It is the model's, not
+        # the run's: otherwise the next run would go on. Undoing an edit refunds its part.
+        if model.folded_work > _MOST_WORK_OF_ALL:
+            self.refused.update(dict.fromkeys(nodes, TOO_LONG))
+            return []
+        needed = {value.producer for value in wanted}.union(nodes_leading_to(wanted, nodes))
+        work = sum(work_of(node) or 0 for node in needed if node is not None)
+        begin = model.mark()
+        for value, array in evaluate_in_sessions(wanted, sizes, refuse):
+            node, mark = value.producer, model.mark()
+            if node is None or node.graph is None:
+                continue
+            if not _is_as_declared(value, array):
+                refuse(value, Skip("the result has another type than declared"))
+                continue
+            users = value.readers
+            with graph.rewrite("a node that reads only constants => what it computes", node):
+                graph.become_constant(value, Tensor.of(array))
+            if model.changed_since(mark):
+                again.extend(users)
+        if model.changed_since(begin):
+            model.note_folded_work(work)
+        if again:
+            # A new constant may decide the size of its consumers' outputs.
+            model.refresh_types()
+        return list(dict.fromkeys(again))
+
+
+def _is_as_declared(value: Value, array: NDArray[np.generic]) -> bool:
+    """Return whether a result has the type that the file declares."""
+    if Tensor.of(array).dtype != value.dtype:
+        return False
+    shape = array.shape if value.shape is None else value.shape
+    return len(shape) == array.ndim and not any(
+        isinstance(dim, int) and dim != size for dim, size in zip(shape, array.shape, strict=True)
+    )
