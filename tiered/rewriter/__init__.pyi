@@ -1,4 +1,9 @@
-from tiered.rewriter.driver import apply_rule as apply_rule
+from tiered.rewriter.driver import (
+    apply_rule as apply_rule,
+)
+from tiered.rewriter.driver import (
+    rewrite_node as rewrite_node,
+)
 from tiered.rewriter.language import (
     Operator as Operator,
 )

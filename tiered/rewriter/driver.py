@@ -115,6 +115,23 @@ def apply_rule(
                 queue.append(touched)
 
 
+def rewrite_node(rule: Rule, node: Node, options: Mapping[str, Any]) -> Skip | None:
+    """Apply a rule at one node, as a part of a larger rewrite; return why it does not apply.
+
+    The caller undoes what was begun before a Skip.
+    """
+    match = match_node(rule.programs, node)
+    if match is None:
+        return Skip("the pattern does not match")
+    if isinstance(match, Skip):
+        return match
+    marked = mark_against(match.nodes)
+    if marked:
+        return Skip(marked)
+    outcome = _Run(rule, node.owner.model, options, None, None, None, None).edit(match)
+    return outcome if isinstance(outcome, Skip) else None
+
+
 class _Run:
     def __init__(
         self,
@@ -171,7 +188,7 @@ class _Run:
         model, mark = self.model, self.model.mark()
         if model.gate.chosen is not None and not model.gate.lets(node.label):
             return self._declined(node, _NOT_CHOSEN)
-        outcome = self._edit(match)
+        outcome = self.edit(match)
         edits: Sequence[Entry] = ()
         if not isinstance(outcome, Skip):
             edits = model.journal.since(mark)
@@ -184,7 +201,8 @@ class _Run:
             self.on_rewrite(match, edits)
         return True
 
-    def _edit(self, match: Match) -> Graph | Skip:
+    def edit(self, match: Match) -> Graph | Skip:
+        """Make the replacement of a match and redirect its users."""
         node, graph, model = match.node, match.node.owner, self.model
         first_new, label = model.peek_serial(), node.label
         model.hint = label or None

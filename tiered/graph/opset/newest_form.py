@@ -60,7 +60,7 @@ def _changes(op_type: str, domain: str, version: int) -> tuple[Change, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _readings(op_type: str, version: int) -> tuple[Change, ...]:
+def readings(op_type: str, version: int) -> tuple[Change, ...]:
     """Return the changes that matter to a reader, the oldest first."""
     changes = reversed(_changes(op_type, "", version))
     return tuple(change for change in changes if change.read is not says_the_same)
@@ -75,7 +75,7 @@ def newest_form(node: Node) -> Form | None:
     if node.op_type not in READ_ANEW or node.domain:
         return None
     version = node.owner.opset()
-    return form_at(node, version) if _readings(node.op_type, version) else None
+    return form_at(node, version) if readings(node.op_type, version) else None
 
 
 def form_at(node: Node, version: int) -> Form:
@@ -87,7 +87,7 @@ def form_at(node: Node, version: int) -> Form:
     attributes = {name: decode_attribute(proto) for name, proto in node.attribute_protos().items()}
     outputs = len(node._outputs) - sum(value is None for value in node._outputs)
     form = Form(node.op_type, version, list(node._inputs), attributes, outputs)
-    for change in _readings(node.op_type, version):
+    for change in readings(node.op_type, version):
         change.read(form)
     return form
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tiered.errors import ModelError
 from tiered.graph.core.schema import Schema, attributes_of, default_of, schema_of
 from tiered.graph.opset.adapter import Form, NoEquivalentForm
-from tiered.graph.opset.newest_form import form_at
+from tiered.graph.opset.newest_form import form_at, readings
 from tiered.graph.queries.formals import dtype_name, formal_of
 from tiered.graph.queries.schema_check import check_node_at
 
@@ -34,7 +34,7 @@ def check_import(root: Graph, domain: str, version: int | None) -> None:
     for node in root.walk():
         if node.domain != domain or node.callee in functions:
             continue
-        reason = _why_not(node, before, version)
+        reason = why_not_at(node, before, version)
         if reason is not None:
             count += 1
             if len(wrong) < _NAMED:
@@ -48,7 +48,7 @@ def check_import(root: Graph, domain: str, version: int | None) -> None:
         )
 
 
-def _why_not(node: Node, before: int, version: int | None) -> str | None:
+def why_not_at(node: Node, before: int, version: int | None) -> str | None:
     """Return why a node is not the same at another version; None if it is, or onnx cannot say."""
     if version is None:
         return "uses it"
@@ -92,6 +92,8 @@ def _reads_the_same(node: Node, before: int, version: int) -> bool:
     """Return whether the newest form of a node is the same from both versions."""
     if min(before, version) < _OLDEST:
         return False
+    if not readings(node.op_type, before) and not readings(node.op_type, version):
+        return True
     try:
         one, other = form_at(node, before), form_at(node, version)
     except NoEquivalentForm:
