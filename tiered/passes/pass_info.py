@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from tiered.errors import PassError, UsageError
-from tiered.support.numerics import Numerics, Promise
+from tiered.support.numerics import LEVEL_OF, Numerics, Promise
 from tiered.support.options import Option
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ class _PassInfo(NamedTuple):
     acts_on: tuple[str, ...] = ()
     quantization: str = ""
     numerics: Numerics = Numerics.EXACT
+    numerics_option: str = ""
+    legalizes: str = ""
     changes_interface: bool = False
     interface_options: tuple[tuple[str, Any], ...] = ()
     analysis: bool = False
@@ -50,8 +52,10 @@ class PassInfo(_PassInfo):
     the standard that it makes, as "com.microsoft::BiasGelu", `offers` those that it makes where the
     opset lacks a standard one. `acts_on` are the operators that it rewrites or moves,
     "elementwise" for all such, "*" for any. `interface_options` are options with the values that
-    make it change the interface. `quantization` is the form of quantised models that it makes, if
-    it runs only for backends that want that form. `limits` are its own numeric limits, if any.
+    make it change the interface. `numerics_option` is the option that sets the numeric class, and
+    with it the lowest level. `legalizes` is the map of legalizations that a rule belongs to.
+    `quantization` is the form of quantised models that it makes, if it runs only for backends that
+    want that form. `limits` are its own numeric limits, if any.
     """
 
     __slots__ = ()
@@ -83,6 +87,11 @@ class PassInfo(_PassInfo):
 
     def with_options(self, options: Mapping[str, Any]) -> PassInfo:
         """Return the info of the pass with these values of its options."""
+        if self.numerics_option in options:
+            numerics = Numerics(options[self.numerics_option])
+            own, least = self.opt_level, LEVEL_OF[numerics]
+            level = None if own is None or least is None else max(own, least)
+            return self._replace(numerics=numerics, opt_level=level)
         changes = any(options.get(name) == value for name, value in self.interface_options)
         if not self.interface_options or changes == self.changes_interface:
             return self

@@ -27,6 +27,11 @@ INDEX = "tiered.passes.index.table"
 class Expected(Protocol):
     """The entry of a pass in the index."""
 
+    @property
+    def info(self) -> PassInfo:
+        """The declarations of the pass."""
+        ...
+
     def made(self) -> Runnable:
         """Return the pass."""
         ...
@@ -176,6 +181,13 @@ class Registry:
         """Remove a pass that `register` added."""
         if self._registered.pop(name, None) is not None:
             del self._loaded[name]
+
+    def legalizations(self) -> tuple[str, ...]:
+        """Return the names of the rules that legalize an operator, sorted."""
+        own = (name for name, entry in self._expected.items() if entry.info.legalizes)
+        others = {**self._plugged(), **self._registered}
+        loaded = (name for name in others if self.named(name).info.legalizes)
+        return tuple(sorted({*own, *loaded}))
 
     def dependencies(self, info: PassInfo) -> tuple[Runnable, ...]:
         """Return all passes which a pass requires, directly or not, in the order to run them.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 P = TypeVar("P")
 
@@ -21,6 +21,21 @@ class Numerics(StrEnum):
     REASSOCIATING = "reassociating"
     APPROXIMATE = "approximate"
     LOSSY = "lossy"
+
+
+def is_within(numerics: Numerics, limit: Numerics) -> bool:
+    """Return whether a class promises at least as much as another one."""
+    order = list(Numerics)
+    return order.index(numerics) <= order.index(limit)
+
+
+LEVEL_OF: Final[Mapping[Numerics, int | None]] = {
+    Numerics.EXACT: 0,
+    Numerics.REASSOCIATING: 3,
+    Numerics.APPROXIMATE: 4,
+    Numerics.LOSSY: None,
+}
+"""The lowest level that may imply a pass of a class; None is opt-in."""
 
 
 class Metric(NamedTuple):

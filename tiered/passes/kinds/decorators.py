@@ -22,6 +22,9 @@ from tiered.support.loading import is_plain
 from tiered.support.numerics import Numerics, Promise
 from tiered.support.options import Option, checked_options, options_of
 
+DEFAULT_MAP = "default"
+"""The map of legalizations of a rule that names none."""
+
 _POSITIONAL = 2
 """The positional arguments of a pass function: the graph or model, and the context."""
 
@@ -51,6 +54,11 @@ class Declared(TypedDict, total=False):
     that wants that form, and a rule's rewrite is undone where the backend lacks the operator."""
     numerics: Promise | Numerics | str
     """Its promise about the outputs; `exact` by default. `tiered.verify` makes promises."""
+    numerics_option: str
+    """The option, a `Numerics`, that sets the promise, and with it the lowest level."""
+    legalizes: str | bool
+    """Whether `legalize` may apply the rule to nodes that a target refuses; as a string, the name
+    of the map of such rules that it belongs to, if it is not the default one."""
     changes_interface: bool
     """Whether it changes inputs, outputs or their types."""
     interface_options: Mapping[str, Any]
@@ -217,6 +225,8 @@ def info_of(
         acts_on=_acts_on(declared, name, operators),
         quantization=declared.get("quantization", ""),
         numerics=limits.numerics if limits else _numerics(promised, name),
+        numerics_option=declared.get("numerics_option", ""),
+        legalizes=_map_of(declared, kind, name),
         changes_interface=declared.get("changes_interface", False),
         interface_options=tuple(declared.get("interface_options", {}).items()),
         analysis=declared.get("analysis", False),
@@ -269,6 +279,14 @@ def _names(declared: Declared, key: str, name: str) -> tuple[str, ...]:
     if isinstance(given, str) or not all(isinstance(item, str) for item in given):
         raise UsageError(f"{name}: {key} takes a list of names, not {given!r}")
     return tuple(given)
+
+
+def _map_of(declared: Declared, kind: str, name: str) -> str:
+    """Return the map of legalizations that a rule belongs to; empty for any other pass."""
+    given = declared.get("legalizes", False)
+    if given and kind != "rewrite":
+        raise UsageError(f"{name}: legalizes= is for rules, made with @rewrite")
+    return DEFAULT_MAP if given is True else given or ""
 
 
 def _acts_on(
