@@ -121,6 +121,7 @@ from tiered.layout.cost import LayoutSizes as LayoutSizes
 from tiered.layout.nhwc import IMAGE_OPERATORS as IMAGE_OPERATORS
 from tiered.layout.transpose_report import LayoutReport as LayoutReport
 from tiered.layout.transpose_report import layout_report as layout_report
+from tiered.legalization.search import legalize_nodes as legalize_nodes
 from tiered.passes import (
     NodeMapPass as NodeMapPass,
 )

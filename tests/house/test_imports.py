@@ -28,6 +28,7 @@ ORDER = (
     "policy",
     "context",
     "passes",
+    "legalization",
     "verify",
     "pipeline",
     "instruments",

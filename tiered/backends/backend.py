@@ -17,6 +17,7 @@ from tiered.backends.rules import (
     Bounds,
     Operand,
     OperatorRule,
+    Substitute,
     data_parameter,
     dtype_name,
     dtype_names,
@@ -88,6 +89,7 @@ class Backend:
         emulated: dtypes without a kernel of their own, and the dtype that they are cast to.
         unlisted: "refused" refuses operators without a rule, "standard" takes those of ONNX.
         operators: the rules by (domain, operator); one rule that holds is enough.
+        substitutes: by (domain, operator), the operators to use in its place, first choice first.
         quantization: the form of quantised models that it runs.
         verification: tolerances for its results.
         custom_operators: definitions of custom operators, to verify models with them.
@@ -110,6 +112,7 @@ class Backend:
     emulated: Mapping[int, int] = field(default_factory=dict)
     unlisted: Unlisted = "refused"
     operators: Mapping[tuple[str, str], tuple[OperatorRule, ...]] = field(default_factory=dict)
+    substitutes: Mapping[tuple[str, str], tuple[Substitute, ...]] = field(default_factory=dict)
     quantization: Quantization = Quantization()
     verification: Verification = Verification()
     custom_operators: tuple[CustomOperator, ...] = ()
@@ -224,6 +227,12 @@ class Backend:
             return False
         rules = self.rules(node.op_type, node.domain)
         return all(rule.slow or self._against(rule, node) for rule in rules)
+
+    def substitutes_of(self, node: Node) -> Iterator[tuple[str, str]]:
+        """Yield (domain, operator) of each substitute whose conditions hold for a node."""
+        for substitute in self.substitutes.get((node.domain, node.op_type), ()):
+            if not self._against(substitute.rule, node):
+                yield substitute.key
 
     def coverage(self, model: Model) -> Coverage:
         """Return which nodes of a model the target takes, and why it does not take the others."""
@@ -356,6 +365,8 @@ def _ordered(value: object) -> object:
         return sorted((repr(key), _ordered(item)) for key, item in value.items())
     if isinstance(value, frozenset):
         return sorted(value)
+    if isinstance(value, Substitute):
+        return [value.key, _ordered(value.rule)]
     if isinstance(value, OperatorRule):
         return [(item.name, _ordered(getattr(value, item.name))) for item in fields(value)]
     return [_ordered(item) for item in value] if isinstance(value, tuple) else value

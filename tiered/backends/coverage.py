@@ -91,7 +91,7 @@ def coverage_of(model: Model, backend: Target) -> Coverage:
     """
     operators: Counter[str] = Counter()
     gaps: dict[tuple[str, tuple[str, ...]], list[Node]] = {}
-    for graph in _graphs(model, backend):
+    for graph in checked_graphs(model, backend):
         for node in graph.nodes:
             if _is_call(node, backend) or node.is_op("Constant"):
                 continue
@@ -116,7 +116,7 @@ def _is_call(node: Node, backend: Target) -> bool:
     return node.owner.model.function(*node.callee) is not None
 
 
-def _graphs(model: Model, backend: Target) -> Iterator[Graph]:
+def checked_graphs(model: Model, backend: Target) -> Iterator[Graph]:
     """Yield the main graph, its bodies, and called functions that the target does not list."""
     pending: list[Graph] = [model.main]
     seen: set[tuple[str, str, str]] = set()

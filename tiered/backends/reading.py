@@ -16,7 +16,7 @@ from tiered.backends.backend import (
 )
 from tiered.backends.custom import CustomOperator
 from tiered.backends.pipeline_edits import PipelineEdit
-from tiered.backends.rules import ANY, AttributeRule, Bounds, OperatorRule, type_keys
+from tiered.backends.rules import ANY, AttributeRule, Bounds, OperatorRule, Substitute, type_keys
 from tiered.backends.standard import Layout, QuantizationForm
 from tiered.errors import BackendError, TieredError, did_you_mean
 from tiered.graph.core.dtypes import DataType
@@ -127,6 +127,10 @@ def backend_of(table: Mapping[str, Any], where: str, parent: Parent) -> Backend:
             for key, entry in whole.take("operators", _mapping, {}).items()
             for name in key.split(",")
         },
+        substitutes={
+            _operator(name): _substitutes(entry, groups, f"{where}: substitute.{name}")
+            for name, entry in whole.take("substitute", _mapping, {}).items()
+        },
         custom_operators=_custom_operators(whole, where),
         edits=tuple(
             _edit(entry, f"{where}: pipeline[{at}]", name)
@@ -135,7 +139,18 @@ def backend_of(table: Mapping[str, Any], where: str, parent: Parent) -> Backend:
     )
     for below in (whole, dtypes, quantization, verification):
         below.end()
+    _check_substitutes(backend, where)
     return backend
+
+
+def _check_substitutes(backend: Backend, where: str) -> None:
+    for choices in backend.substitutes.values():
+        for domain, op_type in (substitute.key for substitute in choices):
+            if not backend.rules(op_type, domain):
+                name = f"{domain}::{op_type}" if domain else op_type
+                raise BackendError(
+                    f"{where}: substitute: the target has no operator {name} in [operators]"
+                )
 
 
 def extended(table: Mapping[str, Any], where: str, parent: Parent) -> dict[str, Any]:
@@ -236,6 +251,18 @@ def _rule(entry: Any, groups: Groups, where: str) -> OperatorRule:
     )
     table.end()
     return rule
+
+
+def _substitutes(entry: Any, groups: Groups, where: str) -> tuple[Substitute, ...]:
+    entries = entry if isinstance(entry, list) else [entry]
+    return tuple(_substitute(one, groups, where) for one in entries)
+
+
+def _substitute(entry: Any, groups: Groups, where: str) -> Substitute:
+    """Read a name, or a table with the name under `with` and conditions of an operator rule."""
+    table = {"with": entry} if isinstance(entry, str) else dict(_checked(_mapping, entry, where))
+    name = _checked(_string, table.pop("with", None), f"{where}: with")
+    return Substitute(_operator(name), _rule(table, groups, where))
 
 
 def _attribute(value: Any, where: str) -> AttributeRule:

@@ -137,6 +137,13 @@ class OperatorRule:
         return self.dtypes or named or next(iter(self.types.values()), NO_DTYPES)
 
 
+class Substitute(NamedTuple):
+    """An operator to use in the place of another one, and the conditions for it."""
+
+    key: tuple[str, str]
+    rule: OperatorRule
+
+
 class Operand(NamedTuple):
     """An input or output of a node, with its name and type parameter in the schema."""
 

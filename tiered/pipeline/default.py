@@ -295,6 +295,10 @@ def default_pipeline() -> Sequential:
             "alter_op_layout",
         ),
 
+        # What a named target refuses, when no pass is left that fuses it again.
+        "legalize{numerics=reassociating}",
+        "legalize",
+
         # Parked: for targets without Gemm; the fixed point would fuse it again.
         "decompose_gemm",
 

@@ -1,0 +1,103 @@
+"""The function bodies of ONNX's operators compute what the operators do, on ONNX's own cases."""
+
+import warnings
+from functools import cache
+from itertools import islice
+
+import numpy as np
+import pytest
+from onnx.backend.test.case.node import collect_testcases
+from onnx.backend.test.case.test_case import TestCase
+
+from tiered import Model, Skip
+from tiered.errors import RuntimeFailure
+from tiered.graph.queries.function_body import has_function_body
+from tiered.legalization.simplify import simplify
+from tiered.legalization.sources import EXACT_BODIES, FunctionBody
+from tiered.runtime import run
+from tiered.support.numerics import Numerics
+from tiered.testing import parse
+
+OPERATORS = (
+    "AffineGrid", "Attention", "CausalConvWithState", "Celu", "CenterCropPad", "Clip",
+    "DepthToSpace", "DynamicQuantizeLinear", "Elu", "Gelu", "GreaterOrEqual",
+    "GroupNormalization", "HardSigmoid", "HardSwish", "HannWindow", "LayerNormalization",
+    "LeakyRelu", "LessOrEqual", "LogSoftmax", "MeanVarianceNormalization", "Mish",
+    "NegativeLogLikelihoodLoss", "PRelu", "RMSNormalization", "Range", "ReduceL1", "ReduceL2",
+    "ReduceLogSumExp", "ReduceSumSquare", "RotaryEmbedding", "Selu", "Softmax",
+    "SoftmaxCrossEntropyLoss", "Softplus", "Softsign", "SpaceToDepth", "Swish", "ThresholdedRelu",
+)  # fmt: skip
+CASES_PER_OPERATOR = 4
+
+
+@cache
+def all_cases() -> list[TestCase]:
+    """Return ONNX's node cases; onnx collects them once in a process, all or those of one name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return list(collect_testcases(None))
+
+
+def cases_of(operator: str) -> list[TestCase]:
+    """Return the first cases with one node of an operator."""
+    found = (
+        case
+        for case in all_cases()
+        if case.model is not None and [node.op_type for node in case.model.graph.node] == [operator]
+    )
+    return list(islice(found, CASES_PER_OPERATOR))
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_the_body_computes_what_the_operator_does(operator: str) -> None:
+    tried = [_compare(case, operator) for case in cases_of(operator)]
+    assert any(tried), f"onnxruntime ran no case of {operator}"
+
+
+def _compare(case: TestCase, operator: str) -> bool:
+    """Compare one case; return False where onnxruntime lacks a kernel."""
+    assert case.model is not None
+    assert case.data_sets is not None
+    model = Model.from_proto(case.model)
+    (node,) = model.main.nodes
+    assert has_function_body(node)
+    assert FunctionBody(Numerics.EXACT).apply(node) is None
+    simplify(list(model.main.topological_order()))
+    model.check_view(types=True)
+    model.check()
+    assert not model.main.nodes_of(operator)
+    values, _ = case.data_sets[0]
+    names = [info.name for info in case.model.graph.input]
+    inputs = {name: np.asarray(value) for name, value in zip(names, values, strict=True)}
+    try:
+        expected, actual = run(case.model, inputs), run(model.to_proto(), inputs)
+    except RuntimeFailure:
+        return False
+    for name, before in expected.items():
+        after = actual[name]
+        assert after.dtype == before.dtype
+        if operator in EXACT_BODIES or before.dtype.kind not in "f":
+            np.testing.assert_array_equal(after, before, err_msg=case.name)
+        else:
+            rtol = 2e-3 if before.dtype == np.float16 else 1e-4
+            np.testing.assert_allclose(after, before, rtol=rtol, atol=1e-5, err_msg=case.name)
+    return True
+
+
+def test_dtypes_must_be_known() -> None:
+    model = Model.from_proto(
+        parse(
+            '<ir_version: 10, opset_import: ["" : 21, "own" : 1]> '
+            "g (float[2] x) => (float[2] y) { a = own.Any(x) y = Clip(a) }"
+        )
+    )
+    (node,) = model.main.nodes_of("Clip")
+    assert str(FunctionBody(Numerics.EXACT).apply(node)) == "the dtype of 'a' is unknown"
+
+
+def test_an_operator_of_another_opset_has_no_body() -> None:
+    model = Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Relu(x) }", opset=13))
+    (node,) = model.main.nodes
+    declined = FunctionBody(Numerics.EXACT).apply(node)
+    assert isinstance(declined, Skip)
+    assert "no function body of Relu in opset 13" in str(declined)

@@ -1,0 +1,189 @@
+"""legalize: what a target refuses becomes what it takes, or stays."""
+
+import onnx
+import pytest
+
+from tiered import Graph, Model, PassContext, Value, get_pass, op, register, rewrite, var
+from tiered.backends import Backend
+from tiered.backends.reading import backend_of
+from tiered.errors import BackendError
+from tiered.passes.registry import registry
+from tiered.runtime import run
+from tiered.support.numerics import Numerics
+from tiered.testing import assert_rewrites, assert_unchanged, parse
+
+
+def target(operators: dict[str, object], **others: object) -> Backend:
+    table = {"api_version": 1, "name": "chip", "operators": operators, **others}
+    return backend_of(table, "chip.toml", lambda name: {})
+
+
+COMPARES = target({"Greater, Less, Equal, Or": True})
+SWISH = "(float[3] x) => (float[3] y) { y = HardSwish(x) }"
+
+
+def test_an_exact_body_replaces_the_operator() -> None:
+    assert_rewrites(
+        "legalize",
+        "(float[3] a, float[3] b) => (bool[3] y) { y = GreaterOrEqual(a, b) }",
+        "(float[3] a, float[3] b) => (bool[3] y) { g = Greater(a, b) e = Equal(a, b) y = Or(g, e) }",
+        backend=COMPARES,
+    )
+
+
+def test_a_body_that_rounds_needs_the_class() -> None:
+    backend = target({"HardSigmoid, Mul": True})
+    assert_unchanged(
+        "legalize",
+        SWISH,
+        because="the target has no such operator; the function body is reassociating, not exact",
+        backend=backend,
+    )
+    assert_rewrites(
+        "legalize",
+        SWISH,
+        "(float[3] x) => (float[3] y) { h = HardSigmoid<alpha=0.16666667, beta=0.5>(x) y = Mul(x, h) }",
+        backend=backend,
+        numerics="reassociating",
+    )
+
+
+def test_the_class_sets_the_level() -> None:
+    made = get_pass("legalize").with_options(numerics="approximate")
+    assert (made.info.numerics, made.info.opt_level) == (Numerics.APPROXIMATE, 4)
+    assert made.with_options(numerics="exact").info.numerics is Numerics.EXACT
+    backend = target({"HardSigmoid, Mul": True})
+    rounding = get_pass("legalize").with_options(numerics="reassociating")
+    for level, kept in ((2, 1), (3, 0)):
+        with PassContext.isolated(opt_level=level, backend=backend):
+            model = rounding(Model.from_proto(parse(SWISH)))
+        assert len(model.main.nodes_of("HardSwish")) == kept
+
+
+def test_new_nodes_are_legalized_in_turn() -> None:
+    assert_rewrites(
+        "legalize",
+        SWISH,
+        "(float[3] x) => (float[3] y) <float a = {0.16666667}, float b = {0.5}, float z = {0}, "
+        "float o = {1}> { p = Mul(x, a) s = Add(p, b) l = Min(s, o) h = Max(l, z) y = Mul(x, h) }",
+        backend=target({"Mul, Add, Max, Min": True}),
+        numerics="reassociating",
+    )
+
+
+def test_a_body_with_a_refused_node_is_rolled_back() -> None:
+    assert_unchanged(
+        "legalize",
+        "(float[3] a, float[3] b) => (bool[3] y) { y = GreaterOrEqual(a, b) }",
+        because="the target has no such operator; the function body: Or in it is refused: "
+        "the target has no such operator",
+        backend=target({"Greater, Equal": True}),
+    )
+
+
+def test_an_operator_without_a_body_stays() -> None:
+    assert_unchanged(
+        "legalize",
+        "(float[3] x) => (float[3] y) { y = Sin(x) }",
+        because="the target has no such operator; there is no legalization",
+        backend=COMPARES,
+    )
+
+
+def test_without_a_backend_nothing_happens() -> None:
+    assert_unchanged("legalize", SWISH)
+
+
+def test_shapes_of_a_body_are_constants_where_they_are_known() -> None:
+    backend = target(
+        {
+            "Add, Cast, Concat, Div, Flatten, Mul, ReduceMean, Reciprocal, Sqrt, Sub": True,
+            "Reshape": {"constant": ["shape"]},
+        }
+    )
+    source = parse(
+        "(float[2,4] x) => (float[2,4] y) <float[4] s = {1,2,3,4}> "
+        "{ y = LayerNormalization(x, s) }"
+    )
+    model = Model.from_proto(source)
+    legalize = get_pass("legalize").with_options(numerics="reassociating")
+    legalize.apply(model, PassContext.isolated(opt_level=3, backend=backend))
+    assert backend.coverage(model).is_met, [str(gap) for gap in backend.coverage(model).gaps]
+    inputs = {"x": onnx.numpy_helper.to_array(onnx.helper.make_tensor("x", 1, (2, 4), range(8)))}
+    before, after = run(source, inputs), run(model.to_proto(), inputs)
+    assert abs(before["y"] - after["y"]).max() < 1e-6
+
+
+# --- substitutes ------------------------------------------------------------------------------------
+
+SUBSTITUTES = target(
+    {"Where": False, "chip::WhereV2": True},
+    substitute={"Where": {"with": "chip::WhereV2", "types": {"T": ["float"]}}},
+)
+WHERE = "(bool[2] c, float[2] a, float[2] b) => (float[2] y) { y = Where(c, a, b) }"
+
+
+def test_a_substitute_is_a_call_that_every_runtime_runs() -> None:
+    model = Model.from_proto(parse(WHERE))
+    legalize = get_pass("legalize")
+    legalize.apply(model, PassContext.isolated(backend=SUBSTITUTES))
+    assert [node.callee[:2] for node in model.main.nodes] == [("chip", "WhereV2")]
+    proto = model.to_proto()
+    onnx.checker.check_model(proto, full_check=True)
+    inputs = {name: onnx.numpy_helper.to_array(each) for name, each in _inputs().items()}
+    assert run(proto, inputs)["y"].tolist() == run(parse(WHERE), inputs)["y"].tolist()
+    again = Model.from_proto(proto)
+    legalize.apply(again, PassContext.isolated(backend=SUBSTITUTES))
+    assert again.to_proto().SerializeToString() == proto.SerializeToString()
+
+
+def _inputs() -> dict[str, onnx.TensorProto]:
+    make = onnx.helper.make_tensor
+    return {"c": make("c", 9, (2,), [1, 0]), "a": make("a", 1, (2,), [1, 2]),
+            "b": make("b", 1, (2,), [3, 4])}  # fmt: skip
+
+
+def test_a_substitute_has_conditions() -> None:
+    assert_unchanged(
+        "legalize",
+        WHERE.replace("float", "int32"),
+        because="the target has no such operator; there is no legalization",
+        backend=SUBSTITUTES,
+    )
+
+
+def test_an_old_file_has_no_functions() -> None:
+    assert_unchanged(
+        "legalize",
+        f'<ir_version: 7, opset_import: ["" : 13]> g {WHERE}',
+        because="the target has no such operator; chip::WhereV2: before IR 8 there are no local "
+        "functions",
+        backend=SUBSTITUTES,
+    )
+
+
+def test_a_substitute_is_an_operator_of_the_target() -> None:
+    with pytest.raises(BackendError, match=r"no operator chip::W in \[operators\]"):
+        target({"Where": False}, substitute={"Where": "chip::W"})
+
+
+# --- registered legalizations -----------------------------------------------------------------------
+
+
+@rewrite(op.Mish(var.x), opt_level=None, legalizes=True)
+def mish_of_chip(graph: Graph, x: Value) -> Value:
+    """Mish(x)  =>  x * Tanh(Softplus(x))"""
+    return graph.op.Mul(x, graph.op.Tanh(graph.op.Softplus(x)))
+
+
+def test_a_registered_rule_comes_before_the_body() -> None:
+    register(mish_of_chip)
+    try:
+        assert_rewrites(
+            "legalize",
+            "(float[3] x) => (float[3] y) { y = Mish(x) }",
+            "(float[3] x) => (float[3] y) { s = Softplus(x) t = Tanh(s) y = Mul(x, t) }",
+            backend=target({"Mul, Tanh, Softplus": True}),
+        )
+    finally:
+        registry.unregister("mish_of_chip")

@@ -1,0 +1,1 @@
+"""Legalization: operators that a target refuses become operators that it takes."""

@@ -1,0 +1,104 @@
+"""The search: a refused node becomes nodes that the target takes, all of them, or stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tiered.backends.coverage import checked_graphs, operator_name
+from tiered.graph import Edit, Mark, Model, Node
+from tiered.legalization.simplify import simplify
+from tiered.legalization.sources import Source, sources_of
+from tiered.rewriter import Skip
+from tiered.support.numerics import Numerics, is_within
+
+if TYPE_CHECKING:
+    from tiered.backends import Backend
+    from tiered.graph.core.model import ModelState
+
+OnSkip = Callable[[Node, Skip], None]
+
+Path = frozenset[tuple[str, str]]
+"""The (source, operator) of the legalizations around one."""
+
+
+def legalize_nodes(
+    model: Model,
+    backend: Backend,
+    on_skip: OnSkip,
+    *,
+    numerics: Numerics = Numerics.EXACT,
+    maps: tuple[str, ...] = ("default",),
+) -> None:
+    """Replace the nodes that a target refuses by nodes that it takes.
+
+    One node after the other: the first source whose nodes the target takes all, replaced in turn
+    where needed, stays; if there is none, the node stays as it is.
+
+    Args:
+        model: the model, edited in place.
+        backend: the target.
+        on_skip: called with each node that stays, and the reason.
+        numerics: the loosest class of a legalization.
+        maps: the names of the maps of registered legalizations.
+    """
+    search = _Search(backend, numerics, maps)
+    for graph in tuple(checked_graphs(model, backend)):
+        for node in tuple(graph.topological_order()):
+            if not node.is_live or node.is_op("Constant"):
+                continue
+            refused = backend.refusals(node)
+            if not refused:
+                continue
+            law = f"{operator_name(node)}  =>  operators that {backend.name} takes"
+            with graph.rewrite(law, node):
+                reason = search.legalize(node, frozenset())
+            if reason is not None:
+                on_skip(node, Skip("{}; {}", refused[0], reason))
+
+
+class _Search:
+    def __init__(self, backend: Backend, numerics: Numerics, maps: tuple[str, ...]) -> None:
+        self.backend = backend
+        self.numerics = numerics
+        self.maps = maps
+
+    def legalize(self, node: Node, path: Path) -> str | None:
+        """Replace a refused node; return why no source has nodes that the target takes."""
+        model, reasons = node.owner.model, list[str]()
+        for source in sources_of(node, self.backend, self.maps):
+            step = source.name, operator_name(node)
+            if step in path:
+                continue
+            if not is_within(source.numerics, self.numerics):
+                reasons.append(f"{source.name} is {source.numerics}, not {self.numerics}")
+                continue
+            mark = model.mark()
+            reason = self._try(source, node, path | {step})
+            if reason is None:
+                return None
+            model.undo_to(mark)
+            reasons.append(f"{source.name}: {reason}")
+        return "; ".join(reasons) or "there is no legalization"
+
+    def _try(self, source: Source, node: Node, path: Path) -> str | None:
+        """Replace a node by a source; return the reason if a new node cannot be legal."""
+        model = node.owner.model
+        mark = model.mark()
+        declined = source.apply(node)
+        if declined is not None:
+            return str(declined)
+        simplify(_added(model, mark))
+        for added in _added(model, mark):
+            refused = self.backend.refusals(added)
+            if refused and self.legalize(added, path) is not None:
+                return f"{operator_name(added)} in it is refused: {refused[0]}"
+        return None
+
+
+def _added(model: ModelState, mark: Mark) -> list[Node]:
+    """Return the nodes of graphs, not of functions, that were added since a mark, in order."""
+    entries = model.journal.since(mark)
+    nodes = [entry[1] for entry in entries if entry[0] is Edit.ADD_NODE]
+    is_call_body = {entry[1] for entry in entries if entry[0] is Edit.ADD_FUNCTION}
+    return [node for node in nodes if node.is_live and node.owner.root not in is_call_body]

@@ -1,0 +1,179 @@
+"""The sources of legalizations: the target's table, registered rules, ONNX's function bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+import onnx
+
+from tiered.errors import ModelError
+from tiered.graph import Model, Node
+from tiered.graph.opset.same_meaning import why_not_at
+from tiered.graph.queries.function_body import function_body, has_function_body
+from tiered.passes.registry import registry
+from tiered.rewriter import Rule, Skip, rewrite_node
+from tiered.support.numerics import Numerics
+
+if TYPE_CHECKING:
+    from tiered.backends import Backend
+
+EXACT_BODIES: Final = frozenset(
+    {"CastLike", "CenterCropPad", "DepthToSpace", "GreaterOrEqual", "LessOrEqual", "SpaceToDepth"}
+)
+"""Operators with a body that only compares, converts or moves: it changes no bit."""
+
+
+class Source(Protocol):
+    """One way to express a node by other operators."""
+
+    @property
+    def name(self) -> str:
+        """The name of the source in reasons."""
+        ...
+
+    @property
+    def numerics(self) -> Numerics:
+        """The class of what it makes."""
+        ...
+
+    def apply(self, node: Node) -> Skip | None:
+        """Replace a node; a Skip is the reason why not, and the caller undoes what was begun."""
+
+
+def sources_of(node: Node, backend: Backend, maps: tuple[str, ...]) -> Iterator[Source]:
+    """Yield the ways to express a node, in the order to try them.
+
+    Args:
+        node: a node that the target refuses.
+        backend: the target.
+        maps: the names of the maps of registered legalizations.
+    """
+    for key in backend.substitutes_of(node):
+        yield Substitution(*key)
+    for info in _registered(node, maps):
+        yield RegisteredRule(info.name, info.numerics)
+    if has_function_body(node):
+        yield FunctionBody(
+            Numerics.EXACT if node.op_type in EXACT_BODIES else Numerics.REASSOCIATING
+        )
+
+
+def _registered(node: Node, maps: tuple[str, ...]) -> Iterator[Any]:
+    """Yield the infos of the legalizations that name the operator of a node, by their names."""
+    wanted = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+    for name in registry.legalizations():
+        info = registry.named(name).info
+        if info.legalizes in maps and wanted in info.acts_on:
+            yield info
+
+
+class RegisteredRule(NamedTuple):
+    """A rewrite pass that is declared with `legalizes`."""
+
+    name: str
+    numerics: Numerics
+
+    def apply(self, node: Node) -> Skip | None:
+        """Apply the rule of the pass at the node."""
+        found: Any = registry.named(self.name)
+        rule: Rule = found.rule
+        if (node.domain, node.op_type) not in rule.keys:
+            return Skip("the operator is not the root of its pattern")
+        return rewrite_node(rule, node, found.options)
+
+
+class FunctionBody(NamedTuple):
+    """The function body that ONNX defines the operator by."""
+
+    numerics: Numerics
+    name: str = "the function body"
+
+    def apply(self, node: Node) -> Skip | None:
+        """Replace the node by its function body, in the opset of the graph."""
+        graph, model = node.owner, node.owner.model
+        assert isinstance(model, Model)
+        try:
+            function = model.add(function_body(node))
+        except ModelError as error:
+            return Skip("{}", error)
+        for inner in function.walk():
+            own, there = function.opset(inner.domain), graph.opset(inner.domain)
+            reason = why_not_at(inner, own, there) if there else None
+            if reason is not None:
+                return Skip("its body has {}, which {}", inner.op_type, reason)
+        graph.inline_call(node, function, {})
+        model.remove(function)
+        return None
+
+
+class Substitution(NamedTuple):
+    """An operator that the target's own table names instead."""
+
+    domain: str
+    op_type: str
+    numerics: Numerics = Numerics.EXACT
+
+    @property
+    def name(self) -> str:
+        """The operator as text."""
+        return f"{self.domain}::{self.op_type}" if self.domain else self.op_type
+
+    def apply(self, node: Node) -> Skip | None:
+        """Call the other operator with the operands and attributes of the node.
+
+        A custom operator is a call of a local function that holds the operator of the node, so
+        that every runtime can run it.
+        """
+        graph, model = node.owner, node.owner.model
+        if node.bodies or node.has_references:
+            return Skip("the node has bodies or attributes of a call")
+        if self.domain and model.ir_version < _FUNCTIONS_SINCE:
+            return Skip("before IR {} there are no local functions", _FUNCTIONS_SINCE)
+        assert isinstance(model, Model)
+        if self.domain and model.function(self.domain, self.op_type) is None:
+            model.add(_wrapper(node, self.domain, self.op_type))
+        attributes: Mapping[str, Any] = node.attributes
+        new = graph.add_node(
+            self.op_type,
+            node.inputs,
+            len(node.outputs),
+            attributes,
+            domain=self.domain,
+            name=node.name or self.op_type,
+        )
+        graph.replace(node, new.outputs)
+        return None
+
+
+_FUNCTIONS_SINCE: Final = 8
+"""The first IR version with local functions."""
+
+
+def _wrapper(node: Node, domain: str, name: str) -> onnx.FunctionProto:
+    """Return a function of an operator's operands and attributes that holds the operator."""
+    schema = node.schema
+    inputs = [f"x{at}" for at in range(max(len(node.inputs), _most_inputs(node)))]
+    outputs = [f"y{at}" for at in range(len(node.outputs))]
+    inner = onnx.helper.make_node(node.op_type, inputs, outputs, domain=node.domain)
+    attributes = [] if schema is None else list(schema.attributes.values())
+    for attribute in attributes:
+        declared: Any = attribute.type
+        kind = onnx.AttributeProto.AttributeType.Value(declared.name)
+        inner.attribute.add(name=attribute.name, ref_attr_name=attribute.name, type=kind)
+    opsets = [onnx.helper.make_opsetid(node.domain, node.owner.opset(node.domain))]
+    names = [attribute.name for attribute in attributes]
+    function = onnx.helper.make_function(domain, name, inputs, outputs, [inner], opsets, names)
+    if node.owner.model.ir_version >= _METADATA_SINCE:
+        function.metadata_props.add(key="tiered.keep", value="the target has this operator")
+    return function
+
+
+_METADATA_SINCE: Final = 10
+_VARIADIC: Final = 1 << 16
+
+
+def _most_inputs(node: Node) -> int:
+    """Return the number of operands of an operator that is not variadic, else 0."""
+    most = 0 if node.schema is None else node.schema.max_input
+    return most if most < _VARIADIC else 0

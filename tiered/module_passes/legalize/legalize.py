@@ -1,0 +1,34 @@
+"""An operator that the target refuses  =>  operators that it takes"""
+
+from typing import Literal
+
+from tiered import Model, Numerics, PassContext, legalize_nodes, module_pass
+
+
+@module_pass(
+    opt_level=1,
+    followed_by=("fold_constant", "eliminate_unused_initializer", "remove_unused_functions"),
+    acts_on=("*",),
+    numerics_option="numerics",
+)
+def legalize(
+    model: Model,
+    ctx: PassContext,
+    *,
+    numerics: Literal["exact", "reassociating", "approximate"] = "exact",
+    maps: tuple[str, ...] = ("default",),
+) -> None:
+    """Replace each node that the target refuses by nodes that it takes, or leave it as it is.
+
+    In this order: the operator that the target's own `[substitute]` table names; registered
+    legalizations, which are rules declared with `legalizes=`; the function body that ONNX defines
+    the operator by. New nodes that the target refuses are legalized in turn. Without a backend
+    there is nothing to do.
+
+    Args:
+        numerics: the loosest class of a legalization; with `reassociating` the pass runs from
+            level 3, with `approximate` from level 4.
+        maps: the maps of registered legalizations to use.
+    """
+    if ctx.names_backend:
+        legalize_nodes(model, ctx.backend, ctx.skip, numerics=Numerics(numerics), maps=maps)
