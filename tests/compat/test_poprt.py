@@ -1,21 +1,25 @@
 """PopRT's names: a pass of a ModelProto, registered, fetched, run in a manager."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
 import tiered
 from tests.small import content, fuse_relu, model, ops, proto
 from tiered.compat import poprt
-from tiered.errors import PassError, UsageError
+from tiered.errors import PassError, UsageError, VerificationError
 from tiered.passes.registry import registry
 
 
 @pytest.fixture(autouse=True)
 def _clean() -> Iterator[None]:
     yield
-    registry.unregister("drop_names")
+    for name in poprt._CLASSES:
+        registry.unregister(name)
     poprt._CLASSES.clear()
 
 
@@ -52,8 +56,8 @@ def test_it_is_made_with_the_arguments_that_are_asked_for() -> None:
     assert made.graph.node[0].name == "n0"
     assert given.graph.node[0].name == "node_a"
     assert poprt.get_pass("fold_constant", max_growth="2%").name == "fold_constant"
-    with pytest.raises(UsageError, match="expected options by keyword"):
-        poprt.get_pass("fold_constant", "2%")
+    with pytest.raises(UsageError, match="takes 1 arguments, not 2"):
+        poprt.get_pass("fold_constant", 1, 2)
 
 
 def test_a_name_is_registered_once() -> None:
@@ -79,3 +83,140 @@ def test_a_pass_that_fails_leaves_the_model_as_it_was() -> None:
     with pytest.raises(PassError, match="Fails failed"):
         Fails()(given)
     assert content(given) == before
+
+
+GELU = """g (float[4] x) => (float[4] y)
+    <float r = {1.4142135}, float one = {1}, float half = {0.5}> {
+    a = Div(x, r)  b = Erf(a)  c = Add(b, one)  d = Mul(x, c)  y = Mul(d, half) }"""
+
+
+def test_a_pass_runs_whatever_its_level() -> None:
+    for made in (
+        poprt.get_pass("gelu_pattern")(proto(GELU)),
+        poprt.get_pass("gelu_pattern").run(proto(GELU)),
+    ):
+        assert ops(made) == ["Gelu"]
+    assert ops(poprt.PassManager(["gelu_pattern"]).run(proto(GELU))) == ["Gelu"]
+    assert ops(poprt.PassManager([poprt.get_pass("gelu_pattern")]).run(proto(GELU))) == ["Gelu"]
+    with tiered.PassContext(disabled=["fuse_gelu"]):
+        assert "Erf" in ops(poprt.get_pass("gelu_pattern")(proto(GELU)))
+
+
+def test_options_have_the_names_of_poprt() -> None:
+    text = "g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }"
+
+    def first_dims(made: onnx.ModelProto) -> list[int]:
+        return [dim.dim_value for dim in made.graph.input[0].type.tensor_type.shape.dim]
+
+    assert first_dims(poprt.get_pass("const_batch_size", const_batch_size=4).run(proto(text))) == [
+        4,
+        3,
+    ]
+    assert first_dims(poprt.get_pass("const_batch_size", 5).run(proto(text))) == [5, 3]
+    shape = {"x": [2, 3]}
+    assert first_dims(
+        poprt.get_pass("const_input_shape", const_input_shape=shape)(proto(text))
+    ) == [2, 3]
+    large = "g (float[8] x) => (float[8] y) <float[8] w> { a = Exp(w)  y = Add(x, a) }"
+    given = proto(large)
+    given.graph.initializer.add(name="w", data_type=1, dims=[8], float_data=[1.0] * 8)
+    for limit, left in ((31, ["Exp", "Add"]), (32, ["Add"]), (-1, ["Add"])):
+        assert ops(poprt.get_pass("constant_folding", max_tensor_size=limit)(given)) == left
+    assert ops(poprt.get_pass("constant_folding", 31)(given)) == ["Exp", "Add"]
+
+
+def test_a_class_with_required_arguments_is_registered() -> None:
+    @poprt.register("prefix_names")
+    class PrefixNames(poprt.Pass):
+        def __init__(self, prefix: str) -> None:
+            super().__init__(prefix)
+            self.prefix = prefix
+
+        def run(self, onnx_model: onnx.ModelProto) -> onnx.ModelProto:
+            for node in onnx_model.graph.node:
+                node.name = self.prefix + node.name
+            return onnx_model
+
+    for made in (poprt.get_pass("prefix_names", "a_"), poprt.get_pass("prefix_names", prefix="a_")):
+        assert made(proto()).graph.node[0].name == "a_node_a"
+    with pytest.raises(TypeError, match="prefix"):
+        poprt.get_pass("prefix_names")
+    with pytest.raises(
+        UsageError, match=r"needs prefix: make it with poprt.get_pass\('prefix_names'"
+    ):
+        tiered.optimize(proto(), passes="prefix_names")
+
+
+def test_the_template_of_a_pass_passes_all_its_arguments_on() -> None:
+    class Template(poprt.Pass):
+        def __init__(self, *args: object, **kwargs: object) -> None:
+            super().__init__(*args, **kwargs)
+
+        def run(self, onnx_model: onnx.ModelProto) -> onnx.ModelProto:
+            return onnx_model
+
+    assert Template(1, option=2)(proto()) == proto()
+
+
+def test_arguments_with_defaults_are_options_in_pipelines() -> None:
+    drop_names()
+    made = tiered.optimize(proto(), passes="drop_names{to=t}")
+    assert made.graph.node[0].name == "t0"
+
+
+def test_an_unknown_name_is_a_key_error_with_a_suggestion() -> None:
+    with pytest.raises(KeyError) as caught:
+        poprt.get_pass("constant_foldin")
+    assert "did you mean" in str(caught.value)
+    assert isinstance(caught.value, UsageError)
+
+
+def test_an_alias_of_two_passes_runs_both() -> None:
+    text = "g (float[2] x) => (float[2] y) <float[2] w = {1,2}> { a = Neg(x)  y = Abs(x) }"
+    made = poprt.get_pass("delete_isolated")(proto(text))
+    assert (ops(made), len(made.graph.initializer)) == (["Abs"], 0)
+    with pytest.raises(UsageError, match="takes no options"):
+        poprt.get_pass("delete_isolated", 1)
+
+
+def test_ir_passes_are_applied_in_order() -> None:
+    text = "g (float[2] x) => (float[2] y) { a = Identity(x)  b = Relu(a)  y = Relu(b) }"
+    for given in (
+        ["eliminate_identity", "eliminate_idempotent"],
+        "eliminate_identity,eliminate_idempotent",
+    ):
+        assert ops(poprt.get_pass("apply_ir_pass", passes=given)(proto(text))) == ["Relu"]
+
+
+def test_outputs_are_compared_with_those_of_a_model() -> None:
+    wrong = proto("g (float[2,3] x) => (float[2,3] y) { y = Neg(x) }")
+    poprt.get_pass("check_with_fake_data", origin_model=proto())(proto())
+    for check in (
+        poprt.get_pass("check_with_fake_data", wrong),
+        poprt.get_pass("check_with_fake_data", origin_model=wrong),
+    ):
+        with pytest.raises(VerificationError, match="computes something else"):
+            check.run(proto())
+
+
+LAYERS = """g (float[2,2] x) => (float[2,2] y) <float[2,2] w = {1,2,3,4}> {
+    h = MatMul(x, w)  y = Relu(h) }"""
+
+
+def test_layers_are_compared_with_those_of_a_model(tmp_path: Path) -> None:
+    other = proto(LAYERS.replace("3,4", "3,5"))
+    np.savez(tmp_path / "x.npz", x=np.ones((2, 2), np.float32))
+    data = str(tmp_path / "x.npz")
+    check = poprt.get_pass("layer_precision_compare", other, data, output_dir=str(tmp_path))
+    with tiered.PassContext() as ctx:
+        check(proto(LAYERS))
+    assert "MatMul h: max abs 1" in str(ctx.remarks)
+    (row,) = json.loads((tmp_path / "layer_precision.json").read_text())
+    assert (row["layer"], row["operator"], row["max_abs"]) == ("h", "MatMul", 1.0)
+    with pytest.raises(UsageError, match="to load a pickle runs code"):
+        poprt.get_pass("layer_precision_compare", other, "data.pkl")
+
+
+def test_an_overview_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    poprt.passes.get_pass("model_overview").run(proto())
+    assert "4 nodes: 2 Relu" in capsys.readouterr().err

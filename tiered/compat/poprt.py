@@ -1,7 +1,8 @@
 """The names of PopRT: `Pass`, `register`, `get_pass`, `get_registered_passes`, `PassManager`.
 
-`proto_pass` converts a subclass of `Pass` into a pass of tiered, which runs in contexts and
-pipelines, is undone when it fails, and can be verified.
+PopRT has no levels: a pass runs whatever its level, unless the context disables it. The result of
+`get_pass` has `run(model)` and is called with a model. So is a subclass of `Pass`, which runs as a
+pass of tiered: it is undone when it fails, and can be verified.
 
     @register("drop_names")
     class DropNames(Pass):
@@ -13,21 +14,53 @@ pipelines, is undone when it fails, and can be verified.
 
 from __future__ import annotations
 
+import inspect
+import json
+import os
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeVar
 
 import onnx
 
 import tiered
-from tiered.errors import UsageError
-from tiered.passes.kinds.proto_pass import proto_pass
+from tiered.context import PassContext
+from tiered.debug import compare_models
+from tiered.debug import layer_precision_compare as compare_layers
+from tiered.errors import PassNotFoundError, UsageError
+from tiered.graph import Model
+from tiered.passes.pass_info import Place
+from tiered.passes.registry import registry
 
-__all__ = ["Pass", "PassManager", "get_pass", "get_registered_passes", "register"]
+__all__ = [
+    "BuiltIn",
+    "Pass",
+    "PassManager",
+    "UnknownPassError",
+    "get_pass",
+    "get_registered_passes",
+    "register",
+]
 
 PassClass = TypeVar("PassClass", bound="type[Pass]")
 
 _CLASSES: dict[str, type[Pass]] = {}
+
+_OPTIONS: Final[dict[str, dict[str, str]]] = {
+    "const_batch_size": {"const_batch_size": "batch_size"},
+    "const_input_shape": {"const_input_shape": "shape"},
+    "fold_constant": {"max_tensor_size": "max_tensor_size"},
+}
+"""The options of a pass by PopRT's names for them, in the order of PopRT's arguments."""
+
+passes = sys.modules[__name__]
+
+
+class UnknownPassError(PassNotFoundError, KeyError):
+    """No pass has this name; a KeyError, as in PopRT."""
+
+    __str__ = Exception.__str__
 
 
 class Pass(ABC):
@@ -41,16 +74,20 @@ class Pass(ABC):
     name: str = ""
     changes_interface: bool = False
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Take any arguments: they are the subclass's."""
+        super().__init__()
+
     @abstractmethod
     def run(self, onnx_model: onnx.ModelProto) -> onnx.ModelProto:
         """Return the result of the pass."""
 
     def __call__(self, onnx_model: Any) -> Any:
-        return self.lifted()(onnx_model)
+        return _requested(self.lifted(), onnx_model)
 
     def lifted(self) -> tiered.Pass:
         """Return the equivalent pass of tiered."""
-        return proto_pass(
+        return tiered.proto_pass(
             self.run,
             name=self.name or type(self).__name__,
             changes_interface=self.changes_interface,
@@ -72,8 +109,27 @@ class Pass(ABC):
                     self.traverse_graph(body, transform, is_main_graph=False)
 
 
+class BuiltIn(Pass):
+    """A pass of tiered with the methods of PopRT's passes."""
+
+    def __init__(self, pass_: tiered.Pass) -> None:
+        super().__init__()
+        self.pass_ = pass_
+        self.name = pass_.name
+        self.changes_interface = pass_.info.changes_interface
+
+    def run(self, onnx_model: Any) -> Any:
+        return _requested(self.pass_, onnx_model)
+
+    def lifted(self) -> tiered.Pass:
+        return self.pass_
+
+
 def register(name: str) -> Callable[[PassClass], PassClass]:
-    """Make a subclass of `Pass` known by a name.
+    """Make a subclass of `Pass` known by a name, without making an instance.
+
+    Arguments with types and defaults are options. In a pipeline the pass is made without the
+    arguments that have no default; `get_pass` takes them.
 
     Raises:
         UsageError: the name is taken.
@@ -81,20 +137,84 @@ def register(name: str) -> Callable[[PassClass], PassClass]:
 
     def decorate(cls: PassClass) -> PassClass:
         cls.name = name
-        tiered.register(cls().lifted())
+        tiered.register(_registered(cls, name))
         _CLASSES[name] = cls
         return cls
 
     return decorate
 
 
-def get_pass(name: str, *args: Any, **kwargs: Any) -> Any:
-    """Return a pass by its name: a registered class of yours, made anew, or one of ours."""
+def _registered(cls: type[Pass], name: str) -> tiered.Pass:
+    """Return the pass of tiered that makes an instance of a class when it runs."""
+
+    def run(onnx_model: onnx.ModelProto, **options: Any) -> onnx.ModelProto:
+        if missing := [name for name, kind in _arguments(cls).items() if kind is _REQUIRED]:
+            raise UsageError(
+                f"{name} needs {', '.join(missing)}: make it with "
+                f"poprt.get_pass({name!r}, {missing[0]}=...)"
+            )
+        return cls(**options).run(onnx_model)
+
+    run.__doc__ = cls.__doc__
+    kind = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter("onnx_model", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    for argument, default in _arguments(cls).items():
+        if default is not _REQUIRED:
+            parameters.append(inspect.Parameter(argument, kind, default=default))
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # of any function
+    return tiered.proto_pass(
+        run, name=name, changes_interface=cls.changes_interface, numerics="exact"
+    )
+
+
+_REQUIRED: Final = inspect.Parameter.empty
+
+
+def _arguments(cls: type[Pass]) -> dict[str, Any]:
+    """Return the named arguments of a class with their defaults; `_REQUIRED` without one."""
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    parameters = inspect.signature(cls).parameters.values()
+    return {each.name: each.default for each in parameters if each.kind not in variadic}
+
+
+def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
+    """Return a pass by its name: a registered class of yours, made anew, or one of tiered.
+
+    The options of tiered's passes have PopRT's names too, and its order of arguments.
+
+    Raises:
+        UnknownPassError: no pass has this name; a KeyError.
+        UsageError: there are more arguments than options.
+        OptionError: an unknown option, or a value of the wrong type.
+    """
     if name in _CLASSES:
         return _CLASSES[name](*args, **kwargs)
-    if args:
-        raise UsageError(f"{name}: expected options by keyword, found positional ones")
-    return tiered.get_pass(name, **kwargs)
+    if name in _WITH_MODELS and (args or "origin_model" in kwargs):
+        return BuiltIn(_WITH_MODELS[name](*args, **kwargs))
+    if name == "apply_ir_pass":
+        return BuiltIn(_apply_ir_pass(*args, **kwargs))
+    try:
+        found = [tiered.get_pass(each) for each in registry.resolve(name)]
+    except PassNotFoundError as error:
+        raise UnknownPassError(str(error)) from error
+    if len(found) > 1:
+        if args or kwargs:
+            both = " and ".join(each.name for each in found)
+            raise UsageError(f"{name} is an alias of {both} and takes no options")
+        return BuiltIn(tiered.Sequential(found, name=name))
+    return BuiltIn(found[0].with_options(**_options(found[0], name, args, kwargs)))
+
+
+def _options(
+    pass_: tiered.Pass, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return options by their names here."""
+    own = _OPTIONS.get(pass_.name, {})
+    order = list(own.values()) or [option.name for option in pass_.info.options]
+    if len(args) > len(order):
+        raise UsageError(f"{name} takes {len(order)} arguments, not {len(args)}")
+    named = {own.get(key, key): value for key, value in kwargs.items()}
+    return {**dict(zip(order, args, strict=False)), **named}
 
 
 def get_registered_passes() -> dict[str, tiered.Pass]:
@@ -113,6 +233,86 @@ class PassManager:
             [p.lifted() if isinstance(p, Pass) else p for p in used_passes]
         )
 
-    def run(self, onnx_model: onnx.ModelProto) -> onnx.ModelProto:
-        """Return the model after all passes; what is given stays as it is."""
-        return self.pipeline.apply(onnx_model)
+    def run(self, onnx_model: Any) -> Any:
+        """Return the model after all passes; a ModelProto stays as it is."""
+        return _requested(self.pipeline, onnx_model)
+
+
+def _requested(pass_: tiered.Pass, model: Any) -> Any:
+    """Run a pass whatever its level, unless the context disables it."""
+    return pass_._called(model, PassContext.current(), Place(asked=True))
+
+
+# --- passes that take models ----------------------------------------------------------------------
+
+
+def _apply_ir_pass(passes: Iterable[str] | str = ()) -> tiered.Pass:
+    """Return the pipeline of some passes."""
+    names = passes.split(",") if isinstance(passes, str) else list(passes)
+    return tiered.Sequential([each.strip() for each in names], name="apply_ir_pass")
+
+
+def _check_with_fake_data(origin_model: onnx.ModelProto | str, **allowed: Any) -> tiered.Pass:
+    """Return a pass that compares outputs with those of a model; `allowed` as `compare_models`."""
+
+    @tiered.module_pass(opt_level=None, analysis=True, name="check_with_fake_data")
+    def check(model: Model, ctx: PassContext) -> None:
+        compare_models(origin_model, model.to_proto(), **allowed).raise_if_different()
+
+    return check
+
+
+def _layer_precision_compare(
+    origin_model: onnx.ModelProto | str,
+    data_preprocess: str | Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+    output_dir: str | None = None,
+) -> tiered.Pass:
+    """Return a pass that compares the outputs of Conv, Gemm and MatMul with those of a model.
+
+    Args:
+        origin_model: the model to compare with, or its file.
+        data_preprocess: the inputs: arrays by name, or a .npz file. A pickle is refused.
+        options: `operators`, the operators to compare; arguments of `layer_precision_compare`.
+        output_dir: the folder for `layer_precision.json`.
+    """
+    if isinstance(data_preprocess, str) and not data_preprocess.endswith((".npz", ".npy")):
+        raise UsageError(
+            f"layer_precision_compare reads inputs from a .npz file, not from {data_preprocess!r}: "
+            "to load a pickle runs code"
+        )
+    settings = dict(options or {})
+    operators = settings.pop("operators", ("Conv", "Gemm", "MatMul"))
+    inputs = [] if data_preprocess is None else [data_preprocess]
+
+    @tiered.module_pass(opt_level=None, analysis=True, name="layer_precision_compare")
+    def compare(model: Model, ctx: PassContext) -> None:
+        found = compare_layers(
+            origin_model, model.to_proto(),
+            **{"inputs": inputs, "every": True, "numerics": "approximate", **settings},
+        )  # fmt: skip
+        rows = [layer for layer in found.layers if layer.op_type in operators]
+        for layer in rows:
+            ctx.remark(f"{layer.op_type} {layer.second}: {layer}")
+        if output_dir is not None:
+            os.makedirs(output_dir, exist_ok=True)
+            record = [
+                {
+                    "layer": layer.second,
+                    "operator": layer.op_type,
+                    "max_abs": layer.row.difference.max_abs,
+                    "cosine": layer.row.difference.cosine,
+                }
+                for layer in rows
+            ]
+            path = os.path.join(output_dir, "layer_precision.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(record, file, indent=1)
+
+    return compare
+
+
+_WITH_MODELS: Final[dict[str, Callable[..., tiered.Pass]]] = {
+    "check_with_fake_data": _check_with_fake_data,
+    "layer_precision_compare": _layer_precision_compare,
+}

@@ -279,7 +279,7 @@ class Registry:
                 f"no pass named {name!r}: it is an alias of {' and '.join(targets)}, "
                 f"which this tiered does not have ({self._count()})"
             )
-        close = _closest(_snake(name), self.names())
+        close = _closest(_snake(name), self.names()) or did_you_mean(name, ALIASES, cutoff=0.8)
         return PassNotFoundError(f"no pass named {name!r}{close} ({self._count()})")
 
     def _count(self) -> str:

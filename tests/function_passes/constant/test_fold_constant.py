@@ -17,7 +17,7 @@ from tiered.testing import assert_rewrites, assert_unchanged, parse
 PASS = "fold_constant"
 
 
-def _ops(model: onnx.ModelProto, **options: str) -> list[str]:
+def _ops(model: onnx.ModelProto, **options: Any) -> list[str]:
     """Return the operators that folding leaves in the main graph."""
     view = Model.from_proto(model)
     get_pass(PASS, **options).apply(view)
@@ -797,3 +797,11 @@ def test_what_a_call_decides_in_a_body_is_not_known(inner: str) -> None:
           y = Sub(a, x) }}""",
         because="is a function parameter",
     )
+
+
+def test_a_limit_of_bytes_is_one_of_each_constant() -> None:
+    text = "(float[8] x) => (float[8] y) <float[8] w = {1,2,3,4,5,6,7,8}> { a = Neg(w) y = Add(x, a) }"
+    assert_unchanged(
+        PASS, text, because="the constant exceeds max_tensor_size", max_tensor_size=31
+    )
+    assert _ops(parse(text), max_tensor_size=32) == ["Add"]

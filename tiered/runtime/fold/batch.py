@@ -33,14 +33,18 @@ class Batches:
     Args:
         refused: the nodes that are not computed, and why; more are added.
         max_memory: the memory that may be used, in bytes; None for the default.
+        largest: the bytes of the largest constant that is computed; negative for no limit.
 
     Attributes:
         growing: nodes that no batch contains for now: their constants make the model grow.
     """
 
-    def __init__(self, refused: dict[Node, Skip], max_memory: int | None) -> None:
+    def __init__(
+        self, refused: dict[Node, Skip], max_memory: int | None, largest: int = -1
+    ) -> None:
         self.refused = refused
         self.growing: set[Node] = set()
+        self._largest = largest
         self._most = min(_LARGEST_BATCH, (max_memory or _LARGEST_BATCH * 2) // 2)
 
     def take(
@@ -68,6 +72,8 @@ class Batches:
                 self.refused[node] = needs
             elif work > _MOST_WORK:
                 self.refused[node] = TOO_LONG
+            elif needs is not None and self._makes_too_large(node, needs):
+                self.refused[node] = Skip("the constant exceeds max_tensor_size")
             elif needs is not None:
                 works[node] = work
                 sizes.update(needs)
@@ -81,3 +87,9 @@ class Batches:
         # Without any, many short ones take long together.
         self.refused |= dict.fromkeys(long or works, TOO_LONG)
         return self.take(graph, deque(works), sizes, ahead=ahead)
+
+    def _makes_too_large(self, node: Node, needs: Sizes) -> bool:
+        """Return whether an output of a node takes more bytes than a constant may."""
+        if self._largest < 0:
+            return False
+        return any(needs[value] > self._largest for value in node.outputs if value in needs)

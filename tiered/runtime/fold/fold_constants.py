@@ -47,6 +47,7 @@ def fold_constants(
     on_skip: Callable[[Node, Skip], object],
     *,
     max_memory: int | None = None,
+    max_tensor_size: int = -1,
 ) -> None:
     """Compute the nodes that depend on constants alone, in all graphs of a model.
 
@@ -55,11 +56,12 @@ def fold_constants(
         max_growth: bytes, or a share of the model, by which it may grow; at least 4 KiB.
         on_skip: called with each node that is not computed, and why.
         max_memory: the memory that may be used, in bytes; None for the default.
+        max_tensor_size: the bytes of the largest constant that is computed; -1 for no limit.
     """
     failed: dict[Node, Skip] = {}
     while True:
         mark, failures = model.mark(), len(failed)
-        a_round = _Round(model, failed, max_memory)
+        a_round = _Round(model, failed, Batches(dict(failed), max_memory, max_tensor_size))
         for graph in _graphs(model):
             a_round.fold_small(graph)
         if a_round.has_growing:
@@ -87,13 +89,14 @@ class _Round:
 
     Args:
         failed: the nodes whose computation failed in any round, and why; more are added.
+        batches: takes the nodes that are computed together.
     """
 
-    def __init__(self, model: ModelState, failed: dict[Node, Skip], max_memory: int | None) -> None:
+    def __init__(self, model: ModelState, failed: dict[Node, Skip], batches: Batches) -> None:
         self.model = model
         self.failed = failed
-        self.refused = dict(failed)
-        self._batches = Batches(self.refused, max_memory)
+        self.refused = batches.refused
+        self._batches = batches
 
     @property
     def has_growing(self) -> bool:
