@@ -168,6 +168,7 @@ def passes(
     *,
     op: Annotated[str | None, Parameter(show_default=False, completer=complete_operator)] = None,
     search: Annotated[str | None, Parameter(show_default=False)] = None,
+    load: Names = (),
     as_json: AsJson = False,
 ) -> None:
     """List all passes, or describe one.
@@ -176,8 +177,12 @@ def passes(
         name: A pass, by any of its names, or a glob: 'fuse_*'.
         op: Only passes that rewrite or move nodes of this operator: Conv, com.microsoft::Gelu.
         search: Only passes with this text in their name, law, description, options or aliases.
+        load: As for `tiered optimize`: Python files or modules with passes of your own.
         as_json: Print JSON instead of text.
     """
+    from tiered.cli.load_passes import load_passes
+
+    load_passes(load)
     from tiered.cli.commands.passes import run_passes
 
     run_passes(name, op=op, search=search, as_json=as_json)
@@ -224,6 +229,7 @@ def explain(
     *,
     node: str | None = None,
     after: str = "",
+    load: Names = (),
     opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2,
     backend: BackendName = None,
     input_shape: InputShapes = (),
@@ -238,6 +244,7 @@ def explain(
         pass_: A pass, optionally with options and scope: 'fold_constant{max_growth=0}'.
         node: Only this node, with the matched part before the first failed condition.
         after: Passes to run first: 'default', 'a,b,fix(c,d)'.
+        load: As for `tiered optimize`: Python files or modules with passes of your own.
         opt_level: The level, as for `tiered optimize`.
         backend: The target, as for optimize: a name or a TOML file; portable by default.
         input_shape: As for `tiered optimize`.
@@ -246,7 +253,9 @@ def explain(
         verbose: List every node.
     """
     from tiered.cli.commands.explain import run_explain
+    from tiered.cli.load_passes import load_passes
 
+    load_passes(load)
     run_explain(
         model,
         pass_,

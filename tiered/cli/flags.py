@@ -64,6 +64,8 @@ class OptimizeOptions:
     """Set the shape of an input: x:1,3,224,224; a dim may be a name, ? keeps it. Repeatable."""
     dim: Names = ()
     """Fix a dim by its name in all inputs that have it: batch=1. Repeatable."""
+    load: Names = ()
+    """Python files or modules with passes of your own, which can then be named. Repeatable."""
     passes: Pipeline = None
     """A pipeline of your own: 'a,b{x=1},fix(c,d)'."""
     backend: BackendName = None

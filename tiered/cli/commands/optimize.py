@@ -16,6 +16,7 @@ from tiered.cli.files import (
     load_model,
 )
 from tiered.cli.flags import LEVELS, OptimizeOptions, split_names
+from tiered.cli.load_passes import load_passes
 from tiered.cli.outcome import Failed, Outcome
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes, shapes_of_inputs
@@ -59,6 +60,7 @@ def run_optimize(
     """
     may_lack = options.dry_run or options.json or watch.print_pipeline
     target = choose_output(out, options.output, may_lack=may_lack)
+    load_passes(options.load)
     check_options(options, watch)
     if watch.print_pipeline:
         print_planned(options, watch)

@@ -14,6 +14,7 @@ from typing import Any
 from tiered.cli.commands.optimize import check_options, check_target, optimize_file, print_planned
 from tiered.cli.files import check_input
 from tiered.cli.flags import OptimizeOptions
+from tiered.cli.load_passes import load_passes
 from tiered.cli.output.failures import failure, print_failure
 from tiered.cli.output.terminal import notes, print_json, printable
 from tiered.cli.watch import WatchOptions
@@ -29,6 +30,7 @@ def run_several(sources: Sequence[str], options: OptimizeOptions, watch: WatchOp
         ModelError: the folder cannot be made.
     """
     folder = _folder(sources, options, watch)
+    load_passes(options.load)
     check_options(options, watch)
     if watch.print_pipeline:
         print_planned(options, watch)

@@ -1,0 +1,143 @@
+"""Passes of a user's own file, without a package."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.cli.conftest import Cli
+from tiered.passes.registry import registry
+
+OWN = '''
+"""Passes of mine."""
+from beside import THING
+from tiered import Graph, Value, get_pass, op, rewrite, var
+
+known = get_pass("eliminate_identity")
+
+
+@rewrite(op.Add(var.x, var.y), opt_level=None)
+def own_sub(graph: Graph, x: Value, y: Value) -> Value:
+    """Of no meaning."""
+    return graph.op.Sub(x, y)
+
+
+@rewrite(op.Sub(var.x, var.y), opt_level=None)
+def own_mul(graph: Graph, x: Value, y: Value, *, times: int = 1) -> Value:
+    """Of no meaning either."""
+    return graph.op.Mul(x, y)
+'''
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "beside.py").write_text("THING = 1\n")
+    path = tmp_path / "my_passes.py"
+    path.write_text(OWN)
+    before = registry.names()
+    yield path
+    for name in set(registry.names()) - set(before):
+        registry.unregister(name)
+
+
+def ops(path: Path) -> list[str]:
+    return [node.op_type for node in onnx.load(path).graph.node]
+
+
+def test_the_passes_of_a_file_can_be_named(cli: Cli, small: Path, own: Path) -> None:
+    out = small.with_name("out.onnx")
+    for _ in range(2):  # the second time it is loaded already
+        ended = cli(small, out, "--load", own, "--passes", "own_sub,own-mul{times=2}")
+        assert (ended.code, ended.err) == (0, "")
+        assert ops(out) == ["Identity", "Mul", "Identity"]
+    assert (
+        cli(
+            small, out, "--load", own, "--require", "own_sub", "--edit", "after inline: own_sub"
+        ).code
+        == 0
+    )
+    assert ops(out) == ["Sub"]
+
+
+def test_other_commands_load_them_too(cli: Cli, small: Path, own: Path) -> None:
+    (entry,) = json.loads(cli("passes", "own_s*", "--load", own, "--json").out)
+    assert entry["name"] == "own_sub"
+    ended = cli("explain", small, "own_sub", "--load", own)
+    assert ended.code == 0, ended.err
+    folder = small.parent / "out"
+    assert (
+        cli("optimize", small, "--out-dir", folder, "--load", own, "--passes", "own_sub").code == 0
+    )
+    assert ops(folder / small.name) == ["Identity", "Sub", "Identity"]
+
+
+def test_a_config_file_loads_them(cli: Cli, small: Path, own: Path) -> None:
+    config, out = small.with_name("tiered.toml"), small.with_name("out.onnx")
+    for entry in (f'"{own}"', f'["{own}"]'):
+        config.write_text(f'load = {entry}\npasses = "own_sub"\nverify = "off"\n')
+        ended = cli("optimize", small, out, "--config", config)
+        assert ended.code == 0, ended.err
+        assert ops(out) == ["Identity", "Sub", "Identity"]
+
+
+def test_a_pass_that_the_file_registers_itself_is_known(cli: Cli, small: Path, own: Path) -> None:
+    own.write_text(OWN + "\nimport tiered\ntiered.register(own_sub)\n")
+    out = small.with_name("out.onnx")
+    assert cli(small, out, "--load", own, "--passes", "own_sub").code == 0
+    own.with_name("poprt_passes.py").write_text(
+        "from tiered.compat import poprt\n\n"
+        "@poprt.register('own_names')\n"
+        "class OwnNames(poprt.Pass):\n"
+        "    def run(self, onnx_model):\n"
+        "        onnx_model.graph.node[0].name = 'renamed'\n"
+        "        return onnx_model\n"
+    )
+    path = own.with_name("poprt_passes.py")
+    assert cli(small, out, "--load", path, "--passes", "own_names").code == 0
+    assert onnx.load(out).graph.node[0].name == "renamed"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("x = 1\n", 2, "defines no pass; expected functions under @rewrite"),
+        ("def (:\n", 2, "cannot be imported: SyntaxError"),
+        ("import nowhere_at_all\n", 2, "cannot be imported: ModuleNotFoundError"),
+        (
+            OWN.replace("own_sub", "fuse_gemm").replace("own_mul", "fold_constant"),
+            2,
+            "there are two passes 'fuse_gemm'",
+        ),
+    ],
+)
+def test_a_file_that_is_wrong_is_named(
+    cli: Cli, small: Path, own: Path, text: str, code: int, said: str
+) -> None:
+    path = own.with_name("wrong.py")
+    path.write_text(text)
+    ended = cli(small, small.with_name("out.onnx"), "--load", path)
+    assert (ended.code, said in ended.err) == (code, True), ended.err
+    assert "wrong.py" in ended.err
+
+
+def test_a_file_or_module_that_is_not_there(cli: Cli, small: Path) -> None:
+    for entry, said in (
+        ("none.py", "no such file"),
+        ("no_such_module", "no such module"),
+        ("", "not ''"),
+    ):
+        ended = cli(small, small.with_name("out.onnx"), "--load", entry)
+        assert (ended.code, said in ended.err) == (2, True), ended.err
+
+
+def test_a_key_that_no_option_has_is_an_error(cli: Cli, small: Path) -> None:
+    config = small.with_name("tiered.toml")
+    for key, said in (
+        ("passs = 'a'", "did you mean 'passes'"),
+        ("[own]\nx = 1", "unknown key 'own'"),
+    ):
+        config.write_text(f"{key}\n")
+        ended = cli("optimize", small, "--dry-run", "--config", config)
+        assert (ended.code, said in ended.err) == (2, True), ended.err
