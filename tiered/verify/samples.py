@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tiered.errors import ModelError, UsageError, did_you_mean
+from tiered.runtime.inputs.bound_model import BoundModel
 from tiered.runtime.inputs.make import Inputs, feasible_inputs, make_inputs
-from tiered.runtime.inputs.skeleton import Skeletons
 
 if TYPE_CHECKING:
     import onnx
@@ -103,7 +103,7 @@ def samples_for(model: onnx.ModelProto, session: Runner, wanted: Wanted) -> list
         seed=wanted.seed,
         dims=_sizes_of(model, wanted.shapes),
         session=session,
-        skeletons=Skeletons(model),
+        bound=BoundModel(model),
     )
     if not found:
         for binding in range(wanted.bindings):

@@ -619,3 +619,21 @@ def test_sizes_that_are_given_are_kept() -> None:
         feasible_inputs(model(text))
     made = feasible_inputs(model(text), dims={"b": 154})
     assert made.feeds["x"].shape[1] == 154
+
+
+def test_sizes_that_shape_arithmetic_decides_bound_an_index() -> None:
+    made = accepted(
+        """g (float[3, 4] t, int64[N] i) => (float[K, L] y)
+        <int64[1] first = {0}, int64[1] two = {2}> {
+          s = Shape(t)  n = Gather(s, first)  m = Mul(n, two)  k = Concat<axis = 0>(m, two)
+          w = Reshape(t, k)  y = Gather(w, i) }""",
+        dims={"N": 60},
+    )
+    assert made.feeds["i"].max() == 5
+
+
+def test_of_an_invalid_model_only_the_inputs_are_known() -> None:
+    text = "g (float[3, 4] t, int64[2] i) => (float[K, L] y) { y = Gather(t, j) }"
+    made = make_inputs(model(text))
+    assert made.feeds["t"].shape == (3, 4)
+    assert made.rules["i"] == make_inputs(model("g (int64[2] i) => (int64[2] i) {}")).rules["i"]

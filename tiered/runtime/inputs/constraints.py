@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tiered.runtime.inputs.graph_facts import Fact, Place, Scope
+from tiered.runtime.inputs.graph_facts import Fact, Place, numbers_of
 from tiered.runtime.inputs.rules.operators import demands
 
 if TYPE_CHECKING:
-    import onnx
+    from tiered.graph import Graph, Node, Use, Value
 
 _MAX_STEPS = 3000  # values visited for one input; later constraints are not found
 
@@ -38,69 +38,61 @@ _CARRIES: dict[str, tuple[int, ...] | None] = {
 _COMPARES = frozenset({"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"})
 
 
-def facts(scope: Scope, name: str, *, is_float: bool) -> list[Fact]:
+def facts(graph: Graph, name: str, *, is_float: bool) -> list[Fact]:
     """Return the constraints on the values of input `name`, in the order of the visit."""
+    first = graph.value(name)
     found: dict[Fact, None] = {}
-    seen: set[tuple[int, str]] = set()
-    todo = deque([Place(scope, name)])
+    seen: set[Value] = set()
+    todo = deque([] if first is None else [Place(first)])
     while todo and len(seen) < _MAX_STEPS:
         place = todo.popleft()
-        if (id(place.scope), place.name) in seen:
+        if place.value in seen:
             continue
-        seen.add((id(place.scope), place.name))
-        for user, node, slot in _uses(place):
-            here = replace(place, scope=user)
-            found.update(dict.fromkeys(demands(here, node, slot, direct=place.name == name)))
-            todo.extend(_carried(here, node, slot, is_float))
-        todo.extend(_returned(place))
+        seen.add(place.value)
+        for node, slot in _uses(place.value):
+            found.update(dict.fromkeys(demands(place, node, slot, direct=place.value is first)))
+            todo.extend(_carried(place, node, slot, is_float))
+        todo.extend(replace(place, value=value) for value in _returned(place.value))
     return list(found)
 
 
-def _uses(place: Place) -> Iterator[tuple[Scope, onnx.NodeProto, int]]:
-    """Yield every use of a value, in its graph and in the bodies that capture it."""
-    scopes = [place.scope]
-    while scopes:
-        scope = scopes.pop()
-        for node, slot in scope.users.get(place.name, ()):
-            yield scope, node, slot
-        scopes.extend(scope.capturers.get(place.name, ()))
+def _uses(value: Value) -> list[Use]:
+    """Return every use of a value: first those in its graph, then those in bodies below."""
+    return sorted(value.users, key=lambda use: use.node.graph is not value.graph)
 
 
-def _returned(place: Place) -> Iterator[Place]:
+def _returned(value: Value) -> Iterator[Value]:
     """Yield where a body's result goes: an output of its owner, and the next iteration's input."""
-    scopes = [place.scope, *place.scope.capturers.get(place.name, ())]
-    for scope in scopes:
-        owner, parent = scope.owner, scope.parent
-        if owner is None or parent is None:
+    for graph in value.output_of:
+        owner = graph.owner
+        if owner is None:
             continue
         # A Loop's first result is its condition, which does not come out.
         first = 1 if owner.op_type == "Loop" else 0
-        for index, output in enumerate(scope.graph.output):
-            if output.name != place.name or index < first:
+        for index, output in enumerate(graph.outputs):
+            if output is not value or index < first:
                 continue
-            if first and index + 1 < len(scope.graph.input):
-                yield replace(place, scope=scope, name=scope.graph.input[index + 1].name)
-            if index - first < len(owner.output) and owner.output[index - first]:
-                yield replace(place, scope=parent, name=owner.output[index - first])
+            if first and index + 1 < len(graph.inputs):
+                yield graph.inputs[index + 1]
+            result = owner.outputs[index - first] if index - first < len(owner.outputs) else None
+            if result is not None:
+                yield result
 
 
-def _carried(place: Place, node: onnx.NodeProto, slot: int, is_float: bool) -> Iterator[Place]:
+def _carried(place: Place, node: Node, slot: int, is_float: bool) -> Iterator[Place]:
     """Yield the outputs and body inputs that carry an operand's values."""
-    kind = node.op_type
-    for body in place.scope.bodies.get(id(node), ()):
-        if kind in ("Loop", "Scan") and slot < len(body.graph.input):
-            yield replace(place, scope=body, name=body.graph.input[slot].name)
+    for body in node.bodies:
+        if node.op_type in ("Loop", "Scan") and slot < len(body.inputs):
+            yield replace(place, value=body.inputs[slot])
     after = _after(place, node, slot, is_float)
     if after is not None:
-        for output in node.output:
-            if output:
-                yield replace(after, name=output)
+        yield from (replace(after, value=output) for output in node.outputs if output is not None)
 
 
-def _after(place: Place, node: onnx.NodeProto, slot: int, is_float: bool) -> Place | None:
+def _after(place: Place, node: Node, slot: int, is_float: bool) -> Place | None:
     """Return the output of a node, None where its values are no longer the input's."""
     kind = node.op_type
-    if node.domain not in ("", "ai.onnx"):
+    if node.domain:
         return None
     if kind in _CARRIES:
         slots = _CARRIES[kind]
@@ -113,7 +105,7 @@ def _after(place: Place, node: onnx.NodeProto, slot: int, is_float: bool) -> Pla
         return None
     if kind == "Neg":
         return replace(place, scale=-place.scale, offset=-place.offset)
-    constant = place.scope.constant(node.input[1 - slot]) if len(node.input) == 2 else None
+    constant = numbers_of(node.input(1 - slot)) if len(node.inputs) == 2 else None
     if constant is None or constant.size != 1 or constant.dtype.kind not in "iuf":
         # A float that meets another is data from here on; an integer is still worth following.
         return None if is_float else replace(place, exact=False)

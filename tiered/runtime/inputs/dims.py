@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tiered.runtime.inputs.dim_expression import Expression
 
 if TYPE_CHECKING:
-    import onnx
+    from tiered.graph import Graph, Node
 
 # role -> the sizes of its first, second, ... name, each as (binding 0, binding 1).
 _SIZES: dict[str, tuple[tuple[int, int], ...]] = {
@@ -269,37 +269,30 @@ def _relations(free: list[str], usual: Binder, rank: int) -> Iterator[Candidate]
             yield f"{total} = {a} + {b}", {total: usual.sizes[a] + usual.sizes[b]}, rank
 
 
-def weight_dims(graph: onnx.GraphProto) -> dict[str, int]:
+def weight_dims(graph: Graph) -> dict[str, int]:
     """Return the dims of inputs that a weight decides, by place: {"x[1]": 3}.
 
     Only operators that read the input directly count: Conv and ConvTranspose (channels), MatMul
     and Gemm (the contracted axis), BatchNormalization (channels), and RNN, GRU and LSTM (features).
     """
-    weights = {i.name: tuple(i.dims) for i in graph.initializer}
-    ranks = {
-        i.name: len(i.type.tensor_type.shape.dim)
-        for i in graph.input
-        if i.name not in weights and i.type.tensor_type.HasField("shape")
-    }
     found: dict[str, int] = {}
-    for node in graph.node:
-        if len(node.input) < 2:
-            continue
+    for node in graph.nodes:
         for slot, other in ((0, 1), (1, 0)):
-            name, shape = node.input[slot], weights.get(node.input[other])
-            if name not in ranks or shape is None:
+            value, weight = node.input(slot), node.input(other)
+            if value is None or value.input_of is not graph or value.default is not None:
                 continue
-            decided = _decided(node, slot, ranks[name], shape)
+            if value.rank is None or weight is None or weight.default is None:
+                continue
+            decided = _decided(node, slot, value.rank, weight.default.shape)
             if decided is not None:
-                found.setdefault(f"{name}[{decided[0]}]", decided[1])
+                found.setdefault(f"{value.name}[{decided[0]}]", decided[1])
     return found
 
 
 def _decided(
-    node: onnx.NodeProto, slot: int, rank: int, weight: tuple[int, ...]
+    node: Node, slot: int, rank: int, weight: tuple[int, ...]
 ) -> tuple[int, int] | None:
     """Return (axis of the input, its size) as the weight beside it has it."""
-    attributes = {a.name: a.i for a in node.attribute}
     kind = node.op_type
     if kind == "MatMul" and rank >= 1 and weight:
         if slot == 0:
@@ -307,13 +300,13 @@ def _decided(
         return max(rank - 2, 0), weight[-1]
     if kind == "Gemm" and rank == 2 and len(weight) == 2:
         own, beside = ("transA", "transB") if slot == 0 else ("transB", "transA")
-        axis = 1 - attributes.get(own, 0) if slot == 0 else attributes.get(own, 0)
-        inner = attributes.get(beside, 0) if slot == 0 else 1 - attributes.get(beside, 0)
+        axis = 1 - node.attr(own, 0) if slot == 0 else node.attr(own, 0)
+        inner = node.attr(beside, 0) if slot == 0 else 1 - node.attr(beside, 0)
         return axis, weight[inner]
     if slot != 0:
         return None
     if kind == "Conv" and rank > 1 and len(weight) > 1:
-        return 1, weight[1] * attributes.get("group", 1)
+        return 1, weight[1] * node.attr("group", 1)
     if kind in ("ConvTranspose", "BatchNormalization") and rank > 1 and weight:
         return 1, weight[0]
     if kind in ("RNN", "GRU", "LSTM") and rank == 3 and len(weight) == 3:

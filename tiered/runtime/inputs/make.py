@@ -18,12 +18,14 @@ from tiered.errors import ModelError, RuntimeFailure, TimedOut
 from tiered.runtime.inputs.constraints import facts
 from tiered.runtime.inputs.dims import Binder, Slot, candidates
 from tiered.runtime.inputs.draw import Request, make_tensor
-from tiered.runtime.inputs.graph_facts import Fact, Scope
-from tiered.runtime.inputs.skeleton import Skeletons, protobuf_error
+from tiered.runtime.inputs.graph_facts import Fact
 from tiered.runtime.session import Runner, Session
 
 if TYPE_CHECKING:
     import onnx
+
+    from tiered.graph import Graph
+    from tiered.runtime.inputs.bound_model import BoundModel
 
     ModelLike = onnx.ModelProto | bytes | str | os.PathLike[str]
 
@@ -54,7 +56,7 @@ def make_inputs(
     special: bool = False,
     dims: Mapping[str, int] | None = None,
     rank: int = _DEFAULT_RANK,
-    skeletons: Skeletons | None = None,
+    bound: BoundModel | None = None,
 ) -> Inputs:
     """Return inputs for all inputs that have no initializer, without running the model.
 
@@ -69,26 +71,26 @@ def make_inputs(
         dims: sizes to use instead, by the dim's name, place ("x[0]") or role ("batch", "seq",
             "past", "total", "height", ...).
         rank: of tensors of unknown rank.
-        skeletons: of the model, where inputs are made for it more than once.
+        bound: the view of the model, where inputs are made for it more than once.
 
     Raises:
         ModelError: an input has a type that cannot be made (sparse tensors, none at all).
     """
     proto = _as_proto(model)
-    skeletons = skeletons or Skeletons(proto)
+    bound = bound or _bound(proto)
     required = _required(proto)
-    binder = _binder(skeletons, binding, dims, rank)
+    binder = _binder(bound, binding, dims, rank)
     shapes: dict[str, tuple[int, ...]] = {
         value.name: binder.shape(_tensor_slots(value.name, value.type.tensor_type, rank))
         for value in required
         if value.type.WhichOneof("value") == "tensor_type"
     }
-    scope = skeletons.scope(shapes)
+    graph = bound.main(shapes)
     longest = min((d for s in shapes.values() for d in s[1:2] if d > 1), default=4)
     feeds: dict[str, Any] = {}
     rules: dict[str, str] = {}
     for value in required:
-        maker = _Maker(value.name, scope, seed, binding, special, longest, rank, binder)
+        maker = _Maker(value.name, graph, seed, binding, special, longest, rank, binder)
         feeds[value.name], rules[value.name] = maker.make(value.type, value.name)
     return Inputs(feeds, rules, dict(binder.sizes))
 
@@ -102,7 +104,7 @@ def feasible_inputs(
     dims: Mapping[str, int] | None = None,
     max_tries: int = _MAX_TRIES,
     session: Runner | None = None,
-    skeletons: Skeletons | None = None,
+    bound: BoundModel | None = None,
 ) -> Inputs:
     """Return inputs that onnxruntime accepted; other sizes are tried if the first fail.
 
@@ -112,7 +114,7 @@ def feasible_inputs(
         model, seed, binding, special, dims: as in `make_inputs`.
         max_tries: how many runs at most.
         session: the model as it is open, here or in a worker; else it is opened here.
-        skeletons: of the model, as in `make_inputs`.
+        bound: the view of the model, as in `make_inputs`.
 
     Raises:
         RuntimeFailure: no candidate ran; the message has the first one's failure.
@@ -121,10 +123,10 @@ def feasible_inputs(
     """
     proto = _as_proto(model)
     session = Session(model) if session is None else session
-    skeletons = skeletons or Skeletons(proto)
+    bound = bound or _bound(proto)
     first: RuntimeFailure | None = None
     seen: list[dict[str, Any]] = []
-    for what, sizes, rank in candidates(_slots(proto, _DEFAULT_RANK), _binder(skeletons, binding)):
+    for what, sizes, rank in candidates(_slots(proto, _DEFAULT_RANK), _binder(bound, binding)):
         inputs = make_inputs(
             proto,
             seed=seed,
@@ -132,7 +134,7 @@ def feasible_inputs(
             special=special,
             dims={**sizes, **(dims or {})},
             rank=rank,
-            skeletons=skeletons,
+            bound=bound,
         )
         shapes = {name: getattr(value, "shape", None) for name, value in inputs.feeds.items()}
         if shapes in seen:
@@ -156,8 +158,15 @@ def feasible_inputs(
     ) from first
 
 
+def _bound(proto: onnx.ModelProto) -> BoundModel:
+    from tiered.runtime.inputs.bound_model import BoundModel
+
+    return BoundModel(proto)
+
+
 def _as_proto(model: ModelLike) -> onnx.ModelProto:
     import onnx
+    from google.protobuf.message import DecodeError
 
     if isinstance(model, onnx.ModelProto):
         return model
@@ -165,7 +174,7 @@ def _as_proto(model: ModelLike) -> onnx.ModelProto:
         if isinstance(model, bytes):
             return onnx.load_model_from_string(model)
         return onnx.load(os.fspath(model), load_external_data=False)
-    except (OSError, protobuf_error()) as error:
+    except (OSError, DecodeError) as error:
         what = "the bytes" if isinstance(model, bytes) else repr(os.fspath(model))
         raise ModelError(f"cannot read a model from {what}: {error}") from error
 
@@ -195,14 +204,14 @@ def _tensor_slots(name: str, tensor: onnx.TypeProto.Tensor, rank: int) -> list[S
 
 
 def _binder(
-    skeletons: Skeletons,
+    bound: BoundModel,
     binding: int,
     dims: Mapping[str, int] | None = None,
     rank: int = _DEFAULT_RANK,
 ) -> Binder:
     """Return a binder that has bound all dims of the required tensor inputs."""
-    binder = Binder(binding, dims or {}, skeletons.weight_dims)
-    binder.bind(_slots(skeletons.model, rank))
+    binder = Binder(binding, dims or {}, bound.weight_dims)
+    binder.bind(_slots(bound.proto, rank))
     return binder
 
 
@@ -225,7 +234,7 @@ class _Maker:
     """Makes the value of one input, of whatever type it is."""
 
     input: str
-    scope: Scope
+    graph: Graph
     seed: int
     binding: int
     special: bool
@@ -266,7 +275,7 @@ class _Maker:
                 f"{kind.elem_type}"
             ) from error
         is_float = dtype.kind in "fcV"
-        known: list[Fact] = facts(self.scope, self.input, is_float=is_float)
+        known: list[Fact] = facts(self.graph, self.input, is_float=is_float)
         request = Request(
             name=key,
             dtype=dtype,

@@ -6,14 +6,10 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tiered.runtime.inputs.graph_facts import Fact, Place
+from tiered.runtime.inputs.graph_facts import Fact, Place, axis_size, numbers_of, shape_of
 
 if TYPE_CHECKING:
-    import onnx
-
-
-def attribute(node: onnx.NodeProto, name: str, default: int) -> int:
-    return next((int(a.i) for a in node.attribute if a.name == name), default)
+    from tiered.graph import Node
 
 
 def index(place: Place, size: int | None, why: str, dims: tuple[int, ...] = ()) -> Fact:
@@ -25,24 +21,24 @@ def index(place: Place, size: int | None, why: str, dims: tuple[int, ...] = ()) 
     return Fact("index", why, math.ceil(ends[0]), math.floor(ends[1]) + 1, dims=dims)
 
 
-def gather(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def gather(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
-        axis = attribute(node, "axis", 0)
-        yield index(place, place.scope.axis_size(node.input[0], axis), f"{node.op_type} index")
+        axis = node.attr("axis", 0)
+        yield index(place, axis_size(node.input(0), axis), f"{node.op_type} index")
 
 
-def scatter_elements(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def scatter_elements(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
-        axis = attribute(node, "axis", 0)
-        size = place.scope.axis_size(node.input[0], axis)
+        axis = node.attr("axis", 0)
+        size = axis_size(node.input(0), axis)
         yield index(place, size, f"{node.op_type} index", dims=() if size is None else (axis,))
 
 
-def gather_nd(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def gather_nd(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot != 1:
         return
-    first = attribute(node, "batch_dims", 0) if node.op_type == "GatherND" else 0
-    data, indices = place.scope.shape(node.input[0]), place.scope.shape(node.input[1])
+    first = node.attr("batch_dims", 0) if node.op_type == "GatherND" else 0
+    data, indices = shape_of(node.input(0)), shape_of(node.input(1))
     depth = indices[-1] if indices else None
     addressed = () if data is None or depth is None else data[first : first + depth]
     sizes = tuple(d for d in addressed if d is not None)
@@ -52,61 +48,61 @@ def gather_nd(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
     )
 
 
-def one_hot(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def one_hot(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 0:
-        depth = place.scope.constant(node.input[1])
+        depth = numbers_of(node.input(1))
         size = None if depth is None else int(depth.reshape(-1)[0])
         yield index(place, size, "OneHot index")
     elif slot == 1:
         yield Fact("values", "OneHot depth", values=(5,))
 
 
-def last_axis(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def last_axis(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
-        yield index(place, place.scope.axis_size(node.input[0], -1), f"{node.op_type} index")
+        yield index(place, axis_size(node.input(0), -1), f"{node.op_type} index")
 
 
-def classes(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def classes(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     """The target of a loss names a class; `ignore_index` is not used."""
     if slot == 1:
-        yield index(place, place.scope.axis_size(node.input[0], 1), f"{node.op_type} class")
+        yield index(place, axis_size(node.input(0), 1), f"{node.op_type} class")
 
 
-def attention(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def attention(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 3:
         yield Fact("mask", "Attention mask")
     elif slot == 6:
-        size = place.scope.axis_size(node.input[1], -2)
+        size = axis_size(node.input(1), -2)
         yield Fact("length", "Attention length", 1, 2 if size is None else size + 1)
 
 
-def embed(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def embed(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     """com.microsoft.EmbedLayerNormalization: ids, segments, three tables, ..., mask, positions."""
     tables = {0: 2, 1: 4, 8: 3}
-    if slot in tables and len(node.input) > tables[slot]:
-        size = place.scope.axis_size(node.input[tables[slot]], 0)
+    if slot in tables and len(node.inputs) > tables[slot]:
+        size = axis_size(node.input(tables[slot]), 0)
         yield index(place, size, f"{node.op_type} table")
     elif slot == 7:
         yield Fact("mask", f"{node.op_type} mask")
 
 
-def lengths(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def lengths(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if node.op_type == "ReverseSequence":
-        wanted, axis = 1, attribute(node, "time_axis", 0)
+        wanted, axis = 1, node.attr("time_axis", 0)
     else:
-        wanted, axis = 4, 1 if attribute(node, "layout", 0) else 0
+        wanted, axis = 4, 1 if node.attr("layout", 0) else 0
     if slot == wanted:
-        size = place.scope.axis_size(node.input[0], axis)
+        size = axis_size(node.input(0), axis)
         yield Fact("length", f"{node.op_type} length", 1, 2 if size is None else size + 1)
 
 
-def rois(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def rois(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 2:
-        yield index(place, place.scope.axis_size(node.input[0], 0), "RoiAlign batch index")
+        yield index(place, axis_size(node.input(0), 0), "RoiAlign batch index")
 
 
-def unpool(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
-    shape = place.scope.shape(node.input[0])
+def unpool(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+    shape = shape_of(node.input(0))
     sizes = [d for d in shape if d is not None] if shape else []
     if slot == 2:
         grown = tuple(float(d if i < 2 else 2 * d) for i, d in enumerate(sizes))
@@ -115,10 +111,9 @@ def unpool(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
         yield index(place, math.prod(sizes) if sizes else None, "MaxUnpool index")
 
 
-def group_query(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def group_query(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     """com.microsoft.GroupQueryAttention: every row has the whole length."""
     if slot in (5, 6):
-        seq = place.scope.axis_size(node.input[0], 1) or 1
-        past = place.scope.axis_size(node.input[3], 2) if node.input[3] else 0
-        total = seq + (past or 0)
+        seq = axis_size(node.input(0), 1) or 1
+        total = seq + (axis_size(node.input(3), 2) or 0)
         yield Fact("values", f"{node.op_type} length", values=(total - 1 if slot == 5 else total,))

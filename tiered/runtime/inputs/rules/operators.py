@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from tiered.runtime.inputs.graph_facts import Fact, Place
+from tiered.runtime.inputs.graph_facts import Fact, Place, numbers_of
 from tiered.runtime.inputs.rules import indexing, sizes
 
 if TYPE_CHECKING:
-    import onnx
+    from tiered.graph import Node
 
-Demand = Callable[[Place, "onnx.NodeProto", int], Iterator[Fact]]
+Demand = Callable[[Place, "Node", int], Iterator[Fact]]
 
 _REDUCTIONS = tuple(
     f"Reduce{of}"
@@ -21,7 +21,7 @@ _QLINEAR = {1: "positive", 4: "positive", 6: "positive"} | dict.fromkeys((2, 5, 
 _TRIPS = 3  # iterations of a loop with an input as trip count
 
 
-def demands(place: Place, node: onnx.NodeProto, slot: int, *, direct: bool) -> Iterator[Fact]:
+def demands(place: Place, node: Node, slot: int, *, direct: bool) -> Iterator[Fact]:
     """Yield the constraints of `node` on the value at its input `slot`.
 
     Args:
@@ -41,14 +41,14 @@ def demands(place: Place, node: onnx.NodeProto, slot: int, *, direct: bool) -> I
             yield fact
 
 
-def _nothing(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def _nothing(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     return iter(())
 
 
 def _prescribed(slots: dict[int, tuple[str, float]]) -> Demand:
     """Return the demand of an operator that has one good value for each of some slots."""
 
-    def demand(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+    def demand(place: Place, node: Node, slot: int) -> Iterator[Fact]:
         if slot in slots:
             what, value = slots[slot]
             yield Fact("values", f"{node.op_type} {what}", values=(value,))
@@ -59,30 +59,30 @@ def _prescribed(slots: dict[int, tuple[str, float]]) -> Demand:
 def _kinds(slots: dict[int, str]) -> Demand:
     """Return the demand of an operator that wants values of a kind at some slots."""
 
-    def demand(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+    def demand(place: Place, node: Node, slot: int) -> Iterator[Fact]:
         if slot in slots:
             yield Fact(slots[slot], f"{node.op_type} input {slot}")
 
     return demand
 
 
-def _subtract(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def _subtract(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     """Yield that x of 1 - x is a mask."""
     if slot == 1:
-        constant = place.scope.constant(node.input[0])
+        constant = numbers_of(node.input(0))
         if constant is not None and constant.size == 1 and float(constant.reshape(-1)[0]) == 1:
             yield Fact("mask", "1 - x")
 
 
-def _multiply(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def _multiply(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     yield Fact("factor", node.op_type)
 
 
-def _add(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def _add(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     yield Fact("addend", node.op_type)
 
 
-def _reduce(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def _reduce(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         yield Fact("values", f"{node.op_type} axes", values=(0, 1, 2, 3))
 

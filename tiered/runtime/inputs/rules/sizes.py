@@ -5,36 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tiered.runtime.inputs.graph_facts import Fact, Place, Shape
-from tiered.runtime.inputs.rules.indexing import attribute
+from tiered.runtime.inputs.graph_facts import Fact, Place, Shape, axis_size, shape_of
 
 if TYPE_CHECKING:
-    import onnx
+    from tiered.graph import Node
 
 
-def reshape(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def reshape(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         # [-1, 1, 1] fits whatever is reshaped; the declared result is better where it is whole.
-        declared = place.scope.shape(node.output[0])
+        declared = shape_of(node.output)
         whole = [d for d in declared or () if d is not None]
         fits = declared and len(whole) == len(declared)
         yield Fact("values", "Reshape target", values=tuple(map(float, whole)) if fits else (-1, 1))
 
 
-def expand(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def expand(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
-        declared = place.scope.shape(node.output[0]) or ()
+        declared = shape_of(node.output) or ()
         whole = tuple(float(d) for d in declared if d is not None)
         fits = bool(declared) and len(whole) == len(declared)
         yield Fact("values", "Expand target", values=whole if fits else (1,))
 
 
-def pads(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
-    shape = place.scope.shape(node.input[0])
+def pads(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+    shape = shape_of(node.input(0))
     if slot == 1:
-        axes = node.input[3] if len(node.input) > 3 else ""
         once = tuple(float(d is not None and d > 1) for d in shape or ())
-        yield Fact("values", "Pad amount", values=once * 2 if once and not axes else (0,))
+        is_plain = once and node.input(3) is None
+        yield Fact("values", "Pad amount", values=once * 2 if is_plain else (0,))
     elif slot == 3:
         yield _axes("Pad", shape)
 
@@ -43,8 +42,8 @@ def _axes(operator: str, shape: Shape | None) -> Fact:
     return Fact("values", f"{operator} axes", values=tuple(map(float, range(len(shape or (0,))))))
 
 
-def slice(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
-    shape = place.scope.shape(node.input[0])
+def slice(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+    shape = shape_of(node.input(0))
     if slot == 1:
         yield Fact("values", "Slice start", values=(0,))
     elif slot == 2:
@@ -56,8 +55,8 @@ def slice(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
         yield Fact("values", "Slice step", values=(1,))
 
 
-def resize(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
-    shape = place.scope.shape(node.input[0]) or ()
+def resize(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+    shape = shape_of(node.input(0)) or ()
     is_upsample = node.op_type == "Upsample"
     if slot == (1 if is_upsample else 2):
         yield Fact("values", f"{node.op_type} scale", values=(1, 1, 2))
@@ -66,10 +65,10 @@ def resize(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
         yield Fact("values", "Resize size", values=sizes or (2,))
 
 
-def squeeze_axes(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def squeeze_axes(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot != 1:
         return
-    shape = place.scope.shape(node.input[0])
+    shape = shape_of(node.input(0))
     if node.op_type == "Squeeze":
         ones = tuple(float(i) for i, d in enumerate(shape or ()) if d == 1)
         yield Fact("values", "Squeeze axes", values=ones or (0,))
@@ -77,11 +76,11 @@ def squeeze_axes(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact
         yield _axes(node.op_type, shape)
 
 
-def split(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def split(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
-        size = place.scope.axis_size(node.input[0], attribute(node, "axis", 0))
-        counts = place.scope.shape(node.input[1])
-        parts = (counts[0] if counts else 1) or max(1, len(node.output))
+        size = axis_size(node.input(0), node.attr("axis", 0))
+        counts = shape_of(node.input(1))
+        parts = (counts[0] if counts else 1) or max(1, len(node.outputs))
         if size is None:
             yield Fact("values", f"{node.op_type} size", values=(1,))
         else:
@@ -89,13 +88,13 @@ def split(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
             yield Fact("values", f"{node.op_type} size", values=(*each, size - sum(each)))
 
 
-def top_k(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def top_k(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
-        size = place.scope.axis_size(node.input[0], attribute(node, "axis", -1))
+        size = axis_size(node.input(0), node.attr("axis", -1))
         yield Fact("values", "TopK k", values=(min(3, size or 1),))
 
 
-def affine_grid(place: Place, node: onnx.NodeProto, slot: int) -> Iterator[Fact]:
+def affine_grid(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
-        batch = place.scope.axis_size(node.input[0], 0) or 1
+        batch = axis_size(node.input(0), 0) or 1
         yield Fact("values", "AffineGrid size", values=(batch, 2, 5, 4, 3))
