@@ -265,7 +265,7 @@ REFUSED = [
     ("BatchNormalization", 13, [IMAGE, *[floats(1)] * 4], {"training_mode": 1}, "cannot train"),
     ("Max", 7, [ROWS, ROWS[:1]], {}, "does not broadcast"),
     ("Clip", 10, [ROWS.astype(np.float64)], {}, "without min has that of a float32"),
-    ("Max", 11, [ROWS.astype(np.int64), ROWS.astype(np.int64)], {}, "takes no tensor.int64"),
+    ("Max", 11, [ROWS.astype(np.int64), ROWS.astype(np.int64)], {}, "does not take tensor.int64"),
     ("Pad", 18, [ROWS, ints(1, 1, 1, 1)], {"mode": "wrap"}, "has no mode='wrap'"),
     ("TopK", 10, [ROWS, ints(1)], {"largest": 0}, "has no attribute 'largest'"),
     ("ArgMax", 11, [ROWS], {"select_last_index": 1}, "has no attribute 'select_last_index'"),

@@ -22,7 +22,7 @@ REFUSED = {
     "Clip has attributes": (6, 13, X + "{ y = Clip <min = 0.0> (x) }", "'min', which Clip-13"),
     "Clip has operands": (13, 6, X + "<float m = {0}> { y = Clip(x, m) }", "does not fit Clip-6"),
     "Softmax flattens": (9, 13, X + "{ y = Softmax(x) }", "default of 'axis', which differs"),
-    "Softmax of an axis": (9, 13, X + "{ y = Softmax <axis = 1> (x) }", "means something else"),
+    "Softmax of an axis": (9, 13, X + "{ y = Softmax <axis = 1> (x) }", "has another meaning"),
     "Dropout": (9, 13, X + "{ y = Dropout <ratio = 0.1> (x) }", "'ratio', which Dropout-13"),
     "Gelu is unknown": (20, 19, X + "{ y = Gelu(x) }", "is unknown to version 19"),
     "LayerNormalization was": (

@@ -63,7 +63,7 @@ class Value:
         "graph": "The graph of the value, None once removed; `owner` raises instead.",
         "id": "The serial number within the model.",
         "index": "Which output of `producer` it is, from 0.",
-        "input_of": "The graph of which it is an input, None for all other values.",
+        "input_of": "The graph that has it as an input, None for all other values.",
         "name": "Its name, unique in its graph and those around; `Graph.rename` changes it.",
         "output_of": "The graphs that have it as an output: its own, or bodies below it.",
         "pins": "How often training info and quantization annotations name it.",

@@ -1,1 +1,1 @@
-"""The edits of a graph: primitives that write the journal, and what is composed of them."""
+"""The edits of a graph: primitives that write the journal, and operations composed of them."""

@@ -1,4 +1,4 @@
-"""The builder behind `graph.op`: nodes in their newest form, written in the form of the graph."""
+"""The builder behind `graph.op`: takes the newest form, writes the form of the graph's opset."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Build(Protocol):
-    """Makes a node of one operator, and returns its first output, or all of them."""
+    """Makes a node of one operator; returns its first output, or all of them."""
 
     @overload
     def __call__(
@@ -41,13 +41,16 @@ class OpBuilder:
     """Makes nodes: `graph.op.Conv(x, w, kernel_shape=[1, 1])`, `graph.op("com.microsoft").Gelu(x)`.
 
     Inputs are values, None, or arrays and Python numbers, which become constants: `op.Mul(x, 1.5)`
-    has 1.5 in the dtype of x. A call returns the first output, or the tuple of them with
-    `outputs=N`. A domain that is not imported yet is imported. `op.like(node, x)` is the operator
-    of a node, with its attributes, on other operands; `op.named("Conv")` is `op.Conv`.
+    of a node, with its attributes, on other operands.
+=======
+    has 1.5 in the dtype of x. A call returns the first output, or with `outputs=N` the tuple of
+    them. A domain that is not imported yet is imported. `op.like(node, x)` makes a node with the
+    operator and attributes of another node and the operand x. `op.named("Conv")` is `op.Conv`.
+>>>>>>> 9400076 (graph: docstrings, comments and errors in plain English)
 
     Raises:
-        OperatorError: onnx knows the operator, and it has no such attribute, or does not take
-            these operands; or onnx should know it and does not.
+        OperatorError: onnx does not define the operator in a domain of its own, or the operator
+            does not take this attribute or these operands.
         NoEquivalentForm: the graph's opset has no such operator, attribute, operand or dtype.
     """
 
@@ -88,13 +91,13 @@ class OpBuilder:
         name: str | None = None,
         **attributes: Any,
     ) -> Any:
-        """Make a node with the operator and the written attributes of another one.
+        """Make a node with the operator and the explicit attributes of another one.
 
         Args:
             node: the other node; its bodies are not copied.
             inputs: the operands of the new node.
-            outputs, name: as for every call of the builder.
-            attributes: these differ from the node's; None leaves an attribute out.
+            outputs, name: as in every call of the builder.
+            attributes: changed attributes; None leaves an attribute out.
         """
         merged = {**node.attributes, **attributes}
         written = {key: value for key, value in merged.items() if value is not None}
@@ -124,7 +127,7 @@ class OpBuilder:
             try:
                 node = graph.add_node(op_type, slots, outputs, written, domain=domain, name=hint)
             except (TypeError, ValueError) as error:
-                found = f"an attribute has another type than the schema says: {error}"
+                found = f"the type of an attribute differs from the schema: {error}"
                 raise call_error(graph, op_type, domain, found) from error
             return node.output if outputs == 1 else node.outputs
 

@@ -1,4 +1,4 @@
-"""The content of a model as a whole: exchanged for another one, or freed."""
+"""The content of a model as a whole: replaced or freed."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _CONTENT: Final = (
 
 
 def exchange_content(model: ModelState, fresh: ModelState) -> None:
-    """Move the content of a fresh model into another one, which keeps its identity and journal.
+    """Move the content of a fresh model into another one with its own identity and journal.
 
-    The former nodes and values count as removed. A new node with the label of a former one has it
-    as its source.
+    The former nodes and values count as removed. A former node is the source of a new node with
+    the same label.
     """
     earlier = {node.label: node for graph in model.graphs() for node in graph.nodes}
     for graph in _graphs(fresh.main, fresh.functions):
@@ -78,11 +78,11 @@ def _graphs(main: Graph, functions: list[Any]) -> Iterator[Graph]:
 
 
 def close_model(model: ModelState) -> None:
-    """Take a model apart: each node and value becomes a removed one.
+    """Free a model: each node and value becomes a removed one.
 
-    Nodes and values refer to each other, so that an unused view is a set of reference cycles: its
-    memory would stay taken until the garbage collector has looked at each piece. A node still has
-    its operator, operands and outputs; a graph still has its model, so that an edit raises.
+    Nodes and values refer to each other, so an unused view is a set of reference cycles: its memory
+    would not be freed before the next full garbage collection. A node keeps its operator, operands
+    and outputs; a graph keeps its model, so that an edit raises.
     """
     graphs = list(model.graphs())
     for edit, subject, *before in model.journal.entries:
@@ -121,7 +121,7 @@ def _close_nodes(nodes: Iterable[Node], graphs: list[Graph]) -> None:
     """Cut the references from nodes to their graph, and from their outputs to them."""
     for node in nodes:
         if node.graph is None:
-            # Its bodies went with it, and the model does not list them.
+            # Its bodies were removed with it, and the model does not list them.
             graphs += node.bodies
             for value in node._outputs:
                 if value is not None:

@@ -1,4 +1,4 @@
-"""What a graph declares of its inputs and outputs, changed, with all that follows from it."""
+"""Changes of the declared types of inputs and outputs, and of the types that depend on them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 
 def set_declared_type(graph: Graph, value: Value, value_type: ValueType) -> None:
-    """Declare another type of an input or output of a graph; the file says so from then on.
+    """Change the declared type of an input or output of a graph.
 
-    What was inferred from an input is inferred anew. Value_info that contradicts it goes.
+    Types that depend on an input are inferred again. Value_info that contradicts the new type is
+dropped.
 
     Raises:
-        ModelError: the graph declares nothing of the value, its contents are of another type, or
+        ModelError: the graph has no declaration of the value, its contents have another type, or
             an output is computed with another dtype or rank.
     """
     is_input, is_output = value in graph._inputs, value in graph._outputs
@@ -65,7 +66,7 @@ def _check_contents(value: Value, value_type: ValueType) -> None:
 
 
 def _check_computed(value: Value, value_type: ValueType) -> None:
-    """Raise if what computes an output for sure gives another type."""
+    """Raise if an output surely has another type."""
     node = value.producer
     if node is None:
         return
@@ -80,7 +81,7 @@ def _check_computed(value: Value, value_type: ValueType) -> None:
 def _written(
     values: list[Value], infos: list[onnx.ValueInfoProto], value: Value, value_type: ValueType
 ) -> list[onnx.ValueInfoProto]:
-    """Return declarations with another type in those of a value."""
+    """Return the declarations with the type of one value replaced."""
     after = list(infos)
     for at, (shown, info) in enumerate(zip(values, infos, strict=True)):
         if shown is value:
@@ -91,7 +92,7 @@ def _written(
 
 
 def drop_contradicted(graph: Graph) -> None:
-    """Drop the value_info that speaks of another dtype, rank or size than what is inferred."""
+    """Drop the value_info with a dtype, rank or size that contradicts the inferred type."""
     kept = [
         (value, info)
         for value, info in graph.declarations

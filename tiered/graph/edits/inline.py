@@ -1,8 +1,7 @@
-"""Code that moves between graphs: a body into the graph around it, copies of nodes into another.
+"""Inlining of bodies and functions, and copies of nodes into other graphs.
 
-All of it is written in terms of the primitives, so that it is journalled and undone like any edit.
-Names stay as they are where they are free, and are made fresh where they are not: no name may hide
-another one of a graph above.
+All of it uses the primitives, so that it is journalled and undone like any edit. A name is kept if
+it is free, and made fresh otherwise: no name may shadow one of an outer graph.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ if TYPE_CHECKING:
     from tiered.graph.core.node import Node
 
 Stands = MutableMapping[Value, "Value | None"]
-"""What each value of the original is in the copy; None for one that is absent there."""
+"""The value in the copy for each value of the original; None if it is absent in the copy."""
 
 SharedConstants = MutableMapping["tuple[Node, Graph]", Value]
-"""By Constant node of a function, and root of the graph that reads it: the constant there."""
+"""The shared constant by Constant node of a function and root of the graph that reads it."""
 
 LONGEST_PREFIX: Final = 200
-"""Longer names of calls are not put before the names of what replaces them."""
+"""Longer names of calls are not used as prefixes of the inlined nodes."""
 
 SHARED_BYTES: Final = 1024
 """Constants of functions with more bytes are not copied for each call."""
@@ -38,12 +37,12 @@ SHARED_BYTES: Final = 1024
 
 @undone_on_error
 def dissolve(graph: Graph, node: Node, body: Graph) -> list[Node]:
-    """Put what one of its bodies holds in the place of a node; return those nodes.
+    """Replace a node by the nodes of one of its bodies; return those nodes.
 
-    Names that are not free here are made fresh; the outputs take over the node's names.
+    Names that are taken are made fresh; the outputs take over the names of the node's outputs.
 
     Raises:
-        ModelError: the body has inputs, or annotations that speak of its values.
+        ModelError: the body has inputs, or quantization annotations of its values.
     """
     check_node(graph, node)
     assert body in node.bodies
@@ -51,7 +50,7 @@ def dissolve(graph: Graph, node: Node, body: Graph) -> list[Node]:
         raise ModelError(f"body {body.name!r} has inputs or annotations, and cannot be dissolved")
     nodes, outputs = _move_out(body, graph), body.outputs
     for each in node.bodies:
-        # Else they would keep what they capture from being renamed.
+        # Otherwise the captured values could not be renamed.
         each.set_graph_outputs([], [])
     graph.splice(node, outputs, [output for each in nodes for output in each.outputs])
     return nodes
@@ -76,7 +75,7 @@ def _move_out(body: Graph, graph: Graph) -> list[Node]:
             graph.rename_node(node, model.node_names.fresh(node.name))
         body.move_node(node, graph)
     stated = {value for value, _ in body.declarations}
-    # Of an operator that nobody knows, the type is what the user says it is.
+    # The types of an unknown operator are only declared.
     carried = [
         (output, output.declared)
         for node in nodes
@@ -101,17 +100,18 @@ def _make_unique(value: Value) -> None:
 def inline_call(
     graph: Graph, node: Node, function: Function, shared: SharedConstants
 ) -> list[Node]:
-    """Put the body of a local function in the place of a call of it; return the new nodes.
+    """Replace a call of a local function by the function's body; return the new nodes.
 
-    Names become `call/name`. Attribute references become what the call gives, else the function's
-    default, else they go. Large constants are there once for all calls, in the graph at the root.
-    The caller sees to it that the opsets agree and that no output is an input that is absent.
+    Names become `call/name`. Attribute references get the attribute of the call, else the
+    function's default; without either they are dropped. All calls share one copy of each large
+    constant, in the root graph. The caller ensures that the opsets agree, and that no output is an
+    absent input.
 
     Args:
         graph: the graph of the call.
         node: the call.
-        function: what it calls.
-        shared: what the large constants became so far; for the next call.
+        function: the called function.
+        shared: the large constants copied so far; updated for the next call.
     """
     check_node(graph, node)
     root, model = graph.root, graph.model
@@ -131,7 +131,7 @@ def inline_call(
             name = f"{function.function_name}/{inner.output.name}"
             constant = shared[inner, root] = root.constant(tensor, name)
         stands[inner.output] = constant
-    # Calls in calls in calls would make names that are longer than the code.
+    # Deeply nested calls would make names longer than the code.
     prefix = node.name if 0 < len(node.name) <= LONGEST_PREFIX else function.function_name
     copies = graph.copy_nodes(nodes, stands, prefix=prefix, attributes=attributes)
     own = [output for copy in copies for output in copy.outputs]
@@ -149,20 +149,20 @@ def copy_nodes(
     prefix: str = "",
     attributes: Mapping[str, onnx.AttributeProto] | None = None,
 ) -> list[Node]:
-    """Copy nodes of any graph, with all that is nested in them, into this one.
+    """Copy nodes of any graph, with their bodies, into this one.
 
     Args:
-        graph: where the copies go.
+        graph: the graph that gets the copies.
         nodes: producers first.
-        stands: what stands here for the values that the nodes read, None for an absent one; it gets
-            what they write. A value that is not in it is read as it is.
-        prefix: of all names: `prefix/name`.
-        attributes: what references to attributes stand for, by name: without an entry the attribute
-            is absent. None leaves references as they are.
+        stands: the value here for each value that the nodes read, None for an absent one; the
+            outputs of the copies are added. A value without an entry is read itself.
+        prefix: the prefix of all names: `prefix/name`.
+        attributes: the attributes for attribute references, by name; without an entry the attribute
+            is absent. None keeps the references.
 
     Raises:
         ModelError: an output of a body would be absent, a value is not visible here, or the graph
-            is inside of one of the nodes.
+            is nested in one of the nodes.
     """
     nodes = list(nodes)
     around = graph.owner
@@ -208,7 +208,7 @@ class _Copier:
         return copy
 
     def _fill(self, body: Graph, source: Graph) -> None:
-        """Fill a new body with a copy of another one."""
+        """Copy the content of another body into a new body."""
         assert isinstance(body.skeleton, onnx.GraphProto)
         assert isinstance(source.skeleton, onnx.GraphProto)
         body.skeleton.CopyFrom(source.skeleton)
@@ -238,7 +238,7 @@ class _Copier:
                 body.keep_file_name(self._known(value), name)
 
     def _bind(self, proto: onnx.NodeProto) -> None:
-        """Put what attribute references stand for in their place."""
+        """Replace the attribute references by attributes."""
         if self.attributes is None:
             return
         for index in reversed(range(len(proto.attribute))):

@@ -1,4 +1,4 @@
-"""The primitives that edit what a graph shows: its inputs and outputs, and its declarations."""
+"""The primitives that edit the interface of a graph: inputs, outputs and their declarations."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 def set_graph_inputs(
     graph: Graph, inputs: Sequence[Value], infos: Sequence[onnx.ValueInfoProto] = ()
 ) -> None:
-    """Exchange the list of graph inputs, each with its declaration; those of a function have none.
+    """Replace the list of graph inputs with their declarations; a function has no declarations.
 
-    An input that is an initializer too stays as an initializer when it goes.
+    A removed input that is also an initializer stays an initializer.
 
     Raises:
-        ModelError: one that goes is still read, or one that comes is computed here or elsewhere.
+        ModelError: a removed input is still read, or a new one has a producer or another graph.
     """
     before, after = graph._inputs, list(inputs)
     for value in set(before).difference(after):
@@ -53,7 +53,7 @@ def set_graph_inputs(
             value._type = input_type(graph, info)
     for value in before:
         if value.input_of is None and value._tensor is not None:
-            # A constant has the type of its contents, whatever an input was declared to take.
+            # A constant has the type of its contents, not the declared type of the input.
             value._type = NOT_INFERRED
 
 
@@ -75,7 +75,7 @@ def write_graph_inputs(graph: Graph, inputs: list[Value], infos: list[onnx.Value
             leave(graph, value)
     for value in (*graph._inputs, *inputs):
         if value._tensor is not None:
-            # Callers may feed it now, or no more.
+            # Whether callers may feed it has changed.
             value._elements = NOT_INFERRED
             forget_elements_below(value)
     graph._inputs, graph._input_infos = inputs, infos
@@ -87,9 +87,9 @@ def write_graph_inputs(graph: Graph, inputs: list[Value], infos: list[onnx.Value
 
 
 def input_type(graph: Graph, info: onnx.ValueInfoProto) -> ValueType | None:
-    """Return the type of an input of a graph, as it is declared.
+    """Return the declared type of an input of a graph.
 
-    Unknown dims of the main graph's inputs get invented names, as each is one size in a run.
+    Unknown dims of the main graph's inputs get invented names, because each is one size in a run.
     """
     value_type = declared_type(graph, info)
     if not graph.is_main or not isinstance(value_type, TensorType) or not value_type.shape:
@@ -100,9 +100,9 @@ def input_type(graph: Graph, info: onnx.ValueInfoProto) -> ValueType | None:
 
 
 def declared_type(graph: Graph, info: onnx.ValueInfoProto) -> ValueType | None:
-    """Return the type that a declaration gives an input of a graph.
+    """Return the type of an input of a graph with this declaration.
 
-    The dims of what a loop carries may differ from turn to turn, whatever their names say.
+    The dims of loop-carried values may differ in each iteration, even if they have names.
     """
     value_type = read_type(info.type)
     if graph.owner is None or graph.owner.op_type not in ("Loop", "Scan"):
@@ -128,10 +128,10 @@ def add_input(
 
 
 def mark_input(graph: Graph, value: Value, *, index: int | None = None) -> None:
-    """Make a value that nothing computes an input: a detached one, or an initializer (a default).
+    """Make a value without a producer an input: a detached one, or an initializer (a default).
 
     Raises:
-        ModelError: it is computed by a node, or its dtype is not known.
+        ModelError: a node computes it, or its dtype is unknown.
     """
     if value.input_of is graph:
         return
@@ -140,29 +140,29 @@ def mark_input(graph: Graph, value: Value, *, index: int | None = None) -> None:
 
 
 def remove_input(graph: Graph, value: Value) -> None:
-    """Remove a graph input that nobody reads; one with an initializer becomes a constant.
+    """Remove a graph input without users; one with an initializer becomes a constant.
 
     Raises:
-        ModelError: it is read, or is no input of the graph.
+        ModelError: it has users, or is not an input of the graph.
     """
     shown = _Shown(graph._inputs, graph._input_infos)
     graph.set_graph_inputs(*shown.without(value, f"input of graph {graph.name!r}"))
 
 
 def order_inputs(graph: Graph, order: Sequence[Value]) -> None:
-    """Bring the graph inputs into another order.
+    """Reorder the graph inputs.
 
     Raises:
-        ModelError: the order has other values than the inputs.
+        ModelError: the order is not a permutation of the inputs.
     """
     graph.set_graph_inputs(*_Shown(graph._inputs, graph._input_infos).ordered(order))
 
 
 def add_output(graph: Graph, value: Value, *, index: int | None = None) -> None:
-    """Make a value an output too, last or before output `index`; one that is an output stays so.
+    """Make a value an output, last or before output `index`; it may already be one.
 
     Raises:
-        ModelError: the graph does not see the value, or its dtype is not known.
+        ModelError: the value is not visible in the graph, or its dtype is unknown.
     """
     if graph in value.output_of:
         return
@@ -171,20 +171,20 @@ def add_output(graph: Graph, value: Value, *, index: int | None = None) -> None:
 
 
 def remove_output(graph: Graph, value: Value) -> None:
-    """Remove a graph output; what computed it stays, until somebody prunes it.
+    """Remove a graph output; its producer stays until it is pruned.
 
     Raises:
-        ModelError: it is no output of the graph.
+        ModelError: it is not an output of the graph.
     """
     shown = _Shown(graph._outputs, graph._output_infos)
     graph.set_graph_outputs(*shown.without(value, f"output of graph {graph.name!r}"))
 
 
 def order_outputs(graph: Graph, order: Sequence[Value]) -> None:
-    """Bring the graph outputs into another order.
+    """Reorder the graph outputs.
 
     Raises:
-        ModelError: the order has other values than the outputs.
+        ModelError: the order is not a permutation of the outputs.
     """
     graph.set_graph_outputs(*_Shown(graph._outputs, graph._output_infos).ordered(order))
 
@@ -208,7 +208,7 @@ class _Shown(NamedTuple):
     infos: list[onnx.ValueInfoProto]
 
     def with_one(self, graph: Graph, value: Value, index: int | None) -> _Shown:
-        """Return them with one more, last or at a place."""
+        """Return the items with one more, last or at an index."""
         at = len(self.values) if index is None else index
         values, infos = list(self.values), list(self.infos)
         values.insert(at, value)
@@ -217,16 +217,16 @@ class _Shown(NamedTuple):
         return _Shown(values, infos)
 
     def without(self, value: Value, what: str) -> _Shown:
-        """Return them without one, which must be there."""
+        """Return the items without one, which must be present."""
         if value not in self.values:
-            raise ModelError(f"{value.name!r} is no {what}")
+            raise ModelError(f"{value.name!r} is not an {what}")
         values, infos = list(self.values), list(self.infos)
         at = values.index(value)
         del values[at], infos[at : at + 1]
         return _Shown(values, infos)
 
     def ordered(self, order: Sequence[Value]) -> _Shown:
-        """Return them in another order."""
+        """Return the items in another order."""
         if Counter(self.values) != Counter(order):
             names = [value.name for value in self.values]
             raise ModelError(f"an order needs the same values; expected some order of {names}")
@@ -267,7 +267,7 @@ def write_declarations(
 
 
 def declare_outputs(graph: Graph) -> None:
-    """Let the declaration of an output speak of the value, where no value_info does."""
+    """Use the declaration of an output as the value_info of the value if it has none."""
     for value, info in zip(graph._outputs, graph._output_infos, strict=False):
         if value.declared is None and value.graph is graph:
             value.declared = info

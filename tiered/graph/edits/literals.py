@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Array: TypeAlias = np.ndarray[Any, Any]
 
 Operand: TypeAlias = Value | Array | np.generic | float | None
-"""What a caller may give; int and bool count as float here."""
+"""The operands of a call; int and bool count as float here."""
 
 
 def as_operands(
@@ -28,13 +28,13 @@ def as_operands(
 ) -> list[Value | None]:
     """Return the operands of a call as values: numbers and arrays become detached constants.
 
-    A number has the dtype that the schema demands: the only one of this operand, or that of
-    another operand with the same type parameter. So has an array of another dtype, if it holds the
-    same numbers in it, or was float64 (what numpy makes of Python's floats).
+    A number gets the dtype that the schema requires: the only one of this operand, or that of
+    another operand with the same type parameter. An array of another dtype is converted if this
+    keeps its numbers, or if it was float64 (numpy's dtype for Python floats).
 
     Raises:
-        OperatorError: the dtype of a number is not known, the number does not fit into it, or the
-            operand is something else.
+        OperatorError: the dtype of a number is unknown, the number does not fit into it, or the
+            operand is of another type.
     """
     for value in given:
         if value is not None and not isinstance(value, Value):
@@ -82,14 +82,14 @@ def _as_array(value: Any, wanted: int | None) -> Array:
     """Return a number or an array in the wanted dtype.
 
     Raises:
-        ValueError: the number does not fit, or nothing says of which dtype it is.
+        ValueError: the number does not fit, or its dtype is unknown.
     """
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
         return array if wanted is None else _converted(array, wanted)
     if wanted is None:
         raise ValueError(
-            f"the number {value!r}, whose dtype no other operand says; "
+            f"the number {value!r}, and no other operand determines its dtype; "
             f"pass an array: np.array({value!r}, np.float32)"
         )
     dtype = DataType(wanted).numpy
@@ -110,9 +110,9 @@ def _as_array(value: Any, wanted: int | None) -> Array:
 
 
 def _converted(array: Array, wanted: int) -> Array:
-    """Return an array in the wanted dtype, as it is where that would change its numbers.
+    """Return an array in the wanted dtype, unchanged if that would change its numbers.
 
-    A float64 is rounded, but not beyond the largest number.
+    A float64 is rounded, but not to infinity.
     """
     dtype = DataType(wanted).numpy
     if array.dtype == dtype or array.dtype.kind not in "iuf" or wanted == DataType.STRING:

@@ -37,10 +37,8 @@ def add_node(
 ) -> Node:
     """Add a node; `outputs` is their number, or their names ("" for an absent one).
 
-    A detached value among the outputs enters the graph as that output.
-
-    `bodies` are the attributes that hold its bodies: these are empty, and are filled by their
-    own primitives.
+    A detached value among the outputs enters the graph as that output. `bodies` are the attributes
+    that hold bodies: they start empty, and their own primitives fill them.
 
     Raises:
         ModelError: an input is not visible here, or an output name is taken.
@@ -58,9 +56,9 @@ def add_node(
 
 
 def import_domain(graph: Graph, domain: str, op_type: str) -> None:
-    """Import a domain that is newly used; where a function uses it, into the model as well.
+    """Import a domain that is newly used; if a function uses it, also into the model.
 
-    onnxruntime resolves the bodies of functions with what the model imports.
+    onnxruntime resolves the bodies of functions with the imports of the model.
     """
     for root in (graph.root, graph.model.main):
         if root.opset(domain):
@@ -69,13 +67,13 @@ def import_domain(graph: Graph, domain: str, op_type: str) -> None:
             schema = schema_of(op_type, domain)
             version = graph.model.opset(domain) or (schema.since_version if schema else 1)
         else:
-            # A model of foreign operators alone need not import the standard ones.
+            # A model with operators of other domains only need not import the default domain.
             version = _usual_opset(graph)
         graph.model.set_opset(domain, version, root)
 
 
 def _usual_opset(graph: Graph) -> int:
-    """Return the opset to import where there is none: the model's, else the one of its IR."""
+    """Return the opset of a missing import: the model's, else the one of its IR version."""
     own, ir_version = graph.model.opset(""), graph.model.ir_version
     versions = [row[2] for row in onnx.helper.VERSION_TABLE if row[1] <= max(ir_version, 3)]
     return own or max(versions)
@@ -88,7 +86,7 @@ def insert(
     outputs: int | Sequence[str | Value],
     bodies: Iterable[str] = (),
 ) -> Node:
-    """Add a node of which the proto says everything but operands and bodies."""
+    """Add a node with this proto; operands and bodies are set separately."""
     model = graph.model
     node = Node(model.next_serial(), graph, proto)
     node.bodies = tuple(graph._new_body(node, attribute) for attribute in bodies)
@@ -134,10 +132,10 @@ def _new_outputs(node: Node, outputs: Sequence[str | Value]) -> list[Value | Non
 
 
 def check_distinct(node: Node, outputs: Sequence[Value | None]) -> None:
-    """Raise if a node would compute one value, or two of one name, at two places.
+    """Raise if two outputs of a node would be the same value or have the same name.
 
     Raises:
-        ModelError: it would.
+        ModelError: they would.
     """
     if len(outputs) > 1:
         names = [value.name for value in outputs if value is not None]
@@ -146,10 +144,10 @@ def check_distinct(node: Node, outputs: Sequence[Value | None]) -> None:
 
 
 def append_node(graph: Graph, node: Node) -> None:
-    """Put back a node that was removed, with the operands that it had.
+    """Restore a removed node with its former operands.
 
     Raises:
-        ModelError: it is in a graph, reads what is not visible here, or a name is taken.
+        ModelError: it is in a graph, an operand is not visible here, or a name is taken.
     """
     if node.graph is not None:
         raise ModelError(f"node {node.label!r} is in graph {node.graph.name!r} already")
@@ -168,11 +166,11 @@ def append_node(graph: Graph, node: Node) -> None:
 
 
 def check_detached(value: Value, node: Node) -> None:
-    """Hold a value that a node will compute against having another source."""
+    """Raise if a value that a node will compute has another source."""
     if value.graph is not None or value._tensor is not None:
         raise ModelError(f"{value!r} has a source already: {node.label!r} cannot be it")
     if value._type is None:
-        # Nobody could tell while it was in no graph.
+        # This could not be checked before it was in a graph.
         value._type = NOT_INFERRED
 
 
@@ -191,12 +189,12 @@ def remove_node(graph: Graph, node: Node) -> None:
 
 
 def fold_to_initializer(graph: Graph, node: Node, index: int, tensor: Tensor) -> None:
-    """Make an output an initializer of the same name, with these contents; remove the node.
+    """Make an output an initializer of the same name with these contents; remove the node.
 
-    The readers of the value stay as they are, so that constant folding costs one edit.
+    The users of the value do not change, so that constant folding costs one edit.
 
     Raises:
-        ModelError: another output is used, the output is one of a graph, or the graph can have no
+        ModelError: another output is used, the output is a graph output, or the graph can have no
             initializers.
     """
     check_node(graph, node)
@@ -209,7 +207,7 @@ def fold_to_initializer(graph: Graph, node: Node, index: int, tensor: Tensor) ->
 
 
 def write_folded(graph: Graph, node: Node, value: Value, tensor: Tensor) -> None:
-    """Log and write what `fold_to_initializer` does, for an output that allows it."""
+    """Log and make the edit of `fold_to_initializer`; the output was checked before."""
     graph._log(Edit.FOLD_TO_INITIALIZER, node, graph, value, value.index, value._type)
     detach(node, value)
     invalidate_partial_elements(value)
@@ -247,7 +245,7 @@ def unfold(node: Node, graph: Graph, value: Value, index: int, before: Any) -> N
 
 
 def attach(graph: Graph, node: Node, kept: Value | None = None) -> None:
-    """Enter a node into everything that knows the nodes of the graph; `kept` is there already."""
+    """Register a node in all indices of the graph; the output `kept` is registered already."""
     node.graph = graph
     graph._nodes[node.id] = node
     graph._by_op.setdefault((node.domain, node.op_type), {})[node.id] = node
@@ -298,10 +296,10 @@ def leave(graph: Graph, value: Value) -> None:
 
 
 def move_node(graph: Graph, node: Node, target: Graph) -> None:
-    """Move a node into another graph, which sees all it reads and is seen by its users.
+    """Move a node into another graph that sees its operands and that its users see.
 
     Raises:
-        ModelError: it does not see all of it, a user would not see the node, or a name is taken.
+        ModelError: an operand or the node would not be visible, or a name is taken.
     """
     check_node(graph, node)
     around: Graph | None = target
@@ -317,7 +315,7 @@ def move_node(graph: Graph, node: Node, target: Graph) -> None:
             check_move(value, target)
     for name in _names_below(node):
         if not graph.model.names.is_unique(name) and target.value(name) is not None:
-            raise ModelError(f"a body of node {node.label!r} would hide {name!r} of {target!r}")
+            raise ModelError(f"a body of node {node.label!r} would shadow {name!r} of {target!r}")
     if target.root is not node.owner.root:
         check_callee(target, node.callee)
         for body in node.bodies:
@@ -337,7 +335,7 @@ def _names_below(node: Node) -> Iterator[str]:
 
 
 def check_move(value: Value, target: Graph) -> None:
-    """Hold a value that moves into another graph against who reads it, and against names there.
+    """Check the users and the name of a value that moves into another graph.
 
     Raises:
         ModelError: a user would not see it, or the name is taken there.

@@ -58,7 +58,7 @@ def write_input(node: Node, index: int, value: Value | None) -> None:
 
 
 def set_inputs(graph: Graph, node: Node, inputs: Sequence[Value | None]) -> None:
-    """Give the node other inputs, also more or fewer of them."""
+    """Replace the inputs of the node; their number may change."""
     check_node_within(graph, node)
     for value in inputs:
         _check_visible(node, value)
@@ -81,7 +81,7 @@ def write_inputs(node: Node, inputs: list[Value | None], proto: onnx.NodeProto) 
 
 
 def drop_outputs(graph: Graph, node: Node, indices: Iterable[int]) -> None:
-    """Make unused outputs absent; those at the end are cut off.
+    """Make unused outputs absent; those at the end are removed.
 
     Raises:
         ModelError: one of them is still read.
@@ -95,10 +95,10 @@ def drop_outputs(graph: Graph, node: Node, indices: Iterable[int]) -> None:
 
 
 def set_outputs(graph: Graph, node: Node, outputs: Sequence[Value | None]) -> None:
-    """Give the node other outputs: its own at their places, detached values at new ones, or None.
+    """Replace the outputs of the node: its own at their index, detached values, or None.
 
     Raises:
-        ModelError: one that goes is still read, or one that comes has another source or place.
+        ModelError: a removed one is still read, or a new one has another source or index.
     """
     check_node(graph, node)
     before, after = node._outputs, list(outputs)
@@ -135,7 +135,7 @@ def write_outputs(node: Node, outputs: list[Value | None], proto: onnx.NodeProto
 
 
 def exchange_outputs(graph: Graph, one: Node, index: int, other: Node, place: int) -> None:
-    """Let two nodes of the graph swap an output: users, names and types stay with the values.
+    """Swap an output of two nodes of the graph: users, names and types stay with the values.
 
     Raises:
         ModelError: a node is not in the graph, or has no such output.
@@ -186,10 +186,10 @@ def set_metadata(graph: Graph, node: Node, entries: Mapping[str, str]) -> None:
 
 @undone_on_error
 def set_operator(graph: Graph, node: Node, op_type: str, domain: str = "") -> None:
-    """Make a node another operator with the same operands and attributes; its types are forgotten.
+    """Change the operator of a node but not its operands and attributes; drop its types.
 
     Raises:
-        ModelError: the operator does not take as many operands, or has no such attribute.
+        ModelError: the operator does not take this number of operands, or has no such attribute.
     """
     check_node_within(graph, node)
     key = domain_of(domain), op_type
@@ -210,7 +210,7 @@ def set_operator(graph: Graph, node: Node, op_type: str, domain: str = "") -> No
 
 def _check_signature(node: Node, schema: Schema) -> None:
     name, inputs, outputs = schema.name, len(node._inputs), len(node._outputs)
-    # One that is not connected yet may still get what it needs.
+    # A node that is not connected yet may get its operands later.
     if inputs > schema.max_input or 0 < inputs < schema.min_input:
         raise ModelError(f"node {node.label!r} cannot be {name}: it has {inputs} inputs")
     if outputs > schema.max_output:
@@ -240,7 +240,7 @@ def write_proto(node: Node, proto: onnx.NodeProto) -> None:
 
 
 def rename_node(graph: Graph, node: Node, name: str) -> None:
-    """Give the node another name."""
+    """Rename the node."""
     check_node_within(graph, node)
     if node.proto.name == name:
         return

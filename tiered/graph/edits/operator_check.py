@@ -1,6 +1,6 @@
-"""What the schema of an operator says of a node that is about to be made.
+"""The check of a new node against the schema of its operator.
 
-The builder asks before it makes the node, in the operator's newest form.
+The builder calls it before it makes the node, with the operator's newest form.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def check_call(
 ) -> None:
     """Check a node in the newest form of its operator.
 
-    A form that only the graph's own opset has is left to that opset's schema.
+    A form that only the graph's own opset has is checked by that opset's schema.
 
     Raises:
         OperatorError: there is no such operator or attribute, an attribute is missing, or the
-            operator takes neither so many operands and outputs nor such dtypes.
+            operator does not take this number of operands or outputs, or these dtypes.
         NoEquivalentForm: the dtypes do not fit, in a model that was invalid when it was loaded.
     """
     newest = schema_of(op_type, domain)
@@ -73,10 +73,10 @@ def _counted(least: int, most: int, what: str) -> str:
 
 
 def check_operator(graph: Graph, op_type: str, domain: str) -> None:
-    """Check that onnx has an operator, if its domain is one of onnx's own.
+    """Check that onnx defines an operator, if the domain is one of onnx's own.
 
     Raises:
-        OperatorError: it has none, and the model has no local function of this name.
+        OperatorError: it does not, and the model has no local function of this name.
     """
     if domain and domain.split(".")[:2] != ["ai", "onnx"]:
         return
@@ -125,7 +125,7 @@ def call_error(graph: Graph, op_type: str, domain: str, found: str) -> OperatorE
 
 
 def _dtype_mismatch(schema: Schema, operands: Sequence[Value | None]) -> str | None:
-    """Return what is wrong with the dtypes of the operands; None if nothing is known to be."""
+    """Return a description of invalid operand dtypes; None if none is known to be invalid."""
     bound: dict[str, tuple[str, int]] = {}
     for place, value in enumerate(operands):
         dtype = None if value is None else known_dtype(value)

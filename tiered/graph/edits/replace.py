@@ -20,12 +20,11 @@ if TYPE_CHECKING:
 
 @undone_on_error
 def replace_uses(graph: Graph, old: Value, new: Value, *, since: int | None = None) -> None:
-    """Make everything that reads `old` read `new`: captures and graph outputs too.
+    """Make all users of `old` read `new`, including captures and graph outputs.
 
-    A graph output keeps its name: the new value takes it, or an Identity bears it where the new
-    value has a name of its own to keep (a graph input, a value of a graph above, another output).
-    Nodes with a serial number from `since` on keep reading `old`: they are part of what replaces
-    it.
+    A graph output keeps its name: the new value takes it, or an Identity does if the new value must
+    keep its own name (a graph input, a value of an outer graph, another output). Nodes with a
+    serial number from `since` on keep reading `old`: they are part of the replacement.
     """
     for value in (old, new):
         check_model(graph, value)
@@ -49,10 +48,10 @@ def replace_uses(graph: Graph, old: Value, new: Value, *, since: int | None = No
 
 
 def check_output_type(old: Value, new: Value) -> None:
-    """Check that a value has the dtype and the rank of the model's output that it becomes.
+    """Check that a value has the dtype and rank of the model's output that it becomes.
 
-    What only the file declares of the output is not compared: it may be wrong from the start. Nor
-    is anything in a model that was invalid when it was loaded.
+    A type that is only declared is not compared, because it may have been wrong before. Nothing is
+    compared in a model that was invalid when it was loaded.
 
     Raises:
         OperatorError: it has another one.
@@ -73,7 +72,7 @@ def check_output_type(old: Value, new: Value) -> None:
     operator = f" ({new.producer.op_type})" if new.producer is not None else ""
     raise OperatorError(
         f"{by}output {old.name!r} of the model is {before}; {new.name!r}{operator}, which would "
-        f"take its place, is {after}: the dtype and the rank of an output must stay"
+        f"replace it, is {after}: the dtype and rank of an output must not change"
     )
 
 
@@ -93,7 +92,7 @@ def _inherit_type(old: Value, new: Value) -> None:
     if new.graph is not old.graph or (isinstance(new._type, NotInferred) and not is_declared):
         return
     if new.is_graph_input or new.is_constant:
-        return  # the file says what it is
+        return  # its type is declared in the file
     known, stated = new.type, old.type
     if known is None or (
         isinstance(known, TensorType)
@@ -109,10 +108,10 @@ def _is_range(node: Node) -> bool:
 
 
 def _scalar(value: Value) -> Value:
-    """Return what a Range may read for a value: for a constant list of one number, that number.
+    """Return a value as a Range may read it: a constant list of one number becomes a scalar.
 
-    ONNX's own function of AffineGrid gives it such lists, which onnxruntime takes as long as it
-    does not know that they are constant.
+    ONNX's function for AffineGrid passes such lists, which onnxruntime accepts only while they are
+    not constant.
     """
     tensor = value.tensor
     if tensor is None or tensor.is_sparse or tensor.size != 1 or not tensor.shape:
@@ -135,9 +134,9 @@ def _replace_output(graph: Graph, old: Value, new: Value) -> None:
 
 @undone_on_error
 def become_constant(graph: Graph, value: Value, tensor: Tensor) -> Value:
-    """Put a constant of the same name in the place of what a node computes, and return it.
+    """Replace an output of a node by a constant of the same name, and return the constant.
 
-    A graph output keeps its name as `replace_uses` says.
+    A graph output keeps its name, as in `replace_uses`.
     """
     node = value.producer
     if node is not None and _is_foldable(node, value, tensor):
@@ -156,8 +155,8 @@ def become_constant(graph: Graph, value: Value, tensor: Tensor) -> Value:
 
 
 def _is_foldable(node: Node, value: Value, tensor: Tensor) -> bool:
-    """Return whether a value can stay as it is, but for its source."""
-    # What is declared of it, or pinned to it, is about what a node computes.
+    """Return whether a value can become a constant without other changes."""
+    # A declaration or a pinned type describes the output of a node.
     if value.pins or value.declared is not None:
         return False
     if tensor.shape and any(map(_is_range, value._users.values())):
@@ -171,8 +170,8 @@ def replace(
 ) -> None:
     """Replace the outputs of a node by values, and remove the node if it has no readers left.
 
-    What is new (serial number from `since` on) takes over the name of what it replaces, so that
-    tensors and nodes keep their names through rewrites.
+    New values and nodes (serial number from `since` on) take over the names of the replaced ones,
+    so that tensors and nodes keep their names through rewrites.
     """
     check_node(graph, node)
     heirs: list[tuple[Value, Value, str]] = []
@@ -200,9 +199,9 @@ def replace(
 def splice(
     graph: Graph, node: Node, values: Sequence[Value | None], own: Iterable[Value | None]
 ) -> None:
-    """Replace a node by code that was put beside it: `own` values take over the names.
+    """Replace a node by nodes that were added to its graph: `own` values take over the names.
 
-    Unlike with `replace`, the nodes keep theirs, which say where they come from.
+    Unlike in `replace`, the nodes keep their names, which show their origin.
     """
     check_node(graph, node)
     names = [None if output is None else output.name for output in node.outputs]

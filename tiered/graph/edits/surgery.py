@@ -1,4 +1,4 @@
-"""Surgery by hand, in terms of the primitives: insert, connect, bypass, delete."""
+"""Manual edits composed of the primitives: insert, connect, bypass, delete."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 def new_value(graph: Graph, name: str | None = None, value_type: ValueType | None = None) -> Value:
-    """Return a value with a name of its own that is in no graph yet.
+    """Return a new value with a fresh name that is in no graph yet.
 
-    It enters one as the output of a node, or as a graph input.
+    It enters a graph as the output of a node, or as a graph input.
     """
     names = graph.model.names
     value = Value(graph.model.next_serial(), None, names.fresh(name or "value"))
@@ -40,9 +40,9 @@ def new_value(graph: Graph, name: str | None = None, value_type: ValueType | Non
 def retype(
     value: Value, *, dtype: int | None = None, shape: Shape | EllipsisType | None = ...
 ) -> None:
-    """State the dtype of a value, its shape, or both; what is not given stays.
+    """Set the dtype of a value, its shape, or both.
 
-    Of an input or output of a graph the declaration is written.
+    For an input or output of a graph, the declaration is changed.
 
     Raises:
         ModelError: it has a shape, but no dtype is known; or it is a constant of another type.
@@ -52,7 +52,7 @@ def retype(
         raise ModelError(f"{value!r} needs a dtype before it has a shape")
     made = TensorType(dtype, value.shape if isinstance(shape, EllipsisType) else shape)
     if value.graph is None:
-        value._type = made  # it is in no journal yet
+        value._type = made  # a detached value has no journal
     elif value.is_graph_input or value.graph in value.output_of:
         value.graph.set_declared_type(value, made)
     else:
@@ -61,9 +61,9 @@ def retype(
 
 @undone_on_error
 def insert_before(graph: Graph, new: Node, node: Node, index: int = 0) -> Value:
-    """Put a node that has no inputs and outputs yet before one input of another; return its output.
+    """Insert a node without inputs and outputs before one input of another; return its output.
 
-    Only that input is rerouted: whoever else reads the value goes on reading it.
+    Only that input changes: other users of the value keep reading it.
 
     Raises:
         ModelError: the new node has operands already, or there is no such input.
@@ -82,10 +82,10 @@ def insert_before(graph: Graph, new: Node, node: Node, index: int = 0) -> Value:
 
 @undone_on_error
 def insert_after(graph: Graph, new: Node, node: Node, index: int = 0) -> Value:
-    """Put a node that has no inputs and outputs yet after one output of another; return its input.
+    """Insert a node without inputs and outputs after one output of another; return its input.
 
-    The new node takes the value over with its name and all who read it, so that graph outputs stay
-    what they are called; what it reads is a fresh value.
+    The new node computes the value with its name and users, so that graph outputs keep their
+    names; it reads a fresh value.
 
     Raises:
         ModelError: the new node has operands already, or there is no such output.
@@ -110,7 +110,7 @@ def clone(graph: Graph, node: Node) -> Node:
     """Add a node with the operator and attributes of another, but without inputs and outputs.
 
     Raises:
-        ModelError: it has bodies, which mean nothing without what they read: see `copy_nodes`.
+        ModelError: it has bodies, which need their captured values: see `copy_nodes`.
     """
     if node.bodies:
         raise ModelError(f"node {node.label!r} has bodies: it is copied by copy_nodes")
@@ -125,13 +125,13 @@ def clone(graph: Graph, node: Node) -> Node:
 def connect(
     graph: Graph, producer: Node | None, user: Node | None, value: Value | None = None
 ) -> Value:
-    """Make a node compute a value, and another one read it, each at the end of its operands.
+    """Add a value as the last output of one node and the last input of another.
 
     Args:
-        graph: where both are.
-        producer: the node that computes it; None leaves its source as it is.
-        user: the node that will read it; None adds no reader.
-        value: a detached value, or one that the producer computes already; a new one without it.
+        graph: the graph of both nodes.
+        producer: the node that computes the value; None keeps its source.
+        user: the node that reads it; None adds no user.
+        value: a detached value, or an output of the producer; None makes a new one.
 
     Returns:
         the value.
@@ -159,12 +159,12 @@ def create_value(
     producer: Node | None = None,
     users: Iterable[Node] = (),
 ) -> Value:
-    """Return a new value: a constant with these contents, or what a node computes, with readers.
+    """Return a new value: a constant with these contents, or an output of a node, with users.
 
     With neither contents nor producer it is detached.
 
     Raises:
-        ModelError: it has both contents and a producer, or readers and neither.
+        ModelError: it has both contents and a producer, or users and neither.
     """
     if contents is not None and producer is not None:
         raise ModelError(f"a value cannot have contents and be computed by {producer.label!r}")
@@ -184,10 +184,10 @@ def create_value(
 def assign(
     graph: Graph, value: Value, contents: np.ndarray[Any, Any], *, retype: bool = False
 ) -> None:
-    """Exchange the contents of an initializer.
+    """Replace the contents of an initializer.
 
     Raises:
-        ModelError: it is no initializer, or dtype or shape differ and `retype` does not allow it.
+        ModelError: it is not an initializer, or dtype or shape differ without `retype`.
     """
     tensor, before = Tensor.of(contents), value.default
     if before is None or not value.is_initializer:
@@ -204,7 +204,7 @@ def mark_parameter(value: Value, is_parameter: bool) -> None:
     """Make an input with a default a constant, or an initializer an input with a default.
 
     Raises:
-        ModelError: a parameter without contents is asked for.
+        ModelError: it is to become a constant but has no contents.
     """
     if value.default is None and is_parameter:
         raise ModelError(f"{value!r} has no contents, it cannot be a parameter")
@@ -216,7 +216,7 @@ def mark_parameter(value: Value, is_parameter: bool) -> None:
 
 @undone_on_error
 def join(graph: Graph, value: Value, other: Value) -> None:
-    """Make everything that reads `other` read `value`; `other`, which nothing computes, goes.
+    """Make all users of `other` read `value`; remove `other`, which has no producer.
 
     Raises:
         ModelError: a node computes `other`.
@@ -231,9 +231,9 @@ def join(graph: Graph, value: Value, other: Value) -> None:
 
 @undone_on_error
 def bypass(graph: Graph, node: Node) -> None:
-    """Remove a node with one input that is no constant: who reads its output reads that input.
+    """Remove a node with one non-constant input: users of its output read that input.
 
-    A graph output keeps its name, as with `replace_uses`.
+    A graph output keeps its name, as in `replace_uses`.
 
     Raises:
         ModelError: it has several such inputs, or several outputs.
@@ -253,7 +253,7 @@ def bypass(graph: Graph, node: Node) -> None:
 
 @undone_on_error
 def delete(graph: Graph, node: Node) -> None:
-    """Remove a node without readers, and the initializers that only it reads.
+    """Remove a node without users, and the initializers that only it reads.
 
     Raises:
         ModelError: it is still read.

@@ -1,4 +1,4 @@
-"""What holds of every edit: it is done whole or not at all, and to what is in the graph."""
+"""Transactions and checks for every edit: it is done whole or not at all, in its own graph."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ R = TypeVar("R")
 def undone_on_error(
     edit: Callable[Concatenate[Graph, P], R],
 ) -> Callable[Concatenate[Graph, P], R]:
-    """Make an edit of several steps a transaction: if one raises, those before it are undone."""
+    """Make an edit of several steps a transaction: if one raises, all are undone."""
 
     @wraps(edit)
     def run(graph: Graph, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -70,7 +70,7 @@ def check_value(graph: Graph, value: Value) -> None:
 
 
 def check_model(graph: Graph, value: Value) -> None:
-    """Raise if a value is in no graph of the model that the graph is in.
+    """Raise if a value is in no graph of the same model.
 
     Raises:
         ModelError: it was removed, or is in another model.

@@ -1,4 +1,4 @@
-"""How each edit of the journal is undone: the same Node and Value objects come back."""
+"""The undo of each edit of the journal: it restores the same Node and Value objects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def undo_table(model: ModelState) -> dict[Edit, Callable[..., None]]:
-    """Return the function that undoes each kind of edit: its arguments are those of the entry."""
+    """Return the undo function of each edit; its arguments are those of the entry."""
 
     def add_function(function: Function) -> None:
         model.functions.remove(function)

@@ -1,4 +1,4 @@
-"""A Loop or Scan as what it does, one iteration after the other."""
+"""Unrolling of a Loop or Scan: one copy of the body for each iteration."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @undone_on_error
 def unroll(graph: Graph, node: Node, iterations: int) -> list[Node]:
-    """Put copies of the body in the place of a Loop of so many iterations; return them.
+    """Replace a Loop with this trip count by copies of its body; return them.
 
-    The caller knows the number, and that the operands fit the body; a loop of no iteration has no
-    rows to collect.
+    The caller has checked the trip count, and that the operands fit the body; a loop without
+    iterations has no scan outputs.
     """
     (body,) = node.bodies
     at, goes_on, *carried = body.inputs
@@ -46,10 +46,10 @@ def unroll(graph: Graph, node: Node, iterations: int) -> list[Node]:
 
 @undone_on_error
 def unroll_scan(graph: Graph, node: Node, iterations: int) -> list[Node]:
-    """Put copies of the body in the place of a Scan of so many iterations, one or more.
+    """Replace a Scan with this trip count, at least 1, by copies of its body.
 
-    The caller knows the number, that the operands fit the body, and that each is read forward,
-    along its first axis.
+    The caller has checked the trip count, that the operands fit the body, and that each is scanned
+    forward along its first axis.
     """
     (body,) = node.bodies
     count = len(body.inputs) - node.attr("num_scan_inputs")
@@ -72,7 +72,7 @@ def unroll_scan(graph: Graph, node: Node, iterations: int) -> list[Node]:
 
 
 def _constants(graph: Graph, node: Node) -> dict[Value, Value | None]:
-    """Return a constant beside the node for each initializer of its body."""
+    """Return a constant in the node's graph for each initializer of its body."""
     return {
         value: graph.constant(value.default, f"{node.label}/{value.name}")
         for value in node.bodies[0].initializers
@@ -87,7 +87,7 @@ def _finish(
     collected: list[list[Value | None]],
     copies: list[Node],
 ) -> None:
-    """Put the last states, and what was collected, in the place of what the node gives."""
+    """Replace the outputs of the node by the last states and the collected scan outputs."""
     results = list(states)
     for output, parts in zip(node.outputs[len(states) :], collected, strict=False):
         is_read = output is not None and output.is_used

@@ -55,10 +55,10 @@ def write_name(value: Value, name: str) -> None:
 
 
 def set_type(graph: Graph, value: Value, value_type: ValueType | NotInferred | None) -> None:
-    """State the type of a value; `NOT_INFERRED` has it inferred when it is asked for.
+    """Set the type of a value; `NOT_INFERRED` makes the next access infer it.
 
     Raises:
-        ModelError: the file says another type, as it does of inputs, main outputs and constants.
+        ModelError: the type contradicts the file: of an input, a main output or a constant.
     """
     before = value.type
     if before == value_type:
@@ -70,7 +70,7 @@ def set_type(graph: Graph, value: Value, value_type: ValueType | NotInferred | N
 
 
 def check_stated(value: Value, stated: ValueType | None) -> None:
-    """Raise if the file contradicts a type, or says less of a value that no node computes.
+    """Raise if a type contradicts the file, or is more exact for a value without a producer.
 
     Raises:
         ModelError: it does.
@@ -106,7 +106,7 @@ def check_stated(value: Value, stated: ValueType | None) -> None:
 
 
 def without_invented_names(value: Value, kind: ValueType | None) -> ValueType | None:
-    """Return a type of an input without the names that the view gave to unknown dims of it."""
+    """Return the type of an input without the invented names of its unknown dims."""
     if not isinstance(kind, TensorType) or kind.shape is None:
         return kind
     is_given = value.owner.model.dims.is_given
@@ -151,7 +151,7 @@ def add_constant(graph: Graph, tensor: Tensor, name: str) -> Value:
 
 
 def append_constant(graph: Graph, value: Value) -> None:
-    """Put back an initializer that was removed.
+    """Restore a removed initializer.
 
     Raises:
         ModelError: it has no contents, is in a graph, or its name is taken.
@@ -188,10 +188,10 @@ def remove_constant(graph: Graph, value: Value) -> None:
 
 
 def set_constant(graph: Graph, value: Value, tensor: Tensor | None) -> None:
-    """Exchange the contents of an initializer; for an overridable one, None takes them away.
+    """Replace the contents of an initializer; for an overridable one, None removes them.
 
     Raises:
-        ModelError: it is overridable, and is declared with another dtype, rank or size.
+        ModelError: it is overridable, and its declaration has another dtype, rank or size.
     """
     check_value(graph, value)
     if value.input_of is not None and tensor is not None:
@@ -213,16 +213,16 @@ def write_tensor(value: Value, tensor: Tensor | None) -> None:
         value.owner._constants[value.id] = value
     value._elements = NOT_INFERRED
     if value.input_of is None:
-        # Callers may feed anything that is declared, whatever the default is.
+        # Callers may feed any value of the declared type.
         value._type = NOT_INFERRED
     forget_elements_below(value)
 
 
 def move_constant(graph: Graph, value: Value, target: Graph) -> None:
-    """Move an initializer into another graph, which its users see.
+    """Move an initializer into another graph that its users see.
 
     Raises:
-        ModelError: one of them does not, the name is taken, or the target can have no initializer.
+        ModelError: a user does not, the name is taken, or the target can have no initializers.
     """
     check_value(graph, value)
     if target.is_function or value.is_graph_input:

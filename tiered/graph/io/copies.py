@@ -1,4 +1,4 @@
-"""Copies of protos that the view may write to, without what it holds in its own way."""
+"""Copies of protos that the view may write, without the parts that it stores itself."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _GRAPH_KINDS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 def own_copies(
     protos: Iterable[onnx.NodeProto],
 ) -> Iterator[tuple[onnx.NodeProto, list[onnx.AttributeProto]]]:
-    """Yield the view's own copy of each NodeProto, and the source's attributes that hold bodies.
+    """Yield a copy of each NodeProto for the view, and the attributes that hold its bodies.
 
-    The copies live in one message, which takes a third of the memory of as many messages. The
-    bodies of those that have some stay empty; they are copied alone, without their bodies.
+    The copies are in one message, which takes a third of the memory of separate messages. A node
+    with bodies is copied separately, without the bodies.
     """
     sources, holder = list(protos), onnx.GraphProto()
     operators = {(source.op_type, source.domain) for source in sources}
@@ -56,9 +56,9 @@ def _body_attributes(node: onnx.NodeProto) -> list[onnx.AttributeProto]:
 
 @lru_cache(maxsize=1024)
 def _may_have_bodies(op_type: str | bytes, domain: str | bytes) -> bool:
-    """Return whether an operator may have bodies: those that onnx knows say so."""
+    """Return whether an operator may have bodies; for operators of onnx, its schema decides."""
     if not isinstance(op_type, str) or not isinstance(domain, str):
-        return True  # no UTF-8: there is an error that says so, when the node is read
+        return True  # not UTF-8: reading the node raises an error
     schema = schema_of(op_type, domain_of(domain))
     if schema is None:
         return True

@@ -1,4 +1,4 @@
-"""From the view to a ModelProto: GraphProtos and bodies are assembled anew, nothing is shared."""
+"""From the view to a ModelProto: new GraphProtos and bodies, which share nothing with the view."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def export_model(
 
     Args:
         model: the view; it is not changed.
-        max_elements: leave out the contents of larger initializers, which become typed inputs: what
-            shape inference needs, and no more.
-        for_inference: leave out declared shapes that inference can find out, and the contents of
-            initializers that callers may override, which it would believe.
+        max_elements: make larger initializers typed inputs without contents, which is enough for
+            shape inference.
+        for_inference: leave out declared shapes that can be inferred, and the contents of
+            overridable initializers, so that inference does not use them.
         annotate: write inferred types as value_info too, not only those of the user.
-        is_bare: leave the weights on disk that are there, for those who know how to read them.
+        is_bare: leave stored weights on disk, for callers that can read them.
     """
     proto = onnx.ModelProto()
     proto.CopyFrom(model.skeleton)
@@ -61,7 +61,7 @@ def _write_opsets(
     del proto.opset_import[:]
     for domain, version in owner.opset_imports.items():
         entry = proto.opset_import.add(version=version)
-        # Unset and "" mean the same, yet are different bytes; "ai.onnx" is "" in other words.
+        # Unset and "" mean the same, but are different bytes; "ai.onnx" also means "".
         spelling = owner.spellings.get(domain, domain)
         if spelling is not None:
             entry.domain = spelling
@@ -182,7 +182,7 @@ class _Writer:
 
 
 def _embed_constant(proto: onnx.NodeProto) -> None:
-    """Read what a Constant holds, if it was left on disk."""
+    """Read the tensor of a Constant if it was left on disk."""
     if proto.op_type == "Constant":
         for attribute in proto.attribute:
             if is_stored(attribute.t):
@@ -195,7 +195,7 @@ def _is_inferable(value: Value) -> bool:
 
 
 def _forget_what_follows(graph: Graph, proto: onnx.GraphProto) -> None:
-    """Take out the declared shapes and names that inference would otherwise believe."""
+    """Remove the declared shapes and names, so that inference does not use them."""
     for value, info in zip(graph._outputs, proto.output, strict=True):
         if _is_inferable(value) and info.type.HasField("tensor_type"):
             info.type.tensor_type.ClearField("shape")
@@ -223,7 +223,7 @@ def inferred_declarations(graph: Graph) -> Iterable[tuple[Value, onnx.ValueInfoP
 
 
 def without_invented(proto: onnx.TypeProto) -> onnx.TypeProto:
-    """Take out the dim names that shape inference made up."""
+    """Remove the dim names that shape inference invented."""
     for dim in proto.tensor_type.shape.dim if proto.HasField("tensor_type") else ():
         if dim.dim_param.startswith("unk__"):
             dim.ClearField("dim_param")
@@ -240,7 +240,7 @@ def _write_annotation(
 
 
 def _rename(proto: onnx.GraphProto, names: Mapping[str, str]) -> None:
-    """Give values of a body other names, in the bodies below it too."""
+    """Rename values of a body, in nested bodies too."""
     for infos in (proto.input, proto.output, proto.value_info, proto.initializer):
         for info in infos:
             info.name = names.get(info.name, info.name)

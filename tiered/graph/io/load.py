@@ -44,7 +44,7 @@ Scope = dict[str, Value]
 
 
 def load_model(model: ModelState, proto: onnx.ModelProto) -> None:
-    """Fill an empty view from a ModelProto, which is only read.
+    """Fill an empty view from a ModelProto, which is not changed.
 
     Raises:
         ModelError: there is no graph, a name is undefined or defined twice, or there is a cycle.
@@ -74,10 +74,10 @@ def load_model(model: ModelState, proto: onnx.ModelProto) -> None:
 
 
 def check_calls(model: ModelState) -> None:
-    """Raise if the main graph reaches a local function that calls itself: there would be no end.
+    """Raise if the main graph reaches a local function that calls itself: it would not terminate.
 
     Raises:
-        ModelError: one does.
+        ModelError: it does.
     """
     if not model.functions:
         return
@@ -92,10 +92,10 @@ def check_calls(model: ModelState) -> None:
 
 
 def load_function(model: ModelState, source: onnx.FunctionProto) -> Function:
-    """Return the view of a local function, which is not yet one of the model's.
+    """Return the view of a local function that is not yet part of the model.
 
     Raises:
-        ModelError: the model has a function of this id, or its nodes make no graph.
+        ModelError: the model has a function of this id, or its nodes are not a valid graph.
     """
     function = Function(model, source)
     if model.function(*function.id) is not None:
@@ -166,7 +166,7 @@ class _Loader:
             raise ModelError(f"graph {graph.name!r} has a value whose name {name!r} is not UTF-8")
         model, shown = self.model, name
         if outer and any(name in above for above in outer):
-            # A name that hides one of a graph above would be read wrongly once code moves between.
+            # If the name shadowed one of an outer graph, nodes could not move between them.
             shown = model.names.fresh(name)
         model._serial += 1
         value = Value(model._serial, graph, shown)
@@ -204,7 +204,7 @@ class _Loader:
             if value is not None:
                 value.declared = info
             elif info.name:
-                # Nothing new may take the name of a declaration that speaks of nothing.
+                # No new value may take the name of a declaration without a value.
                 self.model.names.take(info.name)
 
     def _annotate(
@@ -235,7 +235,7 @@ class _Loader:
             nodes.append(node)
             if found:
                 bodies[node.id] = found
-            # A slice of a repeated field takes half the time of a walk over it.
+            # A slice of a repeated field takes half the time of an iteration over it.
             for index, name in enumerate(node.proto.output[:]):
                 if not name:
                     node._outputs.append(None)
@@ -287,7 +287,7 @@ class _Loader:
         return node
 
     def _read_inputs(self, graph: Graph, node: Node, scope: Scope, scopes: list[Scope]) -> bool:
-        """Link the inputs of a node; tell whether it stands after the nodes that it reads."""
+        """Link the inputs of a node; return whether it is after their producers."""
         serial, inputs, is_after = node.id, node._inputs, True
         for index, name in enumerate(node.proto.input[:]):
             if not name:
@@ -302,7 +302,7 @@ class _Loader:
             if value.name != name:
                 node.proto.input[index] = value.name
             if value.graph is graph:
-                # What links.add_use does, where there is neither a networkx view nor a capture.
+                # The same as use_lists.add_use without a networkx view and a capture.
                 value._users[serial << SLOT_BITS | index] = node
                 producer = value.producer
                 if producer is not None and producer.id >= serial:
@@ -331,7 +331,7 @@ def _lookup(name: str, scopes: list[Scope]) -> Value | None:
 
 
 def _is_after_captured(node: Node) -> bool:
-    """Return whether a node stands after what its bodies read."""
+    """Return whether a node is after the producers of its captured values."""
     return all(
         value.producer.id < node.id
         for value in node.captured
@@ -340,7 +340,7 @@ def _is_after_captured(node: Node) -> bool:
 
 
 def _pin_training_names(model: ModelState) -> None:
-    """Keep what the training graphs speak of: they name values of the main graph."""
+    """Keep the names that the training graphs use: they name values of the main graph."""
     names: set[str] = set()
     for training in model.skeleton.training_info:
         for graph in (training.initialization, training.algorithm):

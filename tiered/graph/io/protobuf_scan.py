@@ -1,8 +1,8 @@
 """The wire format of ONNX files, read and written around the weights, which stay on disk.
 
-A file of many megabytes is a skeleton of a few hundred kilobytes and the bytes of its weights. The
-skeleton is what protobuf gets to see; each large `raw_data` is a span of the file, noted in the
-fields that external data uses.
+A file of many megabytes is a skeleton of a few hundred kilobytes and the bytes of its weights. Only
+the skeleton is parsed; each large `raw_data` is a span of the file, recorded in the fields of
+external data.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCANNED: Final = 1 << 22
 """Files from this many bytes on are scanned; smaller ones are parsed, which is as fast."""
 
 _LARGE: Final = 1 << 16
-"""Bytes of a `raw_data` that stays on disk, and so of a message that may hold one."""
+"""The least bytes of a `raw_data` that stays on disk, and so of a message that may hold one."""
 
 _DEPTH: Final = 90
 """How deep messages may be nested; protobuf itself stops at 100."""
@@ -33,8 +33,8 @@ _RAW_DATA: Final = 9
 _EXTERNAL: Final = (13, 14)
 _STRING: Final = onnx.TensorProto.STRING
 
-# Where weights are: for each message the numbers of the fields that may hold one, and their kind.
-# Of tensors in attributes those of Constants: others may mean anything.
+# For each message, the numbers of the fields that may hold weights, and their kind. Tensors in
+# attributes count only in Constants: elsewhere their meaning is unknown.
 _FIELDS: Final[dict[str, dict[int, str]]] = {
     "model": {7: "graph", 20: "training", 25: "function"},
     "training": {1: "graph", 2: "graph"},
@@ -47,8 +47,8 @@ _FIELDS: Final[dict[str, dict[int, str]]] = {
 }
 _OP_TYPE: Final = 4
 
-# Lists of numbers and texts, each of which may be a field: of such an attribute and of such a
-# tensor nothing is left out, so that the many fields need not be looked at.
+# Lists of numbers and strings, with one field for each element. An attribute or tensor with such a
+# list is parsed whole, so that the scan need not visit its many fields.
 _LISTS: Final[dict[str, frozenset[int]]] = {
     "attribute": frozenset({7, 8, 9}),
     "value": frozenset({7, 8, 9}),
@@ -56,7 +56,7 @@ _LISTS: Final[dict[str, frozenset[int]]] = {
 }
 
 _MOST_FIELDS: Final = 1 << 20
-"""Fields that a scan looks at: a file of more is parsed whole, which is faster then."""
+"""The most fields of a scan: a file with more is parsed whole, which is faster then."""
 
 
 class Span(NamedTuple):
@@ -68,7 +68,7 @@ class Span(NamedTuple):
 
 
 class _IrregularError(Exception):
-    """Something that only protobuf itself may judge."""
+    """The file has a form that only protobuf itself can parse."""
 
 
 def read_skeleton(path: str) -> bytes | None:
@@ -148,7 +148,7 @@ class _Reader:
 
 
 def splice(data: bytes) -> Iterator[bytes | Span]:
-    """Yield a serialised model with its weights put back where they were left out."""
+    """Yield a serialised model with the weights that were left out."""
     if data.find(stored_prefix()) < 0:
         yield data
         return
@@ -240,7 +240,7 @@ def _varint(data: Buffer, at: int) -> tuple[int, int]:
 
 
 def _header(number: int, length: int) -> bytes:
-    """Return what stands before a content of so many bytes."""
+    """Return the tag and length that precede a content of this many bytes."""
     return _encoded(number << 3 | 2) + _encoded(length)
 
 

@@ -1,4 +1,4 @@
-"""Walks over the protos of a model, for whoever has no view of it."""
+"""Walks over the protos of a model without a view."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import onnx
 
 
 def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
-    """Yield every node of a model: of bodies and local functions too, but not of training graphs.
+    """Yield every node of a model, bodies and local functions included, training graphs excluded.
 
-    The walk goes on from a node when the next one is asked for, so that it may be edited.
+    The walk descends into a node only when the next one is requested, so that callers may edit it.
     """
     pending = [model.graph.node, *(function.node for function in model.functions)]
     while pending:

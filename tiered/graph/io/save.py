@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 _ALIGNMENT: Final = 4096
 _PROTO_LIMIT: Final = (1 << 31) - (1 << 20)
-"""A protobuf message cannot be larger than 2 GiB; some room for what is not weights."""
+"""The 2 GiB limit of a protobuf message, minus some space for data other than weights."""
 
 _NEW_EXTERNAL: Final = 1 << 20
-"""Bytes from which what passes make is external, in a model that has external weights."""
+"""New tensors of this many bytes are external in a model that has external weights."""
 
 
 class Storage(NamedTuple):
-    """Where the weights of a saved model go.
+    """The storage of the weights of a saved model.
 
     Attributes:
-        external: weights of so many bytes or more go to a file of their own; None leaves them
-            where the model has them.
-        single: everything goes into the model file.
-        share: external weights in the folder that is written to stay where they are.
+        external: weights of this many bytes or more are written to a separate file; None keeps
+            the storage of each.
+        single: all weights are in the model file.
+        share: external weights in the target folder stay in their files.
     """
 
     external: int | None = None
@@ -61,7 +61,7 @@ class Placed(NamedTuple):
 
 
 def check_storage(model: ModelState, storage: Storage) -> None:
-    """Raise if the model cannot be saved so, whatever passes make of it.
+    """Raise if the model cannot be saved this way after any pass.
 
     Raises:
         ModelError: the model file would be larger than protobuf allows.
@@ -84,8 +84,8 @@ def save_model(
 ) -> Placed:
     """Write a model to `path` and return where its external weights are: in `<path>.data`.
 
-    Where that name is in use by the model that is replaced, `<path>.1.data` takes its place, so
-    that at every moment the model and its weights belong together.
+    If the replaced model uses that name, the file is `<path>.1.data`, so that the model and its
+    weights match at every moment.
 
     Raises:
         ModelError: the folder or file cannot be written, or the model needs external data.
@@ -145,7 +145,7 @@ def _placed(
 
 
 def _goes_out(tensor: Tensor, storage: Storage, *, has_external: bool) -> bool:
-    """Return whether a tensor goes to the file of weights."""
+    """Return whether a tensor is written to the weights file."""
     if storage.single or tensor.is_sparse or tensor.dtype == onnx.TensorProto.STRING:
         return False
     if tensor.is_external:
@@ -187,9 +187,9 @@ def _too_large(path: str) -> ModelError:
 
 @contextlib.contextmanager
 def _replacing(path: str, suffix: str = "") -> Iterator[tuple[BinaryIO, str]]:
-    """Open a temporary file beside `path`; it goes if nobody puts it in its place."""
+    """Open a temporary file in the folder of `path`; it is removed unless it replaces `path`."""
     folder, name = os.path.split(path)
-    # Known before the file is there, so that no interrupt can come between the two.
+    # Recorded before the file exists, so that no interrupt can come between.
     temporary = os.path.join(folder, f".{name}{suffix}.{os.urandom(6).hex()}")
     try:
         with open(temporary, "xb") as file:
@@ -200,7 +200,7 @@ def _replacing(path: str, suffix: str = "") -> Iterator[tuple[BinaryIO, str]]:
 
 
 def _place(file: IO[bytes], temporary: str, path: str) -> None:
-    """Put a temporary file, which is all there by then, in its place."""
+    """Move a complete temporary file to its path."""
     file.flush()
     os.replace(temporary, path)
 
@@ -209,7 +209,7 @@ def _place(file: IO[bytes], temporary: str, path: str) -> None:
 
 
 def _write_data(tensors: list[onnx.TensorProto], folder: str, data: BinaryIO) -> None:
-    """Write the bytes of tensors into one file, and note in each where its own are."""
+    """Write the bytes of tensors into one file, and record the location in each tensor."""
     for proto in tensors:
         tensor = Tensor(proto, folder=folder)
         data.write(b"\0" * (-data.tell() % _ALIGNMENT))
@@ -237,7 +237,7 @@ def _raw(proto: onnx.TensorProto) -> bytes:
 
 
 def _take_in(tensors: list[onnx.TensorProto], folder: str) -> None:
-    """Make the model hold its external weights, by a note of where they are now."""
+    """Make the model's external weights refer to their present files."""
     for tensor in tensors:
         if _is_external(tensor):
             path, offset, length = Tensor(tensor, folder=folder).external_span()
@@ -261,7 +261,7 @@ def _copy(span: Span, target: BinaryIO) -> None:
                 copied = os.copy_file_range(
                     source.fileno(), target.fileno(), min(remaining, 1 << 30), offset
                 )
-            except OSError:  # between file systems, or one that cannot: by hand, then
+            except OSError:  # another file system, or one without this call: copy by hand
                 break
             if not copied:
                 break
@@ -272,7 +272,7 @@ def _copy(span: Span, target: BinaryIO) -> None:
 
 
 def _data_names(path: str) -> tuple[str, str | None]:
-    """Return the file for weights, and one that goes with the model that is replaced."""
+    """Return the new weights file, and the one of the replaced model, to be removed."""
     usual, other = f"{path}.data", f"{path}.1.data"
     used = _referenced(path)
     if usual in used:
@@ -281,7 +281,7 @@ def _data_names(path: str) -> tuple[str, str | None]:
 
 
 def _referenced(path: str) -> set[str]:
-    """Return which of our own files of weights the model at `path` reads."""
+    """Return the weights files written by tiered that the model at `path` reads."""
     names = (f"{path}.data", f"{path}.1.data")
     if not any(map(os.path.exists, names)):
         return set()
@@ -293,13 +293,13 @@ def _referenced(path: str) -> set[str]:
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
         ):
             return {name for name in names if content.find(os.path.basename(name).encode()) >= 0}
-    except (OSError, ValueError):  # there is no model, or an empty file
+    except (OSError, ValueError):  # no file, or an empty one
         return set()
 
 
 @contextlib.contextmanager
 def _alone_in(folder: str) -> Iterator[None]:
-    """Let no other process save a model with weights in the folder meanwhile."""
+    """Lock the folder against other processes that save a model with weights."""
     try:
         import fcntl
     except ImportError:  # not a POSIX system
@@ -320,7 +320,7 @@ def _alone_in(folder: str) -> Iterator[None]:
 def _check_apart(
     on_disk: list[onnx.TensorProto], folder: str, path: str, *, has_data: bool
 ) -> None:
-    """Refuse to write over a file that weights are read from.
+    """Raise if a file to be written is one that weights are read from.
 
     Raises:
         ModelError: a target is a file of the model.
@@ -330,7 +330,7 @@ def _check_apart(
     for target in targets:
         if os.path.exists(target) and any(os.path.samefile(source, target) for source in read):
             raise ModelError(
-                f"{target} holds weights of the model itself; save it under another name"
+                f"{target} has weights of the model itself; save it under another name"
             )
 
 
@@ -358,7 +358,7 @@ def tensors_of(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
 
 @lru_cache(maxsize=1024)
 def _may_hold_more(op_type: str, domain: str) -> bool:
-    """Return whether an attribute may be a tensor or a graph: operators that onnx knows say so."""
+    """Return whether an attribute may be a tensor or a graph by the schema of its operator."""
     schema = schema_of(op_type, domain_of(domain))
     if schema is None:
         return True

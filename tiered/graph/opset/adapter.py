@@ -1,4 +1,4 @@
-"""Forms of operators, and the rows that say how one opset's form becomes another's."""
+"""Forms of operators, and the table rows that convert one opset's form to another's."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class NoEquivalentForm(ModelError):
-    """One opset cannot say what another says: a rewrite declines, a pattern does not match."""
+    """The target form cannot express the node: a rewrite declines, a pattern does not match."""
 
 
 class Form:
-    """An operator with its operands and attributes, on the way from one opset's form to another's.
+    """An operator with its operands and attributes during the conversion between opset forms.
 
     Attributes:
         op_type: the operator, of the default domain.
         version: the opset of the graph.
-        operands: the inputs; None is an absent one.
-        attributes: those that are written down.
-        n_outputs: how many outputs it has; None while that is not known.
+        operands: the inputs; None for an absent one.
+        attributes: the explicit attributes.
+        n_outputs: the number of outputs; None while unknown.
     """
 
     __slots__ = ("attributes", "n_outputs", "op_type", "operands", "version")
@@ -92,11 +92,11 @@ def detached(array: np.ndarray[Any, Any], name: str = "const") -> Value:
 
 
 def says_the_same(form: Form) -> None:
-    """Leave a form as it is."""
+    """Do not change a form."""
 
 
 class Change(NamedTuple):
-    """What opset `since` changed: how the form before it reads, and how it is written."""
+    """The changes of opset `since`: how to read the older form, and how to write it."""
 
     since: int
     read: Callable[[Form], None] = says_the_same
@@ -107,14 +107,14 @@ class Change(NamedTuple):
 
 
 def moved(place: int, attribute: str, since: int, kind: str) -> Change:
-    """Return the row of an operand that was an attribute.
+    """Return the row of an operand that was an attribute before.
 
     Args:
-        place: of the operand.
-        attribute: what it was called.
-        since: the opset that moved it.
-        kind: "int64" is a list of integers, "int64 [1]" a list of one that was an integer, "float"
-            floats, "like x" a scalar of the first operand's dtype.
+        place: the index of the operand.
+        attribute: the name of the attribute.
+        since: the opset that changed it.
+        kind: "int64" is a list of integers, "int64 [1]" a list of one integer that was an
+            attribute of type INT, "float" floats, "like x" a scalar of the first operand's dtype.
     """
 
     def read(form: Form) -> None:
@@ -122,7 +122,7 @@ def moved(place: int, attribute: str, since: int, kind: str) -> Change:
         if raw is None:
             return
         if isinstance(raw, AttributeReference):
-            # The call of the function decides it: there, but no constant.
+            # A function parameter: present, but not constant.
             form.set_operand(place, Value(0, None, attribute))
         else:
             form.set_operand(place, detached(_READERS[kind](raw, form), attribute))
@@ -160,7 +160,7 @@ _READERS: Final[Mapping[str, Callable[[Any, Form], np.ndarray[Any, Any]]]] = {
 
 
 def absent(place: int, since: int, means: Callable[[Any], bool]) -> Change:
-    """Return the row of an operand that came new: written, it must say what was always meant."""
+    """Return the row of a new operand: the older form can be written only for its default."""
 
     def write(form: Form) -> None:
         if form.operand(place) is None:
@@ -174,7 +174,7 @@ def absent(place: int, since: int, means: Callable[[Any], bool]) -> Change:
 
 
 def value_since(attribute: str, value: Any, since: int) -> Change:
-    """Return the row of a setting that came new."""
+    """Return the row of a new attribute."""
 
     def write(form: Form) -> None:
         if form.attributes.get(attribute) == value:
@@ -184,7 +184,7 @@ def value_since(attribute: str, value: Any, since: int) -> Change:
 
 
 def only_as(attribute: str, value: Any, since: int) -> Change:
-    """Return the row of an attribute that came new, where its default is not what was meant."""
+    """Return the row of a new attribute whose default differs from the older behaviour."""
 
     def read(form: Form) -> None:
         form.attributes[attribute] = value
@@ -197,7 +197,7 @@ def only_as(attribute: str, value: Any, since: int) -> Change:
 
 
 def renamed(attribute: str, names: Mapping[Any, Any], since: int) -> Change:
-    """Return the row of an attribute whose values got new names; the first was its default."""
+    """Return the row of an attribute with renamed values; the first one was its default."""
     older = {new: old for old, new in names.items()}
 
     def read(form: Form) -> None:
@@ -212,7 +212,7 @@ def renamed(attribute: str, names: Mapping[Any, Any], since: int) -> Change:
 
 
 def never(since: int, reason: str) -> Change:
-    """Return the row of an operator whose older form means something else."""
+    """Return the row of an operator with another meaning in its older form."""
 
     def decline(form: Form) -> None:
         raise form.declines(reason)

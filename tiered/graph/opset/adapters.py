@@ -1,7 +1,7 @@
-"""The table of opset forms: what an operator said in other words before some opset.
+"""The table of opset forms: how older opsets write an operator.
 
-Each row has the opset that made the newest form, how an older form reads in the newest one, and how
-the newest one is written in the older. A row that finds no equivalent raises `NoEquivalentForm`.
+Each row has the opset of the change, the conversion from the older form to the newer one, and the
+conversion back. A row raises `NoEquivalentForm` if there is no equivalent.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _write_even_split(form: Form) -> None:
 
 
 def _write_pad_axes(form: Form) -> None:
-    """Pad has all axes before 18: the others get nothing."""
+    """Pad before 18 pads all axes: the missing ones get pads of 0."""
     axes, pads, rank = form.numbers(3), form.numbers(1), form.rank
     if form.operand(3) is None:
         return
@@ -146,12 +146,12 @@ def _write_zero_dims(form: Form) -> None:
 
 
 def _write_noop(form: Form) -> None:
-    """Reductions before 13 or 18 reduce all axes where there are none."""
+    """Reductions before 13 or 18 reduce all axes if none are named."""
     if not form.attributes.pop("noop_with_empty_axes", 0):
         return
     axes = form.numbers(1)
     if axes is None or not axes.size:
-        raise form.declines("reduces all axes where there are none")
+        raise form.declines("reduces all axes if none are named")
 
 
 def _write_constant(form: Form) -> None:
@@ -173,7 +173,7 @@ _CONSTANT_DTYPES: Final[Mapping[str, Any]] = {
 
 
 def _read_first_resize(form: Form) -> None:
-    """Resize-10: (x, scales), asymmetric; its nearest is what onnxruntime made of it."""
+    """Resize-10: (x, scales), asymmetric; "nearest" rounds as in onnxruntime."""
     scales = form.operand(1)
     if form.attributes.get("mode", "nearest") == "nearest":
         form.attributes["nearest_mode"] = _simple_nearest(form, form.numbers(1))
@@ -205,7 +205,7 @@ def _write_first_resize(form: Form) -> None:
 
 
 def _read_required_resize(form: Form) -> None:
-    """Resize-11 says by an empty tensor what is absent."""
+    """Resize-11 has an empty tensor for an absent operand."""
     for place in (1, 2):
         value = form.operand(place)
         if value is not None and value.static_shape == (0,):
@@ -234,7 +234,7 @@ def _write_same_shapes(form: Form) -> None:
 
 def _read_dropout_mask(form: Form) -> None:
     if (form.n_outputs or 1) > 1:
-        raise form.declines("gives a mask that is no bool")
+        raise form.declines("returns a mask that is not bool")
 
 
 _FLATTENING: Final = Change(13, _read_flattening, _write_flattening)
@@ -318,7 +318,7 @@ CHANGES: Final[Mapping[str, tuple[Change, ...]]] = {
     "Unsqueeze": (moved(1, "axes", 13, "int64"), negative_axes("axes")),
     "Upsample": (moved(1, "scales", 9, "float"),),
 }  # fmt: skip
-"""The operators of the default domain that have older forms: the newest change first.
+"""The operators of the default domain that have older forms, the newest change first.
 
 Reading goes from the oldest change to the newest, writing the other way.
 """
@@ -328,4 +328,4 @@ READ_ANEW: Final = frozenset(
     for op_type, changes in CHANGES.items()
     if any(change.read is not says_the_same for change in changes)
 )
-"""The operators of which an older form reads in other words; all others read as they stand."""
+"""The operators with an older form that differs when read; all others are read unchanged."""

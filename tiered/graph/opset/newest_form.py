@@ -1,8 +1,8 @@
 """Opset forms: operators of any opset from 7 on, read and built in their newest form.
 
-Passes and patterns speak the newest form of an operator. Reading gives them an old attribute as a
-detached constant value; building writes what the graph's opset has. Where no equivalent exists a
-rewrite declines, and no pattern matches. What changed when is in `form_table`.
+Passes and patterns use the newest form of an operator. Reading makes an old attribute a
+detached constant value; building writes the form of the graph's opset. If no equivalent exists, a
+rewrite declines and no pattern matches. `adapters` has the table of changes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _COMMON_TYPES: Final = frozenset(
 
 @lru_cache(maxsize=4096)
 def _changes(op_type: str, domain: str, version: int) -> tuple[Change, ...]:
-    """Return what changed after an opset version, the newest change first."""
+    """Return the changes after an opset version, the newest first."""
     if domain:
         return ()
     return tuple(change for change in CHANGES.get(op_type, ()) if version < change.since)
@@ -67,10 +67,10 @@ def readings(op_type: str, version: int) -> tuple[Change, ...]:
 
 
 def newest_form(node: Node) -> Form | None:
-    """Return a node in the newest form of its operator; None where its form is the newest one.
+    """Return a node in the newest form of its operator; None if it has this form already.
 
     Raises:
-        NoEquivalentForm: the newest form cannot say what the node says.
+        NoEquivalentForm: the newest form cannot express the node.
     """
     if node.op_type not in READ_ANEW or node.domain:
         return None
@@ -82,7 +82,7 @@ def form_at(node: Node, version: int) -> Form:
     """Return a node in the newest form of its operator, read as one of an opset version.
 
     Raises:
-        NoEquivalentForm: the newest form cannot say what the node says.
+        NoEquivalentForm: the newest form cannot express the node.
     """
     attributes = {name: decode_attribute(proto) for name, proto in node.attribute_protos().items()}
     outputs = len(node._outputs) - sum(value is None for value in node._outputs)
@@ -93,7 +93,7 @@ def form_at(node: Node, version: int) -> Form:
 
 
 def has_newest_form(node: Node) -> bool:
-    """Return whether the newest form of its operator can say what a node says."""
+    """Return whether the newest form of its operator can express a node."""
     try:
         newest_form(node)
     except NoEquivalentForm:
@@ -102,7 +102,7 @@ def has_newest_form(node: Node) -> bool:
 
 
 def operands_of(node: Node) -> Sequence[Value | None]:
-    """Return the operands in the newest form; as they are where there is no such form."""
+    """Return the operands in the newest form, unchanged if there is no such form."""
     try:
         form = newest_form(node)
     except NoEquivalentForm:
@@ -111,10 +111,10 @@ def operands_of(node: Node) -> Sequence[Value | None]:
 
 
 def newest_attribute(node: Node, name: str) -> Any:
-    """Return an attribute as the newest form has it, with that form's default if it is absent.
+    """Return an attribute of the newest form; if it is absent, that form's default.
 
     Raises:
-        NoEquivalentForm: the newest form cannot say what the node says.
+        NoEquivalentForm: the newest form cannot express the node.
     """
     form = newest_form(node)
     if form is None:
@@ -126,7 +126,7 @@ def newest_attribute(node: Node, name: str) -> Any:
 
 
 def operand_index(node: Node, name: str) -> int:
-    """Return the place of an operand in the newest form.
+    """Return the index of an operand in the newest form.
 
     Raises:
         ModelError: the operator has no operand of this name.
@@ -174,10 +174,10 @@ def _check_operands(form: Form, schema: Schema, newest: Schema) -> None:
         raise form.declines(f"has {least} to {most} operands, not {len(operands)}")
     for place, value in enumerate(operands):
         refused = _refused_types(schema, newest, place)
-        # Most operators take what they always took; for them nobody has to know the type.
+        # Most operators never changed their dtypes; for them the dtype is not needed.
         kind = value.type if value is not None and refused else None
         if isinstance(kind, TensorType) and _type_text(kind.dtype) in refused:
-            raise form.declines(f"takes no {_type_text(kind.dtype)} as operand {place}")
+            raise form.declines(f"does not take {_type_text(kind.dtype)} as operand {place}")
 
 
 @lru_cache(maxsize=4096)
@@ -199,7 +199,7 @@ def _check_attributes(form: Form, schema: Schema, newest: Schema) -> None:
     written = form.attributes
     for name, value in list(written.items()):
         if name in attributes_of(schema) and _is_default(value, default_of(schema, name)):
-            # What is not written has its default, in fewer bytes.
+            # A default is not written, to save bytes.
             del written[name]
         elif name not in attributes_of(schema):
             if not _is_default(value, default_of(newest, name)):

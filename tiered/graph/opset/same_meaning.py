@@ -1,4 +1,4 @@
-"""Whether nodes mean at another opset version what they mean now: nothing here converts them."""
+"""The check that nodes have the same meaning at another opset version, without conversion."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_import(root: Graph, domain: str, version: int | None) -> None:
     """Raise if nodes of a main graph or function would become invalid at a version of a domain.
 
     Raises:
-        ModelError: some would, or would mean something else; None is no version at all.
+        ModelError: some would, or would change their meaning; None stands for no version.
     """
     before = root.opset(domain)
     if before == 0:
@@ -43,13 +43,13 @@ def check_import(root: Graph, domain: str, version: int | None) -> None:
         more = f"; and {count - _NAMED} more" if count > _NAMED else ""
         target = "drop the import" if version is None else f"import version {version}"
         raise ModelError(
-            f"{root!r} cannot {target} of domain {domain or 'ai.onnx'!r} in the place of version "
+            f"{root!r} cannot {target} of domain {domain or 'ai.onnx'!r} instead of version "
             f"{before}: {'; '.join(wrong)}{more}; convert the nodes first"
         )
 
 
 def why_not_at(node: Node, before: int, version: int | None) -> str | None:
-    """Return why a node is not the same at another version; None if it is, or onnx cannot say."""
+    """Return how a node differs at another version; None if it does not, or if it is unknown."""
     if version is None:
         return "uses it"
     own = schema_of(node.op_type, node.domain, before)
@@ -85,7 +85,7 @@ def _differences(
         if value is not None and value.dtype is not None and value.dtype not in formal.dtypes:
             yield f"reads {dtype_name(value.dtype)}, which {since} does not take"
     if not node.domain and not _reads_the_same(node, before, version):
-        yield f"means something else in {since}"
+        yield f"has another meaning in {since}"
 
 
 def _reads_the_same(node: Node, before: int, version: int) -> bool:
@@ -106,4 +106,4 @@ def _said(form: Form) -> tuple[list[int], str]:
 
 
 _OLDEST: Final = 7
-"""Of older forms the table of forms says nothing."""
+"""The oldest opset version that the table of forms covers."""

@@ -1,1 +1,1 @@
-"""Questions about a graph that edit nothing: networkx views, operator traits, checks."""
+"""Queries of a graph that do not edit it: networkx views, operator traits, checks."""

@@ -1,4 +1,4 @@
-"""Local functions and who calls them."""
+"""The call graph of local functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MANY: Final = 10**18
 
 
 def call_graph(model: ModelState) -> nx.DiGraph[Any]:
-    """Return who calls whom: `model.main` and function ids, with an edge to each callee."""
+    """Return the graph of `model.main` and function ids, with an edge to each callee."""
     import networkx as nx
 
     calls: nx.DiGraph[Any] = nx.DiGraph()
@@ -60,7 +60,7 @@ def check_callee(graph: Graph, callee: Id) -> None:
 
 
 def recursive_functions(model: ModelState) -> set[Id]:
-    """Return the ids of the functions that call themselves, on whatever way."""
+    """Return the ids of the functions that call themselves, directly or indirectly."""
     import networkx as nx
 
     calls = call_graph(model)
@@ -73,11 +73,11 @@ def recursive_functions(model: ModelState) -> set[Id]:
 
 
 def expanded_size(model: ModelState, kept: Collection[Id]) -> int:
-    """Return how many nodes there would be if every call were inlined, `MANY` at most.
+    """Return the number of nodes after inlining every call, at most `MANY`.
 
     Args:
-        model: the model, whose nodes of main graph and kept functions count.
-        kept: functions whose calls stay; each that is recursive must be one.
+        model: the model; the nodes of its main graph and of kept functions count.
+        kept: functions with calls that are not inlined; it must contain each recursive one.
     """
     import networkx as nx
 
@@ -100,7 +100,7 @@ def expanded_size(model: ModelState, kept: Collection[Id]) -> int:
 
 
 def new_imports(function: Function, root: Graph) -> dict[str, int]:
-    """Return the domains that a graph must import too to hold the nodes of a function."""
+    """Return the domains that a graph must also import to contain the nodes of a function."""
     return {
         node.domain: function.opset(node.domain)
         for node in function.walk()

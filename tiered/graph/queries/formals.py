@@ -1,4 +1,4 @@
-"""What schemas say of dtypes, and what is known of the dtype of a value without inference."""
+"""The dtypes that schemas allow, and the dtypes of values that need no inference."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STEPS: Final = 32
 
 
 class Formal(NamedTuple):
-    """What a schema says of one operand: `parameter` names the type that it shares with others."""
+    """The schema of one operand; `parameter` names the type that it shares with others."""
 
     name: str
     parameter: str
@@ -56,7 +56,7 @@ def dtype_names(formal: Formal) -> str:
 
 
 def known_dtype(value: Value) -> int | None:
-    """Return the dtype of a value as far as it is known without inference, None otherwise."""
+    """Return the dtype of a value if it is known without inference, None otherwise."""
     for _ in range(_STEPS):
         kind = value._type
         if type(kind) is TensorType:
@@ -86,7 +86,7 @@ def known_dtype(value: Value) -> int | None:
 
 
 class _Source(NamedTuple):
-    """Where the dtype of an output comes from: it is always `dtype`, or that of an operand."""
+    """The source of the dtype of an output: always `dtype`, or the dtype of an operand."""
 
     dtype: int | None
     place: int = 0

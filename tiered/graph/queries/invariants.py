@@ -1,4 +1,4 @@
-"""What always holds of a view, proved by counting everything anew."""
+"""The invariants of a view, checked by computing every index again."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def violations(model: ModelState) -> Iterator[str]:
             if value._users != users.get(value, {}):
                 yield f"users of {value.name!r} differ from the inputs that read it"
             if Counter(value.output_of) != outputs.get(value, Counter()):
-                yield f"{value.name!r} is an output of other graphs than it says"
+                yield f"output_of of {value.name!r} does not match the outputs of the graphs"
             if (value._captures or {}) != captures.get(value, {}):
                 yield f"captures of {value.name!r} differ from the bodies that read it"
         node_names.update(node.proto.name for node in graph.nodes if node.proto.name)
@@ -60,10 +60,10 @@ def violations(model: ModelState) -> Iterator[str]:
 
 
 def type_violations(model: ModelState) -> Iterator[str]:
-    """Yield a sentence for each type that contradicts what the operands say now.
+    """Yield a sentence for each type that contradicts the types of the operands.
 
-    Edits that keep the meaning of a model keep its types. Where the file declares a type it may
-    have been wrong before, and is not looked at.
+    Edits that keep the meaning of a model keep its types. Declared types are not checked, because
+    they may have been wrong in the file.
     """
     for graph in model.graphs():
         for value in graph.initializers:
@@ -87,24 +87,24 @@ def _contradict(one: object, other: object) -> bool:
 
 
 def _check_stated(value: Value) -> Iterator[str]:
-    """Yield a sentence if the view believes more of an input or a constant than the file says."""
+    """Yield a sentence if the type of an input or constant is more exact than in the file."""
     kind = value._type
     if isinstance(kind, NotInferred):
         return
     if value._tensor is not None and value.input_of is None:
         known: ValueType | None = tensor_type(value._tensor.dtype, value._tensor.shape)
         if not says_no_more(kind, known):
-            yield f"initializer {value.name!r} is {known} by its contents, the view says {kind}"
+            yield f"initializer {value.name!r} is {known} by its contents, {kind} in the view"
     elif value.input_of is not None and not value.input_of.is_function:
         known = declared_input_type(value)
         if isinstance(known, TensorType) and known.shape is not None:
-            # A declared name may begin like those that onnx makes up, and be found out.
+            # A declared name may look like one that onnx invented, and get a size.
             resolve = value.owner.model.dims.resolve
             known = tensor_type(known.dtype, tuple([resolve(dim) for dim in known.shape]))
         is_main = value.input_of.is_main
         kind = without_invented_names(value, kind)
         if not (says_no_more(kind, known) if is_main else is_compatible(kind, known)):
-            yield f"graph input {value.name!r} is declared {known}, the view says {kind}"
+            yield f"graph input {value.name!r} is declared {known}, but is {kind} in the view"
 
 
 def _values(graph: Graph) -> Iterator[Value]:
@@ -143,7 +143,7 @@ def _check_nodes(graph: Graph) -> Iterator[str]:
     for node in graph.nodes:
         proto = node.proto
         if node.graph is not graph:
-            yield f"node {node.label!r} is in another graph than it says"
+            yield f"node {node.label!r} is in a graph that is not its `graph`"
         read = ["" if value is None else value.name for value in node._inputs]
         written = ["" if value is None else value.name for value in node._outputs]
         if list(proto.input) != read or list(proto.output) != written:
@@ -152,10 +152,10 @@ def _check_nodes(graph: Graph) -> Iterator[str]:
             if value is not None and not graph.sees(value):
                 yield f"node {node.label!r} reads {value.name!r}, which it cannot see"
             elif value is not None and graph.value(value.name) is not value:
-                yield f"node {node.label!r} reads {value.name!r}, a name of another value here"
+                yield f"node {node.label!r} reads {value.name!r}, which names another value here"
         for index, value in enumerate(node._outputs):
             if value is not None and (value.producer is not node or value.index != index):
-                yield f"{value.name!r} does not know its producer {node.label!r}"
+                yield f"the producer of {value.name!r} is not {node.label!r}"
 
 
 def _check_index(graph: Graph) -> Iterator[str]:
@@ -165,7 +165,7 @@ def _check_index(graph: Graph) -> Iterator[str]:
     if {key: found for key, found in graph._by_op.items() if found} != expected:
         yield f"the operator index of graph {graph.name!r} is wrong"
     if graph._owners != {node.id: node for node in graph.nodes if node.bodies}:
-        yield f"graph {graph.name!r} does not know its nodes with bodies"
+        yield f"the index of nodes with bodies of graph {graph.name!r} is wrong"
     if graph._order is not None:
         place = {node: at for at, node in enumerate(graph._order)}
         if set(place) != set(graph.nodes) or any(
@@ -192,10 +192,10 @@ def _check_dag(graph: Graph) -> Iterator[str]:
 
 def _check_value(graph: Graph, value: Value) -> Iterator[str]:
     if value.graph is not graph or graph._values.get(value.name) is not value:
-        yield f"graph {graph.name!r} does not know its value {value.name!r}"
+        yield f"value {value.name!r} is not registered in graph {graph.name!r}"
     if (value._tensor is not None) != (value.id in graph._constants):
         yield f"{value.name!r} is an initializer for itself or for its graph only"
     if (value.input_of is graph) != (value in graph._inputs):
         yield f"{value.name!r} is an input for itself or for its graph only"
     if value.producer is None and value._tensor is None and value.input_of is None:
-        yield f"nothing produces {value.name!r}"
+        yield f"{value.name!r} has no producer"

@@ -1,4 +1,4 @@
-"""NodeProtos without the long lists of numbers that neither the checker nor inference looks at."""
+"""NodeProtos without the long lists of numbers that neither the checker nor inference reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LISTS: Final = ("floats", "ints", "strings")
 
 
 def has_long_lists(graph: Graph) -> bool:
-    """Return whether nodes of a graph may have long lists that say nothing of types."""
+    """Return whether nodes of a graph may have long lists that do not affect types."""
     return any(
         nodes and domain == _DOMAIN and op_type.startswith(_OPERATORS)
         for (domain, op_type), nodes in graph._by_op.items()
@@ -27,7 +27,7 @@ def has_long_lists(graph: Graph) -> bool:
 def shortened(node: Node) -> onnx.NodeProto:
     """Return the NodeProto of a node, or a copy with one element of each such list.
 
-    Lists of classes stay: how many there are decides the shape of an output.
+    Lists of classes are kept: their length determines the shape of an output.
     """
     proto = node.proto
     if node.domain != _DOMAIN or not node.op_type.startswith(_OPERATORS):

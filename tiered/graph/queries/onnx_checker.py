@@ -1,4 +1,4 @@
-"""Validity by onnx.checker, without the weights: what the passes could have broken."""
+"""The check by onnx.checker, without the weights, of all that passes may break."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState
 
 _SMALL: Final = 1024
-"""Initializers up to this many elements are checked too; the others are as they were loaded."""
+"""Initializers up to this many elements are checked too; larger ones are not."""
 
 
 def check_model(model: ModelState) -> None:
-    """Hold a model against the full check of onnx.checker, dtypes and dims included.
+    """Run the full check of onnx.checker on a model, dtypes and dims included.
 
     Raises:
-        ModelError: the checker rejects it, and did not reject what was loaded.
+        ModelError: the checker rejects it, but accepted the model as it was loaded.
     """
     complaint = current_complaint(model)
     if complaint is None:
@@ -43,7 +43,7 @@ def check_model(model: ModelState) -> None:
 
 
 def current_complaint(model: ModelState) -> str | None:
-    """Return what onnx has against a model as it is; None if it has nothing.
+    """Return the complaint of onnx.checker about a model; None if it accepts the model.
 
     A complaint that depends on unsound inference by onnx does not count.
     """
@@ -62,13 +62,13 @@ def current_complaint(model: ModelState) -> str | None:
 
 
 def is_only_declared(model: ModelState, outputs: Collection[str] = ()) -> bool:
-    """Return whether onnx has nothing against a model but the declared types of inner values.
+    """Return whether onnx accepts a model, apart from the declared types of inner values.
 
-    No runtime fails over them. They are wrong where a model was made dynamic without them.
+    No runtime fails because of them. They are wrong in models with inputs made dynamic afterwards.
 
     Args:
-        model: the model as it is.
-        outputs: those whose declared shapes do not count either.
+        model: the model.
+        outputs: the outputs with declared shapes that are ignored too.
     """
     proto = _checkable(model)
     for graph in graphs_of(proto):
@@ -79,16 +79,16 @@ def is_only_declared(model: ModelState, outputs: Collection[str] = ()) -> bool:
         return _complaint(proto, full=_can_be_inferred(model, proto)) is None
     if _complaint(proto, full=False) is not None:
         return False
-    for info in proto.graph.output:  # the checker itself wants a shape there
+    for info in proto.graph.output:  # the checker requires a shape there
         if info.name in outputs:
             info.type.tensor_type.ClearField("shape")
     return _type_complaint(proto) is None
 
 
 def wrong_declarations(model: ModelState) -> dict[str, str]:
-    """Return a text for each value of the main graph that the file declares wrongly, by its name.
+    """Return a message for each wrongly declared value of the main graph, by its name.
 
-    What follows from the inputs is of another dtype or rank, or has another size in a dim.
+    The type inferred from the inputs has another dtype, another rank, or another size in a dim.
     """
     wrong = dict[str, str]()
     for value in model.main.values.values():
@@ -120,13 +120,13 @@ def _checkable(model: ModelState) -> onnx.ModelProto:
         if node.op_type == "Constant" and node.attribute and is_stored(node.attribute[0].t):
             _leave_out_numbers(node.attribute[0])
     for tensor in tensors_of(proto):
-        if is_stored(tensor):  # the checker looks for data wherever there are elements
+        if is_stored(tensor):  # the checker requires data if there are elements
             tensor.CopyFrom(onnx.TensorProto(data_type=tensor.data_type, dims=[0]))
     return proto
 
 
 def _leave_out_numbers(value: onnx.AttributeProto) -> None:
-    """Make the value of a Constant sparse and empty: of the same type, without data to look for."""
+    """Make the value of a Constant sparse and empty: the same type, but no data to check."""
     empty = onnx.SparseTensorProto(dims=value.t.dims)
     empty.values.CopyFrom(onnx.TensorProto(name="values", data_type=value.t.data_type, dims=[0]))
     empty.indices.CopyFrom(

@@ -21,7 +21,7 @@ UNARY: Final = (
     "Not", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh",
     "Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu",
 )  # fmt: skip
-"""Elementwise operators of one tensor; their other operands are scalars, or only give a dtype."""
+"""Elementwise operators of one tensor; their other operands are scalars, or set only a dtype."""
 
 BROADCASTING: Final = (
     "Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater",
@@ -30,7 +30,7 @@ BROADCASTING: Final = (
 )  # fmt: skip
 
 ELEMENTWISE: Final = frozenset((*UNARY, *BROADCASTING))
-"""Operators that compute each output element from the input elements at its place."""
+"""Operators that compute each output element from the input elements at the same index."""
 
 RANDOM: Final = frozenset(
     {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
@@ -63,7 +63,7 @@ def is_deterministic(node: Node) -> bool:
 
 
 def spatial_pads(x: Value, pads: Value, axes: Value | None) -> list[int] | None:
-    """Return the pads of the spatial axes: one before each axis, then one behind each axis.
+    """Return the pads of the spatial axes: the begins of all axes, then the ends.
 
     None if they are unknown, if an axis is cropped, or if other axes are padded too.
 

@@ -1,4 +1,4 @@
-"""What the nodes of an operator look like: how many operands, which kinds of attributes."""
+"""The check of nodes against schemas: numbers of operands, types of attributes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def check_operators(model: ModelState) -> None:
-    """Raise if a node of a file is not what its operator takes, so that passes need not ask.
+    """Raise if a node of a file does not match its schema, so that passes need not check.
 
     Raises:
-        ModelError: it has too few or too many operands, or attributes that are missing or of
-            another kind.
+        ModelError: it has too few or too many operands, or attributes are missing or of another
+            type.
     """
     called = {function.id[:2] for function in model.functions}
     for graph in model.graphs():
@@ -37,10 +37,10 @@ def check_operators(model: ModelState) -> None:
 
 
 def check_node_at(node: Node, version: int) -> None:
-    """Raise if a node is not what its operator takes at an opset version.
+    """Raise if a node does not match the schema of its operator at an opset version.
 
     Raises:
-        ModelError: it is not; operators that onnx does not know take anything.
+        ModelError: it does not; operators without a schema in onnx are not checked.
     """
     signature = _signature_of(node.op_type, node.domain, version)
     if signature is not None:
@@ -48,7 +48,7 @@ def check_node_at(node: Node, version: int) -> None:
 
 
 class _Signature(NamedTuple):
-    """What the schema of an operator says of its nodes, in a form that is quick to ask."""
+    """The schema of an operator in a form that is fast to check."""
 
     since: int
     """The opset version that last changed the operator."""
@@ -60,12 +60,12 @@ class _Signature(NamedTuple):
     required: frozenset[str]
 
     def check(self, node: Node) -> None:
-        """Raise if a node of a file is not what its operator takes.
+        """Raise if a node of a file does not match the schema of its operator.
 
-        Attributes that the operator does not have are left alone: whoever runs the model decides.
+        Attributes that the operator does not have are ignored: the runtime decides.
 
         Raises:
-            ModelError: what is wrong with it.
+            ModelError: it does not.
         """
         proto, reads, attributes = node.proto, node._inputs, node.attribute_protos()
         is_fit = len(reads) in self.inputs and len(node._outputs) in self.outputs
@@ -85,7 +85,7 @@ class _Signature(NamedTuple):
             raise ModelError(f"node {node.label!r} ({node.op_type}-{self.since}) {reason}")
 
     def _reasons(self, proto: onnx.NodeProto) -> Iterator[str]:
-        """Yield what is wrong."""
+        """Yield each mismatch as a message."""
         for what, names, counts in (
             ("inputs", proto.input, self.inputs),
             ("outputs", proto.output, self.outputs),
@@ -103,7 +103,7 @@ class _Signature(NamedTuple):
                 yield f"has the attribute {name!r} twice"
             seen.add(name)
             wanted = self.kinds.get(name, attribute.type)
-            # The kind of what the call of a function gives is often left out.
+            # An attribute reference often has no type.
             if attribute.type != wanted and (attribute.type or not attribute.ref_attr_name):
                 found, takes = kind.Name(attribute.type), kind.Name(wanted)
                 yield f"has the attribute {name!r} as {found}; its operator takes {takes}"
@@ -113,9 +113,9 @@ class _Signature(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _signature_of(op_type: str, domain: str, version: int) -> _Signature | None:
-    """Return what holds for an operator at an opset version; None if onnx does not know it.
+    """Return the requirements of an operator at an opset version; None if onnx lacks it.
 
-    Of newer opsets than onnx knows, what holds for the newest that it does: passes read no other.
+    For an opset newer than onnx has, they are those of its newest: passes read no other form.
     """
     schema = schema_of(op_type, domain, version)
     if schema is None:

@@ -1,4 +1,4 @@
-"""Which value first had the shape that another one has, and whose shape an operand is."""
+"""The first value with the shape of another one, and the value that an operand is the shape of."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEEPS_SHAPE: Final = frozenset(
      "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "Sqrt", "Swish",
      "Tan", "Tanh", "ThresholdedRelu", "Trilu"}
 )  # fmt: skip
-"""Operators whose first output has the shape of the first input, whatever the others are."""
+"""Operators with a first output that always has the shape of the first input."""
 
 
 def shape_source(value: Value) -> Value:

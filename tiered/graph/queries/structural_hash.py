@@ -1,4 +1,4 @@
-"""One structural hash: equal for graphs that compute the same in the same way, up to names."""
+"""The structural hash: equal for graphs that are the same up to names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SMALL: Final = 1024
 
 
 def is_isomorphic(graph: Graph, other: Graph) -> bool:
-    """Return whether two graphs compute the same in the same way: they differ only in names.
+    """Return whether two graphs are the same up to names.
 
     Operators, attributes, contents of constants, bodies, and the order of operands, inputs and
     outputs count; names, the order of independent nodes, and nodes that reach no output do not.
@@ -54,11 +54,11 @@ def fingerprint(model: ModelState) -> bytes:
 
 
 class _Digests:
-    """A digest for each value, from its producer down to inputs and constants.
+    """A digest for each value, computed from its producer, inputs and constants.
 
     Args:
         model: the model of the graphs.
-        exact: count everything that a pass may edit, at little cost: see `fingerprint`.
+        exact: include everything that a pass may edit, at little cost: see `fingerprint`.
     """
 
     def __init__(self, model: ModelState, *, exact: bool = False) -> None:

@@ -66,7 +66,7 @@ def _evaluate(value: Value) -> None:
 
 def _apply(rule: ValueRule, node: Node) -> None:
     outputs = [output for output in node._outputs if output is not None]
-    # Asked first: to infer a type may infer the model, and with it elements that depend on these.
+    # The type first: its inference may infer the model, and elements that depend on these.
     is_small = not node.has_references and not any(map(_is_too_large, outputs))
     for output in outputs:
         output._elements = None

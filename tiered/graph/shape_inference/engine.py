@@ -1,4 +1,4 @@
-"""The engine of types that a model owns: it fills `model.types`, which values and edits ask."""
+"""The type engine of a model: it is `model.types`, which values and edits use."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class ShapeInference:
         return data_propagation.elements_of(value)
 
     def outputs_of(self, node: Node) -> Sequence[ValueType | None]:
-        """Return the types of a node's outputs as its operands are now; nothing is kept."""
+        """Return the types of a node's outputs for its present operands, without storing them."""
         return infer.infer_outputs(node)
 
     def refresh(self, model: ModelState) -> None:
-        """Infer missing types, and refine those below values that are better known since."""
+        """Infer missing types, and refine those of consumers of values with refined types."""
         infer.refresh_types(model)
 
     def known(self, model: ModelState) -> Known:
@@ -51,7 +51,7 @@ class ShapeInference:
         return Known(values, model.dims, model.is_inferred, model.types_stamp)
 
     def forget(self, model: ModelState) -> None:
-        """Forget everything that was inferred; it is inferred anew on demand."""
+        """Drop all inferred types and elements; they are inferred again on demand."""
         for value in _computed(model):
             value._type = value._elements = NOT_INFERRED
         model.dims, model.is_inferred, model.types_stamp = Dims(), False, None

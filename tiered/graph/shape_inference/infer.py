@@ -94,9 +94,9 @@ def infer_node(node: Node, *, invent: bool = False) -> None:
 def _merged_type(value: Value, inferred: ValueType | None) -> ValueType | None:
     """Return the type of a value: the inferred one, or else the one that the file declares.
 
-    Files exist whose inputs were made dynamic and whose inner shapes still declare batch 1; to
-    fold such a size would be wrong. A declaration counts where nothing is inferred, as for the
-    outputs of operators that onnx does not know.
+    Some files have inputs that were made dynamic, and inner shapes that still declare batch 1:
+    folding such a size would be wrong. A declaration counts only if nothing is inferred, as for the
+    outputs of unknown operators.
     """
     info = value.declared
     if info is None:
@@ -159,7 +159,7 @@ def inferred_types(node: Node) -> InferredTypes | None:
     if not isinstance(found, TensorType | OpaqueType):
         return InferredTypes(found, is_final=True)
     if len(node._outputs) != 1 and not node.domain:
-        return None  # onnx knows the other outputs too
+        return None  # onnx infers the other outputs too
     is_open = ask_onnx and isinstance(found, TensorType) and None in (found.shape or (None,))
     return InferredTypes((found,), is_final=not is_open)
 
@@ -273,7 +273,7 @@ def _take_types(graph: Graph, proto: onnx.GraphProto) -> list[Value]:
 
 
 def refresh_types(model: ModelState) -> None:
-    """Infer missing types, and infer again the consumers of values that are known better now.
+    """Infer missing types, and infer again the consumers of values with refined types.
 
     Only nodes that edits since the last call concern are inferred. A type only ever becomes more
     exact; the change is an edit like any other.

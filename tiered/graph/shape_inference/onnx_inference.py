@@ -1,4 +1,4 @@
-"""onnx's own shape inference: asked about one node or a whole model, and where it is not sound.
+"""onnx's own shape inference of one node or a whole model, and the cases where it is unsound.
 
 It sees no weights: tensors up to `DATA_ELEMENTS` elements are kept, because shapes depend on them;
 larger ones become typed inputs.
@@ -161,7 +161,7 @@ def _range_length(node: Node) -> float:
 
 
 def _propagated_size(value: Value) -> int:
-    """Return how many elements of a value onnx knows: for an input, the most that a shape has."""
+    """Return how many elements of a value onnx propagates: for an input, the largest rank."""
     if value._tensor is None:
         return 16
     return value._tensor.size if value._tensor.size <= DATA_ELEMENTS else 0
