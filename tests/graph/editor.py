@@ -54,7 +54,7 @@ ONE = onnx.parser.parse_function(
 )
 
 Choose = Callable[[Sequence[Any], str], Any]
-"""Picks one of some things; the text says what for."""
+"""Picks one of several items; the string names the purpose."""
 
 
 def fresh() -> Model:
@@ -164,7 +164,7 @@ class Editor:
         ]  # fmt: skip
         edit = self.choose(edits, "edit")
         edit(graph)
-        # A cycle is for the passes to avoid; the view tells of it, and the edit is undone here.
+        # Passes must avoid cycles; the view raises, and the edit is undone here.
         for each in self.model.graphs():
             each.topological_order()
 
@@ -371,7 +371,7 @@ class Editor:
 
 
 def edited(model: Model, editor: Editor) -> bytes | None:
-    """Do one edit; undo what a refused one did. Return the bytes before it, if there is an edit."""
+    """Do one edit and undo it if it raises. Return the bytes before it, if there is an edit."""
     mark, before = model.mark(), serialized(model)
     try:
         editor.step()

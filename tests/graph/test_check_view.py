@@ -8,7 +8,7 @@ from tiered import Graph, PassContext, PassError, TensorType, function_pass
 
 @function_pass(opt_level=0, name="write_past_the_primitives")
 def write_past_the_primitives(graph: Graph, ctx: PassContext) -> None:
-    """Do what no pass may do."""
+    """Break an invariant, which no pass may do."""
     graph.nodes[0].proto.input[0] = "somewhere else"
 
 
@@ -34,7 +34,7 @@ def test_the_debug_switch_names_the_pass_that_broke_the_view() -> None:
         write_past_the_primitives(model(RELUS))
 
 
-def test_without_the_switch_nobody_looks() -> None:
+def test_without_the_option_nothing_is_checked() -> None:
     with PassContext():
         write_past_the_primitives(model(RELUS))
 

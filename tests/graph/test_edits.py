@@ -1,4 +1,4 @@
-"""Random edits: the view equals a fresh one after each, and undoing all gives the first bytes."""
+"""Random edits: the view equals a fresh one after each, and undo restores the first bytes."""
 
 import os
 import random
@@ -19,7 +19,7 @@ LONG = int(os.environ.get("TIERED_LONG", "0"))
 
 def check_against_a_fresh_view(model: Model) -> None:
     model.check_view()
-    # Not by from_proto, which refuses what the random edits make of operators.
+    # Not by from_proto, which rejects the operands of random edits.
     again = Model("", None)
     load_model(again, model.to_proto())
     assert serialized(again) == serialized(model)
@@ -47,7 +47,7 @@ def check_history(editor: Editor, steps: int) -> None:
 
 @settings(max_examples=40)
 @given(st.data())
-def test_each_edit_keeps_every_invariant_and_undoing_all_gives_back_the_first_bytes(
+def test_each_edit_keeps_the_invariants_and_undo_restores_the_bytes(
     data: st.DataObject,
 ) -> None:
     def choose(choices: Sequence[Any], what: str) -> Any:

@@ -95,7 +95,7 @@ def _with(dtype: int) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=TensorProto.DataType.Name)
-def test_every_dtype_is_kept_whatever_way_it_goes(
+def test_every_dtype_survives_every_storage(
     tmp_path: Path, dtype: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(protobuf_scan, "SCANNED", 0)

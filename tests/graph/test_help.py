@@ -22,7 +22,7 @@ def test_every_public_member_has_a_docstring(noun: type) -> None:
 
 
 @pytest.mark.parametrize("noun", NOUNS)
-def test_what_raises_says_so(noun: type) -> None:
+def test_docstrings_list_their_errors(noun: type) -> None:
     silent = []
     for name, each in members(noun):
         function: Any = each.fget if isinstance(each, property) else each

@@ -1,4 +1,4 @@
-"""What stands in a body goes with the node that the body belongs to."""
+"""The content of a body is removed with its owner."""
 
 from tiered import Model, get_pass
 from tiered.testing import parse

@@ -156,7 +156,7 @@ def test_a_body_reads_nothing_that_its_own_names_hide() -> None:
     with pytest.raises(ModelError, match="in the file"):
         main.rename_value(a, "logits")
     model.undo_to(mark)
-    # What is read there cannot take such a name, so an Identity bears it in the graph above.
+    # The captured value cannot take such a name, so an Identity has it in the outer graph.
     main.replace_uses(logits, a)
     assert a.name == "a"
     assert main.outputs[0].name == "logits"

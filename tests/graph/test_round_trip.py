@@ -85,7 +85,7 @@ def test_a_domain_that_is_imported_twice_is_imported_once() -> None:
     assert [entry.version for entry in round_trip(proto).opset_import] == [21]
 
 
-def test_what_the_view_does_not_know_survives() -> None:
+def test_parts_unknown_to_the_view_survive() -> None:
     proto = parsed("g (float[2] x) => (float[2] y) { y = Neg(x) }")
     proto.graph.doc_string, proto.producer_name = "kept", "kept too"
     proto.metadata_props.add(key="a", value="b")

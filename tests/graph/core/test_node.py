@@ -1,4 +1,4 @@
-"""What a Node says of itself."""
+"""Properties of a Node."""
 
 from onnx import parser
 

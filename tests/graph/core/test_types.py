@@ -67,7 +67,7 @@ def test_a_capture_from_two_graphs_above_has_its_type() -> None:
     assert str(inner.op.Exp(captured).type) == "float[N,3]"
 
 
-def test_an_unknown_operator_keeps_what_the_user_declared() -> None:
+def test_an_unknown_operator_keeps_its_declared_types() -> None:
     model = parsed(
         "(float[N,3] x) => (float[N,4] y) <float[N,4] a> { a = vendor.Widen(x) y = Relu(a) }"
     )
@@ -76,7 +76,7 @@ def test_an_unknown_operator_keeps_what_the_user_declared() -> None:
     assert str(model.main.op.Neg(node.inputs[0]).type) == "float[N,4]"
 
 
-def test_what_follows_an_unknown_operator_is_not_known() -> None:
+def test_consumers_of_an_unknown_operator_have_no_type() -> None:
     model = parsed("(float[N,3] x) => (float[] y) { a = vendor.Widen(x) b = Neg(a) y = Relu(b) }")
     assert types(model) == {"x": "float[N,3]", "a": "None", "b": "None", "y": "float"}
 
@@ -87,7 +87,7 @@ def widened(node: Node) -> ValueType | None:
     return TensorType(x.dtype or 1, (*(x.shape or ()), node.attr("by")))
 
 
-def test_a_rule_gives_types_to_an_operator_and_to_what_follows_it() -> None:
+def test_a_rule_infers_an_operator_and_its_consumers() -> None:
     text = "(float[N,3] x) => (float y) { a = vendor.Widen<by=2>(x) b = Neg(a) y = Relu(b) }"
     with rule("Widen", widened):
         model = parsed(text)
@@ -192,7 +192,7 @@ def test_attention_has_the_width_of_its_values(attributes: str, expected: str) -
     assert types(model)["a"] == expected
 
 
-def test_what_is_behind_the_past_is_of_the_same_size() -> None:
+def test_the_present_is_as_long_as_the_past() -> None:
     model = parsed(
         "(float[2,1,16] q, float[2,1,8] k, float[2,1,P,8] past, int32[2] l, int32 t) =>"
         " (float[A,B,C] y) { a, b, c = com.microsoft.GroupQueryAttention<num_heads=2,"
@@ -235,7 +235,7 @@ def test_the_sum_of_a_skip_layer_norm_has_its_type() -> None:
         ('ai.onnx.ml.SVMClassifier<classlabels_strings=["a","b"]>(x)', "string"),
     ],
 )
-def test_a_signature_tells_the_dtype_of_operators_that_nobody_infers(
+def test_a_signature_determines_the_dtype_of_operators_without_a_rule(
     call: str, expected: str
 ) -> None:
     results = "a, p" if "Classifier" in call else "a"
@@ -278,7 +278,7 @@ def test_a_new_node_knows_a_shape_that_comes_from_a_partially_known_value() -> N
     ("result", "known"),
     [("Neg(x)", "float[2,N]"), ("Neg(s)", "float[2,?]"), ("Unsqueeze(s, zero)", "float")],
 )
-def test_a_loop_gives_what_its_initial_value_and_its_body_have_in_common(
+def test_a_loop_output_keeps_the_dims_common_to_initial_value_and_body(
     result: str, known: str
 ) -> None:
     model = parsed(
@@ -294,7 +294,7 @@ def test_a_loop_gives_what_its_initial_value_and_its_body_have_in_common(
     assert z.shape[1:] == (2, "N")
 
 
-def test_the_body_of_a_scan_is_given_what_the_scan_is() -> None:
+def test_the_body_of_a_scan_gets_types_from_the_scan() -> None:
     model = parsed(
         "(float[2,3] x, float[5,7,N] w) => (float[A,B] u, float[C,D,E] v) {"
         " y, z = Scan<num_scan_inputs = 1, scan_input_axes = [-2], body = b"
@@ -307,7 +307,7 @@ def test_the_body_of_a_scan_is_given_what_the_scan_is() -> None:
     assert kinds == ["float[2,3]", "float[5,N]"]
 
 
-def test_a_body_that_says_nothing_of_its_inputs_is_given_what_is_known_late() -> None:
+def test_a_body_without_declared_inputs_gets_types_inferred_later() -> None:
     """onnx is not believed of a Reshape to computed sizes, so the body waits for our own rule."""
     made = onnx.parser.parse_model(
         f"""{HEADER} (float[2,3] x, float[5,2,3] w) => (float[A,B] u, float[C,D,E] v) {{
@@ -326,7 +326,7 @@ def test_a_body_that_says_nothing_of_its_inputs_is_given_what_is_known_late() ->
     assert [str(value.type) for value in scan.bodies[0].inputs] == ["float[2,3]", "float[2,3]"]
 
 
-def test_of_a_scan_whose_call_decides_what_it_scans_nothing_is_known() -> None:
+def test_a_scan_with_a_parameter_as_its_axes_is_not_inferred() -> None:
     text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
       g (float[3,2] x, float[2] s) => (float[2] t, float[3,2] y) { t, y = local.f<n=1>(s, x) }
       <domain: "local", opset_import: ["": 21]>
@@ -351,7 +351,7 @@ def test_of_a_scan_whose_call_decides_what_it_scans_nothing_is_known() -> None:
         (21, "scan_input_axes = [-1], ", "float[5,1,3]"),
     ],
 )
-def test_a_scan_gives_its_states_as_they_were_and_a_row_a_turn(
+def test_a_scan_keeps_its_state_types_and_adds_one_row_per_iteration(
     opset: int, attributes: str, expected: str
 ) -> None:
     """onnx infers no Reshape to sizes that the body computes."""
@@ -368,7 +368,7 @@ def test_a_scan_gives_its_states_as_they_were_and_a_row_a_turn(
     assert types(model)["z"] == expected
 
 
-def test_a_dim_that_nothing_is_known_of_is_the_same_for_whoever_passes_it_on() -> None:
+def test_an_unknown_dim_is_the_same_in_all_consumers_that_keep_it() -> None:
     model = parsed(
         "(float[?] x, bool c) => (float[?] y) <int64 m = {2}> { a = Loop(m, c, x) <body = b"
         " (int64 i, bool k, float[?] s) => (bool o, float[?] r)"
@@ -406,7 +406,7 @@ def test_a_loop_collects_a_row_a_turn(
     assert z.shape[0] == rows or (rows is None and str(z.shape[0]).startswith("unk__"))
 
 
-def test_what_onnx_stops_at_is_no_reason_to_believe_a_declared_shape() -> None:
+def test_a_failed_onnx_inference_does_not_make_declared_shapes_count() -> None:
     """onnx infers no Reshape that is the output of a body, and so no rows of the Loop."""
     model = parsed(
         "(int64 n, bool c) => (int64[9,1,1] z) { z = Loop(n, c) <body = b (int64 i, bool k) =>"
@@ -451,7 +451,7 @@ def test_places_in_the_middle_of_a_table_are_not_known_to_be_as_many() -> None:
 
 
 @pytest.mark.parametrize("opset", [8, 10, 11, 21])
-def test_of_an_if_only_what_both_branches_give_is_known(opset: int) -> None:
+def test_an_if_has_the_dims_common_to_both_branches(opset: int) -> None:
     text = (
         "(float[N] x, float[2] w, bool c) => (float[?] y, float[?] z) {"
         " v = If(c) <then_branch = t () => (float[?] p) { p = Neg(x) },"
@@ -481,7 +481,7 @@ def test_of_an_if_only_what_both_branches_give_is_known(opset: int) -> None:
         ("?,1,n", "i, minus", "?,?"),
     ],
 )
-def test_what_a_zero_of_a_reshape_copies_is_not_the_size_asked_for(
+def test_a_zero_in_a_reshape_is_not_a_size(
     x: str, target: str, expected: str
 ) -> None:
     model = parsed(
@@ -504,7 +504,7 @@ def test_what_a_zero_of_a_reshape_copies_is_not_the_size_asked_for(
         ("Relu(x)", None),
     ],
 )
-def test_what_is_known_of_a_transpose(operator: str, perm: tuple[int, ...] | None) -> None:
+def test_the_permutation_of_a_transpose(operator: str, perm: tuple[int, ...] | None) -> None:
     model = parsed(
         "(float[2,3,4] i) => (float[] o) { o = vendor.f<perm=[0,1,2]>(i) }"
         ' <domain: "vendor", opset_import: ["" : 21, "vendor" : 1]>'

@@ -43,7 +43,7 @@ Piece = Model | Graph | Node | Value
 
 @pytest.fixture
 def kept() -> Iterator[list[Piece]]:
-    """What of views there was before, while the collector is off."""
+    """The parts of views that existed before the test, which runs without the collector."""
     gc.collect()
     gc.disable()
     yield _pieces()
@@ -62,7 +62,7 @@ def test_optimize_leaves_nothing_to_the_collector(kept: list[Piece], tmp_path: P
 
 
 @pytest.mark.parametrize("pass_", [renumbered, "remove_unused_functions"])
-def test_what_was_exchanged_or_removed_goes_too(kept: list[Piece], pass_: Pass | str) -> None:
+def test_exchanged_and_removed_content_is_freed_too(kept: list[Piece], pass_: Pass | str) -> None:
     text = (
         f'<ir_version: 10, opset_import: ["": 21, "local": 1]> g {MODEL}'
         '<domain: "local", opset_import: ["": 21]> f (s, a) => (t) { t = Add(s, a) }'
@@ -71,7 +71,7 @@ def test_what_was_exchanged_or_removed_goes_too(kept: list[Piece], pass_: Pass |
     assert len(_pieces()) == len(kept)
 
 
-def test_who_watches_may_keep_the_model() -> None:
+def test_an_instrument_may_keep_the_model() -> None:
     seen: list[Model] = []
     with PassContext(trace=lambda model, info, is_before: seen.append(model)):
         optimize(parse(MODEL), opt_level=3)
@@ -79,7 +79,7 @@ def test_who_watches_may_keep_the_model() -> None:
     seen[0].check_view(types=True)
 
 
-def test_a_context_goes_with_the_last_who_has_it(kept: list[Piece]) -> None:
+def test_a_context_is_freed_with_its_last_reference(kept: list[Piece]) -> None:
     with PassContext(opt_level=3) as context:
         get_pass("eliminate_identity")(parse(MODEL))
     assert context.chain == (context,)
@@ -112,7 +112,7 @@ USES: list[Callable[[Model, Graph], object]] = [
 
 
 @pytest.mark.parametrize("use", USES)
-def test_who_uses_a_closed_model_is_told(use: Callable[[Model, Graph], object]) -> None:
+def test_using_a_closed_model_is_an_error(use: Callable[[Model, Graph], object]) -> None:
     model = Model.from_proto(parse(MODEL))
     main = model.main
     model.close()

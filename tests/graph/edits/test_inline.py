@@ -26,7 +26,7 @@ def test_a_node_is_not_copied_into_its_own_body() -> None:
         owner.bodies[0].copy_nodes([owner], {})
 
 
-def test_a_copy_stands_on_what_it_is_given() -> None:
+def test_a_copy_reads_the_given_values() -> None:
     model = Model.from_proto(parse(TEXT))
     main, (x, _) = model.main, model.main.inputs
     (owner,) = main.nodes_of("If")
@@ -64,7 +64,7 @@ def test_the_imports_of_a_function_are_written_as_they_are_now() -> None:
     assert content(model) == first
 
 
-def test_a_removed_function_gives_its_names_back() -> None:
+def test_a_removed_function_releases_its_names() -> None:
     model = Model.from_proto(parse(TEXT))
     first, (function,) = content(model), model.functions
     model.remove(function)

@@ -1,4 +1,4 @@
-"""The builder refuses what the schemas forbid, and makes constants of numbers."""
+"""The builder rejects calls that the schemas forbid, and makes constants of numbers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -44,7 +44,7 @@ def loaded(text: str = TEXT, opset: int = 21) -> tuple[Graph, Value, Value]:
         (lambda o, x, i: o.Mul(x, [1.0]), r"operand 1 is \[1.0\]; pass a value, an array"),
     ],
 )
-def test_what_the_schema_forbids_is_an_error_that_says_so(call: Call, found: str) -> None:
+def test_an_invalid_call_is_an_error_that_names_the_cause(call: Call, found: str) -> None:
     graph, x, i = loaded()
     with pytest.raises(OperatorError, match=r"^graph.op.*: .*" + found):
         call(graph.op, x, i)

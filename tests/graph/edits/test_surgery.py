@@ -59,7 +59,7 @@ def test_insert_before_reroutes_one_input_only(graph: Graph) -> None:
     ]
 
 
-def test_insert_after_takes_over_the_value_and_all_who_read_it(graph: Graph) -> None:
+def test_insert_after_takes_over_the_value_and_its_users(graph: Graph) -> None:
     b = graph.values["b"]
     new = graph.add_node("Neg", (), 0, name="new")
     assert b.producer is not None
@@ -108,7 +108,7 @@ def test_a_graph_output_stays_on_the_far_side(graph: Graph) -> None:
         (lambda g: g.create_value("v", np.zeros(1), g.nodes[0]), "cannot have contents and"),
     ],
 )
-def test_what_makes_no_sense_is_refused_and_undone(
+def test_an_invalid_edit_raises_and_is_undone(
     graph: Graph, break_it: Callable[[Graph], object], message: str
 ) -> None:
     with pytest.raises(ModelError, match=message), graph.model.transaction():
@@ -127,7 +127,7 @@ def test_bypass_keeps_the_name_of_an_output(graph: Graph) -> None:
     assert lines(graph) == ["a = Relu(x)", "y = Add(a, w)", "c = Clip(y, )", "z = Neg(c)"]
 
 
-def test_bypass_joins_over_a_parameter_which_goes_when_nobody_else_reads_it(graph: Graph) -> None:
+def test_bypass_removes_a_parameter_without_other_users(graph: Graph) -> None:
     node = graph.values["b"].producer
     assert node is not None
     graph.bypass(node)
@@ -193,7 +193,7 @@ def test_a_function_has_inputs_and_outputs_without_declarations() -> None:
 # --- neighbours -----------------------------------------------------------------------------------
 
 
-def test_neighbours_include_who_reads_in_a_body() -> None:
+def test_neighbours_include_consumers_in_a_body() -> None:
     main = fresh().main
     a, b = (main.values[name].producer for name in "ab")
     assert a is not None
@@ -228,7 +228,7 @@ def test_a_snapshot_brings_the_same_objects_back() -> None:
     assert model.mark() == snapshot.mark
 
 
-def test_a_snapshot_of_what_was_undone_is_no_state_any_more() -> None:
+def test_a_snapshot_of_undone_edits_cannot_be_restored() -> None:
     model = fresh()
     model.main.constant(np.zeros(1))
     snapshot = model.snapshot()
@@ -273,7 +273,7 @@ def test_ppq_walks_a_graph(graph: Graph) -> None:
     assert clip.inputs[1:] == (None,)
 
 
-def test_ppq_says_what_is_a_parameter(graph: Graph) -> None:
+def test_ppq_marks_parameters(graph: Graph) -> None:
     weight = named(graph, "w")
     weight.is_parameter = False
     assert [value.name for value in graph.inputs] == ["x", "w"]
@@ -330,7 +330,7 @@ def test_ppq_edits_a_graph(graph: Graph) -> None:
     assert isinstance(ppq.copy().graph.model, Model)
 
 
-def test_ppq_writes_what_operations_and_variables_are(graph: Graph) -> None:
+def test_ppq_changes_operations_and_variables(graph: Graph) -> None:
     ppq = BaseGraph(graph)
     relu = named(graph, "a").source_op
     assert relu is not None

@@ -1,4 +1,4 @@
-"""What a file may not say, and what the error then says."""
+"""Invalid files, and the errors that name the cause."""
 
 from pathlib import Path
 
@@ -142,12 +142,12 @@ def test_a_node_that_its_operator_does_not_take_is_an_error(text: str, reason: s
 
 
 @pytest.mark.parametrize("text", ["y = Relu<odd=1>(x)", "y = Clip(x, , x)", "y, = Dropout(x)"])
-def test_what_can_be_left_out_and_what_nobody_knows_are_no_errors(text: str) -> None:
+def test_optional_parts_and_unknown_operators_are_valid(text: str) -> None:
     model = Model.from_proto(proto(f"g (float[2] x) => (float[2] y) {{ {text} }}"))
     assert len(model.main.nodes) == 1
 
 
-def test_a_local_function_decides_what_its_calls_look_like() -> None:
+def test_calls_are_checked_against_the_local_function() -> None:
     made = proto("g (float[2] x) => (float[2] y) { y = Relu(x, x) }")
     with pytest.raises(ModelError, match="2 inputs"):
         Model.from_proto(made)
@@ -157,7 +157,7 @@ def test_a_local_function_decides_what_its_calls_look_like() -> None:
     assert len(Model.from_proto(made).main.nodes) == 1
 
 
-def test_a_body_that_the_call_of_a_function_gives_is_no_body_here() -> None:
+def test_a_graph_attribute_that_is_a_function_parameter_is_no_body() -> None:
     made = proto("g (bool c, float[2] x) => (float[2] y) { y = vendor.f(c, x) }")
     made.opset_import.add(domain="vendor", version=1)
     for name in ("then_branch", "else_branch"):

@@ -1,4 +1,4 @@
-"""Files whose weights stay on disk: what is read, and what is written back, is byte for byte."""
+"""Files with weights that stay on disk: reading and writing keep every byte."""
 
 import os
 from pathlib import Path
@@ -110,7 +110,7 @@ def test_weights_of_constants_are_left_on_disk_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", [0, 3])
-def test_a_run_on_weights_of_constants_makes_what_it_makes_of_them_in_memory(
+def test_constants_on_disk_and_in_memory_compute_the_same(
     tmp_path: Path, level: int
 ) -> None:
     path = saved(tmp_path, with_constants())
@@ -133,7 +133,7 @@ def test_stored_numbers_hashes_and_sizes_are_those_of_the_file(tmp_path: Path) -
     assert abs(model.skeleton_size() + 3 * 360_000 - path.stat().st_size) < 300
 
 
-def test_what_is_irregular_is_parsed_whole(tmp_path: Path) -> None:
+def test_an_irregular_file_is_parsed_whole(tmp_path: Path) -> None:
     whole = proto().SerializeToString()
     for name, content in {"cut": whole[:-1], "group": b"\x0b" + whole, "none": b"\x00" * 9}.items():
         (tmp_path / name).write_bytes(content)
@@ -213,7 +213,7 @@ def test_the_weights_of_the_model_that_is_replaced_stay_until_the_new_one_is_the
         assert onnx.load(out).graph.initializer[0].raw_data == proto().graph.initializer[0].raw_data
 
 
-def test_a_write_that_fails_leaves_what_was_there(
+def test_a_failed_write_keeps_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, out = saved(tmp_path, proto()), tmp_path / "out.onnx"
@@ -256,7 +256,7 @@ def long_list(kind: str) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("kind", ["attributes", "texts of a tensor"])
-def test_long_lists_are_passed_over_as_a_whole(
+def test_long_lists_are_skipped_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     made = long_list(kind)
@@ -284,7 +284,7 @@ def test_a_file_of_too_many_fields_is_parsed_whole(
     assert Model.load(path).to_proto() == onnx.load(path)
 
 
-def test_what_says_nothing_of_types_is_not_checked_element_by_element() -> None:
+def test_long_lists_without_types_are_not_checked_by_element() -> None:
     model = Model.from_proto(long_list("attributes"))
     assert model.main.outputs[0].dim(0) == "N"
     bare = export_model(model, max_elements=1)

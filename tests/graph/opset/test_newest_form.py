@@ -139,7 +139,7 @@ CASES = [
     Case("Sum", (7, 8), [ROWS, ROWS]),
     Case("TopK", (7, 10, 11), [ROWS, ints(2)], {"axis": -1}, outputs=2),
     Case("Unsqueeze", (7, 11, 13, 21), [ROWS, ints(-1, 0)]),
-    # Not in the table: what the schemas of the two opsets tell.
+    # Not in the table: differences between the schemas of the two opsets.
     Case("MaxPool", (7, 8, 10, 12), [IMAGE], {"kernel_shape": [2, 2], "ceil_mode": 0}),
     Case("Shape", (7, 13, 15), [ROWS], {"start": 0}),
     Case("DepthToSpace", (7, 11), [np.zeros((1, 4, 1, 1), np.float32)], {"blocksize": 2}),
@@ -186,7 +186,7 @@ EACH = [
 
 
 @pytest.mark.parametrize(("case", "version"), EACH)
-def test_what_is_written_computes_the_same_as_the_newest_form(case: Case, version: int) -> None:
+def test_the_written_form_computes_the_same_as_the_newest_form(case: Case, version: int) -> None:
     old, new = (run(built(case, at)[0], case.operands[0]) for at in (version, NEW))
     for one, other in zip(old.values(), new.values(), strict=True):
         assert one.dtype == other.dtype
@@ -194,7 +194,7 @@ def test_what_is_written_computes_the_same_as_the_newest_form(case: Case, versio
 
 
 @pytest.mark.parametrize(("case", "version"), EACH)
-def test_what_is_read_in_the_newest_form_computes_the_same(case: Case, version: int) -> None:
+def test_a_node_read_in_the_newest_form_computes_the_same(case: Case, version: int) -> None:
     model, node = built(case, version)
     assert has_newest_form(node)
     form = newest_form(node)
@@ -248,7 +248,7 @@ def test_a_flattening_softmax_reads_as_one_axis_where_one_counts(
          " body=b (float[3] v) => (float[3] w) { w = Neg(v) }>(, x) }", 8),
     ],
 )  # fmt: skip
-def test_what_only_the_old_form_can_say_has_no_newest_form(text: str, opset: int) -> None:
+def test_a_node_without_an_equivalent_has_no_newest_form(text: str, opset: int) -> None:
     node = reads(text, opset)
     assert not has_newest_form(node)
     assert tuple(operands_of(node)) == node.inputs
@@ -281,7 +281,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("op", "version", "operands", "attributes", "reason"), REFUSED)
-def test_what_the_opset_cannot_say_is_refused(
+def test_a_node_without_an_equivalent_in_the_opset_is_an_error(
     op: str, version: int, operands: list[Any], attributes: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(NoEquivalentForm, match=reason):

@@ -127,13 +127,13 @@ BODY = """g (float[2] x, bool c) => (float[2] y) {
 }"""
 
 
-def test_bodies_count_with_what_they_capture() -> None:
+def test_bodies_count_with_their_captures() -> None:
     assert parsed(BODY).is_isomorphic(parsed(BODY.replace("p", "r").replace("ty", "ty")))
     for other in ("Neg(x)", "Exp(a)"):
         assert not parsed(BODY).is_isomorphic(parsed(BODY.replace("Neg(a)", other)))
 
 
-def test_functions_count_as_what_they_compute() -> None:
+def test_functions_count_by_their_body() -> None:
     call = "g (float[2] x) => (float[2] y) { y = l.NAME(x) }"
     function = '<domain: "l", opset_import: ["" : 21]> NAME (v) => (u) { u = OP(v) }'
 
