@@ -165,6 +165,7 @@ def default_pipeline() -> Sequential:
                     "fuse_instancenorm",
                     "fuse_groupnorm",
                     "fuse_layernorm",
+                    "fuse_affine_into_layernorm",
                     "fuse_rmsnorm",
                     "fuse_softmax",
                     "fuse_log_softmax",

@@ -36,7 +36,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "erf_gelu_pattern": ("fuse_gelu",),
     "fused_attention": ("fuse_qkv",),
     "gelu_pattern": ("fuse_gelu",),
-    "layer_norm_pattern": ("fuse_layernorm",),
+    "layer_norm_pattern": ("fuse_layernorm", "fuse_affine_into_layernorm"),
     "remove_duplicated_initializer": ("eliminate_duplicate_initializer",),
     "shape_inference": ("infer_shapes",),
     "topk_workaround": ("normalize_axes",),
