@@ -89,6 +89,7 @@ def default_pipeline() -> Sequential:
                         "eliminate_nop_squeeze",
                         "eliminate_squeeze_unsqueeze",
                         "fuse_consecutive_reshape",
+                        "fuse_squeeze_into_reshape",
                         "fuse_consecutive_squeeze",
                         "fuse_consecutive_unsqueeze",
                         "eliminate_reshape_around_elementwise",

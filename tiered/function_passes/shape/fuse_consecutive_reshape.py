@@ -3,8 +3,7 @@
 import numpy as np
 
 from tiered import Graph, Node, Skip, Value, op, rewrite, var
-
-Dim = int | str | None
+from tiered.idioms.reshaping import moved_target
 
 _inner = (
     op.Reshape(var.x, ..., attrs="ignored").shared().bind("inner")
@@ -33,25 +32,9 @@ def fuse_consecutive_reshape(
     middle = inner.output.shape
     if middle is None:
         return Skip("a 0 in shape copies from an unknown rank")
-    target = _resolved(sizes, middle, x.shape or ())
+    copied = [middle[axis] if axis < len(middle) else None for axis in range(len(sizes))]
+    stays = [dim is not None and x.dim(axis) == dim for axis, dim in enumerate(copied)]
+    target = moved_target(sizes, copied, stays)
     if target is None:
         return Skip("a 0 in shape copies an unknown dim")
     return graph.op.Reshape(x, graph.constant(np.array(target), shape.name))
-
-
-def _resolved(
-    sizes: list[int], middle: tuple[Dim, ...], outer: tuple[Dim, ...]
-) -> list[int] | None:
-    """Return what each size means when x is reshaped; None where one 0 cannot be resolved."""
-    target = []
-    for axis, size in enumerate(sizes):
-        dim = middle[axis] if axis < len(middle) else None
-        stays = dim is not None and axis < len(outer) and outer[axis] == dim
-        if size != 0 or stays:
-            target.append(size)
-        else:
-            target.append(dim if isinstance(dim, int) and dim > 0 else -1)
-    if target.count(-1) > 1 or (0 in target and -1 in target and -1 not in sizes):
-        # Beside a dim that may be 0, a new -1 could be anything.
-        return None
-    return target
