@@ -120,3 +120,60 @@ def test_biases_whose_sum_overflows_stay_apart() -> None:
         " { t = Conv(x, w, b) y = Add(t, c) }",
         because="the sum with the bias is not finite",
     )
+
+
+@pytest.mark.parametrize(
+    ("dims", "axes", "offset", "numbers"),
+    [
+        ("N,2,1,1", "2,3", "2", "1,2"),
+        ("N,2,1,1", "-1,-2", "1,2", "1,2"),
+        ("N,2,1,3", "2", "2,1", "1,2"),
+        ("N,2,3,1", "3", "1,2,1", "1,2"),
+        ("1,2,3,3", "0", "2,1,1", "1,2"),
+        ("1,2,1,1", "0,2,3", "2", "1,2"),
+    ],
+)
+def test_behind_a_squeeze_channels_are_on_another_axis(
+    dims: str, axes: str, offset: str, numbers: str
+) -> None:
+    count = axes.count(",") + 1
+    gone = {int(axis) % 4 for axis in axes.split(",")}
+    kept = ",".join(dim for axis, dim in enumerate(dims.split(",")) if axis not in gone)
+    head = f"(float[{dims}] x) => (float[{kept}] y) <{WEIGHT}, int64[{count}] a = {{{axes}}}"
+    assert_rewrites(
+        PASS,
+        f"{head}, float[{offset}] b = {{{numbers}}}>"
+        " { t = Conv(x, w)  s = Squeeze(t, a)  y = Add(b, s) }",
+        f"{head}, float[2] b = {{{numbers}}}> {{ t = Conv(x, w, b)  y = Squeeze(t, a) }}",
+    )
+
+
+def test_a_squeezed_channel_has_one_number() -> None:
+    head = "(float[N,2,3,3] x) => (float[N,3,3] y) <float[1,2,1,1] w = {1,2}, int64[1] a = {1}"
+    assert_rewrites(
+        PASS,
+        f"{head}, float b = {{3}}> {{ t = Conv(x, w)  s = Squeeze(t, a)  y = Add(s, b) }}",
+        f"{head}, float[1] b = {{3}}> {{ t = Conv(x, w, b)  y = Squeeze(t, a) }}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("offset", "numbers"),
+    [("2", "1,2"), ("1,1,1,2", "1,2"), ("2,2", "1,2,3,4"), ("2,1,1,1", "1,2")],
+)
+def test_behind_a_squeeze_other_axes_are_no_channels(offset: str, numbers: str) -> None:
+    assert_unchanged(
+        PASS,
+        f"(float[1,2,1,2] x) => (float[A,B,C,D] y) <{WEIGHT}, int64[1] a = {{2}},"
+        f" float[{offset}] b = {{{numbers}}}, int64[4] r = {{-1,1,1,1}}>"
+        " { t = Conv(x, w)  s = Squeeze(t, a)  z = Add(s, b)  y = Reshape(z, r) }",
+        because="the addend is not per channel",
+    )
+
+
+def test_a_squeeze_that_others_read_stays() -> None:
+    assert_unchanged(
+        PASS,
+        f"(float[N,2,1,1] x) => (float[N,2] y, float[N,2] s) <{WEIGHT}, int64[2] a = {{2,3}},"
+        " float[2] b = {1,2}> { t = Conv(x, w)  s = Squeeze(t, a)  y = Add(s, b) }",
+    )

@@ -1,9 +1,22 @@
-"""Add(Conv(x, weight, bias), offset)  =>  Conv(x, weight, bias + offset)"""
+"""Add(Conv(x, weight, bias), offset)  =>  Conv(x, weight, bias + offset), also behind a Squeeze"""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, opt, rewrite, var
+from tiered import (
+    Constant,
+    DataType,
+    Graph,
+    Node,
+    Skip,
+    Value,
+    const,
+    non_negative_axes,
+    op,
+    opt,
+    rewrite,
+    var,
+)
 
 _conv = op.Conv(var.x, var.weight, opt.bias, attrs=...).bind("conv") | op.ConvTranspose(
     var.x, var.weight, opt.bias, attrs=...
@@ -11,19 +24,25 @@ _conv = op.Conv(var.x, var.weight, opt.bias, attrs=...).bind("conv") | op.ConvTr
 
 
 @rewrite(
-    op.Add(_conv, const(name="offset")),
+    op.Add(_conv | op.Squeeze(_conv, const(name="axes")), const(name="offset")),
     opt_level=3,
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer",),
     numerics="reassociating",
 )
 def fuse_bias_add(
-    graph: Graph, conv: Node, x: Value, weight: Value, bias: Value | None, offset: Constant
+    graph: Graph,
+    conv: Node,
+    x: Value,
+    weight: Value,
+    bias: Value | None,
+    offset: Constant,
+    axes: Value | None,
 ) -> Value | Skip:
     """Add in the convolution what is added to each of its channels.
 
     Shapes align from the right: what is added to the channels of an image is [C, 1, 1]. An offset
-    of shape [C] is added along its rows.
+    of shape [C] is added along its rows; behind a Squeeze of the two spatial axes, to its channels.
     """
     if weight.dtype is None or not DataType(weight.dtype).is_float:
         return Skip("the dtype is not a float")
@@ -33,7 +52,8 @@ def fuse_bias_add(
     if bias is not None and bias.const is None:
         return Skip("the bias is not a constant")
     channels = shape[0] if conv.op_type == "Conv" else shape[1] * int(conv.attr("group"))
-    added = per_channel(offset.const, channels, len(shape))
+    unsqueezed = _unsqueezed(offset.const, axes, len(shape))
+    added = None if unsqueezed is None else per_channel(unsqueezed, channels, len(shape))
     if added is None:
         return Skip("the addend is not per channel")
     if bias is not None and bias.const is not None:
@@ -43,7 +63,21 @@ def fuse_bias_add(
         if not np.isfinite(added.astype(np.float64)).all():
             return Skip("the sum with the bias is not finite")
     name = offset.name if bias is None else bias.name
-    return graph.op.like(conv, x, weight, graph.constant(added, name))
+    biased: Value = graph.op.like(conv, x, weight, graph.constant(added, name))
+    return biased if axes is None else graph.op.Squeeze(biased, axes)
+
+
+def _unsqueezed(
+    offset: NDArray[np.generic], axes: Value | None, rank: int
+) -> NDArray[np.generic] | None:
+    """Return the offset as it broadcasts onto the tensor before a Squeeze; None if it does not."""
+    if axes is None or axes.const is None:
+        return offset
+    gone = non_negative_axes(axes.const.ravel(), rank)
+    missing = rank - axes.const.size - offset.ndim
+    if not gone or missing < 0:
+        return None
+    return np.expand_dims(offset.reshape((1,) * missing + offset.shape), gone)
 
 
 def per_channel(
