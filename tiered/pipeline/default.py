@@ -102,6 +102,7 @@ def default_pipeline() -> Sequential:
                         # Slices, gathers, splits and concatenations.
                         "eliminate_nop_slice",
                         "fuse_consecutive_slice",
+                        "replace_slice_with_gather",
                         "eliminate_nop_gather",
                         "fuse_consecutive_gather",
                         "eliminate_nop_scatter",
@@ -168,6 +169,8 @@ def default_pipeline() -> Sequential:
                     "fuse_layernorm",
                     "fuse_affine_into_layernorm",
                     "fuse_rmsnorm",
+                    # After norms, whose epsilon may be 0.
+                    "eliminate_zero_addend",
                     "fuse_softmax",
                     "fuse_log_softmax",
                     "fuse_consecutive_mask",

@@ -1,0 +1,28 @@
+"""x + 0.0  =>  x, and x - (-0.0)  =>  x, where a zero may change its sign"""
+
+from typing import Any
+
+import numpy as np
+
+from tiered import Constant, Graph, Skip, Value, broadcasts_into, const, op, rewrite, var
+
+
+def _is_zero(array: np.ndarray[Any, Any]) -> bool:
+    """Return whether all elements are zeros of either sign; most constants begin with another."""
+    return bool((array.flat[:1] == 0).all() and (array == 0).all())
+
+
+_zero = const(_is_zero, name="zero")
+
+
+@rewrite(
+    op.Add(var.x, _zero) | op.Sub(var.x, _zero),
+    opt_level=3,
+    required=("infer_shapes",),
+    numerics="reassociating",
+)
+def eliminate_zero_addend(graph: Graph, x: Value, zero: Constant) -> Value | Skip:
+    """Drop a zero that changes at most -0.0 to 0.0; `eliminate_nop_arithmetic` drops the others."""
+    if not broadcasts_into(zero.tensor.shape, x.shape):
+        return Skip("the zero may make x larger")
+    return x
