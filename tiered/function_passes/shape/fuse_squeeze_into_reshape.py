@@ -68,7 +68,7 @@ def _kept(node: Node, sizes: list[int]) -> list[int | None] | Skip:
             return Skip("empty axes mean none or all")
         gone = set(non_negative_axes(axes.const, len(sizes)) or ())
         if not gone <= {*range(len(sizes))}:
-            return Skip("the axes are not valid")
+            return Skip("a squeezed axis is out of range")
         if any(known[axis] != 1 for axis in gone):
             return Skip("a squeezed dim may not be 1")
     return [axis for axis in range(len(sizes)) if axis not in gone]
@@ -83,5 +83,5 @@ def _with_new(node: Node, sizes: list[int]) -> list[int | None] | Skip:
     new = set(non_negative_axes(axes.const, rank) or ())
     old = iter(range(len(sizes)))
     if len(new) < axes.const.size or not new <= {*range(rank)}:
-        return Skip("the axes are not valid")
+        return Skip("a new axis is out of range or repeated")
     return [None if axis in new else next(old) for axis in range(rank)]
