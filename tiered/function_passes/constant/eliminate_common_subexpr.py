@@ -36,12 +36,21 @@ def eliminate_common_subexpr(graph: Graph, ctx: PassContext) -> None:
 
 
 def _visit(graph: Graph, known: Known) -> None:
+    """Replace each node of a graph by an earlier one that computes the same.
+
+    The key has two parts. The outline (operator and operands) is cheap and rarely equal, so the
+    details (attributes, outputs, compiler) are built only for nodes of one outline.
+    `structural_hash` compares computations down to the inputs; equal operands are one value here.
+
+    Args:
+        graph: the graph.
+        known: the first node of each outline, and of each outline with details.
+    """
     for node in graph.topological_order():
         for body in node.bodies:
             _visit(body, ChainMap({}, known))
         outline = node.domain, node.op_type, _operands(node)
         alike = known.setdefault(outline, node)
-        # Few nodes read the same as another, so few need be looked at closely.
         if alike is node or not _may_be_shared(node):
             continue
         if not _may_be_shared(alike):
@@ -55,7 +64,7 @@ def _visit(graph: Graph, known: Known) -> None:
 
 
 def _operands(node: Node) -> tuple[int, ...]:
-    """Return what is equal for two nodes that read the same."""
+    """Return the ids of the operands, sorted where their order does not matter."""
     operands = _present([0 if value is None else value.id for value in node.inputs])
     if len(operands) == 2 and node.op_type in COMMUTATIVE and not node.domain:
         return operands if _minds_order(node) else tuple(sorted(operands))
@@ -71,7 +80,7 @@ def _may_be_shared(node: Node) -> bool:
 
 
 def _details(node: Node) -> Hashable:
-    """Return what, with the operands, is equal exactly when two nodes compute the same."""
+    """Return the rest of the key: two nodes with equal operands compute the same if it is equal."""
     return (
         _attributes(node),
         _present([value is not None for value in node.outputs]),

@@ -53,7 +53,7 @@ def _key(node: Node) -> Hashable | None:
 
 
 def _branch(node: Node) -> _Branch | None:
-    """Return the branch that begins at a product: bias, then heads; None where it goes on else."""
+    """Return the branch of a product: a bias, then the split into heads; None for another one."""
     add = only_reader(node)
     if add is None or not add.is_op("Add"):
         return None
@@ -93,7 +93,7 @@ def _fuse(graph: Graph, x: Value | None, branches: Sequence[_Branch]) -> None:
     bias = _joined(graph, [branch.bias for branch in branches], axis=0)
     shape = branches[0].shape
     heads = op.Reshape(op.Add(op.MatMul(x, weight), bias), np.array([*shape[:2], 3, *shape[2:]]))
-    # What is transposed later need not be before.
+    # Parts that are transposed later need no Transpose before the Split.
     axis = 2 if all(map(_is_transposed, branches)) else 0
     apart = heads if axis else op.Transpose(heads, perm=[2, 0, 1, 3, 4])
     squeezed = graph.constant(np.array([axis]))
@@ -103,7 +103,7 @@ def _fuse(graph: Graph, x: Value | None, branches: Sequence[_Branch]) -> None:
 
 
 def _is_transposed(branch: _Branch) -> bool:
-    """Return whether all that reads the heads of a branch changes the order of their axes."""
+    """Return whether all consumers of the heads of a branch are Transposes."""
     value = branch.end.output
     readers = {(user.node.op_type, user.node.domain) for user in value.users}
     return readers == {("Transpose", "")} and not value.is_graph_output

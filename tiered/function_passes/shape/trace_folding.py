@@ -8,7 +8,6 @@ import numpy as np
 
 from tiered import (
     DataType,
-    Elements,
     Graph,
     Node,
     PassContext,
@@ -18,6 +17,7 @@ from tiered import (
     freed_bytes,
     function_pass,
 )
+from tiered.idioms.target_shape import expand_target, reshape_target
 
 Known = MutableMapping[Hashable, Value]
 
@@ -122,8 +122,8 @@ def _fold_sizes(graph: Graph, node: Node) -> None:
             with graph.rewrite("allowzero where no size is 0 => the default", node):
                 graph.set_attribute(node, "allowzero", None)
         return
-    fold = _reshape_sizes if node.op_type == "Reshape" else _expand_sizes
-    target = fold(node, data, elements)
+    constant = reshape_target if node.op_type == "Reshape" else expand_target
+    target = constant(node, data, elements)
     if target is None:
         return
     with graph.rewrite("sizes that are numbers or dims of the operand => a constant", node):
@@ -132,60 +132,3 @@ def _fold_sizes(graph: Graph, node: Node) -> None:
             graph.set_attribute(node, "allowzero", None)
         if sizes.producer is not None:
             graph.prune([sizes.producer])
-
-
-def _strict_sizes(node: Node, elements: Elements) -> Elements | None:
-    """Return the sizes of a target with `allowzero`; None for a 0 or for a -1 of unknown size.
-
-    With `allowzero`, -1 may be beside a dim of 0; beside a copied dim of 0 it may not.
-    """
-    shape, target = node.output.shape, elements.copy()
-    for axis, element in enumerate(elements.tolist()):
-        if element == -1:
-            target[axis] = None if shape is None else shape[axis]
-        if element in (0, -1) and (not isinstance(target[axis], int) or target[axis] == 0):
-            return None
-    return target
-
-
-def _reshape_sizes(node: Node, data: Value, elements: Elements) -> list[int] | None:
-    """Return the target with 0 for copied dims and -1 for one inferred dim.
-
-    Both together are valid only if the target had the -1 before: if the copied dim is 0 at run
-    time, the -1 cannot be inferred and the new Reshape would fail.
-    """
-    meant = _strict_sizes(node, elements) if node.attributes.get("allowzero") else elements
-    if meant is None:
-        return None
-    dims = [data.owner.model.dims.size(dim) for dim in data.shape or ()]
-    target: list[int | None] = []
-    for axis, element in enumerate(meant.flat):
-        if isinstance(element, int):
-            target.append(element)
-        elif element is not None and axis < len(dims) and element == dims[axis]:
-            target.append(0)
-        else:
-            target.append(None)
-    unknown = target.count(None)
-    if unknown == 0:
-        return [size for size in target if size is not None]
-    numbers = [size for size in target if size is not None]
-    if unknown > 1 or any(size <= 0 for size in numbers):
-        return None
-    return [-1 if size is None else size for size in target]
-
-
-def _expand_sizes(node: Node, data: Value, elements: Elements) -> list[int] | None:
-    """Return the sizes, with 1 for dims that the operand has already."""
-    assert data.shape is not None
-    dims = [data.owner.model.dims.size(dim) for dim in data.shape]
-    offset = len(elements) - len(dims)
-    target: list[int] = []
-    for axis, element in enumerate(elements.flat):
-        if isinstance(element, int):
-            target.append(element)
-        elif element is not None and axis >= offset and element == dims[axis - offset]:
-            target.append(1)
-        else:
-            return None
-    return target

@@ -1,0 +1,62 @@
+"""The targets of Reshape and Expand as constants: sizes that are numbers or dims of the operand."""
+
+from __future__ import annotations
+
+from tiered.graph import Elements, Node, Value
+
+
+def _strict_sizes(node: Node, elements: Elements) -> Elements | None:
+    """Return the sizes of a target with `allowzero`; None for a 0 or for a -1 of unknown size.
+
+    With `allowzero`, -1 may be beside a dim of 0; beside a copied dim of 0 it may not.
+    """
+    shape, target = node.output.shape, elements.copy()
+    for axis, element in enumerate(elements.tolist()):
+        if element == -1:
+            target[axis] = None if shape is None else shape[axis]
+        if element in (0, -1) and (not isinstance(target[axis], int) or target[axis] == 0):
+            return None
+    return target
+
+
+def reshape_target(node: Node, data: Value, elements: Elements) -> list[int] | None:
+    """Return the target with 0 for copied dims and -1 for one inferred dim.
+
+    Both together are valid only if the target had the -1 before: if the copied dim is 0 at run
+    time, the -1 cannot be inferred and the new Reshape would fail.
+    """
+    meant = _strict_sizes(node, elements) if node.attributes.get("allowzero") else elements
+    if meant is None:
+        return None
+    dims = [data.owner.model.dims.size(dim) for dim in data.shape or ()]
+    target: list[int | None] = []
+    for axis, element in enumerate(meant.flat):
+        if isinstance(element, int):
+            target.append(element)
+        elif element is not None and axis < len(dims) and element == dims[axis]:
+            target.append(0)
+        else:
+            target.append(None)
+    unknown = target.count(None)
+    if unknown == 0:
+        return [size for size in target if size is not None]
+    numbers = [size for size in target if size is not None]
+    if unknown > 1 or any(size <= 0 for size in numbers):
+        return None
+    return [-1 if size is None else size for size in target]
+
+
+def expand_target(node: Node, data: Value, elements: Elements) -> list[int] | None:
+    """Return the sizes, with 1 for dims that the operand has already."""
+    assert data.shape is not None
+    dims = [data.owner.model.dims.size(dim) for dim in data.shape]
+    offset = len(elements) - len(dims)
+    target: list[int] = []
+    for axis, element in enumerate(elements.flat):
+        if isinstance(element, int):
+            target.append(element)
+        elif element is not None and axis >= offset and element == dims[axis - offset]:
+            target.append(1)
+        else:
+            return None
+    return target
