@@ -14,6 +14,7 @@ from tiered.runtime.compare.outputs import compare
 from tiered.support.numerics import EXACT
 from tiered.verify.baseline import Runnable
 from tiered.verify.changed_region import Region, changed_region, with_outputs
+from tiered.verify.model_pair import ModelPair
 from tiered.verify.reference_check import Opinion, reference_opinion
 
 CHOOSE = """g (float[N,3] x, bool[N,3] c) => (float[N,3] y) {
@@ -50,7 +51,8 @@ def judged_protos(
     outputs = [worker.run(model, feeds) for model in (before, after)]
     found = compare(outputs[0], outputs[1])
     assert not found.ok
-    return reference_opinion(worker, Runnable(before), Runnable(after), feeds, EXACT, found)
+    models = ModelPair(worker, Runnable(before), Runnable(after), feeds, EXACT)
+    return reference_opinion(models, found)
 
 
 def test_a_known_deviation_of_onnxruntime_blames_no_pass() -> None:

@@ -25,6 +25,7 @@ from tiered.runtime.worker.client import shared_worker
 from tiered.support.numerics import Numerics, Promise, loosest
 from tiered.verify.baseline import Runnable
 from tiered.verify.methods import UNLIMITED
+from tiered.verify.model_pair import ModelPair
 from tiered.verify.promises import held_to
 from tiered.verify.reference_check import reference_opinion
 from tiered.verify.samples import Source
@@ -138,7 +139,7 @@ class OutputOracle:
             before, after: the model around the rewrite.
             info: its pass.
         """
-        worker, promise = shared_worker(), held_to(info.promise, self.limits)
+        promise = held_to(info.promise, self.limits)
         outputs = [self._outputs(made, self._every) for made in (before, after)]
         excuse = ""
         for sample, one, other in zip(self._every, *outputs, strict=True):
@@ -147,11 +148,12 @@ class OutputOracle:
             if not failing:
                 continue
             excuse = ""
+            models = ModelPair(shared_worker(), before, after, sample.feeds, promise)
             # onnx.reference is slow, and is asked only where that may help.
             if explaining((before.proto, after.proto), failing):
-                opinion = reference_opinion(worker, before, after, sample.feeds, promise, found)
+                opinion = reference_opinion(models, found)
                 excuse = opinion.text if opinion.is_excused else ""
-            excuse = excuse or amplification(worker, before, after, sample.feeds, promise, found)
+            excuse = excuse or amplification(models, found)
             if not excuse:
                 return ""
         if excuse:

@@ -10,6 +10,7 @@ from tiered.errors import MissingOperator, RuntimeFailure, VerificationError
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.verify.baseline import Baseline, Outputs, Runnable, without
 from tiered.verify.methods import Case, Subject
+from tiered.verify.model_pair import ModelPair
 from tiered.verify.reference_check import Opinion, reference_opinion
 from tiered.verify.samples import Sample, samples_for
 from tiered.verify.sensitivity import amplification
@@ -127,12 +128,12 @@ class _ModelRun:
         self._case.remarks.append(opinion.text)
 
     def _opinion(self, runnable: Runnable, sample: Sample, comparison: Comparison) -> Opinion:
-        feeds, promise = sample.inputs.feeds, self._subject.promise
-        models = self._before.runnable, runnable
-        opinion = reference_opinion(self._worker, *models, feeds, promise, comparison)
+        before, promise = self._before.runnable, self._subject.promise
+        models = ModelPair(self._worker, before, runnable, sample.inputs.feeds, promise)
+        opinion = reference_opinion(models, comparison)
         if opinion.is_excused:
             return opinion
-        amplified = amplification(self._worker, *models, feeds, promise, comparison)
+        amplified = amplification(models, comparison)
         return Opinion(True, amplified) if amplified else opinion
 
     def _failure(

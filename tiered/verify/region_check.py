@@ -44,6 +44,7 @@ from tiered.verify.changed_region import (
 )
 from tiered.verify.live_extract import part_after, types_of
 from tiered.verify.model_check import failure_of
+from tiered.verify.model_pair import ModelPair
 from tiered.verify.reference_check import Opinion, region_opinion
 from tiered.verify.samples import Sample, Wanted, samples_for
 from tiered.verify.sliced_session import SlicedSession, bare_types, open_model
@@ -310,11 +311,10 @@ class _Regions:
         if verdict.failing is None:
             return Opinion(False, "")
         sample, found = verdict.failing
-        feeds = sample.inputs.feeds
-        typed = [with_types(cut.proto, feeds) for cut in verdict.cuts]
-        cuts = [replace(cut, proto=p) for cut, p in zip(verdict.cuts, typed, strict=True)]
-        promise = self._subject.promise
-        return region_opinion(self._worker, (cuts[0], cuts[1]), feeds, promise, _named(found))
+        feeds, promise = sample.inputs.feeds, self._subject.promise
+        before, after = (replace(cut, proto=with_types(cut.proto, feeds)) for cut in verdict.cuts)
+        changed = ModelPair(self._worker, before, after, feeds, promise)
+        return region_opinion(changed, _named(found), changed)
 
     def _note(self, region: Region, verdict: _Verdict) -> None:
         """Add the comparison and the computed values of a region."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import onnx
@@ -19,16 +19,9 @@ import onnx
 from tiered.errors import ModelError, RuntimeFailure
 from tiered.graph.core.tensor import Tensor
 from tiered.runtime.compare.outputs import Comparison, OutputDifference, compare
-from tiered.support.numerics import Numerics, Promise
-from tiered.verify.baseline import Runnable
-from tiered.verify.changed_region import changed_region, with_types
-from tiered.verify.reference_check import borders_of, run_cut, unprefixed
+from tiered.support.numerics import Numerics
+from tiered.verify.model_pair import ModelPair, unprefixed
 from tiered.verify.sliced_session import open_model
-
-if TYPE_CHECKING:
-    from tiered.runtime import Worker
-
-Outputs = dict[str, Any]
 
 _PROBES: Final = 2
 """How often inputs and constants are moved, each time in other directions."""
@@ -59,54 +52,37 @@ class _Probe:
         return next((o for o in self.found.outputs if o.name == name and not o.ok), None)
 
 
-def amplification(
-    worker: Worker,
-    before: Runnable,
-    after: Runnable,
-    feeds: Outputs,
-    promise: Promise,
-    found: Comparison,
-) -> str:
+def amplification(models: ModelPair, found: Comparison) -> str:
     """Return how the model amplifies small changes, if that is all that a difference shows; or "".
 
     Args:
-        worker: where to run.
-        before, after: the models.
-        feeds: the inputs for which they differ.
-        promise: the promise; an exact one excuses no difference.
+        models: the models that differ; an exact promise excuses no difference.
         found: the comparison that failed.
     """
-    if promise.numerics is Numerics.EXACT:
+    if models.promise.numerics is Numerics.EXACT:
         return ""
     try:
-        probes = list(_probed(worker, before, feeds, promise))
+        probes = list(_probed(models))
         shown = _shown(found, probes)
         if shown is None:
             return ""
         evidence = f"{shown.what} changes its outputs as well ({shown.found.worst})"
-        judged = _region_amplifies(worker, before, after, feeds, promise)
+        judged = _changed_nodes_amplify(models)
     except (RuntimeFailure, ModelError, TypeError):
         return ""
     small = "steps of a quantisation" if shown.what == _STEPPED else "last bits"
     return f"the model amplifies {small}: {evidence}; {judged}" if judged else ""
 
 
-def _region_amplifies(
-    worker: Worker, before: Runnable, after: Runnable, feeds: Outputs, promise: Promise
-) -> str:
+def _changed_nodes_amplify(models: ModelPair) -> str:
     """Return how the changed nodes agree by themselves; "" if they do not."""
-    region = changed_region(before.proto, after.proto)
-    if region is None:
+    changed = models.changed
+    if changed is None:
         return ""
-    borders = borders_of(worker, before, feeds, region.reads)
-    one, other = (with_types(model, borders) for model in region.cuts({}))
-    cuts = Runnable(one, before.folder), Runnable(other, after.folder)
-    ran = [run_cut(worker, cut, borders) for cut in cuts]
-    found = compare(ran[0], ran[1], promise)
+    found = changed.compared()
     if found.ok:
-        return f"the {region.size} changed nodes agree: {found}"
-    probes = list(_probed(worker, cuts[0], borders, promise))
-    shown = _shown(found, probes)
+        return f"the {changed.size} changed nodes agree: {found}"
+    shown = _shown(found, list(_probed(changed)))
     return "" if shown is None else f"the changed nodes differ by what {shown.what} changes, too"
 
 
@@ -137,8 +113,9 @@ def _is_like(
     return output.max_abs <= factor * probed.max_abs
 
 
-def _probed(worker: Worker, model: Runnable, feeds: Outputs, promise: Promise) -> Iterator[_Probe]:
-    """Yield runs of a model in which inputs or constants are moved, as far as they differ."""
+def _probed(models: ModelPair) -> Iterator[_Probe]:
+    """Yield runs of the model before with moved inputs or constants, as far as they differ."""
+    worker, model, feeds, promise = models.worker, models.before, models.feeds, models.promise
     with open_model(worker, model.proto, folder=model.folder) as session:
         fed = {name: feeds[name] for name in session.inputs if name in feeds}
         expected = unprefixed(session.run(fed))
