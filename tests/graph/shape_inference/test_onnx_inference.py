@@ -11,6 +11,7 @@ import pytest
 from tiered import optimize
 from tiered.errors import RuntimeFailure
 from tiered.graph import Model
+from tiered.graph.shape_inference.onnx_inference import MOST_PROPAGATED, propagation_is_bounded
 from tiered.runtime import run
 
 POOLS = ("AveragePool", "LpPool", "MaxPool")
@@ -227,3 +228,32 @@ def test_inferred_dims_of_a_reshape_hold_if_a_dim_is_0() -> None:
                 expected = dim if isinstance(dim, int) else sizes.get(dim, actual)
                 assert actual == expected, (dims, target, shape, a, b, result.shape)
     assert known > 200
+
+
+@pytest.mark.parametrize(
+    ("text", "bounded"),
+    [
+        pytest.param("(float[{n}] x) => (float[?] y) {{ y = Gather(x, i) }}", False, id="input"),
+        pytest.param("(float[{n}] x) => (float[?] y) {{ y = Relu(x) }}", True, id="not propagated"),
+        pytest.param("(float[1,{n}] x) => (float[?,?] y) {{ y = Gather(x, i) }}", True, id="rank 2"),
+        pytest.param(
+            "(float[1,{n}] x) => (float[?] y) {{ h = Reshape(x, m) y = Unsqueeze(h, i) }}",
+            False,
+            id="made by the graph",
+        ),
+        pytest.param(
+            "(bool c, float[{n}] x) => (float[?] y) {{ y = If(c) <"
+            "then_branch = t () => (float[?] p) {{ p = Mul(x, x) }},"
+            "else_branch = e () => (float[?] q) {{ q = Neg(x) }}> }}",
+            False,
+            id="read in a body",
+        ),
+    ],
+)
+def test_a_long_vector_is_not_given_to_the_data_propagation_of_onnx(
+    text: str, bounded: bool
+) -> None:
+    for size, expected in ((MOST_PROPAGATED, True), (MOST_PROPAGATED + 1, bounded)):
+        head, body = text.format(n=size).split(" {", 1)
+        proto = parsed(f"{head} <int64[1] i = {{0}}, int64[1] m = {{-1}}> {{{body}")
+        assert propagation_is_bounded(Model.from_proto(proto), proto) is expected

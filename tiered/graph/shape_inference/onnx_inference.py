@@ -15,7 +15,7 @@ from onnx import checker, shape_inference
 from tiered.graph.core.schema import has_too_many_parts, schema_of
 from tiered.graph.core.types import ValueType, read_type, write_type
 from tiered.graph.io.export import export_model, export_node
-from tiered.graph.io.protos import nodes_of
+from tiered.graph.io.protos import graphs_of, nodes_of
 from tiered.graph.queries.call_graph import expanded_size, recursive_functions
 from tiered.graph.queries.long_lists import shortened
 from tiered.graph.shape_inference.rules.contrib import types_by_signature
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 DATA_ELEMENTS: Final = 1024
 MOST_PROPAGATED: Final = 1 << 20
 MOST_EXPANDED: Final = 200_000
+_PROPAGATED: Final = frozenset(
+    ("Add", "Cast", "Concat", "Gather", "Mul", "Size", "Slice", "Squeeze", "Sub", "Unsqueeze")
+)
+"""The operators whose operands onnx holds element by element while it propagates."""
 
 # The errors of onnx for a model or node that it finds inconsistent; declared types are kept then.
 _INFERENCE_FAILURES = (
@@ -89,7 +93,8 @@ def inferred_model(model: ModelState, hidden: Collection[str]) -> onnx.GraphProt
         elif _has_open_split(model):
             model.note("a call decides how many parts a Split has, so nothing is inferred of calls")
             del proto.functions[:]
-        return shape_inference.infer_shapes(proto, data_prop=propagation_is_bounded(model)).graph
+        bounded = propagation_is_bounded(model, proto)
+        return shape_inference.infer_shapes(proto, data_prop=bounded).graph
     except _INFERENCE_FAILURES as error:
         model.note(f"shape inference failed, only declared types are known: {error}")
         return None
@@ -125,12 +130,22 @@ def calls_are_bounded(model: ModelState) -> bool:
     return not recursive_functions(model) and expanded_size(model, ()) <= MOST_EXPANDED
 
 
-def propagation_is_bounded(model: ModelState) -> bool:
+def propagation_is_bounded(model: ModelState, proto: onnx.ModelProto) -> bool:
     """Return whether the values that onnx propagates stay small.
 
     onnx computes small integer tensors during inference; forty Concats of a value with itself make
-    a tensor of 10**12 elements, and so may a single Range.
+    a tensor of 10**12 elements, and so may a single Range. A vector whose elements are unknown
+    takes as much memory as one whose elements are known, of any dtype.
+
+    Args:
+        model: the model.
+        proto: what onnx is to infer: the model without large tensors.
     """
+    return _computed_vectors_are_short(model) and _read_vectors_are_short(proto)
+
+
+def _computed_vectors_are_short(model: ModelState) -> bool:
+    """Return whether no Concat and no Range makes a long vector of what onnx knows."""
     sizes: dict[Value, int] = {}
     for graph in model.graphs():
         for node in graph.topological_order():
@@ -148,6 +163,26 @@ def propagation_is_bounded(model: ModelState) -> bool:
                 if value is not None:
                     sizes[value] = min(size, MOST_PROPAGATED)
     return True
+
+
+def _read_vectors_are_short(proto: onnx.ModelProto) -> bool:
+    """Return whether no operator that onnx propagates reads a long vector.
+
+    The sizes are those that onnx infers without propagation.
+    """
+    inferred = shape_inference.infer_shapes(proto, data_prop=False)
+    long = set[str]()
+    for graph in graphs_of(inferred):
+        for info in (*graph.input, *graph.value_info, *graph.output):
+            dims = info.type.tensor_type.shape.dim
+            if len(dims) == 1 and dims[0].dim_value > MOST_PROPAGATED:
+                long.add(info.name)
+        for tensor in graph.initializer:
+            if len(tensor.dims) == 1 and tensor.dims[0] > MOST_PROPAGATED:
+                long.add(tensor.name)
+    return not long or not any(
+        node.op_type in _PROPAGATED and not long.isdisjoint(node.input) for node in nodes_of(proto)
+    )
 
 
 def _range_length(node: Node) -> float:

@@ -294,7 +294,7 @@ def _complaint(model: ModelState) -> str | None:
     if not calls_are_bounded(model):
         return None
     try:
-        bounded = propagation_is_bounded(model)
+        bounded = propagation_is_bounded(model, proto)
         shape_inference.infer_shapes(proto, strict_mode=True, data_prop=bounded)
     except (shape_inference.InferenceError, RuntimeError, ValueError) as error:
         return str(error).strip().splitlines()[0]
