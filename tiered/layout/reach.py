@@ -153,11 +153,17 @@ class Reach:
         return table
 
     def _preferred_labels(self, node: Node) -> Labels | None:
-        """Return the order that the user asks for, in labels of the node; None if any will do."""
-        if layout_wanted(node, self.wanted) != "NHWC":
-            return None
+        """Return the order that the user asks for, in labels of the node; None if any will do.
+
+        An operator that may have its axes in any order, such as a nearest Resize, is the same
+        operator in each: its neighbours decide.
+        """
         rank = rank_of(node)
-        return None if rank is None else channels_last(rank)
+        if rank is None or layout_wanted(node, self.wanted) != "NHWC":
+            return None
+        labels, standard = channels_last(rank), propagation_of(node)
+        has_any_order = not isinstance(standard, Skip) and standard.allows(labels)
+        return None if has_any_order else labels
 
     # --- search -----------------------------------------------------------------------------------
 

@@ -1,3 +1,4 @@
+from tests.conformance.at_rest import unrest
 from tiered import Model, PassContext, get_pass
 from tiered.backends import Backend
 from tiered.testing import assert_unchanged, parse
@@ -8,10 +9,14 @@ TEXT = (
 )
 
 
+def context(backend: Backend | str) -> PassContext:
+    return PassContext.isolated(opt_level=3, backend=backend)
+
+
 def test_operators_have_the_layout_of_the_backend() -> None:
     backend = Backend(name="images", layout="NCHW", layouts={"Conv": "NHWC"}, unlisted="standard")
     model = Model.from_proto(parse(TEXT))
-    get_pass("alter_op_layout").apply(model, PassContext.isolated(opt_level=3, backend=backend))
+    get_pass("alter_op_layout").apply(model, context(backend))
     assert [len(model.main.nodes_of(name)) for name in ("Conv", "LRN", "Transpose")] == [0, 1, 2]
     assert len(model.main.nodes_of("Conv", "tiered.nhwc")) == 1
 
@@ -23,6 +28,16 @@ def test_a_backend_without_a_preference_leaves_the_model_alone() -> None:
         because="the backend prefers no operator channels last",
         backend="portable",
     )
+
+
+def test_an_operator_that_has_any_order_gets_no_transposes() -> None:
+    model = parse(
+        "(float[1,3,8,8] x) => (float[1,3,16,16] y) <float[4] s = {1,1,2,2}>"
+        ' { y = Resize<mode = "nearest">(x, , s) }'
+    )
+    assert get_pass("alter_op_layout").apply(model, context("nhwc_edge")) == model
+    for level in (3, 4):
+        assert not unrest(model, level, "nhwc_edge")
 
 
 def test_old_files_have_no_functions() -> None:
