@@ -125,8 +125,7 @@ def test_an_interrupted_process_takes_its_temporary_files_along(
 ) -> None:
     source = weighty(tmp_path, megabytes=64)
     process = _started(source, tmp_path / "out.onnx", "--external-data=1")
-    deadline = time.monotonic() + 20
-    while len(files(tmp_path)) < 2 and process.poll() is None and time.monotonic() < deadline:
+    while len(files(tmp_path)) < 2 and process.poll() is None:
         time.sleep(0.001)
     process.send_signal(number)
     process.wait()

@@ -5,7 +5,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,7 +27,7 @@ from tiered.cli import main
 def wait(model: Model, ctx: PassContext) -> None:
     \"\"\"Wait.\"\"\"
     print("waiting", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 
 register(wait)
 sys.exit(main(sys.argv[1:]))
@@ -69,7 +68,7 @@ def test_what_needs_no_model_loads_nothing_heavy(tokens: list[str]) -> None:
         capture_output=True,
         text=True,
         env=environment(),
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert ended.stdout.endswith("[]\n")
@@ -129,9 +128,8 @@ def test_a_signal_ends_it_cleanly(small: Path, number: signal.Signals) -> None:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "waiting\n"
-    time.sleep(0.1)
     process.send_signal(number)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=300)
     assert (process.returncode, said) == (130, "tiered: interrupted\n")
     assert sorted(os.listdir(small.parent)) == ["out.onnx", "small.onnx"]
     assert out.read_bytes() == b"older"
@@ -176,7 +174,7 @@ def test_names_that_the_terminal_cannot_show_are_escaped(small: Path) -> None:
         [sys.executable, "-m", "tiered", "optimize", odd, "--dry-run", "-v"],
         capture_output=True,
         env={**environment(), "PYTHONIOENCODING": "ascii"},
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, b"")

@@ -2,7 +2,6 @@
 
 import contextlib
 import random
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -231,13 +230,11 @@ def test_a_chain_that_collapses_does_so_in_linear_time() -> None:
     assert edits(2000) / edits(1000) == pytest.approx(2, rel=0.01)
 
 
-def test_a_chain_of_twenty_thousand_collapses_in_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chain_of_twenty_thousand_takes_few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = looks(monkeypatch)
     given = Model.from_proto(relus(20_000))
-    started = time.process_time()
     once.apply(given)
     assert len(given.main) == 1
-    assert time.process_time() - started < 60
     assert len(seen) < 3 * 20_000
 
 

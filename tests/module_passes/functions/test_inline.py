@@ -1,4 +1,3 @@
-import time
 
 import onnx
 import pytest
@@ -265,9 +264,7 @@ def test_functions_that_double_again_and_again_stay() -> None:
     for depth in range(60):
         text += function(f"f{depth}", "(a) => (b)", f"c = local.f{depth + 1}(a) b = local.f{depth + 1}(c)")
     text += function("f60", "(a) => (b)", "b = Relu(a)")
-    started = time.perf_counter()
     assert_unchanged(PASS, text, because="inlining would make 1000000000000000000 nodes, more than max_nodes=200000")
-    assert time.perf_counter() - started < 10
 
 
 def test_the_limit_counts_nodes_after_inlining() -> None:
