@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from random import Random
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -226,3 +227,23 @@ def test_elements_are_inferred_before_any_type_is_asked_for() -> None:
     elements = model.main.values["t"].elements
     assert elements is not None
     assert " ".join(map(shown, elements.ravel().tolist())) == "n 3 n 3"
+
+
+def test_what_an_edit_makes_known_of_elements_is_known_of_the_shapes_below() -> None:
+    proto = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21, "vendor": 1]>
+        g (float[n,3] x) => (float[?,?] y)
+        <int64 i = {0}, int64[1] rest = {3}, int64[1] axes = {0}, float one = {1}> {
+            a = vendor.Unknown(x)  s = Shape(a)  d = Gather(s, i)  u = Unsqueeze(d, axes)
+            t = Concat<axis = 0>(u, rest)  e = Expand(one, t)  y = Neg(e)
+        }"""
+    )
+    model = Model.from_proto(proto)
+    model.refresh_types()
+    values = model.main.values
+    assert values["e"].shape not in (None, ("n", 3))
+    assert values["t"].elements is not None  # computed, and dropped by the edit
+    (unknown,) = model.main.nodes_of("Unknown", "vendor")
+    model.main.replace(unknown, [values["x"]])
+    model.refresh_types()
+    assert values["e"].shape == values["y"].shape == ("n", 3)

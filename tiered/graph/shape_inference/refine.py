@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tiered.graph.core.types import Dim, Shape, TensorType, ValueType, tensor_type
-from tiered.graph.core.value import NOT_INFERRED, Value
+from tiered.graph.core.value import ELEMENT_DTYPES, NOT_INFERRED, Value
 from tiered.graph.edits.invalidate import forget_elements
 from tiered.graph.shape_inference.rules.control_flow import scan_inputs
 from tiered.graph.shape_inference.symbolic_dims import is_invented
@@ -19,6 +19,29 @@ from tiered.graph.shape_inference.symbolic_dims import is_invented
 if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
+
+
+class _Queue:
+    """Nodes in the order in which they were added; one that waits is not added again."""
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._order: deque[Node] = deque()
+        self._waiting: set[Node] = set()
+        self.add(nodes)
+
+    def __bool__(self) -> bool:
+        return bool(self._order)
+
+    def add(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            if node not in self._waiting:
+                self._waiting.add(node)
+                self._order.append(node)
+
+    def pop(self) -> Node:
+        node = self._order.popleft()
+        self._waiting.remove(node)
+        return node
 
 
 class Refiner:
@@ -44,23 +67,29 @@ class Refiner:
         self.changed: set[Value] = set()
 
     def run(self, nodes: Iterable[Node], *, inferred: bool) -> None:
-        """Refine nodes, and the consumers of each value whose type becomes more exact.
+        """Refine nodes, and the consumers of each value about which more is known now.
+
+        That is a value whose type becomes more exact, or one with elements that a node computes: a
+        size may be known below although the types between are the same as before.
 
         Args:
             nodes: the first nodes, in topological order.
             inferred: whether onnx has already inferred these nodes with their present operands.
         """
-        queue = deque(nodes)
+        queue = _Queue(nodes)
         while queue:
-            node = queue.popleft()
+            node = queue.pop()
             if not node.is_live:
                 continue
             for value in self._refine(node, inferred=inferred):
                 forget_elements(value)
-                queue.extend(value._users.values())
-                queue.extend(graph.owner for graph in value.output_of if graph.owner)
+                queue.add(value._users.values())
+                queue.add(graph.owner for graph in value.output_of if graph.owner)
+            for output in node._outputs:
+                if output is not None and is_shape_arithmetic(output):
+                    queue.add(output._users.values())
             if not queue and self.model.dims.has_learned:
-                queue.extend(self._resolve())
+                queue.add(self._resolve())
 
     def _set_type(self, value: Value, value_type: ValueType | None) -> None:
         self._write(value, value_type)
@@ -155,6 +184,14 @@ class Refiner:
             return False
         self._set_type(value, tensor_type(value_type.dtype, shape))
         return True
+
+
+def is_shape_arithmetic(value: Value) -> bool:
+    """Return whether sizes may follow from the elements of a value: a few integers."""
+    kind = value._type
+    if not isinstance(kind, TensorType) or kind.dtype not in ELEMENT_DTYPES:
+        return False
+    return kind.shape is not None and len(kind.shape) <= 1
 
 
 def is_incomplete(kind: object, inherited: Container[Dim] = ()) -> bool:
