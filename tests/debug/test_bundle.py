@@ -1,4 +1,5 @@
 import json
+import signal
 from pathlib import Path
 
 import ml_dtypes
@@ -19,7 +20,7 @@ from tiered import (
     rewrite,
     var,
 )
-from tiered.debug import Bundle, Failure, load_bundle, replay, write_reproducer
+from tiered.debug import Bundle, Failure, bisect, load_bundle, replay, write_reproducer
 from tiered.errors import ModelError, PassNotFoundError
 from tiered.testing import parse
 
@@ -149,6 +150,48 @@ def test_a_pass_that_raises_or_loops_is_shown_on_a_small_part(
     found = replay(bundle, pass_)
     assert found.fails
     assert said in found.symptom
+
+
+@module_pass(opt_level=1)
+def wait_for_ever(model: Model, ctx: PassContext) -> None:
+    """Edit until there is a Relu in vain."""
+    while model.main.nodes_of("Relu"):
+        model.main.rename_node(model.main.nodes[0], "again")
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="alarms of POSIX")
+def test_a_pass_without_an_end_is_named(tmp_path: Path) -> None:
+    text = "(float[2] x) => (float[2] y) { a = Identity(x) y = Relu(a) }"
+    blame = write_reproducer(
+        parse(text),
+        tmp_path,
+        passes=["eliminate_identity", wait_for_ever],
+        config={"verify.seconds": 0.3},
+    )
+    assert blame is not None
+    assert (blame.pass_name, blame.kind) == ("wait_for_ever", "error")
+    assert "wait_for_ever failed at rewrite #2" in blame.symptom
+    assert "TimeoutError: it ran for more than 0.3 s" in blame.symptom
+    found = replay(tmp_path, wait_for_ever)
+    assert found.fails
+    assert "ran for more than 0.3 s" in found.symptom
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="alarms of POSIX")
+def test_an_alarm_of_the_program_is_kept(tmp_path: Path) -> None:
+    rings: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda number, _: rings.append(number))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 600)
+        text = "(float[2] x) => (float[2] y) { a = Identity(x) y = Relu(a) }"
+        assert bisect(parse(text), passes=["eliminate_identity"]) is None
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert not rings
 
 
 def test_a_wrong_rewrite_before_a_pass_that_raises_is_to_blame(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ import onnx
 from tiered import __version__
 from tiered.context import PassContext
 from tiered.debug.runs import opened
+from tiered.debug.time_limit import TimeLimit
 from tiered.errors import (
     ModelError,
     PassError,
@@ -205,7 +206,7 @@ def symptom_of(
         PassError: the pass raised, and did not do so on the whole model.
     """
     view = Model.from_proto(before)
-    context = PassContext.isolated(**_seen(failure.settings))
+    context = PassContext.isolated(**_seen(failure.settings), instruments=[TimeLimit()])
     try:
         pass_.apply(view, context)
     except TieredError as error:

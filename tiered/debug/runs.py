@@ -15,6 +15,7 @@ from typing import Any
 import onnx
 
 from tiered.context import PassContext
+from tiered.debug.time_limit import TimeLimit
 from tiered.errors import TieredError
 from tiered.graph import Model
 from tiered.graph.io.export import export_model
@@ -104,7 +105,7 @@ class Subject:
             chosen: the only rewrites that are let through.
             instruments: that watch.
         """
-        context = self.context(limit, instruments)
+        context = self.context(limit, [*instruments, TimeLimit()])
         error = None
         with paused_collector():
             model = self.load()

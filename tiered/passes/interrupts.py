@@ -80,7 +80,7 @@ class _Handler:
                 return
         else:
             self._asked += 1
-        if self._asked > 1 or _may_stop(frame):
+        if self._asked > 1 or may_stop(frame):
             self._asked = 0
             raise KeyboardInterrupt
         # No threading.Thread: the program may hold one of the locks that it needs.
@@ -101,7 +101,7 @@ class _Handler:
             raise KeyboardInterrupt
 
 
-def _may_stop(frame: FrameType | None) -> bool:
+def may_stop(frame: FrameType | None) -> bool:
     """Return whether the program is neither inside an edit nor in the machinery around passes."""
     # Python drops exceptions of destructors and of callbacks of the garbage collector.
     lost = {getattr(callback, "__code__", None) for callback in gc.callbacks}

@@ -183,7 +183,7 @@ class EditScope:
     def _named(self, error: Exception) -> PassError:
         """Return an error that names the pass, the rewrite, and the passes before it."""
         model, pass_ = self._state.model, self._run.pass_
-        if not isinstance(error, MemoryError | RecursionError):
+        if not isinstance(error, MemoryError | RecursionError | TimeoutError):
             complaint = model.complaint_as_loaded()
             if complaint is not None:
                 return PreconditionError(

@@ -91,7 +91,10 @@ register_config_option(
     "run original and result once with onnxruntime's defaults, too, and report differences",
 )
 register_config_option(
-    "verify.seconds", float, 60.0, "how long verification lets the model open or run, at a time"
+    "verify.seconds",
+    float,
+    60.0,
+    "how long verification lets the model open or run, and bisect and replay a pass, at a time",
 )
 register_config_option(
     "verify.memory", Size | None, None, "how much memory that may take; by default all there is"
