@@ -1,34 +1,25 @@
 """x * cos + Concat(-x[h:], x[:h]) * sin  =>  RotaryEmbedding(x, cos[:h], sin[:h])"""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from tiered import DataType, Graph, Node, Skip, Value, const, op, opt, rewrite, var
+from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, var
+from tiered.idioms.rotary import are_halves, rotated_half, split_in_two
 
 _FIRST_OPSET: Final = 23
 _ELEMENTWISE: Final = frozenset({"Cast", "Cos", "Identity", "Neg", "Sin"})
 
-
-def _slice(of: str) -> Any:
-    names = (const(name=f"{of}_{what}") for what in ("start", "end", "axis"))
-    return op.Slice(var.x, *names, opt.steps).bind(of)
-
-
-_split = op.Split(var.x, opt.sizes, axis=var.axis, attrs="ignored").bind("split")
-_rotated_half = op.Concat(op.Neg(_slice("second")), _slice("first"), axis=...) | op.Concat(
-    op.Neg(_split.out(1)), _split, axis=...
-)
 _of_halves = op.Concat(
-    op.Sub(op.Mul(_split, var.half_cos), op.Mul(_split.out(1), var.half_sin)),
-    op.Add(op.Mul(_split.out(1), var.half_cos), op.Mul(_split, var.half_sin)),
+    op.Sub(op.Mul(split_in_two, var.half_cos), op.Mul(split_in_two.out(1), var.half_sin)),
+    op.Add(op.Mul(split_in_two.out(1), var.half_cos), op.Mul(split_in_two, var.half_sin)),
     axis=...,
 )
 
 
 @rewrite(
-    op.Add(op.Mul(var.x, var.cos), op.Mul(_rotated_half.bind("joined"), var.sin))
+    op.Add(op.Mul(var.x, var.cos), op.Mul(rotated_half.bind("joined"), var.sin))
     | _of_halves.bind("joined"),
     opt_level=3,
     required=("infer_shapes",),
@@ -54,7 +45,7 @@ def fuse_rotary_embedding(
     size = x.dim(3) if x.rank == 4 else None
     if not isinstance(size, int) or size % 2 or x.dtype not in (DataType.FLOAT, DataType.FLOAT16):
         return Skip("the head size is not known even")
-    if joined.attr("axis") not in (-1, 3) or not _are_halves(size, first, second, split):
+    if joined.attr("axis") not in (-1, 3) or not are_halves(size, 4, first, second, split):
         return Skip("the rotated parts are not halves")
     angles = []
     for whole, half in ((cos, half_cos), (sin, half_sin)):
@@ -91,30 +82,6 @@ def _of_rank(graph: Graph, angle: Value, rank: int) -> Value:
     # The heads are dim 1 of 4 dims, or dim 0 of 3.
     first = 1 if (rank, surplus) == (3, 1) else 0
     return graph.op.Squeeze(angle, np.arange(first, first + surplus)) if surplus else angle
-
-
-def _are_halves(size: int, first: Node | None, second: Node | None, split: Node | None) -> bool:
-    if split is not None:
-        sizes = split.operand("split")
-        parts = None if sizes is None else sizes.const
-        is_even = parts is None or parts.tolist() == [size // 2] * 2
-        return len(split.outputs) == 2 and is_even and split.attr("axis") in (-1, 3)
-    wanted = ((first, 0, size // 2), (second, size // 2, size))
-    return all(_span(node, size) == (start, end) for node, start, end in wanted)
-
-
-def _span(node: Node | None, size: int) -> tuple[int, int] | None:
-    """Return the range of the last dim that a Slice selects; None for other Slices."""
-    operands = () if node is None else node.operands[1:]
-    found = [None if value is None or value.const is None else value.const for value in operands]
-    if len(found) < 3 or any(array is None or array.size != 1 for array in found[:3]):
-        return None
-    starts, ends, axes = (int(array.item()) for array in found[:3] if array is not None)
-    step = found[3] if len(found) > 3 else None
-    if axes not in (-1, 3) or (step is not None and step.tolist() != [1]):
-        return None
-    start, end = (at + size if at < 0 else min(at, size) for at in (starts, ends))
-    return start, end
 
 
 def _half(graph: Graph, value: Value, size: int) -> Value | None:

@@ -1,0 +1,58 @@
+"""Rotary embeddings: the halves of the last axis, the second one negated and first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tiered.rewriter import const, op, opt, var
+
+if TYPE_CHECKING:
+    from tiered.graph import Node
+
+
+def _slice(of: str) -> Any:
+    names = (const(name=f"{of}_{what}") for what in ("start", "end", "axis"))
+    return op.Slice(var.x, *names, opt.steps).bind(of)
+
+
+split_in_two = op.Split(var.x, opt.sizes, axis=var.axis, attrs="ignored").bind("split")
+
+rotated_half = op.Concat(op.Neg(_slice("second")), _slice("first"), axis=...) | op.Concat(
+    op.Neg(split_in_two.out(1)), split_in_two, axis=...
+)
+"""Concat(-second half, first half) of x, by two Slices or a Split."""
+
+
+def are_halves(
+    size: int, rank: int, first: Node | None, second: Node | None, split: Node | None
+) -> bool:
+    """Return whether Slices, or a Split, are the halves of the last of `rank` axes.
+
+    Args:
+        size: the size of that axis.
+        rank: the number of axes.
+        first, second: the Slices of the pattern, if there are any.
+        split: the Split of the pattern, if there is one.
+    """
+    last = (-1, rank - 1)
+    if split is not None:
+        sizes = split.operand("split")
+        parts = None if sizes is None else sizes.const
+        is_even = parts is None or parts.tolist() == [size // 2] * 2
+        return len(split.outputs) == 2 and is_even and split.attr("axis") in last
+    wanted = ((first, 0, size // 2), (second, size // 2, size))
+    return all(_span(node, size, last) == (start, end) for node, start, end in wanted)
+
+
+def _span(node: Node | None, size: int, last: tuple[int, int]) -> tuple[int, int] | None:
+    """Return the range of the last dim that a Slice selects; None for other Slices."""
+    operands = () if node is None else node.operands[1:]
+    found = [None if value is None or value.const is None else value.const for value in operands]
+    if len(found) < 3 or any(array is None or array.size != 1 for array in found[:3]):
+        return None
+    starts, ends, axes = (int(array.item()) for array in found[:3] if array is not None)
+    step = found[3] if len(found) > 3 else None
+    if axes not in last or (step is not None and step.tolist() != [1]):
+        return None
+    start, end = (at + size if at < 0 else min(at, size) for at in (starts, ends))
+    return start, end
