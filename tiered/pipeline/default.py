@@ -304,6 +304,21 @@ def default_pipeline() -> Sequential:
         "legalize{numerics=reassociating}",
         "legalize",
 
+        # Parked: the rules that `legalize` applies to single nodes, for all of their nodes.
+        "insert_attention_mask",
+        "matmul_rotary_embedding",
+        "replace_celu",
+        "replace_hardswish",
+        "replace_greater_or_equal",
+        "replace_less_or_equal",
+        "replace_trilu",
+        "replace_where_with_mul_add",
+        "replace_consecutive_cast_with_notzero",
+        "replace_nonzero",
+        "legalize_cumsum",
+        "replace_cumsum_with_matmul",
+        "legalize_indices",
+
         # Parked: for targets without Gemm; the fixed point would fuse it again.
         "decompose_gemm",
 

@@ -39,7 +39,10 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "layer_norm_pattern": ("fuse_layernorm", "fuse_affine_into_layernorm"),
     "remove_duplicated_initializer": ("eliminate_duplicate_initializer",),
     "shape_inference": ("infer_shapes",),
+    "legalize_topk_axis": ("normalize_axes",),
     "topk_workaround": ("normalize_axes",),
+    "cumsum_workaround": ("legalize_cumsum",),
+    "indices_workaround": ("legalize_indices",),
     "normalize_batch_norm": ("batchnorm_workaround",),
     # PPQ
     "delete_isolated": ("eliminate_deadend", "eliminate_unused_initializer"),

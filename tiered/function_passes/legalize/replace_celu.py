@@ -1,0 +1,22 @@
+"""Celu(x, alpha)  =>  alpha * Elu(x / alpha)"""
+
+import numpy as np
+
+from tiered import DataType, Graph, Skip, Value, op, rewrite, var
+
+
+@rewrite(op.Celu(var.x, alpha=var.alpha), opt_level=None, legalizes=True, numerics="reassociating")
+def replace_celu(graph: Graph, x: Value, alpha: float) -> Value | Skip:
+    """Scale x into an Elu, and its result back; Elu with the same alpha is another function.
+
+    Rounds differently than the operator, and keeps -0.0, for which onnxruntime's kernel returns
+    0.0.
+    """
+    if x.dtype is None:
+        return Skip("the dtype of x is not known")
+    if alpha == 0 or not np.isfinite(alpha):
+        return Skip("alpha is {}", alpha)
+    if alpha == 1:
+        return graph.op.Elu(x)
+    scale = graph.constant(np.array(alpha, DataType(x.dtype).numpy), "alpha")
+    return graph.op.Mul(graph.op.Elu(graph.op.Div(x, scale)), scale)

@@ -1,0 +1,15 @@
+"""LessOrEqual(a, b)  =>  Or(Less(a, b), Equal(a, b)), of integers Not(Less(b, a))"""
+
+from tiered import Graph, Value, op, rewrite, var
+from tiered.idioms.comparison import is_integer
+
+
+@rewrite(op.LessOrEqual(var.a, var.b), opt_level=None, legalizes=True)
+def replace_less_or_equal(graph: Graph, a: Value, b: Value) -> Value:
+    """Compare by operators of opset 7.
+
+    NaN is neither less nor greater, nor equal: of floats, Not(Less(b, a)) would be true for it.
+    """
+    if is_integer(a.dtype):
+        return graph.op.Not(graph.op.Less(b, a))
+    return graph.op.Or(graph.op.Less(a, b), graph.op.Equal(a, b))
