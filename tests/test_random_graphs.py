@@ -5,8 +5,7 @@ import random
 import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from tests.conformance.fuzz_passes import NotRunnable, faults_of
 from tests.conformance.judge import canonical_bytes, optimize

@@ -6,8 +6,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tiered import Model, PassContext
-from tiered.cli.commands import explain as explain_command
-from tiered.cli.commands import layout as layout_command
+from tiered.cli.commands import explain as explain_command, layout as layout_command
 from tiered.cli.files import run_first
 from tiered.pipeline import Pipeline
 from tiered.testing import parse

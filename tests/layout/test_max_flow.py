@@ -1,8 +1,7 @@
 """Minimum cuts: as cheap as those of networkx, and the smallest of several."""
 
 import networkx as nx
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tiered.layout.max_flow import SINK, SOURCE, Network
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from tiered import Model, Node, Skip, Value
 from tiered.graph import DataType

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 
 import onnx
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tiered import Model, get_pass
 from tiered.layout.convert import reach_of

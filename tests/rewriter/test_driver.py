@@ -14,9 +14,14 @@ from tests.small import content, model, ops
 from tiered import Graph, Model, Node, Pass, PassContext, Skip, Value, chain, op, rewrite, var
 from tiered.errors import ModelError, PassError
 from tiered.passes.kinds.body import Body
-from tiered.rewriter import PatternError, Rule, apply_rule, driver
-from tiered.rewriter import match as matcher
-from tiered.rewriter import worklist as looking
+from tiered.rewriter import (
+    PatternError,
+    Rule,
+    apply_rule,
+    driver,
+    match as matcher,
+    worklist as looking,
+)
 from tiered.rewriter.worklist import Affected, Worklist
 
 

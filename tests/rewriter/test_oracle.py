@@ -11,8 +11,7 @@ from itertools import product
 from typing import Any, Final
 
 import networkx as nx
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from networkx.algorithms.isomorphism import DiGraphMatcher
 from onnx import TensorProto, helper
 

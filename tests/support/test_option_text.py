@@ -4,8 +4,7 @@ from enum import Enum
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tiered.errors import PipelineSyntaxError
 from tiered.support.option_text import Word, format_value, parse_value

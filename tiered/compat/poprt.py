@@ -26,8 +26,7 @@ import onnx
 
 import tiered
 from tiered.context import PassContext
-from tiered.debug import compare_models
-from tiered.debug import layer_precision_compare as compare_layers
+from tiered.debug import compare_models, layer_precision_compare as compare_layers
 from tiered.errors import PassNotFoundError, UsageError
 from tiered.graph import Model
 from tiered.passes.pass_info import Place

@@ -27,8 +27,7 @@ from tiered.graph.io.save import save_model, tensors_of
 from tiered.graph.opset.newest_form import operand_index, operands_of
 from tiered.graph.queries import invariants, onnx_checker
 from tiered.graph.queries.schema_check import check_operators
-from tiered.graph.shape_inference import set_input_shapes as shapes_of_inputs
-from tiered.graph.shape_inference import type_coverage
+from tiered.graph.shape_inference import set_input_shapes as shapes_of_inputs, type_coverage
 from tiered.graph.shape_inference.engine import ShapeInference
 from tiered.graph.shape_inference.symbolic_dims import Dims
 from tiered.support.loading import paused_collector

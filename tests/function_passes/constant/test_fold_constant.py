@@ -9,8 +9,7 @@ from onnx import TensorAnnotation, numpy_helper
 from tests.small import loaded_apart
 from tiered import Model, PassContext, PassInfo, Value, get_pass
 from tiered.runtime import Session, evaluate
-from tiered.runtime.fold import batch, fold_constants
-from tiered.runtime.fold import evaluate as folding
+from tiered.runtime.fold import batch, evaluate as folding, fold_constants
 from tiered.runtime.fold.evaluate import OnFailure
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 

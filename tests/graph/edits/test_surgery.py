@@ -8,8 +8,7 @@ import pytest
 from onnx.helper import make_tensor_value_info as tensor_info
 
 from tests.graph.editor import fresh, serialized
-from tests.small import content
-from tests.small import model as small
+from tests.small import content, model as small
 from tiered import optimize
 from tiered.compat.ppq import BaseGraph, Variable
 from tiered.errors import ModelError

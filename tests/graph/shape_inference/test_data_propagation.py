@@ -8,8 +8,7 @@ from random import Random
 import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tiered import Model, ModelError, TensorType
 from tiered.graph.shape_inference.rules.shape_rule import VALUE_RULES

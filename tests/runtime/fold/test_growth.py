@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from random import Random
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from onnx import ModelProto
 
 import tiered

@@ -18,15 +18,17 @@ from tiered.graph.core.gate import RewriteBlock
 from tiered.graph.core.node import Node, domain_of
 from tiered.graph.core.topological_sort import sort_nodes
 from tiered.graph.core.value import Value
-from tiered.graph.edits import declared_types as edit_declared_types
-from tiered.graph.edits import inline as edit_inline
-from tiered.graph.edits import interface as edit_interface
-from tiered.graph.edits import nodes as edit_nodes
-from tiered.graph.edits import operands as edit_operands
-from tiered.graph.edits import replace as edit_replace
-from tiered.graph.edits import surgery as edit_surgery
-from tiered.graph.edits import unroll as edit_unroll
-from tiered.graph.edits import values as edit_values
+from tiered.graph.edits import (
+    declared_types as edit_declared_types,
+    inline as edit_inline,
+    interface as edit_interface,
+    nodes as edit_nodes,
+    operands as edit_operands,
+    replace as edit_replace,
+    surgery as edit_surgery,
+    unroll as edit_unroll,
+    values as edit_values,
+)
 from tiered.graph.queries import networkx_view, structural_hash
 
 if TYPE_CHECKING:

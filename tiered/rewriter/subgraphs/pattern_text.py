@@ -19,8 +19,7 @@ from tiered.errors import UsageError
 from tiered.graph.core.schema import decode_attribute
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import TensorType, read_type
-from tiered.rewriter.language import const, pattern_of
-from tiered.rewriter.language import op as newest
+from tiered.rewriter.language import const, op as newest, pattern_of
 from tiered.rewriter.pattern import Const, Opt, Pattern, PatternError, Together, Var
 
 PatternLike: TypeAlias = "Pattern | Callable[..., Any] | str"

@@ -3,9 +3,11 @@
 A rule is a function under `@shape_rule("Operator")`; a new one needs no other line.
 """
 
-from tiered.graph.shape_inference.rules import contrib as contrib
-from tiered.graph.shape_inference.rules import control_flow as control_flow
-from tiered.graph.shape_inference.rules import data as data
-from tiered.graph.shape_inference.rules import reshaping as reshaping
-from tiered.graph.shape_inference.rules import standard as standard
-from tiered.graph.shape_inference.rules import windows as windows
+from tiered.graph.shape_inference.rules import (
+    contrib as contrib,
+    control_flow as control_flow,
+    data as data,
+    reshaping as reshaping,
+    standard as standard,
+    windows as windows,
+)
