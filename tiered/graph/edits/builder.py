@@ -41,12 +41,9 @@ class OpBuilder:
     """Makes nodes: `graph.op.Conv(x, w, kernel_shape=[1, 1])`, `graph.op("com.microsoft").Gelu(x)`.
 
     Inputs are values, None, or arrays and Python numbers, which become constants: `op.Mul(x, 1.5)`
-    of a node, with its attributes, on other operands.
-=======
     has 1.5 in the dtype of x. A call returns the first output, or with `outputs=N` the tuple of
     them. A domain that is not imported yet is imported. `op.like(node, x)` makes a node with the
     operator and attributes of another node and the operand x. `op.named("Conv")` is `op.Conv`.
->>>>>>> 9400076 (graph: docstrings, comments and errors in plain English)
 
     Raises:
         OperatorError: onnx does not define the operator in a domain of its own, or the operator
