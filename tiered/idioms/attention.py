@@ -130,7 +130,7 @@ def attention_of_heads(
     keys, of_keys = split_scale(keys)
     number, size, q = queries.output.dim(1), queries.output.dim(3), _source(queries)
     if not isinstance(number, int) or not isinstance(size, int) or q is None or q.rank != 3:
-        return Skip("the number and the size of heads are not known")
+        return Skip("number and size of heads are not known")
     if q.shape != (queries.output.dim(0), queries.output.dim(2), number * size):
         return Skip("queries are not split into heads alone")
     outer, shapes = (q.dim(0), number), (keys.shape, v.shape)

@@ -60,5 +60,5 @@ def test_other_bounds_are_another_function() -> None:
         ),
     ],
 )
-def test_what_the_operator_does_not_say_stays(text: str, because: str) -> None:
+def test_forms_without_an_equivalent_operator_stay(text: str, because: str) -> None:
     assert_unchanged(PASS, text, because=because)

@@ -6,7 +6,7 @@ PASS = "canonicalize_ops"
 
 
 @pytest.mark.parametrize("op", ["Add", "Mul"])
-def test_a_constant_stands_on_the_right(op: str) -> None:
+def test_a_constant_becomes_the_second_operand(op: str) -> None:
     assert_rewrites(
         PASS,
         f"(float[2] x) => (float[2] y) <float c = {{3}}> {{ y = {op}(c, x) }}",
@@ -23,13 +23,13 @@ def test_masks_commute_too() -> None:
 
 
 @pytest.mark.parametrize("op", ["Sub", "Max", "Min", "Pow"])
-def test_what_the_order_decides_stays(op: str) -> None:
+def test_operators_that_depend_on_operand_order_stay(op: str) -> None:
     assert_unchanged(
         PASS, f"(float[2] x) => (float[2] y) <float c = {{3}}> {{ y = {op}(c, x) }}"
     )
 
 
-def test_what_callers_may_feed_is_no_constant() -> None:
+def test_an_overridable_initializer_is_not_constant() -> None:
     assert_unchanged(
         PASS, "(float[2] x, float[2] c = {1,2}) => (float[2] y) { y = Add(c, x) }"
     )
@@ -49,7 +49,7 @@ def test_a_sum_of_three_stays() -> None:
     assert_unchanged(PASS, "(float[2] x, float[2] z) => (float[2] y) { y = Sum(x, z, x) }")
 
 
-def test_a_transpose_says_how() -> None:
+def test_a_transpose_gets_an_explicit_perm() -> None:
     assert_rewrites(
         PASS,
         "(float[2,N,4] x) => (float[4,N,2] y) { y = Transpose(x) }",
@@ -57,9 +57,9 @@ def test_a_transpose_says_how() -> None:
     )
 
 
-def test_without_a_rank_nobody_knows_how() -> None:
+def test_the_permutation_is_unknown_without_a_rank() -> None:
     assert_unchanged(
         PASS,
         "(float[2,3] x, int64[n] s) => (y) { t = Reshape(x, s) y = Transpose(t) }",
-        because="the rank of what is transposed is not known",
+        because="the rank of x is not known",
     )

@@ -41,7 +41,7 @@ def test_two_outputs_keep_their_names() -> None:
     )
 
 
-def test_what_is_not_idempotent_is_left_alone() -> None:
+def test_operators_that_are_not_idempotent_stay() -> None:
     for f in ("Reciprocal", "Exp", "LeakyRelu", "Sqrt"):
         assert_unchanged(PASS, f"(float[N] x) => (float[N] y) {{ a = {f}(x)  y = {f}(a) }}")
     assert_unchanged(PASS, "(float[N] x) => (float[N] y) { a = Ceil(x)  y = Floor(a) }")

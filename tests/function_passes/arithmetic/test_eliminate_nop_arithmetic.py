@@ -106,7 +106,7 @@ def test_times_zero_is_no_zero() -> None:
 
 
 @pytest.mark.parametrize(("x", "unit"), [("N", "[2,1] c = {1,1}"), ("N,M", "[1,1,1] c = {1}")])
-def test_what_may_make_x_larger_is_left_alone(x: str, unit: str) -> None:
+def test_a_constant_that_may_enlarge_x_stays(x: str, unit: str) -> None:
     dims = "A,B,C" if "M" in x else "A,B"
     assert_unchanged(
         PASS,

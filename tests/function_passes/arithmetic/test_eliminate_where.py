@@ -41,7 +41,7 @@ def test_a_mixed_condition_is_left_alone() -> None:
     assert_unchanged(
         PASS,
         "(float[2] a, float[2] b) => (float[2] y) <bool[2] c = {1,0}> { y = Where(c, a, b) }",
-        because="the condition takes from both",
+        because="the condition selects from both branches",
     )
 
 

@@ -147,7 +147,7 @@ def test_an_unknown_dtype_is_left_alone() -> None:
     )
 
 
-def test_a_middle_that_others_read_stays() -> None:
+def test_an_intermediate_value_with_other_consumers_stays() -> None:
     assert_unchanged(
         PASS,
         "(float[N] x) => (float[N] h, float[N] y) { h = Clip(x)  y = Relu(h) }",

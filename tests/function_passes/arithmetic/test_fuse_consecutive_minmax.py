@@ -41,7 +41,7 @@ def test_zeros_of_two_signs_have_an_order() -> None:
     )
 
 
-def test_what_others_read_is_left_alone() -> None:
+def test_values_with_other_consumers_stay() -> None:
     assert_unchanged(
         PASS,
         "(float[N] a, float[N] b) => (float[N] y, float[N] h) { h = Max(a, b)  y = Max(h, a) }",
@@ -87,7 +87,7 @@ def test_constants_of_several_numbers_are_compared_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64", "int32"])
-def test_integers_compare_constants_wherever_they_stand(dtype: str) -> None:
+def test_integer_constants_are_compared_at_any_position(dtype: str) -> None:
     image = f"({dtype}[N] x, {dtype}[N] z) => ({dtype}[N] y)"
     assert_rewrites(
         PASS,

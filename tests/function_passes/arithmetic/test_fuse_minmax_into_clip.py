@@ -90,7 +90,7 @@ def test_of_bounds_that_exclude_each_other_the_outer_one_is_left(nodes: str, kep
     )
 
 
-def test_so_is_a_bound_below_what_a_relu_gives() -> None:
+def test_a_bound_below_the_minimum_of_a_relu_is_dropped() -> None:
     image = "(float[2] x) => (float[2] y) <float[1] h = {-2}>"
     assert_rewrites(
         PASS,

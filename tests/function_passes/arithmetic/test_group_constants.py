@@ -20,10 +20,10 @@ def test_integers_stay() -> None:
         "(int32[N,2] x) => (int32[N,2] y) <int32[2] a = {1,2}, int32 b = {3}>"
         " { t = Add(x, a) y = Add(t, b) }"
     )
-    assert_unchanged(PASS, text, because="it is not of floats")
+    assert_unchanged(PASS, text, because="the dtype is not a float")
 
 
-def test_what_others_read_stays() -> None:
+def test_a_result_with_other_consumers_stays() -> None:
     text = (
         "(float[N,2] x) => (float[N,2] y, float[N,2] t) <float[2] a = {1,2}, float b = {3}>"
         " { t = Add(x, a) y = Add(t, b) }"

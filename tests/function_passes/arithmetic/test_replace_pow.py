@@ -120,7 +120,7 @@ def test_an_exponent_that_may_be_fed_is_left_alone() -> None:
     assert_unchanged(PASS, "(float[N] x, float p = {2}) => (float[N] y) { y = Pow(x, p) }")
 
 
-def test_a_square_that_is_averaged_is_left_to_the_fusions_of_normalisations() -> None:
+def test_a_square_with_a_mean_is_left_to_normalisation_fusions() -> None:
     assert_unchanged(
         PASS,
         "(float[2,3] x) => (float[2,1] y) <float p = {2}, int64[1] a = {-1}>"

@@ -23,7 +23,7 @@ def fused(scores: str, result: str, axis: str = "") -> str:
 
 @pytest.mark.parametrize("opset", [13, 21])
 @pytest.mark.parametrize(("axis", "written"), [(-1, ""), (3, "<axis=3>")])
-def test_what_two_layers_add_is_added_before(axis: int, written: str, opset: int) -> None:
+def test_masks_that_two_layers_add_are_added_first(axis: int, written: str, opset: int) -> None:
     assert_rewrites(
         PASS,
         graph(f"{layer('q', 'y', axis)} {layer('r', 'z', axis)}"),
@@ -32,7 +32,7 @@ def test_what_two_layers_add_is_added_before(axis: int, written: str, opset: int
     )
 
 
-def test_masks_may_stand_first() -> None:
+def test_masks_may_be_the_first_operand() -> None:
     other = layer("r", "z").replace("Add(r, a)", "Add(a, r)").replace("Add(z1, b)", "Add(b, z1)")
     assert_rewrites(
         PASS,
@@ -51,7 +51,7 @@ def test_masks_may_stand_first() -> None:
         ),
         (
             graph(f"{layer('q', 'y')} {layer('q', 'z')}"),
-            "the scores cannot be told from the masks",
+            "scores and masks cannot be distinguished",
         ),
         (
             graph(
@@ -66,7 +66,7 @@ def test_masks_that_are_not_shared_or_larger_stay(text: str, because: str) -> No
     assert_unchanged(PASS, text, because=because)
 
 
-def test_a_sum_that_is_read_for_itself_stays() -> None:
+def test_a_sum_with_other_consumers_stays() -> None:
     outputs = f"{OUTPUTS}, float[B,2,S,S] y1"
     assert_rewrites(
         PASS,

@@ -56,7 +56,7 @@ def attention(mask: str = "", q: str = "q", k: str = "k", y: str = "y") -> str:
     return f"{y}, all_k, all_v = {CALL}({operands})"
 
 
-def test_a_query_attends_to_what_groups_of_heads_share() -> None:
+def test_a_query_attends_to_keys_shared_by_a_group() -> None:
     assert_rewrites(
         PASS, graph(f"{BEFORE} {PLAIN} {END}"), graph(f"{OF_PAST} {attention()}"), backend=ORT
     )
@@ -77,7 +77,7 @@ def test_a_mask_that_hides_by_infinity_or_not_far_is_added(dims: str, hidden: st
 SEEING = f"{MASK} {BEFORE} {MASKED} {SEEN} {END.replace('(w, v5)', '(w1, v5)')}"
 
 
-def test_zeros_of_a_query_that_sees_nothing_are_what_the_kernel_gives_beside_a_past() -> None:
+def test_with_a_past_the_kernel_returns_zeros_for_fully_masked_queries() -> None:
     inputs, outputs = SEES.replace("P", "3"), OUTPUTS.replace("T,8", "4,8").replace("U,8", "4,8")
     after = graph(f"{MASK} {OF_MASK} {attention(', , , , m')}", inputs, outputs)
     assert_rewrites(PASS, graph(SEEING, inputs, outputs), after, backend=ORT)
@@ -161,7 +161,7 @@ def test_scales_and_axes_may_be_elsewhere(before: str, end: str) -> None:
     assert_rewrites(PASS, graph(f"{before} {PLAIN} {end}"), after, backend=ORT)
 
 
-def test_another_shape_of_the_result_is_made_of_heads_side_by_side() -> None:
+def test_another_result_shape_is_made_from_the_merged_heads() -> None:
     outputs = OUTPUTS.replace("float[2,1,32] y", "float[2,32] y")
     assert_rewrites(
         PASS,
@@ -238,7 +238,7 @@ def test_another_shape_of_the_result_is_made_of_heads_side_by_side() -> None:
         ),
     ],
 )
-def test_what_the_kernel_does_not_compute_stays(text: str, because: str) -> None:
+def test_operands_unsupported_by_the_kernel_stay(text: str, because: str) -> None:
     assert_unchanged(PASS, text, backend=ORT, because=because)
 
 
@@ -246,7 +246,7 @@ def test_other_targets_keep_the_parts() -> None:
     assert_unchanged(PASS, graph(f"{BEFORE} {PLAIN} {END}"))
 
 
-def test_keys_that_a_call_turns_are_not_those_of_a_cache() -> None:
+def test_keys_transposed_by_a_function_parameter_are_no_cache() -> None:
     text = """<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
       g (float[2,4,1,8] a, float[2,4,P,8] b, float[2,4,P,8] c) => (float[2,1,32] y) {
         y = d.f<perm=[0,1,3,2]>(a, b, c) }

@@ -85,7 +85,7 @@ def test_keys_and_values_may_be_in_heads_already() -> None:
     )
 
 
-def test_another_shape_of_the_result_is_made_of_heads_side_by_side() -> None:
+def test_another_result_shape_is_made_from_the_merged_heads() -> None:
     end = END.replace("whole", "rows")
     assert_rewrites(
         PASS,
@@ -111,7 +111,7 @@ def test_another_shape_of_the_result_is_made_of_heads_side_by_side() -> None:
                 f"{Q.replace('heads', 'h')} {K} {V} {SCORES} p = Softmax(s) {END}",
                 f"{INPUTS}, int64[4] h",
             ),
-            "the number and the size of heads are not known",
+            "number and size of heads are not known",
         ),
         (
             graph(f"{Q} {K} {V} {SCORES} p = Softmax(s) {END}", INPUTS.replace("B,T", "C,T", 1)),
@@ -140,7 +140,7 @@ def test_another_shape_of_the_result_is_made_of_heads_side_by_side() -> None:
         ),
     ],
 )
-def test_what_the_kernel_does_not_compute_stays(text: str, because: str) -> None:
+def test_operands_unsupported_by_the_kernel_stay(text: str, because: str) -> None:
     assert_unchanged(PASS, text, backend=ORT, because=because, masked=True)
 
 
@@ -171,7 +171,7 @@ def test_keys_that_are_turned_round_altogether_are_those_of_no_split() -> None:
     )
 
 
-def test_keys_that_a_call_turns_are_transposed_once_more() -> None:
+def test_keys_transposed_by_a_function_parameter_get_another_transpose() -> None:
     header = '<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1, "d" : 1]>'
     shapes = "float[2,S,8] q, float[2,2,T,4] k, float[2,2,4,T] kt, float[2,2,T,4] v"
     given = "q = Identity(a) k = Identity(b) v = Identity(c) kt = Transpose<perm: ints = @perm>(k)"

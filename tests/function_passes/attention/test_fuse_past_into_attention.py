@@ -79,7 +79,7 @@ def test_a_step_with_a_past_is_one_operator(old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize(("queries", "places"), [(1, 4), (3, 5), (2, 0)])
-def test_what_is_computed_is_the_same(queries: int, places: int) -> None:
+def test_the_results_are_equal(queries: int, places: int) -> None:
     head = (
         f"(float[2,{queries},4] x, float[2,2,2,{places},2] past) => "
         f"(float[2,{queries},4] y, float[2,2,2,{queries + places},2] present)"
@@ -107,9 +107,9 @@ def test_a_mask_of_known_sizes_is_sliced_already() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "because"),
     [
-        ("Softmax<axis=3>", "Softmax<axis=2>", "it is no float32 Softmax over the last axis"),
-        ("Split<axis=2>(a, thirds)", "Split<axis=2>(a, uneven)", "queries, keys, values are no split product"),
-        ("Add(m, b)", "Abs(m)", "queries, keys, values are no split product"),
+        ("Softmax<axis=3>", "Softmax<axis=2>", "Softmax is not float32 over the last axis"),
+        ("Split<axis=2>(a, thirds)", "Split<axis=2>(a, uneven)", "queries, keys, values are not one split product"),
+        ("Add(m, b)", "Abs(m)", "queries, keys, values are not one split product"),
         ("Gather<axis=0>(past, one)", "Abs(v2)", "keys and values have different pasts"),
         (HALVES, HALVES.replace("pk", "h").replace("pv", "pk").replace("h =", "pv ="),
          "keys are not the first half of the past"),
@@ -124,7 +124,7 @@ def test_a_mask_of_known_sizes_is_sliced_already() -> None:
         ("Mul(s, c)", "Mul(s, negative)", "the scale is not one positive number"),
     ],
 )  # fmt: skip
-def test_what_the_operator_does_not_compute_stays(old: str, new: str, because: str) -> None:
+def test_forms_unsupported_by_the_operator_stay(old: str, new: str, because: str) -> None:
     assert old in NODES
     assert_unchanged(PASS, graph(NODES.replace(old, new)), backend=ORT, because=because)
 
@@ -145,7 +145,7 @@ def test_heads_of_another_past_stay() -> None:
 def test_heads_of_a_size_that_is_not_known_stay() -> None:
     text = graph(NODES.replace("heads", "sizes")).replace("past) =>", "past, int64[4] sizes) =>")
     assert_unchanged(
-        PASS, text, backend=ORT, because="the number and the size of heads are not known"
+        PASS, text, backend=ORT, because="number and size of heads are not known"
     )
 
 

@@ -118,7 +118,7 @@ def test_values_may_be_of_another_size_and_products_without_a_bias() -> None:
     )
 
 
-def test_another_shape_of_the_result_is_made_of_heads_side_by_side() -> None:
+def test_another_result_shape_is_made_from_the_merged_heads() -> None:
     end = END.replace("whole", "flat")
     text = attention(operands=", int64[2] flat = {-1,4}", dims="R,4")
     assert_rewrites(
@@ -130,7 +130,7 @@ def test_another_shape_of_the_result_is_made_of_heads_side_by_side() -> None:
 
 
 @pytest.mark.parametrize("dims", ["1,S", "B,128", "B,300"])
-def test_a_wide_matrix_is_taken_apart_where_one_sequence_or_a_long_one_is_known(dims: str) -> None:
+def test_a_wide_matrix_is_split_for_one_sequence_or_a_long_one(dims: str) -> None:
     assert_rewrites(PASS, *wide(dims), backend=ORT)
 
 
@@ -218,7 +218,7 @@ def wide(dims: str) -> tuple[str, str]:
         ),
     ],
 )
-def test_what_the_kernel_does_not_compute_stays(text: str, because: str) -> None:
+def test_operands_unsupported_by_the_kernel_stay(text: str, because: str) -> None:
     assert_unchanged(PASS, text, backend=ORT, because=because)
 
 

@@ -102,7 +102,7 @@ def test_halves_side_by_side() -> None:
     [
         (
             graph(f"{ANGLES} {TURNED} {SUM}", "float[B,3,S,M] x, float[S,2] f", "B,3,S,4"),
-            "the head size is not known even",
+            "the head size is odd or unknown",
         ),
         (
             graph(f"{ANGLES} {TURNED} {SUM}").replace("Slice(x, zero, two,", "Slice(x, one, most,"),
@@ -134,7 +134,7 @@ def test_halves_side_by_side() -> None:
         ),
     ],
 )
-def test_what_the_operator_does_not_rotate_stays(text: str, because: str) -> None:
+def test_rotations_unsupported_by_the_operator_stay(text: str, because: str) -> None:
     assert_unchanged(PASS, text, backend=ORT, because=because)
 
 

@@ -42,7 +42,7 @@ def test_a_mask_is_added_to_scaled_scores() -> None:
         (
             "s = MatMul(q, k) t = Mul(s, c) y = Softmax(t)",
             INPUTS.replace("9,4] q", "9,9] q").replace("4,9] k", "9,9] k"),
-            "there are no fewer queries than scores",
+            "queries are not smaller than scores",
         ),
         (
             "s = MatMul(q, k) t = Mul(s, c) y = Softmax(t)",
@@ -51,7 +51,7 @@ def test_a_mask_is_added_to_scaled_scores() -> None:
         ),
     ],
 )
-def test_what_does_not_pay_stays(nodes: str, inputs: str, because: str) -> None:
+def test_convolutions_too_small_to_combine_stay(nodes: str, inputs: str, because: str) -> None:
     y = "B,2,9,T" if "T]" in inputs else "B,2,9,9"
     assert_unchanged(PASS, graph(nodes, inputs, y), because=because)
 

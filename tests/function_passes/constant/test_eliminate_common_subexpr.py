@@ -14,7 +14,7 @@ def test_the_same_is_computed_once() -> None:
     )
 
 
-def test_what_reads_the_same_becomes_the_same_in_turn() -> None:
+def test_merged_operands_make_their_consumers_equal() -> None:
     assert_rewrites(
         PASS,
         "(float[2] x) => (float[2] y)"
@@ -145,7 +145,7 @@ def test_an_identity_that_bears_the_name_of_an_output_is_cheap_enough() -> None:
     )
 
 
-def test_a_body_uses_what_the_graphs_above_have_computed() -> None:
+def test_a_body_uses_values_of_outer_graphs() -> None:
     branch = "else_branch = e () => (float[2] q) { q = Neg(x) }> y = Add(r, a) }"
     assert_rewrites(
         PASS,
@@ -156,7 +156,7 @@ def test_a_body_uses_what_the_graphs_above_have_computed() -> None:
     )
 
 
-def test_nothing_above_or_beside_uses_what_a_body_computes() -> None:
+def test_outer_graphs_and_siblings_do_not_use_values_of_a_body() -> None:
     assert_unchanged(
         PASS,
         "(float[2] x, bool c) => (float[2] y) { r = If(c) <"
@@ -165,7 +165,7 @@ def test_nothing_above_or_beside_uses_what_a_body_computes() -> None:
     )
 
 
-def test_a_turn_of_a_loop_is_not_the_turn_before() -> None:
+def test_iterations_of_a_loop_are_distinct() -> None:
     assert_rewrites(
         PASS,
         "(float[2] x, int64 n, bool c) => (float[2] y) { y = Loop(n, c, x) <"
@@ -205,7 +205,7 @@ def test_nothing_is_known_of_other_peoples_operators_and_functions() -> None:
     )
 
 
-def test_what_the_call_of_a_function_decides_may_differ() -> None:
+def test_function_parameters_may_differ() -> None:
     assert_unchanged(
         PASS,
         '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'

@@ -76,7 +76,7 @@ def test_nan_equals_itself() -> None:
     assert [value.name for value in view.main.initializers] == ["a"]
 
 
-def test_large_tensors_that_begin_alike_are_told_apart() -> None:
+def test_large_tensors_with_equal_first_elements_are_distinguished() -> None:
     model = parse(
         "(float[1] x) => (float[N] y) <float[1] a = {0}, float[1] b = {0}, float[1] c = {0}>"
         " { h = Add(x, a) k = Add(h, b) y = Add(k, c) }"
@@ -100,7 +100,7 @@ def test_external_data_is_compared_by_its_bytes(tmp_path: Path) -> None:
     assert [value.name for value in view.main.initializers] == ["a", "c"]
 
 
-def test_what_must_stay_anyway_is_what_the_others_become() -> None:
+def test_a_constant_that_must_stay_replaces_the_others() -> None:
     assert_rewrites(
         PASS,
         "(float[2] x) => (float[2] y, float[2] b) <float[2] a = {1,2}, float[2] b = {1,2}>"
@@ -117,7 +117,7 @@ def test_two_outputs_keep_their_names() -> None:
     )
 
 
-def test_what_callers_may_override_is_no_constant() -> None:
+def test_an_overridable_initializer_is_not_constant() -> None:
     assert_unchanged(
         PASS,
         "(float[2] x, float[2] b = {1,2}) => (float[2] y) <float[2] a = {1,2}>"

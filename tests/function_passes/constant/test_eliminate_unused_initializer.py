@@ -3,7 +3,7 @@ from tiered.testing import assert_rewrites, assert_unchanged
 PASS = "eliminate_unused_initializer"
 
 
-def test_what_nobody_reads_goes() -> None:
+def test_an_initializer_without_users_is_removed() -> None:
     assert_rewrites(
         PASS,
         "(float[2] x) => (float[2] y) <float[1] u = {3}> { y = Relu(x) }",
@@ -22,7 +22,7 @@ def test_bodies_have_initializers_of_their_own() -> None:
     )
 
 
-def test_what_a_body_captures_is_read() -> None:
+def test_captured_values_are_operands() -> None:
     assert_unchanged(
         PASS,
         "(float[2] x, bool c) => (float[2] y) <float[2] w = {1,2}> { y = If(c) <"
@@ -31,9 +31,9 @@ def test_what_a_body_captures_is_read() -> None:
     )
 
 
-def test_what_is_an_output_is_used() -> None:
+def test_an_existing_output_is_used() -> None:
     assert_unchanged(PASS, "(float[2] x) => (float[2] w) <float[2] w = {1,2}> { y = Relu(x) }")
 
 
-def test_one_that_is_an_input_too_stays_or_callers_would_have_to_feed_it() -> None:
+def test_an_initializer_that_is_also_an_input_stays() -> None:
     assert_unchanged(PASS, "(float[2] x, float[2] w = {1,2}) => (float[2] y) { y = Relu(x) }")

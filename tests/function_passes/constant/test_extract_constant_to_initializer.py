@@ -62,7 +62,7 @@ def test_before_ir_4_an_initializer_would_be_an_input() -> None:
     )
 
 
-def test_a_constant_that_says_nothing_or_too_much_stays() -> None:
+def test_a_constant_without_a_single_value_stays() -> None:
     for attributes in ("", "<value_float=1.0, value_int=1>"):
         assert_unchanged(
             PASS,
@@ -110,5 +110,5 @@ def test_a_constant_that_an_annotation_names_stays() -> None:
     assert_unchanged(PASS, model, because="training info or an annotation names it")
 
 
-def test_a_constant_that_nobody_reads_is_left_to_others() -> None:
+def test_a_constant_without_users_is_left_to_other_passes() -> None:
     assert_unchanged(PASS, "(float x) => (float y) { c = Constant<value_float=1.0>() y = Relu(x) }")

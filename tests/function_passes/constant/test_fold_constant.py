@@ -26,7 +26,7 @@ def _ops(model: onnx.ModelProto, **options: Any) -> list[str]:
 # --- what is folded -------------------------------------------------------------------------------
 
 
-def test_what_does_not_depend_on_the_inputs_is_computed_at_once() -> None:
+def test_nodes_independent_of_the_inputs_are_folded() -> None:
     assert_rewrites(
         PASS,
         "(float[2] x) => (float[2] y) <float[2] a = {1,2}, float[2] b = {3,4}>"
@@ -112,7 +112,7 @@ def test_an_output_that_is_constant_keeps_its_name() -> None:
     )
 
 
-def test_what_an_identity_bears_to_an_output_is_computed() -> None:
+def test_an_identity_before_an_output_is_folded() -> None:
     assert_rewrites(
         PASS,
         "(float[2] x) => (float[2] y, float[2] z) <float[2] a = {1,2}>"
@@ -131,7 +131,7 @@ def test_a_small_result_of_something_large_is_worth_it() -> None:
     )
 
 
-def test_a_result_that_takes_the_place_of_as_many_bytes_is_no_growth() -> None:
+def test_a_result_as_large_as_its_operands_is_no_growth() -> None:
     model = parse(
         "(float[1] x) => (float[N,M] y) <float[1] w = {0}> { t = Transpose(w) y = Mul(x, t) }"
     )
@@ -192,7 +192,7 @@ def test_before_ir_4_constants_are_nodes() -> None:
     )
 
 
-def test_operators_as_old_as_what_onnxruntime_knows_fold_in_models_that_it_cannot_load() -> None:
+def test_old_operators_fold_in_models_that_onnxruntime_cannot_load() -> None:
     model = parse(
         '<ir_version: 14, opset_import: ["" : 28]> g (float[1] x) => (float[1] y)'
         " <float[1] a = {1}> { b = Neg(a) y = Add(x, b) }"
@@ -232,7 +232,7 @@ def test_one_that_fails_leaves_the_others_to_be_folded() -> None:
     )
 
 
-def test_no_context_watches_what_is_computed_and_no_option_changes_it() -> None:
+def test_folding_runs_without_instruments_and_options_of_the_context() -> None:
     model = parse("(float[2] x) => (float[2] y) <float[2] a = {1,2}> { b = Neg(a) y = Add(x, b) }")
     seen = set()
 
@@ -291,7 +291,7 @@ def test_a_draw_is_no_constant(node: str) -> None:
     )
 
 
-def test_what_callers_may_override_is_no_constant() -> None:
+def test_an_overridable_initializer_is_not_constant() -> None:
     assert_unchanged(
         PASS,
         "(float[2] x, float[2] a = {1,2}) => (float[2] y) { b = Neg(a) y = Add(x, b) }",
@@ -375,7 +375,7 @@ def test_control_flow_over_constants_is_computed(call: str, numbers: str) -> Non
     )
 
 
-def test_what_a_loop_gives_decides_what_is_computed_next() -> None:
+def test_a_folded_loop_makes_its_consumers_constant() -> None:
     assert_rewrites(
         PASS,
         "(float[2] x) => (float[2] y) <float[2] a = {1,2}, int64 n = {3}, bool c = {1}>"
@@ -384,7 +384,7 @@ def test_what_a_loop_gives_decides_what_is_computed_next() -> None:
     )
 
 
-def test_what_a_loop_collects_is_computed_if_it_is_known_how_often_it_runs() -> None:
+def test_scan_outputs_of_a_loop_with_known_trip_count_are_folded() -> None:
     assert_rewrites(
         PASS,
         "(int64[3,1] x) => (int64[3,1] y) <int64 n = {3}, bool c = {1}> { b = Loop(n, c) <body = l"
@@ -437,7 +437,7 @@ def test_control_flow_that_might_not_end_or_fit_stays(call: str, because: str) -
     )
 
 
-def test_a_body_that_reads_what_is_no_constant_stays() -> None:
+def test_a_body_with_non_constant_captures_stays() -> None:
     assert_unchanged(
         PASS,
         "(float[2] x) => (float[2] y) <float[2] a = {1,2}, int64 n = {3}, bool c = {1}>"
@@ -489,7 +489,7 @@ def test_many_small_constants_are_too_large_together() -> None:
     assert _ops(model, max_growth="20KB") == ["Add"] * 10
 
 
-def test_what_bodies_and_the_main_graph_may_add_is_one_sum() -> None:
+def test_bodies_and_the_main_graph_share_one_sum() -> None:
     model = parse(
         "(float[1] x, bool c) => (float[N] y, float[M] z) <float[1] a = {1}, int64[1] s = {600}>"
         " { b = Expand(a, s) y = Add(x, b) z = If(c) <then_branch = t () => (float[M] p)"
@@ -509,7 +509,7 @@ def test_no_constant_is_folded_that_makes_room_for_one_that_is_too_large() -> No
     )
 
 
-def test_what_decides_the_size_of_another_constant_does_not_grow() -> None:
+def test_a_constant_that_determines_a_size_does_not_grow() -> None:
     assert_unchanged(
         PASS,
         "(float[1] x) => (float[1] y) <float[1] a = {1}, int64[1] s = {20}>"
@@ -519,7 +519,7 @@ def test_what_decides_the_size_of_another_constant_does_not_grow() -> None:
     )
 
 
-def test_what_leads_to_a_large_constant_is_computed_as_far_as_it_is_small() -> None:
+def test_small_operands_of_a_large_constant_are_folded() -> None:
     model = parse(
         "(float[1] x) => (float[N] y) <float[1] a = {1}, int64[1] s = {900}, int64[1] n = {100}> "
         "{ b = Expand(a, s) c = Neg(b) d = Abs(c) e = Tile(d, n) y = Add(x, e) }"
@@ -527,7 +527,7 @@ def test_what_leads_to_a_large_constant_is_computed_as_far_as_it_is_small() -> N
     assert _ops(model) == ["Tile", "Add"]
 
 
-def test_forty_doublings_stay_but_for_those_that_take_less_than_their_nodes() -> None:
+def test_of_forty_doublings_only_the_small_ones_are_folded() -> None:
     doublings = " ".join(f"c{i + 1} = Concat<axis=0>(c{i}, c{i})" for i in range(40))
     model = parse(
         f"(float[1] x) => (float[N] y) <float[1] c0 = {{1}}> {{ {doublings} y = Add(x, c40) }}"
@@ -591,7 +591,7 @@ def test_a_division_that_would_end_the_program_is_left_alone(
     )
 
 
-def test_a_divisor_that_turns_out_to_be_0_is_found_out_first() -> None:
+def test_a_divisor_folded_to_0_is_detected_first() -> None:
     assert_rewrites(
         PASS,
         "(int64[2] x, bool c) => (int64[2] y) <int64[2] a = {1,2}> { y = If(c) <"
@@ -604,7 +604,7 @@ def test_a_divisor_that_turns_out_to_be_0_is_found_out_first() -> None:
     )
 
 
-def test_what_a_node_that_fails_reads_is_computed() -> None:
+def test_operands_of_a_failing_node_are_folded() -> None:
     assert_rewrites(
         PASS,
         "(float[2] x) => (float[2] y) <float[2] a = {1,2}, int64 i = {5}>"
@@ -615,7 +615,7 @@ def test_what_a_node_that_fails_reads_is_computed() -> None:
     )
 
 
-def test_what_cannot_be_computed_says_why() -> None:
+def test_a_failed_evaluation_is_skipped_with_its_reason() -> None:
     assert_unchanged(
         PASS,
         "(float[2] x) => (float[2] y) <float[2] a = {1,2}, int64 i = {5}>"
@@ -768,7 +768,7 @@ def test_products_of_large_matrices_are_not_all_computed() -> None:
     )
 
 
-def test_how_long_a_scan_takes_whose_call_decides_what_it_scans_is_not_known() -> None:
+def test_the_cost_of_a_scan_with_a_parameter_as_axes_is_unknown() -> None:
     assert_unchanged(
         PASS,
         """<ir_version: 10, opset_import: ["": 21, "local": 1]>
@@ -784,7 +784,7 @@ def test_how_long_a_scan_takes_whose_call_decides_what_it_scans_is_not_known() -
 @pytest.mark.parametrize(
     "inner", ["o = LeakyRelu<alpha: float=@p>(k)", "w = Constant<value_float: float=@p>() o = Mul(k, w)"]
 )
-def test_what_a_call_decides_in_a_body_is_not_known(inner: str) -> None:
+def test_function_parameters_in_a_body_are_unknown(inner: str) -> None:
     assert_unchanged(
         PASS,
         f"""<ir_version: 10, opset_import: ["" : 21, "f" : 1]>

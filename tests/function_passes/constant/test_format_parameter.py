@@ -32,7 +32,7 @@ def test_a_use_in_a_body_counts() -> None:
     assert len(made.graph.initializer) == 2
 
 
-def test_what_is_an_output_too_stays_one() -> None:
+def test_a_value_that_is_also_an_output_stays_an_output() -> None:
     made = assert_undone(
         PASS, "(float[2] x) => (float[2] y, float[2] w) <float[2] w = {1, 2}> { y = Add(x, w) }"
     )
@@ -44,7 +44,7 @@ def test_one_use_is_left_alone() -> None:
     assert_unchanged(PASS, "(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }")
 
 
-def test_what_callers_may_feed_stays_one() -> None:
+def test_an_overridable_initializer_stays() -> None:
     assert_unchanged(
         PASS,
         "(float[2] x, float[2] w = {1, 2}) => (float[2] y) { h = Add(x, w)  y = Mul(h, w) }",

@@ -8,7 +8,7 @@ WEIGHTS = "float[1,2,1,1] u = {1,2}, float[2,2,1,1] v = {3,4,5,6}, float[1,2,1,1
 JOINED = "float[4,2,1,1] w = {1,2,3,4,5,6,7,8}, int64[3] s = {1,2,1}"
 
 
-def test_kernels_stand_side_by_side() -> None:
+def test_kernels_are_concatenated() -> None:
     assert_rewrites(
         PASS,
         f"{IO} <{WEIGHTS}> {{ a = Conv(x, u) b = Conv(x, v) c = Conv(x, w) }}",
@@ -28,7 +28,7 @@ def test_a_missing_bias_is_zeros() -> None:
     )
 
 
-def test_what_follows_each_branch_is_done_once() -> None:
+def test_consumers_of_all_branches_are_combined() -> None:
     assert_rewrites(
         PASS,
         f"{IO} <{WEIGHTS}> {{ d = Conv(x, u) e = Conv(x, v) f = Conv(x, w)"
@@ -39,7 +39,7 @@ def test_what_follows_each_branch_is_done_once() -> None:
     )
 
 
-def test_what_follows_differs() -> None:
+def test_different_consumers_stay() -> None:
     assert_rewrites(
         PASS,
         f"{IO} <{WEIGHTS}> {{ d = Conv(x, u) b = Conv(x, v) c = Conv(x, w) a = Relu(d) }}",
@@ -76,7 +76,7 @@ def test_short_sums_do_not_pay() -> None:
     "branch",
     ["Conv<strides=[2,2], pads=[2,2,1,1]>(x, w)", "Conv(y, w)", "Conv(x, k)"],
 )
-def test_what_differs_is_no_branch(branch: str) -> None:
+def test_different_convolutions_are_not_branches(branch: str) -> None:
     assert_unchanged(
         PASS,
         "(float[1,2,3,3] x, float[1,2,3,3] y, float[1,2,1,1] k)"

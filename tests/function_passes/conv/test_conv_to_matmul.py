@@ -53,5 +53,5 @@ def test_a_bias_is_added_to_each_channel() -> None:
         (graph("y = Conv(x, w)", "float[N,2,4,5] x"), "onnxruntime's kernel rejects an empty batch"),
     ],
 )
-def test_what_is_more_than_a_product_stays(text: str, because: str) -> None:
+def test_a_convolution_that_is_not_a_product_stays(text: str, because: str) -> None:
     assert_unchanged(PASS, text, because=because)

@@ -57,7 +57,7 @@ def test_the_weight_may_be_computed() -> None:
 
 
 @pytest.mark.parametrize("shape", ["[2]", "[1,2]", "[2,2,1]"])
-def test_what_is_added_along_rows_is_no_bias(shape: str) -> None:
+def test_an_addend_along_rows_is_not_a_bias(shape: str) -> None:
     numbers = "1,2,3,4" if shape == "[2,2,1]" else "1,2"
     assert_unchanged(
         PASS,
@@ -67,7 +67,7 @@ def test_what_is_added_along_rows_is_no_bias(shape: str) -> None:
     )
 
 
-def test_what_is_added_may_not_add_dims() -> None:
+def test_an_addend_may_not_add_dims() -> None:
     assert_unchanged(
         PASS,
         f"(float[1,2,3,3] x) => (float[1,1,2,3,3] y) <{WEIGHT}, float[1,1,2,1,1] b = {{1,2}}>"

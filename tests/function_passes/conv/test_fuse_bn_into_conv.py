@@ -149,7 +149,7 @@ def test_a_copy_may_be_too_large() -> None:
         (15, "y, nm, nv", "further outputs mean training mode"),
     ],
 )
-def test_further_outputs_mean_training_even_if_nobody_reads_them(
+def test_secondary_outputs_mean_training_even_without_users(
     opset: int, outputs: str, because: str | None
 ) -> None:
     assert_unchanged(
@@ -267,7 +267,7 @@ def test_it_promises_no_more_than_another_order_of_operations() -> None:
     assert get_pass(PASS).info.numerics == "reassociating"
 
 
-def test_what_a_transposed_convolution_adds_to_its_size_stays() -> None:
+def test_output_padding_of_a_transposed_convolution_stays() -> None:
     image = "(float[1,2,3,3] x) => (float[1,1,6,6] y)"
     settings = "<strides=[2,2], output_padding=[1,1], kernel_shape=[1,1]>"
     assert_rewrites(

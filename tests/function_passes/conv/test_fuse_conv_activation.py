@@ -31,7 +31,7 @@ def test_an_activation_goes_into_the_convolution(activation: str, written: str) 
     )
 
 
-def test_a_clip_goes_in_with_its_limits() -> None:
+def test_a_clip_is_fused_with_its_limits() -> None:
     settings = 'activation="Clip", activation_params=[0.0, 6.0]'
     assert_rewrites(
         PASS,
@@ -63,7 +63,7 @@ def test_one_after_the_other() -> None:
     )
 
 
-def test_a_picture_of_unknown_rank_stays() -> None:
+def test_an_image_of_unknown_rank_stays() -> None:
     assert_unchanged(
         PASS,
         "(float x, float[1,1,1,1,1,1] w) => (float[1,1,1,1,1,1] y) { e = Expand(x, s)"
@@ -71,11 +71,11 @@ def test_a_picture_of_unknown_rank_stays() -> None:
             "{ e", "<int64[6] s = {1,1,1,1,1,1}> { e"
         ),
         backend=ORT,
-        because="it is not known to have 1 to 3 spatial dims",
+        because="the number of spatial dims is unsupported",
     )
 
 
-def test_what_others_read_stays() -> None:
+def test_a_result_with_other_consumers_stays() -> None:
     text = f"({INPUTS}) => (float[N,3,5,5] y, float[N,3,5,5] c) {{ {CONV} y = Relu(c) }}"
     assert_unchanged(PASS, text, backend=ORT)
 

@@ -38,7 +38,7 @@ def test_valid_is_no_padding() -> None:
     )
 
 
-def test_axes_say_where() -> None:
+def test_axes_select_the_normalised_dims() -> None:
     assert_rewrites(
         PASS,
         f"(float[N,1,4,4] x) => (float[N,1,3,5] y) <{WEIGHT}, int64[2] p = {{1,1}},"
@@ -74,7 +74,7 @@ def test_integers_pad_with_their_zero_point() -> None:
 @pytest.mark.parametrize(
     ("how", "pads"), [("SAME_UPPER", "[1,0,3,2]"), ("SAME_LOWER", "[2,1,2,1]")]
 )
-def test_same_is_as_much_as_the_padded_size_asks_for(how: str, pads: str) -> None:
+def test_same_pads_by_the_padded_size(how: str, pads: str) -> None:
     head = "(float[N,1,H,4] x) => (float[N,1,A,B] y)"
     assert_rewrites(
         PASS,
@@ -86,7 +86,7 @@ def test_same_is_as_much_as_the_padded_size_asks_for(how: str, pads: str) -> Non
 @pytest.mark.parametrize("how", ["SAME_UPPER", "SAME_LOWER"])
 @pytest.mark.parametrize("size", range(3, 9))
 @pytest.mark.parametrize(("kernel", "stride"), [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3)])
-def test_same_is_what_the_runtime_pads(how: str, size: int, stride: int, kernel: int) -> None:
+def test_same_pads_as_the_runtime_does(how: str, size: int, stride: int, kernel: int) -> None:
     model = parse(
         f"(float[2,1,{size}] x, float[1,1,{kernel}] w) => (float[2,1,M] y)"
         " <int64[6] p = {0,0,1,0,0,2}>"
@@ -137,7 +137,7 @@ def test_same_that_is_not_known_stays(x: str, conv: str, because: str) -> None:
     )
 
 
-def test_a_zero_point_that_is_computed_is_one_all_the_same() -> None:
+def test_a_computed_zero_point_is_still_a_zero_point() -> None:
     head = "(float[N,1,4,4] x) => (int32[N,1,6,4] y) <uint8[1,1,2,2] w = {1,2,3,4}"
     dynamic = "q, s, z = DynamicQuantizeLinear(x)"
     assert_rewrites(
@@ -166,7 +166,7 @@ def test_batch_channels_and_crops_stay(pads: str) -> None:
         PASS,
         f"(float[1,1,4,4] x) => (y) <float[1,1,2,2] w = {{1,2,3,4}}, int64[8] p = {pads}>"
         " { t = Pad(x, p) y = Conv(t, w) }",
-        because="the pads are not constant, crop, or are not of spatial axes alone",
+        because="the pads are not constant, spatial and non-negative",
     )
 
 
@@ -175,7 +175,7 @@ def test_pads_that_callers_feed_are_no_constants() -> None:
         PASS,
         "(float[1,1,4,4] x, int64[8] p) => (y) <float[1,1,2,2] w = {1,2,3,4}>"
         " { t = Pad(x, p) y = Conv(t, w) }",
-        because="the pads are not constant, crop, or are not of spatial axes alone",
+        because="the pads are not constant, spatial and non-negative",
     )
 
 

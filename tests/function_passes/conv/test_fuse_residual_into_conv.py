@@ -13,7 +13,7 @@ def graph(nodes: str, inputs: str = INPUTS, outputs: str = "float[N,2,5,5] y") -
     return f"({inputs}) => ({outputs}) {{ {nodes} }}"
 
 
-def test_what_is_added_goes_into_the_convolution() -> None:
+def test_an_addend_is_fused_into_the_convolution() -> None:
     assert_rewrites(
         PASS,
         graph(f"{CONV} y = Add(c, z)"),
@@ -54,16 +54,16 @@ def test_no_bias_is_needed() -> None:
                 'c = com.microsoft.FusedConv<pads=[1,1,1,1], activation="Tanh">(x, w, b, z)'
                 " y = Relu(c)"
             ),
-            "the convolution has an activation already",
+            "the convolution already has an activation",
         ),
         (
             "(float[1,1,1,1,1,1] x, float[1,1,1,1,1,1] w) => (float[1,1,1,1,1,1] y)"
             " { c = Conv(x, w) y = Add(c, x) }",
-            "it is not known to have 1 to 3 spatial dims",
+            "the number of spatial dims is unsupported",
         ),
     ],
 )
-def test_what_the_kernel_does_not_compute_stays(text: str, because: str) -> None:
+def test_operands_unsupported_by_the_kernel_stay(text: str, because: str) -> None:
     assert_unchanged(PASS, text, backend=ORT, because=because)
 
 

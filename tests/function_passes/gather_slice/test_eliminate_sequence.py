@@ -245,7 +245,7 @@ def test_a_stack_of_dims_that_are_not_known_stays(x: str, axis: int) -> None:
     )
 
 
-def test_what_the_call_of_a_function_decides_is_not_known() -> None:
+def test_function_parameters_are_unknown() -> None:
     assert_unchanged(
         PASS,
         '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'

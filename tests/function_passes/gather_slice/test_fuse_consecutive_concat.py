@@ -55,7 +55,7 @@ def test_an_inner_concat_that_cannot_be_joined_does_not_stop_the_others() -> Non
     )
 
 
-def test_what_others_read_is_left_alone() -> None:
+def test_values_with_other_consumers_stay() -> None:
     for other in (
         "z = Relu(h)",
         "z = If(c) <then_branch = t () => (float[4] p) { p = Relu(h) }, else_branch = e () => (float[4] q) { q = Neg(h) }>",

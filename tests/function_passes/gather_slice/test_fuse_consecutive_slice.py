@@ -131,7 +131,7 @@ def test_an_axis_from_the_end_needs_the_rank() -> None:
     )
 
 
-def test_a_middle_that_others_read_stays() -> None:
+def test_an_intermediate_value_with_other_consumers_stays() -> None:
     assert_unchanged(
         PASS,
         "(float[5] x) => (float[A] z, float[B] y) <int64[1] s = {1}, int64[1] e = {4}>"

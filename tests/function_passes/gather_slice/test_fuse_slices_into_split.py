@@ -104,7 +104,7 @@ def test_what_is_not_known_to_be_a_part_is_none(x: str, nodes: str, because: str
     )
 
 
-def test_what_the_call_of_a_function_decides_is_not_known() -> None:
+def test_function_parameters_are_unknown() -> None:
     assert_unchanged(
         PASS,
         '<ir_version: 10, opset_import: ["" : 9, "d" : 1]>'

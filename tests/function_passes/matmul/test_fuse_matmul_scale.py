@@ -87,7 +87,7 @@ def test_of_two_factors_the_second_one_is_read_the_other_way_round() -> None:
         (
             "(float[3] a, float[3,2] b) => (float[2] y) <float s = {2}>"
             " { m = MatMul(a, b) y = Mul(m, s) }",
-            "a factor is not known to be matrices",
+            "a factor is not known to have matrices",
         ),
         (
             "(float[2,4,3] a, float[3,1,5] b) => (float[2,4,5] y) {"

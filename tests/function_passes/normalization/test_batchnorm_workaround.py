@@ -11,11 +11,11 @@ def model(outputs: str, attributes: str = "", result: str = "float[2,2,3] y") ->
     return f"(float[2,2,3] x) => ({result}) {OPERANDS} {{ {outputs} = BatchNormalization{attributes}(x, s, b, m, v) }}"
 
 
-def test_an_attribute_that_says_what_holds_anyway_goes() -> None:
+def test_an_attribute_with_its_default_is_removed() -> None:
     assert_rewrites(PASS, model("y", "<training_mode=0, epsilon=0.5>"), model("y", "<epsilon=0.5>"))
 
 
-def test_outputs_of_training_that_nobody_reads_go() -> None:
+def test_unused_training_outputs_are_removed() -> None:
     before = model("y, p, q", "<training_mode=0>")
     assert_rewrites(PASS, before, model("y"), runtime="reference")
     assert_undone(PASS, before)
@@ -31,7 +31,7 @@ def test_the_inference_form_is_nothing_to_edit(opset: int) -> None:
     assert_unchanged(PASS, model("y"), opset=opset)
 
 
-def test_batch_statistics_stay_though_nobody_reads_them() -> None:
+def test_batch_statistics_without_users_stay() -> None:
     assert_unchanged(PASS, model("y, p, q", "<training_mode=1>"), because="it is in training mode")
 
 
@@ -71,7 +71,7 @@ def test_before_opset_7_nothing_is_done() -> None:
     )
 
 
-def test_a_mode_that_the_call_gives_is_unknown() -> None:
+def test_a_mode_that_is_a_function_parameter_is_unknown() -> None:
     assert_unchanged(
         PASS,
         """<ir_version: 10, opset_import: ["" : 21, "local" : 1]>

@@ -69,7 +69,7 @@ def test_a_norm_without_a_bias_gets_zeros() -> None:
     )
 
 
-def test_who_else_reads_the_sum_gets_it() -> None:
+def test_other_users_of_the_sum_keep_it() -> None:
     inputs, outputs = "int32[B,S] ids, int32[1,S] at", "float[B,S,2] y, int64[3] n"
     assert_rewrites(
         PASS,
@@ -92,7 +92,7 @@ TWO = "int32[B,S] ids, int32[1,S] at"
     [
         (
             graph(PLAIN, "int32[S] ids, int32[S] at", "float[S,2] y"),
-            "the sum is not known to be of a batch of sequences",
+            "the sum is not [batch, sequence, size]",
         ),
         (
             graph(PLAIN.replace("(p, at)", "(p3, at)"), TWO + ", float[4,1] p3"),
@@ -127,7 +127,7 @@ TWO = "int32[B,S] ids, int32[1,S] at"
         ),
     ],
 )
-def test_what_the_kernel_does_not_look_up_stays(text: str, because: str) -> None:
+def test_lookups_unsupported_by_the_kernel_stay(text: str, because: str) -> None:
     assert_unchanged(PASS, text, backend=ORT, because=because)
 
 

@@ -72,7 +72,7 @@ def test_one_scale_for_all_channels() -> None:
         ),
     ],
 )
-def test_what_the_operator_does_not_say_stays(text: str, opset: int, because: str) -> None:
+def test_forms_without_an_equivalent_operator_stay(text: str, opset: int, because: str) -> None:
     assert_unchanged(PASS, text, opset=opset, because=because)
 
 

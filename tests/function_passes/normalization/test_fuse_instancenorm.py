@@ -49,12 +49,12 @@ def test_a_factor_scales_the_bias_too() -> None:
 @pytest.mark.parametrize(
     ("was", "has", "because"),
     [
-        ("a = {2,3}", "a = {1,2}", "it is not over a whole channel"),
+        ("a = {2,3}", "a = {1,2}", "the mean is not over whole channels"),
         ("{0.001}", "{0}", "epsilon is not one positive number"),
         ("float e = {0.001}", "float[1,1,1,1,1] e = {1}", "x is not an image"),
     ],
 )
-def test_what_is_no_instance_norm_stays(was: str, has: str, because: str) -> None:
+def test_other_norms_stay(was: str, has: str, because: str) -> None:
     assert_unchanged(
         PASS,
         f"(float[N,2,3,3] x) => (y) <{NUMBERS.replace(was, has)}> {{ {CHAIN} y = Abs(n) }}",
@@ -106,7 +106,7 @@ def test_doubles_stay() -> None:
     )
 
 
-def test_what_differs_within_a_channel_stays() -> None:
+def test_numbers_that_differ_within_a_channel_stay() -> None:
     assert_unchanged(
         PASS,
         f"{INTERFACE} <float[2] s = {{1,2}}, float[2] b = {{3,4}}, float[3] f = {{1,2,3}}>"

@@ -106,7 +106,7 @@ def test_before_opset_17_there_is_no_layer_norm() -> None:
         ),
     ],
 )
-def test_what_is_no_layer_norm_stays(was: str, has: str, because: str) -> None:
+def test_other_norms_stay(was: str, has: str, because: str) -> None:
     interface = "(float[N,2,4] x) => (y)"
     assert_unchanged(
         PASS,
@@ -169,6 +169,6 @@ def test_means_without_their_dim_are_subtracted_along_another_axis() -> None:
     )
 
 
-def test_what_has_no_elements_is_not_normalised() -> None:
+def test_an_empty_tensor_is_not_normalised() -> None:
     text = f"{INTERFACE} <{NUMBERS}> {{ {CENTRED} {VARIANCE} r = Sqrt(w) y = Div(d, r) }}"
     assert_unchanged(PASS, text.replace("2,4]", "2,0]"), because="there is nothing to normalise")

@@ -55,7 +55,7 @@ def test_before_opset_23_there_is_no_rms_norm() -> None:
         ("float e = {0.001}", "float[1,1,1,1] e = {1}", "the rank of x is not known, or grows"),
     ],
 )
-def test_what_is_no_rms_norm_stays(was: str, has: str, because: str) -> None:
+def test_other_norms_stay(was: str, has: str, because: str) -> None:
     assert_unchanged(
         PASS,
         f"(float[N,2,4] x) => (y) <{NUMBERS.replace(was, has)}> {{ {CHAIN} y = Abs(n) }}",
@@ -104,7 +104,7 @@ def test_integers_stay() -> None:
 
 
 @pytest.mark.parametrize("shape", ["[2,1]", "[1,4]"])
-def test_what_differs_along_other_dims_stays(shape: str) -> None:
+def test_numbers_that_differ_along_other_dims_stay(shape: str) -> None:
     assert_unchanged(
         PASS,
         f"(float[N,2,4] x, float{shape} s) => (float[N,2,4] y) <float[4] o = {{1,1,1,1}}>"

@@ -39,7 +39,7 @@ def test_the_default_epsilon_is_written() -> None:
         ("t2 = LayerNormalization({}, b) r = Add(t2, {})", "float[N,4,8] y, float[N,4,8] r"),
     ],
 )
-def test_who_else_reads_the_sum_gets_the_fourth_output(reader: str, outputs: str) -> None:
+def test_other_users_of_the_sum_read_the_fourth_output(reader: str, outputs: str) -> None:
     fused = "y, m, v, t = com.microsoft.SkipLayerNormalization<epsilon=0.001>(x, z, s, b)"
     assert_rewrites(
         PASS,
@@ -55,7 +55,7 @@ BIAS = "<float[8] c = {1,2,3,4,5,6,7,8}>"
 @pytest.mark.parametrize(
     "added", ["k = Add(x, c) t = Add(k, z)", "k = Add(c, z) t = Add(x, k)"]
 )
-def test_a_bias_of_what_is_added_is_a_third(added: str) -> None:
+def test_a_bias_of_the_addend_is_a_third_operand(added: str) -> None:
     fused = "y = com.microsoft.SkipLayerNormalization<epsilon=0.001>(x, z, s, b, c)"
     assert_rewrites(
         PASS,
@@ -66,7 +66,7 @@ def test_a_bias_of_what_is_added_is_a_third(added: str) -> None:
 
 
 @pytest.mark.parametrize("c", ["float[1] c = {1}", "float[4,1] c = {1,2,3,4}"])
-def test_what_is_no_vector_stays_where_it_is_added(c: str) -> None:
+def test_an_addend_that_is_not_a_vector_stays(c: str) -> None:
     fused = "y = com.microsoft.SkipLayerNormalization<epsilon=0.001>(k, z, s, b)"
     assert_rewrites(
         PASS,
@@ -117,7 +117,7 @@ def test_the_sum_may_be_an_output() -> None:
         ),
     ],
 )
-def test_what_the_kernel_does_not_take_stays(text: str, because: str) -> None:
+def test_operands_that_the_kernel_rejects_stay(text: str, because: str) -> None:
     assert_unchanged(PASS, text, backend=ORT, because=because)
 
 
@@ -126,7 +126,7 @@ def test_other_targets_keep_the_sum() -> None:
 
 
 @pytest.mark.parametrize("outputs", ["y, m", "y, e, m"])
-def test_a_mean_that_somebody_reads_stays(outputs: str) -> None:
+def test_a_mean_with_other_consumers_stays(outputs: str) -> None:
     norm = NORM.replace("y =", f"{outputs} =")
     assert_unchanged(
         PASS,

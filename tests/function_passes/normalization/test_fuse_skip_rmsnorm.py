@@ -31,7 +31,7 @@ def graph(
 BIAS = "float[8] c = {1,2,3,4,5,6,7,8}"
 
 
-def test_a_bias_of_what_is_added_is_a_fourth_operand() -> None:
+def test_a_bias_of_the_addend_is_a_fourth_operand() -> None:
     before = graph(f"k = Add(x, c) {SUM.replace('x', 'k')} {SQUARED} r = Relu(t)")
     fused = FUSED.replace("(x, z, s)", "(x, z, s, c)")
     assert_rewrites(
@@ -98,7 +98,7 @@ def test_the_axis_is_an_attribute_in_old_opsets() -> None:
                 outputs=BOTH.replace("[N,4,8] y", "[1,N,4,8] y"),
                 epsilon="float[1,1,1,1] eps = {1}",
             ),
-            "a constant gives the sum more dims",
+            "a constant adds dims to the sum",
         ),
         (
             graph(f"{SUM} {NORM} r = Relu(t)", INPUTS.replace("[8] s", "[1] s")),
@@ -110,7 +110,7 @@ def test_the_axis_is_an_attribute_in_old_opsets() -> None:
         ),
     ],
 )
-def test_what_the_kernel_does_not_take_stays(text: str, because: str) -> None:
+def test_operands_that_the_kernel_rejects_stay(text: str, because: str) -> None:
     assert_unchanged(PASS, text, backend=ORT, because=because)
 
 
@@ -126,7 +126,7 @@ def test_a_power_of_more_dims_gives_the_sum_more_dims() -> None:
         " s = Pow(x, two) v = ReduceMean(s, ax) ve = Add(v, e) r = Sqrt(ve) d = Div(x, r)"
         " y = Mul(d, w) }",
         backend=ORT,
-        because="a constant gives the sum more dims",
+        because="a constant adds dims to the sum",
     )
 
 

@@ -34,7 +34,7 @@ def test_channels_have_convolutions_of_their_own() -> None:
         ),
     ],
 )
-def test_what_is_no_convolution_stays(text: str, because: str) -> None:
+def test_other_operators_stay(text: str, because: str) -> None:
     assert_unchanged(PASS, text, because=because)
 
 

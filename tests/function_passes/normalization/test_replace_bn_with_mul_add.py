@@ -33,7 +33,7 @@ def test_epsilon_has_the_default_of_the_operator() -> None:
     )
 
 
-def test_what_is_multiplied_decides_the_dtype() -> None:
+def test_the_factors_determine_the_dtype() -> None:
     assert_rewrites(
         PASS,
         f"(float16[N,2] x) => (float16[N,2] y) <{VECTORS}> {{ {NORM} }}",
@@ -68,7 +68,7 @@ def test_parameters_that_callers_feed_are_no_constants() -> None:
     )
 
 
-def test_without_a_rank_nobody_knows_where_channels_are() -> None:
+def test_the_channel_axis_is_unknown_without_a_rank() -> None:
     assert_unchanged(
         PASS,
         f"(float[4] z, int64[n] d) => (y) <{VECTORS}> {{ x = Reshape(z, d) {NORM} }}",

@@ -75,7 +75,7 @@ def test_a_scale_that_is_not_known_to_be_positive_keeps_it(
     assert_unchanged(PASS, text, because=because)
 
 
-def test_what_others_read_stays() -> None:
+def test_a_result_with_other_consumers_stays() -> None:
     text = graph("r = Relu(x) y = QuantizeLinear(r, s, z)").replace(
         "(uint8[N,4] y)", "(uint8[N,4] y, float[N,4] r)"
     )

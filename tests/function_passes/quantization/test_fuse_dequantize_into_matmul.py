@@ -38,7 +38,7 @@ def test_integers_are_multiplied_and_the_product_scaled() -> None:
         ),
     ],
 )
-def test_what_the_kernel_does_not_compute_stays(nodes: str, because: str) -> None:
+def test_operands_unsupported_by_the_kernel_stay(nodes: str, because: str) -> None:
     text = graph(nodes)
     if "many" in nodes:
         text = text.replace("> {", ", float[4] many = {1,2,3,4}, uint8[4] none = {0,0,0,0}> {", 1)
@@ -48,7 +48,7 @@ def test_what_the_kernel_does_not_compute_stays(nodes: str, because: str) -> Non
 def test_a_vector_stays() -> None:
     text = graph(f"{X} {W} y = MatMul(d, e)", "uint8[2] x", "float[3]")
     assert_unchanged(
-        PASS, text, backend=ORT, because="a factor is not known to be matrices"
+        PASS, text, backend=ORT, because="a factor is not known to have matrices"
     )
 
 

@@ -54,7 +54,7 @@ def test_an_operand_with_other_readers_is_read_too() -> None:
         ),
     ],
 )
-def test_what_the_kernel_does_not_compute_stays(old: str, new: str, because: str) -> None:
+def test_operands_unsupported_by_the_kernel_stay(old: str, new: str, because: str) -> None:
     text = graph(f"{A} {B} m = Add(d, e) {Q}")
     assert old in text
     text = text.replace(old, new)

@@ -25,7 +25,7 @@ def test_integers_are_rescaled_and_put_side_by_side() -> None:
     )
 
 
-def test_those_that_stand_for_the_same_numbers_are_only_put_side_by_side() -> None:
+def test_integers_with_equal_scales_are_only_concatenated() -> None:
     assert_rewrites(
         PASS,
         graph(

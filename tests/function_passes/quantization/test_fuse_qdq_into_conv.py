@@ -92,7 +92,7 @@ def test_absent_zero_points_are_written() -> None:
         ("DequantizeLinear(x, s, z)", "Cast<to=1>(x)", "an operand has no DequantizeLinear"),
     ],
 )
-def test_what_the_kernel_does_not_compute_stays(old: str, new: str, because: str) -> None:
+def test_operands_unsupported_by_the_kernel_stay(old: str, new: str, because: str) -> None:
     text = graph(f"{X} {W} {B} c = Conv(d, e, f) {Q}")
     assert old in text
     assert_unchanged(PASS, text.replace(old, new), backend=ORT, because=because)
@@ -116,7 +116,7 @@ def test_a_scale_that_is_computed_stays() -> None:
     assert_unchanged(PASS, text, backend=ORT, because="a scale or zero point is not a constant")
 
 
-def test_what_others_read_stays() -> None:
+def test_a_result_with_other_consumers_stays() -> None:
     text = graph(f"{X} {W} c = Conv(d, e) {Q}").replace(
         "(uint8[N,2,4,4] y)", "(uint8[N,2,4,4] y, float[N,2,4,4] c)"
     )

@@ -48,7 +48,7 @@ def test_no_bias_and_one_scale() -> None:
         ("int32[3] n = {0,0,0}", "int32[3] n = {0,0,1}", "the bias has a zero point"),
     ],
 )
-def test_what_the_kernel_does_not_compute_stays(old: str, new: str, because: str) -> None:
+def test_operands_unsupported_by_the_kernel_stay(old: str, new: str, because: str) -> None:
     text = graph(f"{X} {W} {B} {GEMM} {Q}")
     assert old in text
     assert_unchanged(PASS, text.replace(old, new), backend=ORT, because=because)

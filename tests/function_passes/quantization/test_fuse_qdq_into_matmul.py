@@ -48,7 +48,7 @@ def test_both_factors_may_be_data() -> None:
         ("d = DequantizeLinear(x, s, z)", "d = Cast<to=1>(x)", "an operand has no DequantizeLinear"),
     ],
 )
-def test_what_the_kernel_does_not_compute_stays(old: str, new: str, because: str) -> None:
+def test_operands_unsupported_by_the_kernel_stay(old: str, new: str, because: str) -> None:
     text = graph(f"{X} {W} m = MatMul(d, e) {Q}")
     assert old in text
     assert_unchanged(PASS, text.replace(old, new), backend=ORT, because=because)
@@ -61,7 +61,7 @@ def test_a_vector_stays() -> None:
         " y = QuantizeLinear(m, s, z) }"
     )
     assert_unchanged(
-        PASS, text, backend=ORT, because="the second factor may not be matrices"
+        PASS, text, backend=ORT, because="the second factor may not have matrices"
     )
 
 

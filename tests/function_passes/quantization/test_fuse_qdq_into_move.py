@@ -46,10 +46,10 @@ def test_integers_are_moved(move: str, out: str, opset: int) -> None:
     ("nodes", "because"),
     [
         ("d = Cast<to=1>(x) m = Identity(d) " + Q, "an operand has no DequantizeLinear"),
-        (f"{DQ} m = Identity(d) y = QuantizeLinear(m, other, z)", "stand for other numbers"),
+        (f"{DQ} m = Identity(d) y = QuantizeLinear(m, other, z)", "scale or zero point changes"),
     ],
 )
-def test_what_is_not_the_same_integers_stays(nodes: str, because: str) -> None:
+def test_moves_that_change_the_integers_stay(nodes: str, because: str) -> None:
     assert_unchanged(PASS, graph(nodes, "uint8[1,2,3,4]"), backend=ORT, because=because)
 
 
@@ -66,7 +66,7 @@ def test_the_largest_of_integers_are_those_of_numbers() -> None:
     pool, out = "MaxPool<kernel_shape=[2,2], pads=[1,1,1,1]>", "uint8[1,2,4,5]"
     before = graph(f"{DQ} m = {pool}(d) {Q}", out)
     assert_rewrites(PASS, before, graph(f"y = {pool}(x)", out), backend=ORT, pools=True)
-    assert_unchanged(PASS, before, backend=ORT, because="the maximum of floats is found faster")
+    assert_unchanged(PASS, before, backend=ORT, because="the kernel for floats is faster")
 
 
 @pytest.mark.parametrize(("edits", "left"), [((), 2), ((f"set {PASS}{{pools=true}}",), 0)])

@@ -93,7 +93,7 @@ def _max_difference(model: onnx.ModelProto, other: onnx.ModelProto) -> int:
     return int(abs(results[0] - results[1]).max())
 
 
-def test_integers_of_a_picture_are_added() -> None:
+def test_integers_of_an_image_are_added() -> None:
     written = "y = com.microsoft.QLinearGlobalAveragePool<channels_last=0>(x, s, z, t, u)"
     assert_rewrites(
         PASS,
@@ -109,7 +109,7 @@ def test_integers_of_a_picture_are_added() -> None:
         (f"d = Cast<to=1>(x) m = {POOL}(d) {Q}", "an operand has no DequantizeLinear"),
         (
             f"{X} m = AveragePool<kernel_shape=[2,2], dilations=[2,2]>(d) {Q}",
-            "the windows have holes",
+            "the windows are dilated",
         ),
         (
             f"{X} m = {MISCOUNTED.replace('?', '0,0,1,0')}(d) {Q}",
@@ -122,7 +122,7 @@ def test_integers_of_a_picture_are_added() -> None:
         ),
     ],
 )
-def test_what_the_kernel_does_not_compute_stays(nodes: str, because: str) -> None:
+def test_operands_unsupported_by_the_kernel_stay(nodes: str, because: str) -> None:
     assert_unchanged(PASS, graph(nodes), backend=ORT, because=because)
 
 

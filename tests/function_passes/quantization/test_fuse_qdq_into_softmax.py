@@ -27,7 +27,7 @@ def test_exponentials_are_looked_up(call: str, axis: int) -> None:
     )
 
 
-def test_what_may_be_empty_stays() -> None:
+def test_a_tensor_that_may_be_empty_stays() -> None:
     text = graph(f"{X} m = Softmax(d) {Q}", "N")
     assert_unchanged(PASS, text, backend=ORT, because="the kernel does not support an empty tensor")
 
@@ -39,7 +39,7 @@ def test_a_softmax_over_several_axes_stays() -> None:
     )
 
 
-def test_what_is_not_dequantised_stays() -> None:
+def test_operands_without_a_dequantize_stay() -> None:
     text = graph(f"d = Cast<to=1>(x) m = Softmax(d) {Q}")
     assert_unchanged(PASS, text, backend=ORT, because="an operand has no DequantizeLinear")
 

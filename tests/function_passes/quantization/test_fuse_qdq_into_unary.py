@@ -31,7 +31,7 @@ def test_integers_are_looked_up(call: str, written: str) -> None:
     )
 
 
-def test_what_is_not_dequantised_stays() -> None:
+def test_operands_without_a_dequantize_stay() -> None:
     text = graph(f"d = Cast<to=1>(x) m = Sigmoid(d) {Q}")
     assert_unchanged(PASS, text, backend=ORT, because="an operand has no DequantizeLinear")
 

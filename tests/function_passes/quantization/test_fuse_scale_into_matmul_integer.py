@@ -27,7 +27,7 @@ def test_integers_are_multiplied_scaled_and_biased_at_once() -> None:
 
 
 @pytest.mark.parametrize("scales", ["Mul(s, r)", "Mul(r, s)"])
-def test_the_scales_stand_in_any_order(scales: str) -> None:
+def test_the_scales_may_be_in_any_order(scales: str) -> None:
     assert_rewrites(
         PASS,
         graph(f"{PRODUCT} k = {scales} y = Mul(k, f)"),
@@ -72,7 +72,7 @@ def test_the_result_is_the_same_bit_for_bit(dtype: str) -> None:
 @pytest.mark.parametrize(
     ("nodes", "inputs", "because"),
     [
-        (CHAIN, "uint8[2] q, float s, uint8 z", "a factor is not known to be matrices"),
+        (CHAIN, "uint8[2] q, float s, uint8 z", "a factor is not known to have matrices"),
         (CHAIN, "uint8[N,4,2] q, float[3] s, uint8 z", "data has several scales or zero points"),
         (CHAIN, "uint8[N,4,2] q, float s, uint8[4] z", "data has several scales or zero points"),
         (
@@ -83,11 +83,11 @@ def test_the_result_is_the_same_bit_for_bit(dtype: str) -> None:
         (
             "p = com.microsoft.MatMulIntegerToFloat(q, w, s, r, z, v) y = Add(p, c)",
             DATA,
-            "the bias is not one number for each column",
+            "the bias is not one number per column",
         ),
     ],
 )
-def test_what_the_kernel_does_not_compute_stays(nodes: str, inputs: str, because: str) -> None:
+def test_operands_unsupported_by_the_kernel_stay(nodes: str, inputs: str, because: str) -> None:
     text = graph(nodes, inputs, y="float[A,B,C] y")
     assert_unchanged(PASS, text, backend=ORT, because=because)
 

@@ -70,11 +70,11 @@ def test_every_reader_moves() -> None:
         ),
     ],
 )
-def test_what_is_no_data_of_the_target_stays(text: str, because: str) -> None:
+def test_integers_that_are_not_data_stay(text: str, because: str) -> None:
     assert_unchanged(PASS, text, backend=ORT, because=because)
 
 
-def test_what_moves_the_integers_stays() -> None:
+def test_operators_that_move_integers_stay() -> None:
     nodes = (
         "q = QuantizeLinear(x, s, z) a = Transpose<perm=[0,1,3,2]>(q) b = MaxPool<kernel_shape=[2,2], "
         "pads=[1,1,1,1]>(a) c = Reshape(b, n) e, f = Split<axis=0, num_outputs=2>(c) "
@@ -129,7 +129,7 @@ def test_a_constant_that_is_a_weight_too_stays() -> None:
     assert_unchanged(PASS, text, backend=ORT, because="a constant is quantised")
 
 
-def test_what_a_call_decides_stays() -> None:
+def test_function_parameters_stay() -> None:
     text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
       g (float[4,2] x) => (float[4,2] y) { y = local.f<axis=1>(x) }
       <domain: "local", opset_import: ["": 21]>

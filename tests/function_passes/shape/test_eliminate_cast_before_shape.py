@@ -49,7 +49,7 @@ def test_another_output_has_another_shape() -> None:
     )
 
 
-def test_what_broadcasts_may_be_larger() -> None:
+def test_a_broadcast_result_may_be_larger() -> None:
     assert_unchanged(
         PASS, "(float[N] x, float[M] z) => (int64[1] y) { h = Add(x, z)  y = Shape(h) }"
     )
@@ -63,7 +63,7 @@ def test_a_small_dtype_is_not_read() -> None:
     )
 
 
-def test_a_shape_that_is_known_better_stays() -> None:
+def test_a_more_exact_shape_stays() -> None:
     assert_unchanged(
         PASS,
         '<ir_version: 10, opset_import: ["" : 21, "l" : 1]>'

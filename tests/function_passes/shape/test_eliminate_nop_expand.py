@@ -18,7 +18,7 @@ PASS = "eliminate_nop_expand"
         ("[1]", "{1}"),
     ],
 )
-def test_what_x_fills_already_is_nothing(x: str, shape: str) -> None:
+def test_an_expand_that_does_not_enlarge_x_is_dropped(x: str, shape: str) -> None:
     rank = shape.count(",") + 1
     assert_rewrites(
         PASS,

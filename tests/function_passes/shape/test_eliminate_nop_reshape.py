@@ -118,7 +118,7 @@ def test_a_reshape_to_its_own_shape_goes(x: str, attributes: str) -> None:
     )
 
 
-def test_so_does_one_of_an_unknown_rank_or_to_the_shape_of_what_it_was_computed_from() -> None:
+def test_a_reshape_of_unknown_rank_to_the_shape_of_its_source_is_dropped() -> None:
     assert_rewrites(
         PASS,
         "(float[6] x, int64[R] t) => (float[A,B] y)"

@@ -31,5 +31,5 @@ def test_named_axes_go() -> None:
     assert_unchanged(
         PASS,
         "(float[1,3] x) => (float[3] y) <int64[1] a = {0}> { y = Squeeze(x, a) }",
-        because="the removed axes are given",
+        because="the Squeeze names its axes",
     )

@@ -6,7 +6,7 @@ PASS = "eliminate_reshape_around_elementwise"
 SHAPES = "int64[2] flat = {6,4}, int64[3] deep = {2,3,4}"
 
 
-def test_what_is_reshaped_there_and_back_is_computed_as_it_is() -> None:
+def test_a_round_trip_of_reshapes_is_dropped() -> None:
     assert_rewrites(
         PASS,
         f"(float[6,4] x) => (float[6,4] y) <{SHAPES}>"
@@ -15,7 +15,7 @@ def test_what_is_reshaped_there_and_back_is_computed_as_it_is() -> None:
     )
 
 
-def test_all_between_goes_along_with_its_numbers() -> None:
+def test_all_operators_between_move_with_their_scalars() -> None:
     assert_rewrites(
         PASS,
         f"(float[6,4] x) => (float[6,4] y) <{SHAPES}, float k = {{3}}, float[1,1] h = {{0.5}}>"
@@ -47,7 +47,7 @@ def test_dims_without_a_size_are_the_same_by_name() -> None:
     )
 
 
-def test_a_reshape_that_somebody_else_reads_stays() -> None:
+def test_a_reshape_with_other_consumers_stays() -> None:
     assert_rewrites(
         PASS,
         f"(float[6,4] x) => (float[6,4] y, float[2,3,4] a) <{SHAPES}>"
@@ -77,7 +77,7 @@ def test_in_old_opsets_attributes_go_along() -> None:
         ("s = Relu(a) b = Neg(s) u = Softmax(s)", "an intermediate value has other consumers"),
     ],
 )
-def test_what_needs_the_shape_between_keeps_it(between: str, because: str) -> None:
+def test_operators_that_need_the_intermediate_shape_keep_it(between: str, because: str) -> None:
     assert_unchanged(
         PASS,
         "(float[6,4] x, float[2,3,4] whole) => (float[6,4] y)"
@@ -115,7 +115,7 @@ def test_numbers_alone_that_are_computed_between_stay() -> None:
     )
 
 
-def test_what_is_repeated_between_is_computed_as_it_is() -> None:
+def test_repeated_operands_between_the_reshapes_keep_their_shape() -> None:
     assert_unchanged(
         PASS,
         f"(float[6,4] x, float[4] z) => (float[6,4] y) <{SHAPES}>"
@@ -162,7 +162,7 @@ def test_before_opset_7_operands_broadcast_by_other_rules() -> None:
     )
 
 
-def test_what_the_call_of_a_function_decides_is_not_known() -> None:
+def test_function_parameters_are_unknown() -> None:
     assert_unchanged(
         PASS,
         '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
@@ -182,5 +182,5 @@ def test_more_operators_than_are_looked_at_stay() -> None:
         PASS,
         f"(float[6,4] x) => (float[6,4] y) <{SHAPES}>"
         f" {{ v0 = Reshape(x, deep) {chain} y = Reshape(v70, flat) }}",
-        because="too many operators stand between",
+        because="there are too many operators between",
     )

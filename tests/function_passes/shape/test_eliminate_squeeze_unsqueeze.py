@@ -3,7 +3,7 @@ from tiered.testing import assert_rewrites, assert_unchanged
 PASS = "eliminate_squeeze_unsqueeze"
 
 
-def test_a_squeeze_takes_what_the_unsqueeze_gave() -> None:
+def test_a_squeeze_removes_the_unsqueezed_dims() -> None:
     for opset in (11, 21):
         axes = ("<axes=[0,-1]>(x)", "<axes=[3,0]>(h)") if opset == 11 else ("(x, a)", "(h, b)")
         constants = "" if opset == 11 else "<int64[2] a = {0,-1}, int64[2] b = {3,0}>"
@@ -16,7 +16,7 @@ def test_a_squeeze_takes_what_the_unsqueeze_gave() -> None:
         )
 
 
-def test_an_unsqueeze_gives_what_the_squeeze_took() -> None:
+def test_an_unsqueeze_restores_the_squeezed_dims() -> None:
     assert_rewrites(
         PASS,
         "(float[N,1,3] x) => (float[N,1,3] y) <int64[1] a = {1}, int64[1] b = {-2}>"
@@ -71,7 +71,7 @@ def test_axes_that_are_fed_are_left_alone() -> None:
     )
 
 
-def test_an_empty_list_of_axes_takes_all_in_onnxruntime() -> None:
+def test_empty_axes_mean_all_in_onnxruntime() -> None:
     assert_unchanged(
         PASS,
         "(float[1,3] x) => (float[K] y) <int64[0] a = {}> { h = Unsqueeze(x, a)  y = Squeeze(h, a) }",

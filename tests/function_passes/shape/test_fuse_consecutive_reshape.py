@@ -83,7 +83,7 @@ def test_a_zero_that_is_not_known_becomes_the_one_dim_that_is_inferred() -> None
     )
 
 
-def test_a_new_rest_beside_a_dim_that_may_be_0_could_be_anything() -> None:
+def test_a_new_minus_1_beside_a_dim_that_may_be_0_is_ambiguous() -> None:
     assert_unchanged(
         PASS,
         "(float[N,M,6] x) => (float[N,A,12] y) <int64[3] s = {0,-1,12}, int64[3] t = {0,0,12}>"

@@ -3,7 +3,7 @@ from tiered.testing import assert_rewrites, assert_unchanged
 PASS = "fuse_consecutive_squeeze"
 
 
-def test_the_second_axes_count_in_what_is_left() -> None:
+def test_the_second_axes_count_in_the_squeezed_tensor() -> None:
     assert_rewrites(
         PASS,
         "(float[1,2,1,3,1] x) => (float[2,3] y) <int64[1] a = {0}, int64[2] b = {1,-1}>"

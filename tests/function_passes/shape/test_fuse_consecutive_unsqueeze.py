@@ -65,7 +65,7 @@ def test_axes_that_are_fed_are_left_alone() -> None:
     )
 
 
-def test_a_middle_that_others_read_stays() -> None:
+def test_an_intermediate_value_with_other_consumers_stays() -> None:
     assert_unchanged(
         PASS,
         "(float[3] x) => (float[1,3] z, float[1,1,3] y) <int64[1] a = {0}>"
@@ -74,7 +74,7 @@ def test_a_middle_that_others_read_stays() -> None:
     )
 
 
-def test_a_middle_that_several_read_goes() -> None:
+def test_an_intermediate_value_with_several_fused_consumers_is_removed() -> None:
     interface = "(float[3] x) => (float[1,1,3] y, float[1,3,1] z)"
     assert_rewrites(
         PASS,

@@ -67,14 +67,14 @@ def test_a_body_reads_the_small_one_too() -> None:
         ("3", "3", "{1,3}"),
     ],
 )
-def test_what_only_the_expand_makes_large_is_left_alone(x: str, z: str, shape: str) -> None:
+def test_an_expand_that_alone_enlarges_the_result_stays(x: str, z: str, shape: str) -> None:
     rank = shape.count(",") + 1
     dims = ",".join("ABC"[:rank])
     assert_unchanged(
         PASS,
         f"(float[{x}] x, float[{z}] z) => (float[{dims}] y) <int64[{rank}] s = {shape}>"
         " { h = Expand(x, s)  y = Add(h, z) }",
-        because="only the Expand makes an operand grow",
+        because="only the Expand enlarges the result",
     )
 
 
@@ -90,12 +90,12 @@ def test_a_shape_that_is_computed_is_left_alone() -> None:
     assert_unchanged(
         PASS,
         "(float[3] x, float[2,3] z, int64[K] s) => (float[A,B] y) { h = Expand(x, s)  y = Add(h, z) }",
-        because="only the Expand makes an operand grow",
+        because="only the Expand enlarges the result",
     )
 
 
 @pytest.mark.parametrize("op", ["Pow", "Max", "Min"])
-def test_what_computes_a_scalar_otherwise_is_left_alone(op: str) -> None:
+def test_operators_with_a_scalar_kernel_stay(op: str) -> None:
     assert_unchanged(
         PASS,
         "(float[1] x, float[3] z) => (float[3] y) <int64[1] s = {3}>"

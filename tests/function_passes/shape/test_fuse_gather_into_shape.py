@@ -94,7 +94,7 @@ def test_dims_that_are_not_side_by_side_are_left_alone() -> None:
             " int64[2] gap = {0,2}, int64[0] none = {}, int64[2] far = {2,3}, int64[2] low = {-4,-3},"
             " int64[1] b = {0}, int64[1] e = {3}, int64[1] a = {0}, int64[1] o = {2}>"
             f" {{ s = Shape(x)  y = {operator} }}",
-            because="it takes no consecutive dims",
+            because="the dims are not consecutive",
         )
 
 

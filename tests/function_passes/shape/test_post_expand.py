@@ -8,7 +8,7 @@ PASS = "post_expand"
 @pytest.mark.parametrize(
     "op", ["Relu", "Sigmoid", "Tanh", "Exp", "Neg", "LeakyRelu<alpha=0.5>", "Erf"]
 )
-def test_what_works_by_element_is_computed_once(op: str) -> None:
+def test_an_elementwise_operator_is_computed_before_the_expand(op: str) -> None:
     interface = "(float[1,3] x) => (float[2,3] y) <int64[2] s = {2,3}>"
     assert_rewrites(
         PASS,
@@ -28,7 +28,7 @@ def test_the_shape_may_be_computed() -> None:
     )
 
 
-def test_what_looks_along_an_axis_stays() -> None:
+def test_operators_along_an_axis_stay() -> None:
     assert_unchanged(
         PASS,
         "(float[1,3] x) => (float[2,3] y) <int64[2] s = {2,3}>"
@@ -48,7 +48,7 @@ def test_an_expansion_that_others_see_stays() -> None:
 @pytest.mark.parametrize(
     ("dtype", "number"), [("float8e4m3fn", 17), ("float8e5m2", 19), ("uint4", 21), ("int4", 22)]
 )
-def test_what_is_cast_to_a_dtype_that_expand_does_not_take_stays(dtype: str, number: int) -> None:
+def test_a_cast_to_a_dtype_unsupported_by_expand_stays(dtype: str, number: int) -> None:
     assert_unchanged(
         PASS,
         f"(float[4] x) => ({dtype}[3,4] y) <int64[2] s = {{3,4}}>"

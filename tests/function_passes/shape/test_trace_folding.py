@@ -35,7 +35,7 @@ def test_dims_of_the_operand_become_zeros() -> None:
     )
 
 
-def test_the_only_unknown_size_is_what_remains() -> None:
+def test_the_only_unknown_size_is_inferred() -> None:
     assert_rewrites(
         PASS,
         "(float[B,S,12] x) => (float[M,12] y) <int64[1] h = {12}, int64[1] z = {0},"
@@ -106,7 +106,7 @@ def test_minus_one_is_told_from_a_size_without_knowing_it() -> None:
     )
 
 
-def test_a_body_uses_what_the_graph_above_it_computed() -> None:
+def test_a_body_uses_values_of_its_outer_graph() -> None:
     model = Model.from_proto(
         parse(
             "(float[B,4] x, bool c) => (int64[1] y) <int64[1] z = {0}, int64[1] one = {1}>"
@@ -146,7 +146,7 @@ def test_a_body_uses_what_the_graph_above_it_computed() -> None:
         "(float[B,S] x) => (int64[2] y) { y = Shape(x) }",
     ],
 )
-def test_what_the_shapes_do_not_determine_is_left_alone(text: str) -> None:
+def test_tensors_that_shapes_do_not_determine_stay(text: str) -> None:
     assert_unchanged(PASS, text)
 
 
@@ -179,7 +179,7 @@ def test_a_placeholder_for_unknown_dims_is_not_the_name_of_one_size(name: str) -
     assert len(model.main) == 4
 
 
-def test_many_numbers_are_left_to_fold_constant_which_knows_how_much_there_may_be() -> None:
+def test_large_constants_are_left_to_fold_constant_and_its_budget() -> None:
     assert_rewrites(
         PASS,
         "(int64[100] x) => (int64[N] y) <int64 zero = {0}, int64 one = {1}, int64[1] at = {0}>"
@@ -195,7 +195,7 @@ def test_many_numbers_are_left_to_fold_constant_which_knows_how_much_there_may_b
     )
 
 
-def test_a_dim_of_an_input_without_a_name_is_one_size_all_the_same() -> None:
+def test_an_unnamed_dim_of_an_input_is_one_size() -> None:
     assert_rewrites(
         PASS,
         "(float[?,?,6] x) => (float[?,?,2,3] y) <int64 z = {0}, int64 one = {1}, int64[1] ax = {0},"

@@ -1,4 +1,4 @@
-"""Add(constant, x)  =>  Add(x, constant), Sum(a, b)  =>  Add(a, b), Transpose  =>  with its perm"""
+"""Add(constant, x)  =>  Add(x, constant), Sum(a, b)  =>  Add(a, b), Transpose  =>  explicit perm"""
 
 from typing import Final
 
@@ -11,10 +11,10 @@ _COMMUTATIVE: Final = ("Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "M
     opt_level=3, required=("infer_shapes",), looks_for=("Sum", *_COMMUTATIVE, "Transpose")
 )
 def canonicalize_ops(graph: Graph, ctx: PassContext) -> None:
-    """Write what can be written in several ways in one, so that one pattern finds it.
+    """Write equivalent forms of an operator in one form, so that one pattern matches them.
 
-    Constants stand on the right of what commutes, a sum of two is an Add, and a Transpose says how.
-    Max and Min keep their order, which decides between two zeros.
+    A constant operand of a commutative operator is the second one, a Sum of two is an Add, and a
+    Transpose has an explicit perm. Max and Min keep their order, which decides between two zeros.
     """
     for node in graph.nodes_of("Sum"):
         if len(node.inputs) == 2:
@@ -30,7 +30,7 @@ def canonicalize_ops(graph: Graph, ctx: PassContext) -> None:
             continue
         rank = None if node.inputs[0] is None else node.inputs[0].rank
         if rank is None:
-            ctx.skip(node, Skip("the rank of what is transposed is not known"))
+            ctx.skip(node, Skip("the rank of x is not known"))
             continue
         with graph.rewrite("Transpose(x) => Transpose(x, perm=...)", node):
             graph.set_attribute(node, "perm", list(reversed(range(rank))))

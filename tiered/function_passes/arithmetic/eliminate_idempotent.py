@@ -20,5 +20,5 @@ _pattern = functools.reduce(
 
 @rewrite(_pattern, opt_level=2)
 def eliminate_idempotent(graph: Graph, x: Value, inner: Node) -> Value:
-    """Do once what changes nothing the second time, and not at all what undoes itself."""
+    """Apply an idempotent operator once, and an operator that is its own inverse not at all."""
     return x if inner.op_type in _INVOLUTIONS else inner.output

@@ -29,7 +29,7 @@ _KINDS: Final = (
 )  # fmt: skip
 
 _NEUTRAL: Final[Mapping[str, Callable[[Array], Array]]] = {
-    # Adding +0.0 makes -0.0 to +0.0, and so does taking away -0.0.
+    # -0.0 + 0.0 is +0.0, and so is -0.0 - (-0.0).
     "Add": lambda unit: (unit == 0) & (np.signbit(unit) | (unit.dtype.kind in "iu")),
     "Sub": lambda unit: (unit == 0) & ~np.signbit(unit),
     "And": lambda unit: unit,
@@ -47,10 +47,10 @@ _pattern = functools.reduce(
 def eliminate_nop_arithmetic(
     graph: Graph, x: Value, unit: Constant, node: Node, *, allow_signed_zero: bool = False
 ) -> Value | Skip:
-    """Drop what changes no bit of x; where it only makes x larger, say so by an Expand.
+    """Drop an operator that changes no bit of x, or replace it by an Expand if it adds elements.
 
     Args:
-        allow_signed_zero: also drop x + 0.0 and x - (-0.0), which make another zero of a zero.
+        allow_signed_zero: also drop x + 0.0 and x - (-0.0), which change the sign of a zero.
     """
     if not _is_neutral(node.op_type, unit.const, allow_signed_zero):
         return Skip("the constant is not neutral")
@@ -66,7 +66,7 @@ def eliminate_nop_arithmetic(
 def _is_neutral(op_type: str, unit: Array, allow_signed_zero: bool) -> bool:
     if allow_signed_zero and op_type in ("Add", "Sub"):
         return not unit.any()
-    # Most constants show it at once, and some are large.
+    # The first element decides for most constants, and some constants are large.
     is_neutral = _NEUTRAL[op_type]
     if unit.size and not is_neutral(unit.flat[0]):
         return False

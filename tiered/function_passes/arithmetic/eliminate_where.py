@@ -9,13 +9,13 @@ from tiered import Constant, Graph, Node, Skip, Value, broadcasts_into, const, o
 def eliminate_where(
     graph: Graph, condition: Constant, x: Value, y: Value, node: Node
 ) -> Value | Skip:
-    """Read the branch that a constant condition always takes; one that grows, by an Expand.
+    """Read the branch that a constant condition selects, through an Expand if it is smaller.
 
-    onnxruntime's Where makes +0.0 of a -0.0 that it takes from x: there, and nowhere in the
-    operator's definition, the two differ.
+    onnxruntime's Where returns +0.0 for a -0.0 of x, which contradicts the operator's definition:
+    only there do the two differ.
     """
     if condition.const.any() and not condition.const.all():
-        return Skip("the condition takes from both")
+        return Skip("the condition selects from both branches")
     taken, other = (x, y) if condition.const.all() else (y, x)
     if all(broadcasts_into(shape, taken.shape) for shape in (condition.tensor.shape, other.shape)):
         return taken

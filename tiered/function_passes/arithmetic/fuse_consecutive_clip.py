@@ -15,7 +15,7 @@ _pair = (
 
 
 class Bound(NamedTuple):
-    """A bound: its number, and the operand that says so (None: as far as the dtype goes)."""
+    """A bound: its number, and its operand (None: the limit of the dtype)."""
 
     number: float
     operand: Value | np.ndarray | None
@@ -23,10 +23,11 @@ class Bound(NamedTuple):
 
 @rewrite(_pair, opt_level=2)
 def fuse_consecutive_clip(graph: Graph, x: Value, inner: Node, node: Node) -> Value | Skip:
-    """Clip once, to where the outer one puts the bounds of the inner one.
+    """Clip once, to the inner bounds clipped by the outer Clip.
 
-    Disjoint intervals leave one number: Clip(Clip(x, 0, 1), 2, 3) is 2. A Clip gives a number that
-    equals a bound back as it is, NaN too, so that no bit changes but of a zero that is left alone.
+    Disjoint intervals leave one number: Clip(Clip(x, 0, 1), 2, 3) is 2. A Clip returns NaN, and a
+    number equal to a bound, unchanged. So no bit changes, except the sign of a zero if only a zero
+    is left: this case is skipped.
     """
     if x.dtype is None:
         return Skip("the dtype of x is not known")
@@ -43,7 +44,7 @@ def fuse_consecutive_clip(graph: Graph, x: Value, inner: Node, node: Node) -> Va
 
 
 def _bounds(node: Node, dtype: int) -> tuple[Bound, Bound] | None:
-    """Return both bounds, None where one of them is no constant finite number."""
+    """Return both bounds, None if one of them is not a constant finite number."""
     if node.op_type == "Relu":
         return Bound(0, np.zeros((), DataType(dtype).numpy)), Bound(math.inf, None)
     bounds = []
@@ -62,7 +63,7 @@ def _bounds(node: Node, dtype: int) -> tuple[Bound, Bound] | None:
 
 
 def _clipped(bound: Bound, low: Bound, high: Bound) -> Bound:
-    """Return what a Clip makes of a bound; equal ones stay, as the runtime does it."""
+    """Return a bound clipped to an interval; a bound equal to a limit stays, as in the runtime."""
     if bound.number < low.number:
         bound = low
     return high if high.number < bound.number else bound

@@ -1,4 +1,4 @@
-"""Max(Max(a, b), c)  =>  Max(a, b, c), of constants the largest alone, and so for Min"""
+"""Max(Max(a, b), c)  =>  Max(a, b, c), with constants folded into one, and so for Min"""
 
 import operator
 from collections.abc import Sequence
@@ -18,11 +18,10 @@ _INTEGERS: Final = frozenset(
 
 @rewrite(op.Max(rest.operands) | op.Min(rest.operands), opt_level=1)
 def fuse_consecutive_minmax(graph: Graph, operands: Sequence[Value], node: Node) -> Value | Skip:
-    """Compare all at once, and constants beforehand.
+    """Compare all operands by one node, and fold the constants.
 
-    Operands are compared from the left, and which of two zeros is taken depends on their order:
-    where two operands may be 0, only the first may be spelled out, which keeps it. NaN wins in
-    whatever order.
+    Operands are compared from left to right, and their order decides between two zeros: if two
+    operands may be 0, only the first may be expanded, which keeps the order. NaN wins in any order.
     """
     flat, reason = _spelled_out(operands, node)
     if not (_are_integers(flat) or _meet_no_zeros(flat, node.op_type)):
@@ -41,7 +40,7 @@ def _is_same_kind(value: Value, node: Node) -> bool:
 
 
 def _spelled_out(operands: Sequence[Value], node: Node) -> tuple[list[Value], Skip | None]:
-    """Return the operands with those of inner nodes, and why one of those stays."""
+    """Return the operands with inner nodes expanded, and why an inner node stays."""
     flat: list[Value] = []
     reason = None
     for value in operands:
@@ -61,7 +60,7 @@ def _are_integers(operands: Sequence[Value]) -> bool:
 
 
 def _meet_no_zeros(operands: Sequence[Value], op_type: str) -> bool:
-    """Return whether no two zeros are compared, or none of them is the result."""
+    """Return whether at most one operand may be 0, or no zero is the result."""
     constants = [_constant(value) for value in operands]
     if sum(array is None or _may_be_zero(array) for array in constants) <= 1:
         return True
@@ -70,18 +69,18 @@ def _meet_no_zeros(operands: Sequence[Value], op_type: str) -> bool:
 
 
 def _constant(value: Value) -> Array | None:
-    """Return the numbers of a constant without NaN."""
+    """Return the elements of a constant that are not NaN."""
     array = value.const
     return None if array is None or np.isnan(array).any() else array
 
 
 def _may_be_zero(array: Array) -> bool:
-    """Return whether there is a zero with a sign."""
+    """Return whether a number is a float zero."""
     return array.dtype.kind not in "iu" and bool((array == 0).any())
 
 
 def _merged(operands: Sequence[Value], op_type: str) -> list[Value | Array]:
-    """Return the operands, constants being one where no zeros are compared in another order."""
+    """Return the operands with the constants folded, unless that reorders zeros."""
     merged: list[Value | Array] = []
     at: int | None = None
     last = np.empty(0)
@@ -101,7 +100,7 @@ def _merged(operands: Sequence[Value], op_type: str) -> list[Value | Array]:
 
 
 def _pair(one: Array, other: Array, op_type: str) -> Array | None:
-    """Return what two constants make, None where it is larger or depends on their order."""
+    """Return the result for two constants, None if it is larger or depends on their order."""
     pick = np.maximum if op_type == "Max" else np.minimum
     try:
         both = np.asarray(pick(one, other))

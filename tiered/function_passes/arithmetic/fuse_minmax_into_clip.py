@@ -21,9 +21,9 @@ _low, _high = const(name="low"), const(name="high")
 def fuse_minmax_into_clip(
     graph: Graph, x: Value, low: Constant | None, high: Constant, node: Node
 ) -> Value | Skip:
-    """Clip once, which runtimes have a kernel for and fuse into the operator before it.
+    """Clip once: runtimes have a kernel for Clip, and fuse it into its producer.
 
-    A -0.0 that is not below a bound of 0 stays one, where Max makes +0.0 of it.
+    Clip keeps -0.0 at a bound of 0; Max may return +0.0.
     """
     if x.dtype is None:
         return Skip("the dtype of x is not known")
@@ -41,7 +41,7 @@ def fuse_minmax_into_clip(
     least: Value | np.ndarray = low if low is not None and low.rank == 0 else bottom
     most: Value | np.ndarray = high if high.rank == 0 else top
     if bottom > top:
-        # The outer one decides, whatever x is.
+        # The outer bound is always the result.
         decisive = least if node.op_type == "Max" else most
         least = most = graph.constant(decisive) if isinstance(decisive, np.ndarray) else decisive
     result: Value = graph.op.Clip(x, least, most)

@@ -10,9 +10,9 @@ from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, var
     numerics="reassociating",
 )
 def fuse_reciprocal_into_div(graph: Graph, node: Node, x: Value, y: Value) -> Value | Skip:
-    """Divide once, which rounds once; by an x that has the shape of the result.
+    """Divide once, which rounds once, if x has the shape of the result.
 
-    The reciprocals of fewer numbers, multiplied with many, are cheaper than as many quotients.
+    If x is smaller, a few reciprocals and many products are cheaper than many quotients.
     """
     if x.dtype is None or not DataType(x.dtype).is_float:
         return Skip("the dividend is not a float")

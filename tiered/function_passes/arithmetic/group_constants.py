@@ -14,19 +14,19 @@ from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, rewr
     numerics="reassociating",
 )
 def group_constants(graph: Graph, node: Node, x: Value, a: Constant, b: Constant) -> Value | Skip:
-    """Bring constants together, which are one afterwards.
+    """Combine constants, so that they fold into one.
 
-    Opt-in: sums of floats in another order lose what is small beside a constant.
+    Opt-in: float sums in another order may lose small addends beside a large constant.
     """
     if x.dtype is None or x.dtype not in (DataType.FLOAT, DataType.DOUBLE, DataType.FLOAT16):
-        return Skip("it is not of floats")
+        return Skip("the dtype is not a float")
     if not _stays_in_range(node.op_type, a, b):
         return Skip("together the constants overflow or become 0")
     return graph.op.like(node, x, graph.op.like(node, a, b))
 
 
 def _stays_in_range(op_type: str, a: Constant, b: Constant) -> bool:
-    """Return whether no infinity and no 0 is made of numbers that are neither: x may be 0."""
+    """Return whether finite numbers stay finite and nonzero ones nonzero: x may be 0."""
     first, second = a.const, b.const
     is_product = op_type == "Mul"
     with np.errstate(all="ignore"):

@@ -16,7 +16,7 @@ _LARGEST: Final = {
 def replace_clip_empty_inputs(
     graph: Graph, x: Value, min: Value | None, max: Value | None
 ) -> Value | Skip:
-    """Write the bound that an absent one stands for: finite, and infinities are clipped to it."""
+    """Write an absent bound as the finite limit of the dtype; infinities are clipped to it."""
     if min is not None and max is not None:
         return Skip("both bounds are present")
     if graph.opset() < 11:

@@ -13,15 +13,15 @@ _LARGEST_EXPONENT: Final[Mapping[int, int]] = {
     DataType.FLOAT: 126,
     DataType.DOUBLE: 1022,
 }
-"""The largest k where 2**k and 2**-k are both normal."""
+"""The largest k for which 2**k and 2**-k are both normal."""
 
 
 @rewrite(op.Div(var.x, const(name="divisor")), opt_level=2)
 def replace_div_with_mul(graph: Graph, x: Value, divisor: Constant) -> Value | Skip:
-    """Multiply by a reciprocal that is exact.
+    """Multiply by an exact reciprocal.
 
-    The quotient and the product are then one real number, rounded once: they have the same bits,
-    also where that number is subnormal or overflows.
+    The quotient and the product are then the same real number, rounded once: they have the same
+    bits, even if that number is subnormal or overflows.
     """
     largest = _LARGEST_EXPONENT.get(divisor.tensor.dtype)
     if largest is None:

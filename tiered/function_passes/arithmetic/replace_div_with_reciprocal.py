@@ -19,7 +19,7 @@ _SMALLEST_NORMAL: Final[Mapping[int, float]] = {
 def replace_div_with_reciprocal(graph: Graph, x: Value, divisor: Constant) -> Value | Skip:
     """Multiply by the rounded reciprocal: two roundings instead of one, off by one ulp or two.
 
-    What `replace_div_with_mul` does exactly, at level 2, for powers of two.
+    For powers of two, `replace_div_with_mul` is exact and runs at level 2.
     """
     array = divisor.const
     tiny = _SMALLEST_NORMAL.get(divisor.tensor.dtype)

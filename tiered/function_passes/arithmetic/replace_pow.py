@@ -23,13 +23,13 @@ _ROUNDED_TWICE: Final = (DataType.FLOAT16, DataType.BFLOAT16)
 def replace_pow(
     graph: Graph, node: Node, x: Value, exponent: Constant, *, cubes: bool = True
 ) -> Value | Skip:
-    """Multiply where that gives the same bits.
+    """Multiply if the products have the same bits.
 
-    A square that is averaged stays: it is how exporters write normalisations, and what runtimes
-    that have a kernel for them look for.
+    A square with a mean as consumer stays: exporters write normalisations this way, and runtimes
+    match it for their fused kernels.
 
     Args:
-        cubes: also replace Pow(x, 3), by two Muls.
+        cubes: also replace Pow(x, 3) by two Muls.
     """
     if exponent.const.size != 1:
         return Skip("the exponent is not one number")

@@ -10,9 +10,9 @@ from tiered import Constant, DataType, Graph, Skip, Value, broadcasts_into, cons
     numerics="approximate",
 )
 def replace_pow_with_roots(graph: Graph, x: Value, exponent: Constant) -> Value | Skip:
-    """Take roots and reciprocals for what they are; off by one ulp or two where x is positive.
+    """Replace powers by roots, reciprocals and squares; off by one or two ulps for positive x.
 
-    Of -0 and -Inf the square root is -0 and NaN, and not 0 and Inf as of Pow.
+    For -0 and -Inf, Sqrt returns -0 and NaN, but Pow 0 and Inf.
     """
     if exponent.const.size != 1 or not broadcasts_into(exponent.tensor.shape, x.shape):
         return Skip("the exponent is not a scalar")

@@ -13,10 +13,11 @@ from tiered import DataType, Graph, Skip, Value, op, rewrite, var
 def replace_where_mask(
     graph: Graph, keep: Value, x: Value, masked: Value, axis: int, *, least: float = 1000.0
 ) -> Value | Skip:
-    """Add the mask, as runtimes that fuse attention expect it.
+    """Add the mask: runtimes that fuse attention expect this form.
 
-    Equal where x stays `least` - 104 away from the masked value: its exponential is then 0 in
-    float32 both ways. A row that is masked altogether becomes softmax(x) instead of uniform.
+    The results are equal if the numbers of a row of x differ from each other, and from 0, by at
+    most `least` - 104: a masked exponential is then 0 in float32 in both forms. A fully masked row
+    becomes softmax(x) instead of uniform.
 
     Args:
         least: how far below 0 the masked value must be.

@@ -8,7 +8,7 @@ from tiered import DataType, Graph, Skip, Value, broadcasts_into, op, rewrite, v
 from tiered.idioms.attention import attention_pattern, attention_scale, transposed_keys
 
 _AVERAGES: Final = 25
-"""From this opset on, onnxruntime averages rows masked by the minimum; before, they are 0."""
+"""From this opset, onnxruntime averages rows masked by the minimum; before, they are 0."""
 
 _LARGEST: Final[dict[int | None, float]] = {
     DataType.FLOAT: 3.4028235e38,
@@ -30,7 +30,7 @@ _weights = attention_pattern(var.q)
 
 @rewrite(
     op.MatMul(_weights, var.v)
-    # A fully masked row is 0, as in the operator.
+    # In this form a fully masked row is 0, as in the operator.
     | op.MatMul(op.Where(op.IsNaN(_weights), 0.0, _weights), var.v),
     opt_level=3,
     required=("infer_shapes",),

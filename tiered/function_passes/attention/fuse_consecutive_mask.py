@@ -16,7 +16,7 @@ def fuse_consecutive_mask(
     """Add two masks once for all layers, and their sum to the scores of each layer."""
     scores, inner = (first, second) if first.has_one_user else (second, first)
     if not scores.has_one_user:
-        return Skip("the scores cannot be told from the masks")
+        return Skip("scores and masks cannot be distinguished")
     if inner is outer or not _is_added_elsewhere(added, inner, outer):
         return Skip("no other layer adds both masks")
     shape = node.output.shape

@@ -49,10 +49,10 @@ def fuse_past_into_attention(
         wide: also fuse if x is wider than 256 and the batch is not known to be 1.
     """
     if q.dtype != DataType.FLOAT or softmax.attr("axis") not in (-1, 3):
-        return Skip("it is no float32 Softmax over the last axis")
+        return Skip("Softmax is not float32 over the last axis")
     projected = _projected(q)
     if projected is None:
-        return Skip("queries, keys, values are no split product")
+        return Skip("queries, keys, values are not one split product")
     caches = _cache(k), _cache(v)
     if caches[0] is None or caches[1] is None or caches[0].past is not caches[1].past:
         return Skip("keys and values have different pasts")
@@ -61,7 +61,7 @@ def fuse_past_into_attention(
         return Skip("keys are not the first half of the past")
     heads = queries.output.shape
     if heads is None or None in heads or not all(isinstance(dim, int) for dim in heads[1::2]):
-        return Skip("the number and the size of heads are not known")
+        return Skip("number and size of heads are not known")
     if past.shape != (2, *heads[:2], past.dim(3), heads[3]) or past.dim(3) is None:
         return Skip("the past has other heads")
     sources = [_before_split(cache.new, heads) for cache in caches if cache is not None]
@@ -189,8 +189,8 @@ def _unstacked(value: Value | None) -> Value | None:
 def _hides_later(seen: Value, past: Value, k: Value) -> bool:
     """Return whether a mask is causal: a query sees its own position and earlier ones.
 
-    It is, if it is the rows after the past and the columns of all keys of a constant that is true
-    on and below the diagonal.
+    The mask must be a slice of a constant that is true on and below the diagonal: the rows after
+    the past, and the columns of all keys.
     """
     cast = _made_by(seen, "Cast")
     value = seen if cast is None else cast.inputs[0]

@@ -44,7 +44,7 @@ def fuse_rotary_embedding(
     """
     size = x.dim(3) if x.rank == 4 else None
     if not isinstance(size, int) or size % 2 or x.dtype not in (DataType.FLOAT, DataType.FLOAT16):
-        return Skip("the head size is not known even")
+        return Skip("the head size is odd or unknown")
     if joined.attr("axis") not in (-1, 3) or not are_halves(size, 4, first, second, split):
         return Skip("the rotated parts are not halves")
     angles = []

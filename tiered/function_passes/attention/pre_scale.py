@@ -34,7 +34,7 @@ def pre_scale(
     if not isinstance(size, int) or not isinstance(length, int):
         return Skip("head size and sequence length are not known")
     if length <= size:
-        return Skip("there are no fewer queries than scores")
+        return Skip("queries are not smaller than scores")
     scaled = graph.op.Div(q, divisor) if factor is None else graph.op.Mul(q, factor)
     scores = graph.op.MatMul(scaled, keys)
     if mask is not None:

@@ -19,10 +19,10 @@ from tiered import (
 
 Known = MutableMapping[Hashable, Node]
 
-# Of 0.0 and -0.0 they may return the first.
+# For 0.0 and -0.0 they may return the first operand.
 _ORDERED_FLOATS: Final = frozenset({"Max", "Min"})
 
-# As a graph output, one of them costs no more than the Identity that would take its place.
+# As a graph output, it costs no more than the Identity that would replace it.
 _CHEAP: Final = frozenset({"Constant", "Identity"})
 
 
@@ -30,7 +30,7 @@ _CHEAP: Final = frozenset({"Constant", "Identity"})
     opt_level=3, required=("infer_shapes",), conflicts=("canonicalize_cast",), acts_on=("*",)
 )
 def eliminate_common_subexpr(graph: Graph, ctx: PassContext) -> None:
-    """Compute each expression once; a body may use what the graphs above it have computed."""
+    """Compute each expression once; a body may use values of its outer graphs."""
     if graph.owner is None:
         _visit(graph, {})
 
@@ -72,7 +72,7 @@ def _operands(node: Node) -> tuple[int, ...]:
 
 
 def _may_be_shared(node: Node) -> bool:
-    """Return whether one node may compute for all that are equal to this one."""
+    """Return whether one node may replace all nodes equal to this one."""
     if node.bodies or node.has_references or node.is_pinned or not is_deterministic(node):
         return False
     is_cheap = node.op_type in _CHEAP and not node.domain
@@ -96,7 +96,7 @@ def _minds_order(node: Node) -> bool:
 
 
 def _present(slots: Sequence[int]) -> tuple[int, ...]:
-    """Return the slots without the absent ones at the end, which may be written or not."""
+    """Return the slots without absent ones at the end, which may be omitted."""
     length = len(slots)
     while length and not slots[length - 1]:
         length -= 1

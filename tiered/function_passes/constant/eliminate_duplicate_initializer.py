@@ -11,10 +11,10 @@ Kept = MutableMapping[Hashable, Value]
 
 @function_pass(opt_level=1, conflicts=("format_parameter",))
 def eliminate_duplicate_initializer(graph: Graph, ctx: PassContext) -> None:
-    """Keep the first of equal initializers, here or in a graph above.
+    """Keep the first of equal initializers, in this graph or an outer one.
 
     Dtype, dims and bytes must agree: -0.0 is not 0.0, and NaN equals itself. Contents are read
-    whole only where dtype, dims and the first numbers agree.
+    whole only if dtype, dims and the first elements agree.
     """
     if graph.owner is not None:
         return
@@ -39,7 +39,7 @@ def _constants(graph: Graph) -> Iterator[Constant]:
 
 
 def _alike(group: list[Constant]) -> Iterator[tuple[int, Tensor]]:
-    """Yield which of some constants of one dtype and shape begin like another of them."""
+    """Yield the constants of one dtype and shape that start with the same elements as another."""
     counts = Counter([tensor.outline() for _, tensor in group])
     for value, tensor in group:
         if counts[tensor.outline()] > 1:
@@ -47,7 +47,7 @@ def _alike(group: list[Constant]) -> Iterator[tuple[int, Tensor]]:
 
 
 def _merge(graph: Graph, alike: Mapping[int, Tensor], kept: Kept) -> None:
-    # What must stay anyway is what the others become.
+    # A constant that must stay replaces the others.
     candidates = [value for value in graph.initializers if value.id in alike]
     for value in sorted(candidates, key=lambda value: not _must_stay(value)):
         tensor = alike[value.id]

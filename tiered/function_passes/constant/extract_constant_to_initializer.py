@@ -5,7 +5,7 @@ from tiered import Graph, Node, PassContext, Skip, Tensor, function_pass
 
 @function_pass(opt_level=1, looks_for=("Constant",))
 def extract_constant_to_initializer(graph: Graph, ctx: PassContext) -> None:
-    """Turn Constant nodes into initializers, the one form that all tools treat as constant."""
+    """Replace Constant nodes by initializers, the form that all tools treat as constant."""
     for node in graph.nodes_of("Constant"):
         tensor = _contents(graph, node)
         if isinstance(tensor, Skip):

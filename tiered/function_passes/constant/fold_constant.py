@@ -1,4 +1,4 @@
-"""A node that reads only constants  =>  what it computes, as a constant"""
+"""A node that reads only constants  =>  its outputs as constants"""
 
 from tiered import Graph, PassContext, Size, fold_constants, function_pass
 
@@ -12,15 +12,15 @@ from tiered import Graph, PassContext, Size, fold_constants, function_pass
 def fold_constant(
     graph: Graph, ctx: PassContext, *, max_growth: Size = Size("1%"), max_tensor_size: int = -1
 ) -> None:
-    """Compute at once what does not depend on the inputs.
+    """Compute nodes that do not depend on the inputs.
 
-    A constant may take more bytes than the nodes it replaces. Such constants are folded all
-    together, or none of them if the model would grow by more than `max_growth`, so that
-    ConstantOfShape, Expand, Tile and Range do not blow it up.
+    A constant may take more bytes than the nodes it replaces, for example after ConstantOfShape,
+    Expand, Tile or Range. All such nodes are folded, or none of them if the model would grow by
+    more than `max_growth`.
 
     Args:
-        max_growth: bytes, or a share of the model, by which it may grow; at least 4 KiB.
-        max_tensor_size: the bytes of the largest constant that is computed; -1 for no limit.
+        max_growth: the most growth, in bytes or as a share of the model; at least 4 KiB.
+        max_tensor_size: the most bytes of a computed constant; -1 for no limit.
     """
     model = graph.model
     if graph is model.main:

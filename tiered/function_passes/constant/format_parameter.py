@@ -5,10 +5,10 @@ from tiered import Graph, PassContext, Skip, function_pass
 
 @function_pass(opt_level=None, conflicts=("eliminate_duplicate_initializer",))
 def format_parameter(graph: Graph, ctx: PassContext) -> None:
-    """Give each use of an initializer one of its own: PPQ's format_parameter.
+    """Make a separate initializer for each use of one: PPQ's format_parameter.
 
-    A node that reads it twice reads two. The copies share the contents in memory, until something
-    exchanges them, as quantization does.
+    A node that reads it twice reads two. The copies share the contents in memory until an edit,
+    such as quantization, replaces them.
     """
     for value in graph.initializers:
         if value.n_users + value.is_graph_output < 2:

@@ -18,12 +18,12 @@ def combine_parallel_conv2d(
 ) -> None:
     """Convolve once with the kernels of all branches that read one image.
 
-    An element of the result takes `depth` multiplications, and the Split one copy more: for few of
-    them the copies cost more than what is saved by reading the image once.
+    An element of the result takes `depth` multiplications, and the Split copies it once more. For a
+    small depth these copies cost more than reading the image once saves.
 
     Args:
-        min_num_branches: fewer are left alone.
-        min_depth: the channels times the size of the kernel; less is left alone.
+        min_num_branches: the least number of branches.
+        min_depth: the least product of channels and kernel size.
     """
     combine_branches(
         graph, _key, ctx.skip, min_num_branches=min_num_branches, min_depth=min_depth

@@ -19,7 +19,7 @@ def conv_to_matmul(
 ) -> Value | Skip:
     """Multiply the channels of each pixel by a matrix.
 
-    Opt-in: for targets that have products and no convolutions.
+    Opt-in: for targets with MatMul but without Conv.
     """
     kernel, sizes = weight.shape, (x.shape or ())[2:]
     if kernel is None or x.rank != len(kernel) or any(dim != 1 for dim in kernel[2:]):

@@ -7,10 +7,10 @@ _BIAS = 8
 
 @function_pass(opt_level=1, looks_for=("QLinearConv",))
 def eliminate_zero_bias(graph: Graph, ctx: PassContext) -> None:
-    """Drop a bias of zeros from the convolution that adds integers.
+    """Drop a bias of zeros from an integer convolution.
 
-    Not from Conv, ConvTranspose and Gemm: their +0.0 makes +0.0 of a product that underflows to
-    -0.0, and without it onnxruntime gives -0.0.
+    Not from Conv, ConvTranspose and Gemm: adding +0.0 to a product that underflows to -0.0 is +0.0,
+    and without it onnxruntime returns -0.0.
     """
     for node in graph.nodes_of("QLinearConv"):
         bias = node.input(_BIAS)

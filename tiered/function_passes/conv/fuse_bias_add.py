@@ -39,10 +39,10 @@ def fuse_bias_add(
     offset: Constant,
     axes: Value | None,
 ) -> Value | Skip:
-    """Add in the convolution what is added to each of its channels.
+    """Fold an addend per channel into the bias of the convolution.
 
-    Shapes align from the right: what is added to the channels of an image is [C, 1, 1]. An offset
-    of shape [C] is added along its rows; behind a Squeeze of the two spatial axes, to its channels.
+    Shapes align from the right: for an image, an addend per channel is [C, 1, 1]. One of shape [C]
+    is added along its rows, or after a Squeeze of the two spatial axes to its channels.
     """
     if weight.dtype is None or not DataType(weight.dtype).is_float:
         return Skip("the dtype is not a float")
@@ -83,12 +83,12 @@ def _unsqueezed(
 def per_channel(
     offset: NDArray[np.generic], channels: int, rank: int
 ) -> NDArray[np.generic] | None:
-    """Return what is added to each channel, None where it differs within one.
+    """Return the addend of each channel, None if it differs within a channel.
 
     Args:
         offset: broadcast onto [N, channels, *spatial].
         channels: the size of axis 1.
-        rank: of what it is added to.
+        rank: the rank of the convolution's output.
 
     Returns:
         [channels], in the offset's dtype.

@@ -46,10 +46,11 @@ def fuse_bn_into_conv(
 ) -> Value | Skip:
     """Scale the kernel and shift the bias of the convolution by the batch norm.
 
-    A weight with other consumers is copied: for all convolutions that share it, or for none.
+    A weight with other consumers is copied for all convolutions that share it, or for none.
 
     Args:
-        max_growth: bytes, or a share of the model, for all copies together; at least 4 KiB.
+        max_growth: the most growth by all copies, in bytes or as a share of the model; at least
+4 KiB.
     """
     norm = batch_norm_of(node)
     if isinstance(norm, Skip):

@@ -24,9 +24,9 @@ def fuse_conv_activation(
     low: Value | None,
     high: Value | None,
 ) -> Value | Skip:
-    """Apply the activation where the convolution writes its result."""
+    """Apply the activation inside the kernel of the convolution."""
     if weight.rank not in (3, 4, 5):
-        return Skip("it is not known to have 1 to 3 spatial dims")
+        return Skip("the number of spatial dims is unsupported")
     params: list[float] = []
     for limit in (low, high):
         if limit is not None and limit.const is not None:

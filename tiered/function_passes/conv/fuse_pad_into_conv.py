@@ -23,14 +23,14 @@ def fuse_pad_into_conv(
     axes: Value | None,
     others: Sequence[Value | None] | None,
 ) -> Value | Skip:
-    """Let the convolution pad by itself: with zeros, and one of integers with the zero point of x.
+    """Move the padding into the convolution: zeros, or for integers the zero point of x.
 
-    By definition the two are the same, but runtimes choose how to sum by what there is to pad:
-    onnxruntime has an order of its own where the kernel is as wide as the rows.
+    By definition the two are the same, but the padding may change the summation order of a runtime:
+    onnxruntime uses another order if the kernel is as wide as the rows.
     """
     added = spatial_pads(x, pads, axes)
     if added is None:
-        return Skip("the pads are not constant, crop, or are not of spatial axes alone")
+        return Skip("the pads are not constant, spatial and non-negative")
     own = _own_pads(node, x, added)
     if isinstance(own, Skip):
         return own
@@ -42,7 +42,7 @@ def fuse_pad_into_conv(
 
 
 def _is_nothing(value: Value | None, zero_point: Value | None) -> bool:
-    """Return whether a Pad pads with what a convolution pads with."""
+    """Return whether a Pad has the same pad value as the convolution."""
     if value is not None and value is zero_point:
         return True
     nothing, zero = (0 if each is None else each.number for each in (value, zero_point))
@@ -50,10 +50,10 @@ def _is_nothing(value: Value | None, zero_point: Value | None) -> bool:
 
 
 def _own_pads(node: Node, x: Value, added: Sequence[int]) -> Sequence[int] | Skip:
-    """Return what the convolution of a padded x pads by itself.
+    """Return the pads of the convolution itself, for a padded x.
 
-    SAME pads until there are as many windows as strides begin in the (padded) input. With a stride
-    of 1 it need not be known how large that is.
+    SAME pads until the number of windows is the (padded) size divided by the stride, rounded up.
+    With a stride of 1 the size need not be known.
     """
     rank = len(added) // 2
     how = node.attr("auto_pad")

@@ -1,4 +1,4 @@
-"""Add(Conv(x, weight, bias), z)  =>  FusedConv(x, weight, bias, z), with a Relu behind it too"""
+"""Add(Conv(x, weight, bias), z)  =>  FusedConv(x, weight, bias, z), also with a Relu after it"""
 
 from tiered import Graph, Node, Skip, Value, op, opt, rewrite, var
 
@@ -22,18 +22,18 @@ def fuse_residual_into_conv(
     bias: Value | None,
     z: Value | None,
 ) -> Value | Skip:
-    """Add what is added where the convolution writes its result; then apply the activation.
+    """Add the residual and apply the activation inside the kernel of the convolution.
 
-    Opt-in: onnxruntime's own optimiser keeps such a convolution out of its blocked layout, which
-    costs more than the sum.
+    Opt-in: onnxruntime's own optimiser does not convert such a convolution to its blocked layout,
+    which costs more than the sum.
     """
     settings = conv.attributes
     if node.op_type == "Relu":
         if settings.get("activation"):
-            return Skip("the convolution has an activation already")
+            return Skip("the convolution already has an activation")
         settings["activation"] = "Relu"
     elif weight.rank not in (3, 4, 5):
-        return Skip("it is not known to have 1 to 3 spatial dims")
+        return Skip("the number of spatial dims is unsupported")
     elif z is None or z.shape is None or None in z.shape or z.shape != conv.output.shape:
         return Skip("the addend may be broadcast")
     result: Value = graph.op("com.microsoft").FusedConv(x, weight, bias, z, **settings)

@@ -54,7 +54,7 @@ def fuse_matmul_scale(
     The rows and columns of the first factor read so take as long as with its Transpose, or longer.
     """
     if a.rank is None or b.rank is None or min(a.rank, b.rank) < _MATRIX:
-        return Skip("a factor is not known to be matrices")
+        return Skip("a factor is not known to have matrices")
     settings = dict(product.attributes)
     scale = factor if factor is not None else divisor
     if scale is not None:

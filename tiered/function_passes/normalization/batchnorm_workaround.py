@@ -5,10 +5,10 @@ from tiered import Graph, Node, PassContext, Skip, function_pass
 
 @function_pass(opt_level=0, looks_for=("BatchNormalization",))
 def batchnorm_workaround(graph: Graph, ctx: PassContext) -> None:
-    """Reduce the inference form to what inference needs.
+    """Remove outputs and attributes that only training needs.
 
-    Outputs that only training has go where they have no users, and attributes that say what holds
-    anyway. Before opset 14 it is these outputs that make it a training node, so there they stay.
+    Outputs without users are removed, and attributes with their default value. Before opset 14 the
+    outputs select training mode, so they stay.
     """
     law = "BatchNormalization(x, ..., training_mode=0) => BatchNormalization(x, ...), one output"
     for node in graph.nodes_of("BatchNormalization"):
@@ -24,7 +24,7 @@ def batchnorm_workaround(graph: Graph, ctx: PassContext) -> None:
 
 
 def _refusal(node: Node) -> Skip | None:
-    """Return why a node is left as it is."""
+    """Return why a node is not changed."""
     if node.version < 7:
         return Skip("before opset 7 is_test selects training mode")
     if node.has_references:

@@ -35,20 +35,20 @@ def fuse_embed_layernorm(
     scale: Value,
     bias: Value | None,
 ) -> Value | Skip:
-    """Look up words, segments and places, add and normalise at once.
+    """Gather the embeddings of words, segments and positions, add and normalise by one operator.
 
-    Opt-in: the kernel of onnxruntime takes longer than the parts, and it refuses ids below 0, which
-    count from the end of a table otherwise. Who else reads the sum gets it as the third output.
+    Opt-in: onnxruntime's kernel takes longer than the separate nodes, and it rejects negative ids,
+    which in Gather count from the end of a table. Other users of the sum read the third output.
     """
     shape = added.output.shape
     if shape is None or len(shape) != 3 or None in shape:
-        return Skip("the sum is not known to be of a batch of sequences")
+        return Skip("the sum is not [batch, sequence, size]")
     lookups = [(first, first_ids), (second, second_ids)]
     if third is not None and third_ids is not None:
         lookups.append((third, third_ids))
     if any(table.rank != 2 or table.dim(1) != shape[2] for table, _ in lookups):
         return Skip("the tables differ in vector size")
-    # Places are those that all entries of the batch share, or else the last.
+    # The positions are the ids that the batch shares, or else the last ones.
     lookups.sort(key=lambda lookup: lookup[1].shape != shape[:2])
     *others, (places, at) = lookups
     if any(ids.shape != shape[:2] for _, ids in others):
@@ -79,7 +79,7 @@ def fuse_embed_layernorm(
 
 
 def _is_one_each(graph: Graph, at: Value, shape: tuple[Any, ...]) -> bool:
-    """Return whether there is one position for each place, of one sequence or of each."""
+    """Return whether there is one position id per token, for all sequences or for each."""
     length = at.dim(1) if at.rank == 2 and at.dim(0) in (1, shape[0]) else None
     if isinstance(length, str) and isinstance(shape[1], str):
         return graph.model.dims.broadcast(shape[1], length) == shape[1]
@@ -87,7 +87,7 @@ def _is_one_each(graph: Graph, at: Value, shape: tuple[Any, ...]) -> bool:
 
 
 def _short(graph: Graph, ids: Value | None) -> Value | None:
-    """Return ids as the kernel takes them: of 32 bits."""
+    """Return ids as int32, the dtype of the kernel."""
     if ids is None or ids.dtype == DataType.INT32:
         return ids
     cast: Value = graph.op.Cast(ids, to=DataType.INT32)

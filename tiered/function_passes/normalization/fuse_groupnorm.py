@@ -5,7 +5,7 @@ import numpy as np
 from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
 
 _FIRST_OPSET = 21
-"""The operator of opset 18 has one scale and bias a group, not a channel."""
+"""In opset 18 the operator has one scale and bias per group, not per channel."""
 
 _is_one = const(lambda array: bool((array == 1).all()))
 _is_zero = const(lambda array: bool((array == 0).all()))
@@ -29,9 +29,9 @@ def fuse_groupnorm(
     scale: Value,
     bias: Value,
 ) -> Value | Skip:
-    """Normalise groups of channels at once.
+    """Normalise groups of channels by one operator.
 
-    Opt-in: onnxruntime has no kernel for it, and the body of the function takes twice as long.
+    Opt-in: onnxruntime has no kernel for it and runs its function body, which takes twice as long.
     """
     if graph.opset() < _FIRST_OPSET:
         return Skip("before opset 21 a group has one scale")

@@ -32,7 +32,7 @@ def fuse_instancenorm(
     factor: Constant | None,
     offset: Constant | None,
 ) -> Value | Skip:
-    """Normalise each channel at once; then what it is multiplied with, and what is added to it."""
+    """Normalise each channel by one operator, then fold a scale and a bias into it."""
     operand = offset if factor is None else factor
     if norm is not None and scale is not None and bias is not None and operand is not None:
         return _affine(graph, x, norm, scale, bias, operand, is_factor=factor is not None)
@@ -44,7 +44,7 @@ def fuse_instancenorm(
         return Skip("x is not an image")
     spatial = range(2, x.rank)
     if not same_axes(over_of_mean.ravel(), spatial, x.rank):
-        return Skip("it is not over a whole channel")
+        return Skip("the mean is not over whole channels")
     if not same_axes(over.ravel(), spatial, x.rank):
         return Skip("mean and variance are over other axes")
     if x.dtype != DataType.FLOAT:
@@ -94,7 +94,7 @@ def _affine(
 def _per_channel(
     array: NDArray[np.generic], rank: int | None, channels: int
 ) -> NDArray[np.generic] | None:
-    """Return one number for each channel, None where they differ within one."""
+    """Return one number per channel, None if they differ within a channel."""
     sizes = (1,) * ((rank or 0) - array.ndim) + array.shape
     if rank is None or len(sizes) != rank or sizes[1] not in (1, channels):
         return None

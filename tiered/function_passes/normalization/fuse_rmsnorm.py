@@ -22,7 +22,7 @@ def fuse_rmsnorm(
     norm: Node | None,
     scale: Value | None,
 ) -> Value | Skip:
-    """Normalise the last dims by their root mean square, and scale them, at once."""
+    """Normalise the last dims by their root mean square and scale them by one operator."""
     if norm is not None and scale is not None:
         return _scale(graph, node, x, norm, scale)
     found = norm_over_last_dims(node, x, axes, epsilon)

@@ -16,9 +16,9 @@ from tiered.idioms.normalization import split_bias
 def fuse_skip_layernorm(
     graph: Graph, node: Node, added: Node, x: Value, skip: Value, scale: Value, bias: Value | None
 ) -> Value | Skip:
-    """Add and normalise at once; who else reads the sum gets it as the fourth output.
+    """Add and normalise by one operator; other users of the sum read the fourth output.
 
-    Opt-in: the kernel of onnxruntime is slower than a sum and a norm, each on its own.
+    Opt-in: onnxruntime's kernel is slower than separate Add and LayerNormalization.
     Epsilon is always written: its default is 1e-12 here, and 1e-5 in the standard operator.
     """
     if any(value is not None and value.is_used for value in node.outputs[1:]):

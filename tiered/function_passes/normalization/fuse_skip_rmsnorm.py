@@ -14,9 +14,9 @@ from tiered.idioms.normalization import norm_epsilon, rms_norm_pattern, split_bi
 def fuse_skip_rmsnorm(
     graph: Graph, node: Node, x: Value, axes: Value, epsilon: Constant, scale: Value
 ) -> Value | Skip:
-    """Add and normalise at once; who else reads the sum gets it as the fourth output.
+    """Add and normalise by one operator; other users of the sum read the fourth output.
 
-    The root mean square alone has no operator of its own before opset 23.
+    RMSNormalization without the sum exists only from opset 23.
     """
     added = x.producer
     if added is None or not added.is_op("Add") or added.graph is not graph:
@@ -26,7 +26,7 @@ def fuse_skip_rmsnorm(
     if shape is None or None in shape or len(shape) not in (2, 3):
         return Skip("the sum is not known to have 2 or 3 dims")
     if node.output.rank != len(shape):
-        return Skip("a constant gives the sum more dims")
+        return Skip("a constant adds dims to the sum")
     if not shape[-1]:
         return Skip("there is nothing to normalise")
     if first is None or second is None or first.shape != shape or second.shape != shape:

@@ -1,4 +1,4 @@
-"""BatchNormalization(x, ...)  =>  Conv(x, scale', shift', group=channels), of one pixel"""
+"""BatchNormalization(x, ...)  =>  Conv(x, scale', shift', group=channels), kernel size 1"""
 
 from tiered import DataType, Graph, Node, Skip, Value, rewrite, var
 from tiered.idioms.normalization import batch_norm_of, batch_norm_pattern
@@ -14,9 +14,9 @@ from tiered.idioms.normalization import batch_norm_of, batch_norm_pattern
 def replace_bn_with_conv(
     graph: Graph, node: Node, x: Value, scale: Value, shift: Value
 ) -> Value | Skip:
-    """Scale and shift each channel by a convolution of its own.
+    """Scale and shift each channel by a depthwise convolution.
 
-    Opt-in: for targets that have convolutions and little else.
+    Opt-in: for targets with convolutions but without BatchNormalization.
     """
     norm = batch_norm_of(node)
     if isinstance(norm, Skip):

@@ -14,9 +14,9 @@ from tiered.idioms.normalization import batch_norm_of, batch_norm_pattern
 def replace_bn_with_mul_add(
     graph: Graph, node: Node, x: Value, scale: Value, shift: Value
 ) -> Value | Skip:
-    """Multiply and add, where scales can be moved on.
+    """Multiply and add, so that other passes can move the scale.
 
-    Opt-in: two operators go over x twice, where the batch norm that nothing absorbed goes once.
+    Opt-in: two operators read x twice, but a batch norm that no pass fused reads it once.
     """
     norm = batch_norm_of(node)
     if isinstance(norm, Skip):

@@ -36,7 +36,7 @@ def fuse_pad_into_pool(
         return Skip("onnxruntime rejects pooling of empty images")
     added = spatial_pads(x, pads, axes)
     if added is None:
-        return Skip("the pads are not constant, crop, or are not of spatial axes alone")
+        return Skip("the pads are not constant, spatial and non-negative")
     settings = node.attributes
     own = list(settings.get("pads", [0] * len(added)))
     nothing = 0.0 if value is None else value.number

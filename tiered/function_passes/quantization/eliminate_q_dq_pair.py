@@ -7,7 +7,7 @@ import numpy as np
 from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
 from tiered.idioms.quantization import INTEGER_SPAN
 
-# A graph output of fewer bits would be an Identity, for which onnxruntime has no kernel.
+# A graph output of fewer bits would need an Identity, for which onnxruntime has no kernel.
 _INTEGERS: Final = (DataType.INT16, DataType.INT8, DataType.UINT16, DataType.UINT8)
 
 
@@ -29,10 +29,10 @@ def eliminate_q_dq_pair(
     zero_again: Value | None, axis: int | None, axis_again: int | None, block: int | None,
     block_again: int | None, node: Node,
 ) -> Value | Skip:  # fmt: skip
-    """Read the integers themselves, which come back unchanged.
+    """Read the original integers, which the pair does not change.
 
-    With n = q - zero, below 2**16: n * scale / scale is n up to two roundings of 2**-24 each, which
-    is less than a half away from n, unless the scale is no ordinary number.
+    Let n = q - zero, below 2**16. n * scale / scale has two rounding errors of 2**-24 each, so it
+    differs from n by less than a half, if the scale is an ordinary number.
     """
     if q.dtype not in _INTEGERS or node.output.dtype != q.dtype:
         return Skip("integers are neither 8 nor 16 bits")

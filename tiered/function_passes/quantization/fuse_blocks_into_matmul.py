@@ -11,7 +11,7 @@ Numbers: TypeAlias = NDArray[Any]
 
 _BLOCKS: Final = (16, 32, 64, 128, 256)
 _MIDDLE: Final = 8
-"""What the kernel takes for 0 where no zero points are given."""
+"""The zero point of the kernel if it has no zero points."""
 
 
 @rewrite(
@@ -31,17 +31,17 @@ _MIDDLE: Final = 8
 def fuse_blocks_into_matmul(
     graph: Graph, x: Value, q: Value, scale: Value, zero: Value | None, block: int
 ) -> Value | Skip:
-    """Multiply with a matrix whose blocks of 4 bits are dequantised as they are read.
+    """Multiply by a 4-bit matrix that the kernel dequantises by blocks.
 
-    x stays as it is. Opt-in: onnxruntime's own optimiser makes the same operator of the same nodes,
-    but rounds x to 8 bits, which is faster and far less exact.
+    x keeps its dtype. Opt-in: onnxruntime's own optimiser makes the same fusion, but rounds x to 8
+    bits, which is faster and far less exact.
     """
     if q.dtype not in (DataType.INT4, DataType.UINT4) or q.rank != 2:
-        return Skip("it is not a 4-bit matrix")
+        return Skip("the integers are not a 4-bit matrix")
     if block not in _BLOCKS:
-        return Skip("blocks are not of 16, 32, 64, 128 or 256 rows")
+        return Skip("the block size is unsupported")
     if x.rank is None or x.rank < 2:
-        return Skip("x is not known to be matrices")
+        return Skip("x is not known to have matrices")
     if not q.has_one_user:
         return Skip("the integers have other consumers")
     integers, scales = q.const, scale.const
@@ -68,7 +68,7 @@ def fuse_blocks_into_matmul(
 
 
 def _shifted(numbers: Numbers, shift: int) -> Numbers:
-    """Return [columns, rows] of numbers that are not negative, uint8."""
+    """Return the matrix as [columns, rows] of non-negative numbers, uint8."""
     return np.ascontiguousarray((numbers.astype(np.int8) + np.int8(shift)).astype(np.uint8).T)
 
 
@@ -77,7 +77,7 @@ def _is_middle(zeros: Numbers, shift: int) -> bool:
 
 
 def _packed(numbers: Numbers) -> Numbers:
-    """Return two numbers a byte of the last dim, the first one in its low half."""
+    """Return the last dim packed: two numbers per byte, the first one in the low half."""
     if numbers.shape[-1] % 2:
         numbers = np.concatenate([numbers, np.zeros_like(numbers[..., :1])], -1)
     packed: Numbers = numbers[..., 0::2] | (numbers[..., 1::2] << 4)

@@ -20,10 +20,10 @@ def fuse_clip_into_quantize(
     low: Value | None,
     high: Value | None,
 ) -> Value | Skip:
-    """Let the range of the integers be the limit.
+    """Drop a Clip with limits outside the range of the integers.
 
-    Rounding keeps the order, so what lies beyond a limit becomes the integer of the limit or one
-    further on: where that is the last of its dtype, there is no further.
+    Rounding keeps the order. If a limit quantises to the first or last integer of the dtype,
+    numbers beyond it saturate to the same integer.
     """
     has_default = zero is None and not node.attr("output_dtype", 0)
     numbers = np.zeros(1, np.uint8) if has_default else None if zero is None else zero.const
@@ -48,7 +48,7 @@ def _number(limit: Value | None) -> float | None:
 
 
 def _is_end(limit: float, end: int, scales: Any, zeros: Any) -> bool:
-    """Return whether a number becomes the first or the last integer, or would lie beyond it."""
+    """Return whether a number quantises to the first or last integer, or beyond it."""
     with np.errstate(over="ignore"):
         rounded = np.rint(np.float32(limit) / scales).astype(np.float64) + zeros.astype(np.float64)
     return bool((rounded <= end if end <= 0 else rounded >= end).all())

@@ -20,7 +20,7 @@ def fuse_dequantize_into_matmul(graph: Graph, a: Value, b: Value) -> Value | Ski
     if data.axis is not None:
         return Skip("the scale of data is per index")
     if b.rank is None or b.rank < 2 or a.rank is None or a.rank < 2:
-        return Skip("a factor is not known to be matrices")
+        return Skip("a factor is not known to have matrices")
     kernel = weight_unit(data, b, axis=b.rank - 1)
     if isinstance(kernel, Skip):
         return kernel

@@ -38,15 +38,15 @@ def fuse_dynamic_quantize_matmul(
     weight_scale: Value,
     bias: Value | None,
 ) -> Value | Skip:
-    """Quantise, multiply integers and scale at once; then what is added to it."""
+    """Quantise, multiply integers and scale by one operator, then fold a bias into it."""
     if weight.rank != 2 or x.rank is None or x.rank < 2:
-        return Skip("it is not data of known rank times a matrix")
+        return Skip("operands are not data times a matrix")
     columns = weight.dim(1)
     for what in (weight_scale, weight_zero):
         if what is not None and not is_number_or_column(what, columns):
             return Skip("scale or zero point is not per column")
     if bias is not None and (columns is None or bias.shape != (columns,)):
-        return Skip("the bias is not one number for each column")
+        return Skip("the bias is not one number per column")
     return graph.op("com.microsoft").DynamicQuantizeMatMul(
         x, weight, weight_scale, weight_zero, bias
     )

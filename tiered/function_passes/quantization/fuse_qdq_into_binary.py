@@ -15,7 +15,7 @@ from tiered.idioms.quantization import quantized_unit
 def fuse_qdq_into_binary(
     graph: Graph, node: Node, binary: Node, a: Value, b: Value
 ) -> Value | Skip:
-    """Add or multiply integers, and round once."""
+    """Add or multiply the integers, and round once."""
     units = quantized_unit(node, a, b)
     if isinstance(units, Skip):
         return units

@@ -17,7 +17,7 @@ from tiered.idioms.quantization import quantized_unit
 def fuse_qdq_into_concat(
     graph: Graph, node: Node, parts: Sequence[Value], axis: int
 ) -> Value | Skip:
-    """Put integers side by side; those that stand for other numbers are rescaled on the way."""
+    """Concatenate the integers; those with another scale or zero point are requantised."""
     units = quantized_unit(node, *parts)
     if isinstance(units, Skip):
         return units

@@ -18,8 +18,8 @@ def fuse_qdq_into_conv(
 ) -> Value | Skip:
     """Multiply and add integers, and round once.
 
-    On x86 without VNNI onnxruntime adds pairs of products of uint8 and int8 in 16 bits, as it does
-    after its own fusion: weights should keep to 7 bits there.
+    On x86 without VNNI, onnxruntime adds pairs of uint8 * int8 products in 16 bits, as it does
+    after its own fusion: there, weights should use only 7 bits.
     """
     units = kernel_unit(node, x, weight, axis=0)
     if isinstance(units, Skip):

@@ -14,7 +14,7 @@ from tiered.idioms.quantization import kernel_unit, why_may_overflow
 def fuse_qdq_into_matmul(graph: Graph, node: Node, a: Value, b: Value) -> Value | Skip:
     """Multiply and add integers, and round once."""
     if b.rank is None or b.rank < 2:
-        return Skip("the second factor may not be matrices")
+        return Skip("the second factor may not have matrices")
     units = kernel_unit(node, a, b, axis=b.rank - 1)
     if isinstance(units, Skip):
         return units

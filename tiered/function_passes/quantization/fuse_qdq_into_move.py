@@ -31,16 +31,16 @@ def fuse_qdq_into_move(
     *,
     pools: bool = False,
 ) -> Value | Skip:
-    """Move the integers themselves: none of them becomes another one on the way.
+    """Move the integers themselves, which a move does not change.
 
-    The largest of several numbers is that of the largest of their integers.
+    For MaxPool, the largest number has the largest integer.
 
     Args:
-        pools: take MaxPool for a move too; onnxruntime's kernel for integers takes 40 times as long
-            as the one for floats.
+        pools: also fuse MaxPool; onnxruntime's kernel for integers takes 40 times as long as the
+            one for floats.
     """
     if move.op_type == "MaxPool" and not pools:
-        return Skip("the maximum of floats is found faster")
+        return Skip("the kernel for floats is faster")
     before, after = dequantized(x), quantized_by(node)
     for unit in (before, after):
         if isinstance(unit, Skip):
@@ -50,7 +50,7 @@ def fuse_qdq_into_move(
     assert not isinstance(before, Skip)
     assert not isinstance(after, Skip)
     if not before.has_parameters_of(after):
-        return Skip("the integers stand for other numbers afterwards")
+        return Skip("scale or zero point changes")
     moved: Value = graph.op.like(move, before.q, *(others or ()), **_OPERANDS)
     return moved
 
@@ -58,4 +58,4 @@ def fuse_qdq_into_move(
 _OPERANDS: dict[str, Any] = dict.fromkeys(
     ("axes", "ends", "repeats", "shape", "starts", "steps", "tiles")
 )
-"""Attributes of old opsets, left out: in the newest form of each operator they are operands."""
+"""Attributes of old opsets to omit: in the newest form of each operator they are operands."""

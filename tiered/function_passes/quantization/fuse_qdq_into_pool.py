@@ -9,10 +9,10 @@ from tiered.idioms.quantization import quantized_unit
 
 _RANK = 4
 _LARGE: Final = 1 << 24
-"""The number of pixels from which on kernels do not take the average of an image."""
+"""The least number of pixels for which the kernels do not average an image."""
 
 _RATIOS: Final = (2.0**-8, 2.0**8)
-"""The scale of data by that of the result, divided by the pixels too, is within what they take."""
+"""The kernels support this range of x_scale / y_scale, also divided by the number of pixels."""
 _TAKEN = ("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides")
 
 
@@ -49,7 +49,7 @@ def fuse_qdq_into_pool(graph: Graph, node: Node, pool: Node, x: Value) -> Value 
         return contrib.QLinearGlobalAveragePool(*operands, channels_last=0)
     settings = pool.settings
     if set(settings) - set(_TAKEN):
-        return Skip("the windows have holes")
+        return Skip("the windows are dilated")
     counted = _without_miscount(x.shape, settings)
     if isinstance(counted, Skip):
         return counted
@@ -63,10 +63,10 @@ def _without_miscount(
     """Return settings of the same averages that QLinearAveragePool computes correctly.
 
     With both ceil_mode and count_include_pad the kernel divides by the size of the whole window,
-    the part beyond the padding included.
+    including the part beyond the padding.
 
     Args:
-        shape: of the image, of rank 4.
+        shape: the shape of the image, of rank 4.
         settings: the attributes of the AveragePool.
     """
     if not (settings.get("ceil_mode") and settings.get("count_include_pad")):

@@ -4,7 +4,7 @@ from tiered import QUANTISED, Graph, Node, Skip, Value, op, rewrite, var
 from tiered.idioms.quantization import quantized_unit
 
 _FIRST_OPSET = 13
-"""Before it, a Softmax was over all axes from one on."""
+"""Before this opset, a Softmax is over all axes from `axis` on."""
 
 
 @rewrite(
@@ -16,9 +16,9 @@ _FIRST_OPSET = 13
     numerics=QUANTISED,
 )
 def fuse_qdq_into_softmax(graph: Graph, node: Node, x: Value, axis: int) -> Value | Skip:
-    """Look the exponential of each integer up in a table.
+    """Compute the exponentials by a table of the integers.
 
-    Opt-in: the kernel of onnxruntime takes 3 times as long as that for floats.
+    Opt-in: onnxruntime's kernel takes 3 times as long as the one for floats.
     """
     units = quantized_unit(node, x)
     if isinstance(units, Skip):

@@ -15,7 +15,7 @@ from tiered.idioms.quantization import quantized_unit
     numerics=QUANTISED,
 )
 def fuse_qdq_into_unary(graph: Graph, node: Node, unary: Node, x: Value) -> Value | Skip:
-    """Look each of 256 integers up in a table, which is computed once."""
+    """Compute the function by a table of the 256 integers."""
     units = quantized_unit(node, x)
     if isinstance(units, Skip):
         return units

@@ -15,9 +15,9 @@ from tiered.idioms.quantization import quantized_unit
 def fuse_qdq_into_where(
     graph: Graph, node: Node, condition: Value, a: Value, b: Value
 ) -> Value | Skip:
-    """Choose among integers; those that stand for other numbers are rescaled on the way.
+    """Select integers; those with another scale or zero point are requantised.
 
-    Opt-in: the kernel of onnxruntime takes 5 times as long as that for floats, and more.
+    Opt-in: onnxruntime's kernel takes at least 5 times as long as the one for floats.
     """
     units = quantized_unit(node, a, b)
     if isinstance(units, Skip):

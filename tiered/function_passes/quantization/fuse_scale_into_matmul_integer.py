@@ -33,12 +33,12 @@ def fuse_scale_into_matmul_integer(
     r: Value,
     bias: Value | None,
 ) -> Value | Skip:
-    """Multiply integers and scale at once; then what is added to it.
+    """Multiply integers and scale by one operator, then fold a bias into it.
 
     The kernel multiplies the two scales first, as the model does: the result is the same.
     """
     if a.rank is None or b.rank is None or min(a.rank, b.rank) < 2:
-        return Skip("a factor is not known to be matrices")
+        return Skip("a factor is not known to have matrices")
     columns = b.dim(-1)
     if product is None and not _is_one(s):
         s, r = r, s
@@ -50,7 +50,7 @@ def fuse_scale_into_matmul_integer(
         if b.rank > 2 or not is_number_or_column(what, columns):
             return Skip("a weight scale is not per column")
     if bias is not None and (columns is None or bias.shape != (columns,)):
-        return Skip("the bias is not one number for each column")
+        return Skip("the bias is not one number per column")
     return graph.op("com.microsoft").MatMulIntegerToFloat(a, b, s, r, a_zero, b_zero, bias)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from tiered import DataType, Graph, Node, PassContext, Skip, TensorType, Value, function_pass
 
 _SHIFT: Final = 128
-"""The distance of an unsigned integer from the signed one that stands for the same number."""
+"""The difference between the unsigned and the signed integer of the same number."""
 
 _PRODUCTS: Final = ("QLinearConv", "QLinearMatMul")
 
@@ -15,10 +15,10 @@ _MOVES: Final = frozenset((
     *("DepthToSpace", "Expand", "Flatten", "Gather", "Identity", "MaxPool", "Reshape", "Slice"),
     *("SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
 ))
-"""Operators whose result holds integers of their first operand alone, and keeps their order."""
+"""Operators that only select or move elements of their first operand, and respect their order."""
 
 _WITH_CONSTANTS: Final = frozenset(("Add", "Concat", "Mul", "Where"))
-"""Operators that compute with integers of one dtype only, constants too."""
+"""Operators that require one integer dtype for all operands, constants included."""
 
 
 @function_pass(
@@ -28,10 +28,10 @@ _WITH_CONSTANTS: Final = frozenset(("Add", "Concat", "Mul", "Where"))
     looks_for=("DequantizeLinear",),
 )
 def replace_int8_with_uint8(graph: Graph, ctx: PassContext) -> None:
-    """Quantise data without a sign, where the target multiplies signed integers slowly.
+    """Quantise data as uint8 for targets that multiply int8 slowly.
 
-    Each integer and its zero point move by 128, so that their difference, and with it each number,
-    stays as it is. What only moves the integers stays; weights of products keep their sign.
+    Each integer and its zero point grow by 128, so that their difference, and each number, stays
+    the same. Operators that only move integers stay; weights of products stay int8.
     """
     if not any(ctx.backend.is_slow(name, dtype=DataType.INT8) for name in _PRODUCTS):
         return
@@ -51,7 +51,7 @@ def _is_signed(q: Value) -> bool:
 
 
 def _is_operand(node: Node) -> bool:
-    """Return whether a constant is dequantised for an operator that takes integers of one dtype."""
+    """Return whether a constant is dequantised for an operator that requires one dtype."""
     q = node.inputs[0]
     if not node.is_op("DequantizeLinear") or q is None or q.dtype != DataType.INT8:
         return False
@@ -82,11 +82,11 @@ def _convert(graph: Graph, ctx: PassContext, q: Value, node: Node) -> None:
 
 
 class _Region(NamedTuple):
-    """Integers that become others together.
+    """A connected set of integer values that change their dtype together.
 
     Attributes:
         values: the integers.
-        units: what quantises and dequantises them.
+        units: the nodes that quantise and dequantise them.
     """
 
     values: list[Value]
@@ -94,7 +94,7 @@ class _Region(NamedTuple):
 
 
 def _region(q: Value) -> _Region | Skip:
-    """Return all that holds the same integers as a value, or why they do not become others."""
+    """Return the values with the same integers as a value, or why they cannot change."""
     source = q.producer if q.const is None else None
     values, units = [q], [] if source is None else [source]
     x = q if source is None else source.inputs[0]
@@ -109,7 +109,7 @@ def _region(q: Value) -> _Region | Skip:
             if is_data and reader.is_op("DequantizeLinear"):
                 units.append(reader)
             elif is_data and is_move and value.const is None:
-                # The second output of a MaxPool holds places.
+                # The second output of a MaxPool has indices.
                 moved = reader.outputs[:1] if reader.op_type == "MaxPool" else reader.outputs
                 values += [output for output in moved if output is not None]
             else:
@@ -123,7 +123,7 @@ def _region(q: Value) -> _Region | Skip:
 
 
 def _zeros(node: Node) -> np.ndarray[tuple[int, ...], np.dtype[np.int8]] | None:
-    """Return the zero points; where they are absent as many as there are scales."""
+    """Return the zero points; if absent, one 0 for each scale."""
     scale, zero = node.inputs[1], node.input(2)
     if zero is not None:
         return zero.const
@@ -141,7 +141,7 @@ def _moved(integers: np.ndarray[tuple[int, ...], np.dtype[np.int8]]) -> np.ndarr
 
 
 class _Shifted:
-    """The zero points of one rewrite without a sign; units that share one share it afterwards."""
+    """The unsigned zero points of one rewrite; a shared zero point stays shared."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph

@@ -1,16 +1,16 @@
-"""Shape(f(x))  =>  Shape(x), where f keeps the shape: Cast, activations, normalizations"""
+"""Shape(f(x))  =>  Shape(x), if f keeps the shape: Cast, activations, normalizations"""
 
 from typing import Final
 
 from tiered import DataType, Graph, PassContext, Skip, Value, function_pass, shape_source
 
-# Shape takes these at every opset; the small dtypes came later, and runtimes lack kernels for them.
+# Shape supports these at every opset; runtimes lack kernels for the newer, smaller dtypes.
 _READ: Final = frozenset(dtype for dtype in DataType if dtype < DataType.BFLOAT16)
 
 
 @function_pass(opt_level=1, looks_for=("Shape", "Size"))
 def eliminate_cast_before_shape(graph: Graph, ctx: PassContext) -> None:
-    """Read the shape where it arises: then less depends on it, and equal shapes are one value."""
+    """Read the shape of the first value that has it, so that equal shapes are one value."""
     for node in (*graph.nodes_of("Shape"), *graph.nodes_of("Size")):
         y = node.input(0)
         if y is None or y is (x := shape_source(y)):

@@ -1,11 +1,11 @@
-"""Expand(x, shape that x already fills)  =>  x"""
+"""Expand(x, shape that does not enlarge x)  =>  x"""
 
 from tiered import Graph, Skip, Value, is_shape_of, op, rewrite, var
 
 
 @rewrite(op.Expand(var.x, var.shape), opt_level=1)
 def eliminate_nop_expand(graph: Graph, x: Value, shape: Value) -> Value | Skip:
-    """Drop an Expand whose every size is 1 or the dim that x has there."""
+    """Drop an Expand if each of its sizes is 1 or the dim of x on that axis."""
     if is_shape_of(shape, x):
         return x
     if shape.const is None:

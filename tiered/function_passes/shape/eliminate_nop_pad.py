@@ -5,7 +5,7 @@ from tiered import Graph, Skip, Value, op, rewrite, var
 
 @rewrite(op.Pad(var.x, var.pads, ..., attrs="ignored"), opt_level=1)
 def eliminate_nop_pad(graph: Graph, x: Value, pads: Value) -> Value | Skip:
-    """Drop a Pad that adds nothing, in whatever mode; negative pads crop."""
+    """Drop a Pad with pads of 0, in any mode; negative pads crop."""
     if pads.const is None:
         return Skip("pads is not a constant")
     if pads.const.any():

@@ -1,4 +1,4 @@
-"""Reshape(x, shape of x)  =>  x, also where other Reshapes stand between"""
+"""Reshape(x, shape of x)  =>  x, also with other Reshapes between"""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ _RESHAPES: Final = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 def eliminate_nop_reshape(
     graph: Graph, x: Value, shape: Value, allowzero: int | None
 ) -> Value | Skip:
-    """Drop a Reshape to the shape that its operand has: 0 copies a dim, one -1 is what remains."""
+    """Drop a Reshape to the shape of its operand: 0 copies a dim, one -1 is inferred."""
     if shape.const is None:
         return _reshaped_back(x, shape, is_exact=bool(allowzero))
     if x.shape is None:
@@ -48,9 +48,9 @@ def _reshaped_back(x: Value, shape: Value, *, is_exact: bool) -> Value | Skip:
 
 
 def _copies_zeros(source: Value, x: Value) -> bool:
-    """Return whether a Reshape of x to the shape of its source gives each 0 of it as a 0, or fails.
+    """Return whether a Reshape of x to the shape of its source keeps each dim of 0, or fails.
 
-    One 0 alone must stay, as there are no elements; of several, each that x has at its place.
+    A single 0 must stay, because there are no elements; of several, each that x has on its axis.
     """
     if source.shape is None or x.shape is None:
         return False

@@ -1,4 +1,4 @@
-"""Reshape(f(Reshape(x)), shape of x)  =>  f(x), where f works element by element"""
+"""Reshape(f(Reshape(x)), shape of x)  =>  f(x), if f is elementwise"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -8,20 +8,20 @@ from tiered import ELEMENTWISE, Graph, Node, PassContext, Skip, Value, function_
 Shape = tuple[int | str | None, ...]
 
 _MOST: Final = 64
-"""More operators than this are not looked at for one Reshape."""
+"""The most operators that are visited for one Reshape."""
 
 _OLDEST: Final = 7
-"""Before this opset, operands broadcast only where an attribute said so."""
+"""Before this opset, operands broadcast only if an attribute is set."""
 
 
 @function_pass(
     opt_level=2, required=("infer_shapes",), looks_for=("Reshape",), acts_on=("elementwise",)
 )
 def eliminate_reshape_around_elementwise(graph: Graph, ctx: PassContext) -> None:
-    """Compute in the shape that there was, not in one that is left again right behind it.
+    """Compute in the original shape instead of a temporary one.
 
-    f is all that stands between such Reshapes: operators that read nothing beside them but single
-    numbers, and their results have no other users.
+    f is all nodes between such Reshapes: elementwise operators with no other operands than single
+    numbers, and without other users of their results.
     """
     if graph.opset() < _OLDEST:
         return
@@ -38,7 +38,7 @@ def eliminate_reshape_around_elementwise(graph: Graph, ctx: PassContext) -> None
 
 
 def _region(end: Node, between: Value) -> set[Node] | Skip:
-    """Return the operators that compute what a Reshape gives another shape, from there to there."""
+    """Return the operators between the Reshapes, or why they cannot be rewritten."""
     inside, outside = between.shape, end.output.shape
     if inside is None or outside is None or None in (*inside, *outside):
         return Skip("a shape is not known")
@@ -59,7 +59,7 @@ def _region(end: Node, between: Value) -> set[Node] | Skip:
         if value.is_graph_output or value.pins:
             return Skip("an intermediate value is an output or pinned")
         if len(found) == _MOST:
-            return Skip("too many operators stand between")
+            return Skip("there are too many operators between")
         found.add(node)
         pending += [read for read in node.inputs if read is not None]
         for user in _users(value):
@@ -81,13 +81,13 @@ def _leads(node: Node, before: Shape, after: Shape) -> bool:
 
 
 def _leads_out(node: Node, value: Value, after: Shape) -> bool:
-    """Return whether a node reshapes a value; it may also read it as the shape of another."""
+    """Return whether a node reshapes a value, and does not only use it as a shape."""
     is_operand = node.input(0) is value and node.input(1) is not value
     return is_operand and _leads(node, value.shape or (), after)
 
 
 def _is_number(value: Value, rank: int) -> bool:
-    """Return whether a value is one number that gives nothing more dims than it has."""
+    """Return whether a value is one number that adds no dims to the other operands."""
     shape = value.static_shape
     return shape is not None and len(shape) <= rank and all(size == 1 for size in shape)
 
@@ -109,7 +109,7 @@ def _compute_before(graph: Graph, region: set[Node]) -> None:
 
 
 def _unshaped(value: Value, shape: Shape | None) -> Value:
-    """Return what a Reshape to the shape reads; any other value as it is."""
+    """Return the operand of a Reshape to the shape; any other value unchanged."""
     node = value.producer
     if node is None or node.op_type != "Reshape" or value.shape != shape:
         return value

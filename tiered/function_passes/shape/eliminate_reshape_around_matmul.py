@@ -1,4 +1,4 @@
-"""Reshape(MatMul(Reshape(x), w))  =>  MatMul(x, w), where only dims of 1 come and go"""
+"""Reshape(MatMul(Reshape(x), w))  =>  MatMul(x, w), if only dims of 1 are added and removed"""
 
 import itertools
 from typing import Final
@@ -21,10 +21,10 @@ _product = op.MatMul(var.a, var.b)
     required=("infer_shapes",),
 )
 def eliminate_reshape_around_matmul(graph: Graph, node: Node, a: Value, b: Value) -> Value | Skip:
-    """Multiply as many matrices of the same sizes without the dims around them.
+    """Multiply the same matrices without adding and removing dims of 1.
 
-    The kernels multiply a stack with one matrix as one tall matrix, whose height may decide how
-    they sum: this stays the same too.
+    A kernel may multiply a stack by one matrix as one tall matrix. Its height may change the
+    summation order, so it must stay the same too.
     """
     first, second = _reshaped(a), _reshaped(b)
     if first is a and second is b:
@@ -32,13 +32,13 @@ def eliminate_reshape_around_matmul(graph: Graph, node: Node, a: Value, b: Value
     for x, w in itertools.product(dict.fromkeys((first, a)), dict.fromkeys((second, b))):
         if (x is not a or w is not b) and _multiplies_the_same(x, w, a, b, node.output.shape):
             return graph.op.MatMul(x, w)
-    return Skip("without the reshapes the result has another shape")
+    return Skip("the result would have another shape")
 
 
 def _reshaped(value: Value) -> Value:
-    """Return what is reshaped to a value; a value that is not reshaped as it is.
+    """Return the value before a Reshape; any other value unchanged.
 
-    Constants are left to folding, as kernels pack those that they read.
+    Constants are excluded: folding reshapes them, and kernels pack them.
     """
     node = value.producer
     if node is None or node.domain or node.op_type not in _RESHAPES:
@@ -48,7 +48,7 @@ def _reshaped(value: Value) -> Value:
 
 
 def _multiplies_the_same(x: Value, w: Value, a: Value, b: Value, result: Shape | None) -> bool:
-    """Return whether x and w are the matrices of a and b, and their product has a shape."""
+    """Return whether x and w have the matrices of a and b, and their product has a given shape."""
     shapes = [value.shape for value in (x, w, a, b)]
     if any(shape is None or len(shape) < 2 or None in shape for shape in shapes):
         return False
@@ -73,7 +73,7 @@ def _many(batch: Shape) -> Shape:
 
 
 def _batch(left: Shape, right: Shape) -> Shape | None:
-    """Return the dims of a stack of products; None where one operand repeats those of the other."""
+    """Return the dims of a stack of products; None if an operand broadcasts."""
     if left == right:
         return left
     if not _many(right):

@@ -11,12 +11,12 @@ _pairs = op.Squeeze(op.Unsqueeze(var.x, var.inner).shared(), var.outer) | op.Uns
 def eliminate_squeeze_unsqueeze(
     graph: Graph, x: Value, inner: Value, outer: Value, node: Node
 ) -> Value | Skip:
-    """Drop two that undo each other; a Squeeze without axes may take more than the other gave."""
+    """Drop two inverse operators; a Squeeze without axes may remove more dims than were added."""
     if inner.const is None or outer.const is None:
         return Skip("axes is not a constant")
     if not inner.const.size:
         return Skip("empty axes mean none or all")
-    # Both count in the tensor that has the dims of 1.
+    # Both axes count in the tensor with the dims of 1.
     rank = x.rank
     if rank is not None and node.op_type == "Squeeze":
         rank += inner.const.size

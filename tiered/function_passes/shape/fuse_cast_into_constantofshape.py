@@ -6,7 +6,7 @@ import numpy as np
 
 from tiered import DataType, Graph, Skip, Tensor, Value, op, rewrite, var
 
-# What ConstantOfShape makes at every opset that has it.
+# The dtypes of ConstantOfShape at every opset.
 _MADE: Final = frozenset(
     {DataType.BOOL, DataType.DOUBLE, DataType.FLOAT, DataType.FLOAT16, DataType.INT16,
      DataType.INT32, DataType.INT64, DataType.INT8, DataType.UINT16, DataType.UINT32,
@@ -18,7 +18,7 @@ _MADE: Final = frozenset(
 def fuse_cast_into_constantofshape(
     graph: Graph, shape: Value, value: Tensor | None, to: int
 ) -> Value | Skip:
-    """Make the tensor in the dtype that is wanted, if its number is the same there."""
+    """Fill the tensor in the target dtype, if that keeps its number."""
     if to not in _MADE:
         return Skip("ConstantOfShape may not support the dtype")
     converted = (value or Tensor.of(np.zeros(1, np.float32))).converted(to)

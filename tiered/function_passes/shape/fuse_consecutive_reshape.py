@@ -19,8 +19,8 @@ def fuse_consecutive_reshape(
 ) -> Value | Skip:
     """Reshape once: only the last target shape is observable.
 
-    A 0 in it copies a dim of the middle tensor, not of x. It stays where x has the same dim there;
-    else the dim takes its place, or the one -1 that a shape may have.
+    A 0 in it copies a dim of the intermediate tensor, not of x. It stays if x has the same dim;
+    otherwise the size replaces it, or the one -1 that a shape may have.
     """
     if allowzero:
         return graph.op.Reshape(x, shape, allowzero=1)

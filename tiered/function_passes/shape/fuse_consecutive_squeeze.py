@@ -11,9 +11,9 @@ from tiered import Graph, Skip, Value, non_negative_axes, op, opt, rewrite, var
 def fuse_consecutive_squeeze(
     graph: Graph, x: Value, first: Value | None, second: Value | None
 ) -> Value | Skip:
-    """Squeeze once; the second axes count in what the first leaves.
+    """Squeeze once; the second axes count in the result of the first Squeeze.
 
-    Where the second names no axes all dims of 1 go, the first ones among them.
+    If the second one names no axes, all dims of 1 are removed.
     """
     if second is None:
         return graph.op.Squeeze(x)

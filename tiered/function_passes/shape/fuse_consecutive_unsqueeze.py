@@ -13,9 +13,9 @@ from tiered import Graph, Node, Skip, Value, non_negative_axes, op, rewrite, var
 def fuse_consecutive_unsqueeze(
     graph: Graph, inner: Node, x: Value, first: Value, second: Value
 ) -> Value | Skip:
-    """Unsqueeze once; the second axes make room among those that the first made.
+    """Unsqueeze once; the second axes shift those of the first.
 
-    Several that read the same one are all fused with it, so that it goes.
+    Several consumers of the same Unsqueeze are all fused with it, so that it is removed.
     """
     middle_value = inner.output
     readers = {user.op_type for user, _ in middle_value.users}
@@ -33,7 +33,7 @@ def fuse_consecutive_unsqueeze(
 
 
 def _moved(axis: int, new: Iterable[int]) -> int:
-    """Return where an axis stands after others came in."""
+    """Return the index of an axis after others are inserted."""
     for other in sorted(set(new)):
         axis += other <= axis
     return axis

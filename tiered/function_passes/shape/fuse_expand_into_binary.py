@@ -1,11 +1,11 @@
-"""Op(Expand(x, shape), y)  =>  Op(x, y), where x or y has every size that shape asks for"""
+"""Op(Expand(x, shape), y)  =>  Op(x, y), if x or y has each size of shape"""
 
 from typing import Final
 
 from tiered import Graph, PassContext, Skip, Value, function_pass
 
-# Pow computes a scalar exponent otherwise than a tensor, and Max and Min take the one or the other
-# of two zeros by which operand is a scalar: these read the Expand.
+# Not in the table: Pow has another kernel for a scalar exponent, and for Max and Min a scalar
+# operand may change which of two zeros is the result.
 _BROADCASTS: Final = frozenset(
     {"Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater",
      "GreaterOrEqual", "Less", "LessOrEqual", "Mul", "Or", "Sub", "Where", "Xor"}
@@ -14,7 +14,7 @@ _BROADCASTS: Final = frozenset(
 
 @function_pass(opt_level=2, looks_for=("Expand",), acts_on=("elementwise",))
 def fuse_expand_into_binary(graph: Graph, ctx: PassContext) -> None:
-    """Let the operator broadcast by itself, where the result surely has the same shape."""
+    """Use the broadcasting of the operator, if the result surely has the same shape."""
     law = "Op(Expand(x, shape), y) => Op(x, y)"
     for expand in graph.nodes_of("Expand"):
         x, wide = expand.input(0), expand.output
@@ -23,7 +23,7 @@ def fuse_expand_into_binary(graph: Graph, ctx: PassContext) -> None:
                 continue
             others = [value for at, value in enumerate(user.inputs) if at != slot]
             if not _has_every_size(wide, [x, *others]):
-                ctx.skip(user, Skip("only the Expand makes an operand grow"))
+                ctx.skip(user, Skip("only the Expand enlarges the result"))
                 continue
             with graph.rewrite(law, user):
                 user.owner.set_input(user, slot, x)
@@ -31,7 +31,7 @@ def fuse_expand_into_binary(graph: Graph, ctx: PassContext) -> None:
 
 
 def _has_every_size(wide: Value, operands: list[Value | None]) -> bool:
-    """Return whether the operands broadcast to no less than the expanded one does."""
+    """Return whether the operands broadcast to the same shape without the Expand."""
     if wide.shape is None:
         return False
     shapes = [value.shape or () for value in operands if value is not None]

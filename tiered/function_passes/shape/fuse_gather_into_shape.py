@@ -18,7 +18,7 @@ _one = const(lambda axes: axes.size == 1)
 def fuse_gather_into_shape(
     graph: Graph, x: Value, shape: Node, part: Node, node: Node
 ) -> Value | Skip:
-    """Ask for the consecutive dims alone, if no other node needs the whole shape.
+    """Compute only the consecutive dims, if no other node needs the whole shape.
 
     Shape clips `start` and `end` where Gather fails, so the rank must be known.
     """
@@ -27,7 +27,7 @@ def fuse_gather_into_shape(
     dims = range(x.rank)[slice(shape.attr("start", 0), shape.attr("end", None))]
     taken = _taken(part, len(dims))
     if not taken:
-        return Skip("it takes no consecutive dims")
+        return Skip("the dims are not consecutive")
     if part is node and not _is_only_for_lists(shape.output, len(dims)):
         return Skip("the shape has other consumers")
     start, end = dims[taken.start], dims[taken.stop - 1] + 1
@@ -35,7 +35,7 @@ def fuse_gather_into_shape(
 
 
 def _is_only_for_lists(shape: Value, size: int) -> bool:
-    """Return whether all consumers of a shape take consecutive dims of it, as a list."""
+    """Return whether all consumers of a shape select consecutive dims of it, as a list."""
     return not shape.is_graph_output and all(
         reader.op_type in ("Gather", "Slice") and reader.output.rank == 1 and _taken(reader, size)
         for reader, _ in shape.users
@@ -43,7 +43,7 @@ def _is_only_for_lists(shape: Value, size: int) -> bool:
 
 
 def _taken(part: Node, size: int) -> range | None:
-    """Return the elements that a Gather or Slice takes of a list; None if they are not known."""
+    """Return the indices that a Gather or Slice selects from a list; None if unknown."""
     operands = [None if value is None else value.const for value in part.operands[1:]]
     if any(array is None for array in operands) or part.parameter_reason is not None:
         return None

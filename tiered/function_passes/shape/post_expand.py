@@ -1,4 +1,4 @@
-"""f(Expand(x, shape))  =>  Expand(f(x), shape), where f works element by element"""
+"""f(Expand(x, shape))  =>  Expand(f(x), shape), if f is elementwise"""
 
 from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, var
 
@@ -13,9 +13,9 @@ _elementwise = (
     _elementwise(op.Expand(var.x, var.shape), attrs=...), opt_level=3, numerics="reassociating"
 )
 def post_expand(graph: Graph, node: Node, x: Value, shape: Value) -> Value | Skip:
-    """Compute before the elements are repeated, so once for all of them.
+    """Compute before the elements are repeated, so only once for each.
 
-    Kernels that compute several elements at a time may round those that are left otherwise.
+    Vectorised kernels may round the elements of an incomplete vector differently.
     """
     if not _expands(node):
         return Skip("Expand does not support the dtype")
@@ -23,7 +23,7 @@ def post_expand(graph: Graph, node: Node, x: Value, shape: Value) -> Value | Ski
 
 
 def _expands(node: Node) -> bool:
-    """Return whether the Expand before a node takes what the node gives: Cast gives any dtype."""
+    """Return whether Expand supports the node's output dtype: a Cast may have any."""
     data, result = node.inputs[0], node.output.dtype
     expand = None if data is None else data.producer
     if expand is None or expand.schema is None or result is None:

@@ -23,7 +23,7 @@ Known = MutableMapping[Hashable, Value]
 
 _KEPT: Final = frozenset({"Constant", "If", "Loop", "Scan"})
 
-# More elements than any shape has.
+# More elements than any shape.
 _MANY: Final = 16
 
 _TRACED: Final = frozenset({DataType.INT64, DataType.INT32, DataType.BOOL})
