@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import onnx
 import pytest
 
 import tiered
-from tests.small import content, fuse_relu, model, ops, registered
+from tests.small import content, fuse_relu, model, ops, proto, registered
 from tiered import Model
-from tiered.compat import onnx_passes
 from tiered.compat.onnx_passes import (
     Analysis,
     Annotation,
@@ -22,13 +22,25 @@ from tiered.compat.onnx_passes import (
     register,
     verify,
 )
-from tiered.errors import PassError, PostconditionError, PreconditionError, UsageError
+from tiered.compat.onnx_passes.groups import GROUPS
+from tiered.errors import (
+    PassError,
+    PassNotFoundError,
+    PostconditionError,
+    PreconditionError,
+    UsageError,
+    VerificationError,
+)
+from tiered.passes.registry import registry
+from tiered.verify import Verify
 
 
 @pytest.fixture(autouse=True)
 def _clean() -> Iterator[None]:
     yield
-    onnx_passes._GROUPS.clear()
+    for name in GROUPS:
+        registry.unregister(name)
+    GROUPS.clear()
 
 
 class DropNeg(RewriteRulePass):
@@ -179,3 +191,173 @@ def test_verification_is_a_promise() -> None:
     for name, numerics in promised.items():
         decorated = getattr(verify, name)(type("Own", (DropNeg,), {}))
         assert pass_of(decorated).info.numerics == numerics
+
+
+ADD = "g (float[2] x, float[2] z) => (float[2] y) { a = Add(x, z)  y = Neg(a) }"
+
+
+def mixed(first: type, second: type) -> type:
+    """Return the demonstration of onnx-passes: Add(x, y) => Add(x, x), which is wrong."""
+
+    @verify.equality
+    @register()
+    class BreakAdds(first, second):  # type: ignore[misc]  # the bases are arguments
+        def pattern(self, op: Any, x: Any, y: Any) -> Any:
+            return op.Add(x, y)
+
+        def check(self, op: Any, x: Any, y: Any) -> bool:
+            return x is not y
+
+        def rewrite(self, op: Any, x: Any, y: Any) -> Any:
+            return op.Add(x, x)
+
+    return BreakAdds
+
+
+@pytest.mark.parametrize(
+    "bases", [(Transformation, RewriteRulePass), (RewriteRulePass, Transformation)]
+)
+def test_a_rule_may_be_a_transformation_too(bases: tuple[type, type]) -> None:
+    broken = mixed(*bases)
+    made = broken()(model(ADD))
+    assert made.main.nodes_of("Add")[0].inputs == (made.main.inputs[0],) * 2
+    before = model(ADD)
+    with (
+        pytest.raises(VerificationError, match="BreakAdds changed output"),
+        tiered.PassContext(instruments=[Verify()]),
+    ):
+        tiered.Sequential(["BreakAdds"])(before)
+    assert content(before) == content(model(ADD))
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_set_and_a_composition_may_be_transformations_too(first: bool) -> None:
+    def bases(kind: type) -> tuple[type, ...]:
+        return (Transformation, kind) if first else (kind, Transformation)
+
+    class Rules(*bases(RewriteRuleSetPass)):  # type: ignore[misc]  # the bases are computed
+        def pattern(self) -> Sequence[Any]:
+            return [lambda op, x: op.Relu(op.Relu(x)), lambda op, x: op.Neg(x)]
+
+        def rewrite(self) -> Sequence[Any]:
+            return [lambda op, x: op.Relu(x), lambda op, x: x]
+
+    class All(*bases(ComposePass)):  # type: ignore[misc]  # as above
+        __passes__ = (Rules, "eliminate_identity")
+
+    assert ops(Rules()(model())) == ops(All()(model())) == ["Relu", "Abs"]
+
+
+def test_outputs_and_domains_are_named_as_in_onnxscript() -> None:
+    class Split(RewriteRulePass):
+        def pattern(self, op: Any, x: Any) -> Any:
+            first, second = op.Split(x, _outputs=["first", "second"], num_outputs=2)
+            return op.Add(first, second)
+
+        def check(self, op: Any, x: Any, second: Any) -> bool:
+            return bool(second.shape == (1,))
+
+        def rewrite(self, op: Any, x: Any, first: Any) -> Any:
+            assert first.producer.op_type == "Split"
+            low, high = op.Split(x, num_outputs=2, _outputs=2)
+            return op.Gelu(op.Sub(low, high), _domain="com.microsoft")
+
+    text = """g (float[2] x) => (float[1] y) { a, b = Split<num_outputs=2>(x)  y = Add(a, b) }"""
+    made = Split()(model(text))
+    (gelu,) = made.main.nodes_of("Gelu", "com.microsoft")
+    assert gelu.attributes == {}
+    assert "com.microsoft" in made.opset_imports
+    wide = text.replace("[2]", "[4]").replace("[1]", "[2]")
+    assert ops(Split()(model(wide))) == ["Split", "Add"]
+
+
+def test_the_anchor_may_be_an_output_with_a_name_and_other_attributes() -> None:
+    class Softmaxes(RewriteRulePass):
+        def pattern(self, op: Any, x: Any) -> Any:
+            return op.Softmax(x, _allow_other_attributes=True, _outputs=["_out"])
+
+        def rewrite(self, op: Any, x: Any, _out: Any) -> Any:
+            axis = _out.producer.attributes["axis"]
+            return op.Exp(op.LogSoftmax(x, axis=axis))
+
+    made = Softmaxes()(model("g (float[2,3] x) => (float[2,3] y) { y = Softmax<axis=0>(x) }"))
+    assert ops(made) == ["LogSoftmax", "Exp"]
+    assert made.main.nodes[0].attributes["axis"] == 0
+
+
+def test_a_pattern_may_be_of_another_domain() -> None:
+    class Own(RewriteRulePass):
+        def pattern(self, op: Any, x: Any) -> Any:
+            return op.Own(x, _domain="d")
+
+        def rewrite(self, op: Any, x: Any) -> Any:
+            return op.Relu(x)
+
+    text = """<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
+    g (float[2] x) => (float[2] y) { y = d.Own(x) }"""
+    made = Own()(Model.from_proto(onnx.parser.parse_model(text)))
+    assert ops(made) == ["Relu"]
+
+
+def test_numbers_are_constants_in_patterns_and_replacements() -> None:
+    class Doubles(RewriteRulePass):
+        def pattern(self, op: Any, x: Any) -> Any:
+            return op.Mul(x, 2.0)
+
+        def rewrite(self, op: Any, x: Any) -> Any:
+            return op.Div(x, 0.5)
+
+    text = "g (double[2] x) => (double[2] y) <double two = {2}> { y = Mul(two, x) }"
+    made = Doubles()(model(text))
+    (div,) = made.main.nodes_of("Div")
+    assert div.inputs[1].const == 0.5
+    assert div.inputs[1].dtype == div.inputs[0].dtype
+    assert ops(Doubles()(model(text.replace("{2}", "{3}")))) == ["Mul"]
+
+
+def test_a_registered_class_has_its_name_everywhere() -> None:
+    for group in ("tidy", "also"):
+        register(group)(DropNeg)
+    register("tidy")(type("Own", (Transformation,), {"call": lambda self, model: None}))
+    given = proto()
+    for passes in ("DropNeg", "tidy", ["also"]):
+        assert ops(tiered.optimize(given, passes=passes)) == ["Relu", "Relu", "Abs"]
+    assert ops(tiered.Sequential(["tidy"])(given)) == ["Relu", "Relu", "Abs"]
+    assert "DropNeg" in tiered.pass_names()
+    for entry in ("tidy", "DropNeg", "drop-neg"):
+        with tiered.PassContext(disabled=[entry]):
+            assert ops(tiered.Sequential(["DropNeg"])(given)) == ops(given)
+    with pytest.raises(UsageError, match="there are two passes 'DropNeg'"):
+        register()(type("DropNeg", (RewriteRulePass,), {}))
+    registry.unregister("DropNeg")
+    with pytest.raises(PassNotFoundError):
+        tiered.Sequential(["also"])
+
+
+def test_the_groups_of_onnx_passes_are_there() -> None:
+    names = {
+        group: [pass_.name for pass_ in collect([group])]
+        for group in ("cleanup", "constant-folding", "eliminate", "verify")
+    }
+    assert names["cleanup"][-1] == "topological_sort"
+    assert names["constant-folding"] == ["trace_folding", "fold_constant"]
+    assert "eliminate_identity" in names["eliminate"]
+    assert names["verify"] == ["verify_equality"]
+
+
+def test_a_promise_keeps_its_metric_and_its_tolerance() -> None:
+    def promise(decorate: Any) -> Any:
+        return pass_of(decorate(type("Own", (DropNeg,), {}))).info.promise
+
+    for decorate in (verify.metric("cosine", (0.99, 1.01)), verify.metric(cosine=(0.99, 1.01))):
+        assert str(promise(decorate)) == "approximate (cosine in [0.99, 1.01])"
+    assert "top_5_agreement in [0.9, 1]" in str(promise(verify.metric(top_5_accuracy=(0.9, 1))))
+    assert "mispredictions" in str(promise(verify.metric("count_mispredictions", (0, 3))))
+    own = promise(verify.metric(lambda expected, actual: 1.0, (0, 2)))
+    assert own.metric.high == 2
+    assert str(promise(verify.tolerance(rtol=1e-3))) == "approximate (rtol 0.001)"
+    for wrong in ({"a": (0, 1), "b": (0, 1)}, {}):
+        with pytest.raises(UsageError, match="one metric and its range"):
+            verify.metric(**wrong)
+    with pytest.raises(UsageError, match="no metric 'cosin'"):
+        verify.metric("cosin", (0, 1))

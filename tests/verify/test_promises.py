@@ -182,3 +182,15 @@ def test_a_metric_excuses_no_nan() -> None:
     promise = verify.metric("max_abs_error", (0, 9))
     (found,) = compare({"y": np.ones(1)}, {"y": np.full(1, np.nan)}, promise).outputs
     assert found.reason.startswith("a number became NaN")
+
+
+def test_rankings_are_compared_by_their_best_elements() -> None:
+    expected = np.arange(12.0).reshape(2, 6)
+    actual = expected.copy()
+    actual[0] = -actual[0]
+    assert verify.METRICS["mispredictions"](expected, actual) == 1.0
+    assert verify.METRICS["argmax_agreement"](expected, actual) == 0.5
+    assert verify.METRICS["top_5_agreement"](expected, actual) == 0.5
+    empty = np.zeros((0, 6))
+    assert verify.METRICS["mispredictions"](empty, empty) == 0.0
+    assert verify.METRICS["top_5_agreement"](empty, empty) == 1.0

@@ -72,6 +72,7 @@ class Registry:
         self._loaded: dict[str, Runnable] = {}
         self._index = index
         self._later: dict[str, Runnable] = {}
+        self._names_for: dict[str, tuple[str, ...]] = {}
         self.groups: set[str] = set()
         """The names of the groups of all pipelines that were made."""
 
@@ -100,7 +101,7 @@ class Registry:
         same = tuple(known for known in self.names() if _squash(known) == squashed)
         if same:
             return same
-        targets = _aliases().get(squashed, ())
+        targets = self._names_for.get(name) or _aliases().get(squashed, ())
         found = tuple(target for target in targets if target in self)
         if not found:
             raise self._not_found(name, targets)
@@ -177,10 +178,37 @@ class Registry:
         self._loaded[name] = pass_
         return pass_
 
+    def register_later(self, name: str, where: str, load: Callable[[], Runnable]) -> None:
+        """Add a pass that is made at its first use.
+
+        Args:
+            name: of the pass.
+            where: its source, for messages.
+            load: returns the pass.
+
+        Raises:
+            UsageError: the name is taken.
+        """
+        known = self._find(name)
+        if known is not None:
+            raise UsageError(f"there are two passes {name!r}: {known.where} and {where}")
+        self._registered[name] = _Entry(where, load)
+
+    def add_to_alias(self, alias: str, name: str) -> None:
+        """Let another name stand for a pass, beside those that it stands for already."""
+        names = self._names_for.get(alias, ())
+        if name not in names:
+            self._names_for[alias] = (*names, name)
+
     def unregister(self, name: str) -> None:
-        """Remove a pass that `register` added."""
+        """Remove a pass that `register` or `register_later` added, and its aliases."""
         if self._registered.pop(name, None) is not None:
-            del self._loaded[name]
+            self._loaded.pop(name, None)
+            for alias, names in list(self._names_for.items()):
+                left = tuple(other for other in names if other != name)
+                self._names_for[alias] = left
+                if not left:
+                    del self._names_for[alias]
 
     def legalizations(self) -> tuple[str, ...]:
         """Return the names of the rules that legalize an operator, sorted."""

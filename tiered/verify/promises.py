@@ -126,12 +126,31 @@ def argmax_agreement(expected: Array, actual: Array) -> float:
     return float(np.mean(np.argmax(expected, axis=-1) == np.argmax(actual, axis=-1)))
 
 
+def top_5_agreement(expected: Array, actual: Array) -> float:
+    """Return the fraction of rows whose expected argmax is among the five largest elements."""
+    if not expected.size or not expected.ndim:
+        return 1.0
+    best = np.argmax(expected, axis=-1)[..., None]
+    five = np.argsort(actual, axis=-1)[..., -5:]
+    return float(np.mean((five == best).any(axis=-1)))
+
+
+def mispredictions(expected: Array, actual: Array) -> float:
+    """Return the number of rows with another argmax."""
+    if not expected.size or not expected.ndim:
+        return 0.0
+    return float(np.sum(np.argmax(expected, axis=-1) != np.argmax(actual, axis=-1)))
+
+
 def _gap(expected: Array, actual: Array) -> Array:
     return np.abs(np.asarray(expected, np.float64) - np.asarray(actual, np.float64))
 
 
 METRICS: dict[str, Callable[[Any, Any], float]] = {
     function.__name__: function
-    for function in (max_abs_error, mean_abs_error, cosine, argmax_agreement)
+    for function in (
+        *(max_abs_error, mean_abs_error, cosine),
+        *(argmax_agreement, top_5_agreement, mispredictions),
+    )
 }
 """The metrics that have a name."""

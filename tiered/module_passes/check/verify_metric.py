@@ -16,7 +16,8 @@ def verify_metric(
     """Run the original and the model of this place on made inputs, and judge them by a metric.
 
     Args:
-        metric: cosine, argmax_agreement, max_abs_error or mean_abs_error.
+        metric: cosine, argmax_agreement, top_5_agreement, mispredictions, max_abs_error or
+            mean_abs_error.
         accepted: its lowest and highest value.
         origin_model: the file of the original; by default the model as it was loaded.
         seed: of the made inputs.

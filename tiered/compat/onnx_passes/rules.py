@@ -1,0 +1,103 @@
+"""Rules of a pattern, a check and a rewrite that are methods with `op` as first parameter."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import tiered
+from tiered.passes import Pass
+from tiered.rewriter import Skip, op, var
+
+
+class _Calls:
+    """The `op` of patterns and replacements: with `_domain`, and `_outputs` as a number or names.
+
+    Args:
+        op: the operators of tiered: of the pattern language, or of a graph.
+        outputs: gets the named outputs of a pattern, each with its node and number; None for a
+            replacement, whose outputs are values anyway.
+    """
+
+    def __init__(self, op: Any, outputs: dict[str, tuple[str, int]] | None) -> None:
+        self._op = op
+        self._outputs = outputs
+
+    def __call__(self, domain: str) -> _Calls:
+        return _Calls(self._op(domain), self._outputs)
+
+    def __getattr__(self, op_type: str) -> Any:
+        if op_type.startswith("__"):
+            raise AttributeError(op_type)
+        return partial(self._call, op_type)
+
+    def _call(
+        self,
+        op_type: str,
+        *operands: Any,
+        _domain: str = "",
+        _outputs: int | Sequence[str] = 1,
+        _allow_other_attributes: bool = False,
+        **attributes: Any,
+    ) -> Any:
+        names = [] if isinstance(_outputs, int) else list(_outputs)
+        count = _outputs if isinstance(_outputs, int) else len(names)
+        operator = getattr(self._op(_domain) if _domain else self._op, op_type)
+        if self._outputs is None:
+            return operator(*operands, **({"outputs": count} if count > 1 else {}), **attributes)
+        if _allow_other_attributes:
+            attributes["attrs"] = ...
+        made = operator(*operands, **attributes)
+        if names:
+            node = f"node_of_{names[0]}"
+            made = made.bind(node)
+            self._outputs.update((name, (node, at)) for at, name in enumerate(names) if name)
+        return made if count == 1 else tuple(made.out(at) for at in range(count))
+
+
+def rule_of(
+    declared: dict[str, Any],
+    pattern: Callable[..., Any],
+    check: Callable[..., object],
+    rewrite: Callable[..., Any],
+) -> Pass:
+    variables = {name: getattr(var, name) for name in _names(pattern)}
+    outputs: dict[str, tuple[str, int]] = {}
+    made = pattern(_Calls(op, outputs), **variables)
+    if isinstance(made, tuple):  # all outputs of one node
+        made = made[0]
+    asked = dict.fromkeys((*_names(check), *_names(rewrite)))
+    parameters = dict.fromkeys(outputs[name][0] if name in outputs else name for name in asked)
+
+    def function(graph: Any, *found: Any) -> Any:
+        bound = dict(zip(parameters, found, strict=True))
+        for name, (node, at) in outputs.items():
+            if node in bound:
+                bound[name] = bound[node].outputs[at]
+        calls = _Calls(graph.op, None)
+        if not check(calls, **{name: bound[name] for name in _names(check)}):
+            return Skip("the check returned False")
+        return rewrite(calls, **{name: bound[name] for name in _names(rewrite)})
+
+    return tiered.rewrite(made, **declared)(_taking(parameters, function))
+
+
+def _taking(names: Iterable[str], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function with the positional parameters that a rule inspects."""
+
+    def taking(graph: Any, *values: Any) -> Any:
+        return function(graph, *values)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(name, kind) for name in ("graph", *names)]
+    taking.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # of any function
+    return taking
+
+
+def _names(function: Callable[..., Any]) -> list[str]:
+    """Return the parameters after `op`, without *args and **kwargs."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = inspect.signature(function).parameters.values()
+    return [parameter.name for parameter in parameters if parameter.kind is kind][1:]
