@@ -1,9 +1,21 @@
 """ExecuTorch's names: what its passes return."""
 
+from functools import partial
+from typing import Any
+
+import onnx
 import pytest
 
 from tiered import Graph, Model, PassContext, UsageError, function_pass, module_pass
-from tiered.compat.executorch import ExportPass, PassBase, PassManager, PassResult
+from tiered.compat.executorch import (
+    ExportPass,
+    PassBase,
+    PassManager,
+    PassResult,
+    SubgraphMatcher,
+    args_map,
+    replace_pattern,
+)
 from tiered.testing import parse
 
 TEXT = "(float[2] x) => (float[2] y) { h = Neg(x) y = Neg(h) }"
@@ -32,11 +44,15 @@ class Visit(ExportPass):
 
 def test_a_pass_may_return_its_result_and_the_journal_records_the_change() -> None:
     with PassContext(3) as ctx:
-        assert Rename("")(parse(TEXT)) == parse(TEXT)
-        assert Rename("first")(parse(TEXT)).graph.node[0].name == "first"
-        assert Visit()(parse(TEXT)) == parse(TEXT)
+        assert Rename("")(parse(TEXT)) == (parse(TEXT), False)
+        made = Rename("first")(parse(TEXT))
+        assert (made.graph_module.graph.node[0].name, made.modified) == ("first", True)
+        assert Visit()(parse(TEXT)).graph_module == parse(TEXT)
     assert [result.changed for result in ctx.report.results] == [False, True, False]
-    assert PassManager([Rename("a")])(parse(TEXT)).graph.node[0].name == "a"
+    done = PassManager([Rename("a")])(parse(TEXT))
+    assert (done.graph_module.graph.node[0].name, done.modified) == ("a", True)
+    view = Model.from_proto(parse(TEXT))
+    assert PassManager([Rename("")])(view) == (view, False)
 
 
 def test_functions_may_return_it_too() -> None:
@@ -46,15 +62,78 @@ def test_functions_may_return_it_too() -> None:
 
     @function_pass(opt_level=0)
     def of_graph(graph: Graph, ctx: PassContext) -> tuple[object, ...]:
-        return PassResult(graph, False)  # type: ignore[arg-type]  # a graph is a GraphModule there
+        return PassResult(graph, False)
 
     assert of_model(parse(TEXT)) == of_graph(parse(TEXT)) == parse(TEXT)
 
 
-def test_the_result_of_another_model_would_be_lost() -> None:
+def test_another_model_that_a_pass_returns_is_the_result() -> None:
     class Copies(PassBase):
         def call(self, graph_module: Model) -> PassResult:
-            return PassResult(graph_module.copy(), True)
+            other = graph_module.copy()
+            other.main.rename_node(other.main.nodes[0], "copied")
+            return PassResult(other, True)
 
-    with pytest.raises(UsageError, match="edits the model and returns nothing"):
-        Copies()(parse(TEXT))
+    view = Model.from_proto(parse(TEXT))
+    assert Copies()(view) == (view, True)
+    assert view.main.nodes[0].name == "copied"
+    with pytest.raises(UsageError, match="returned a str"):
+        PassManager([lambda model: "nothing"])(parse(TEXT))
+
+
+def test_what_can_be_called_with_a_model_is_a_pass() -> None:
+    def named(name: str, model: Model) -> PassResult:
+        model.main.rename_node(model.main.nodes[0], name)
+        return PassResult(model, True)
+
+    class Namer:
+        def by_method(self, model: Model) -> None:
+            named("method", model)
+
+        def __call__(self, model: Model) -> onnx.ModelProto:
+            proto = model.to_proto()
+            proto.graph.node[0].name = "proto"
+            return proto
+
+    passes = {
+        "lambda": lambda model: named("lambda", model),
+        "partial": partial(named, "partial"),
+        "method": Namer().by_method,
+        "proto": Namer(),
+    }
+    for name, item in passes.items():
+        manager = PassManager([[item]], run_checks_after_each_pass=True)
+        manager.add_pass("eliminate_identity")
+        assert manager(parse(TEXT)).graph_module.graph.node[0].name == name
+
+
+def test_operands_and_attributes_are_mapped_with_their_schema() -> None:
+    seen: list[str] = []
+
+    def noted(value: Any, schema: Any) -> Any:
+        seen.append(getattr(schema, "name", "none"))
+        return value
+
+    class Visits(ExportPass):
+        def call_operator(self, op: str, args: Any, kwargs: Any, meta: Any) -> Any:
+            args, kwargs = args_map(op, noted, args, kwargs)
+            if op == "Softmax":
+                kwargs["axis"] = 0
+            return super().call_operator(op, args, kwargs, meta)
+
+    text = "(float[2,2] x) => (float[2,2] y) { s = Softmax<axis=1>(x) y = Clip(s) }"
+    made = Visits()(parse(text)).graph_module
+    assert seen == ["input", "axis", "input"]
+    assert made.graph.node[0].attribute[0].i == 0
+    args_map("Own", noted, [1, None], {"a": 2}, domain="d")
+    assert seen[3:] == ["none", "none"]
+
+
+def test_a_model_is_a_pattern_and_is_searched() -> None:
+    pattern = parse("(float[9] x) => (float[9] y) { h = Neg(x) y = Neg(h) }")
+    view = Model.from_proto(parse(TEXT))
+    (match,) = SubgraphMatcher(pattern).match(view)
+    assert match.placeholder_nodes == view.main.inputs
+    after = parse("(float[9] x) => (float[9] y) { y = Identity(x) }")
+    (replaced,) = replace_pattern(view, pattern, Model.from_proto(after))
+    assert [node.op_type for node in replaced.replacements] == ["Identity"]

@@ -202,7 +202,7 @@ WRONG = [
     ("(a) => (b) { b = Relu(c) }", lambda a: a, UsageError, "Relu reads c"),
     ("(a) => (c) { b = Relu(a) }", lambda a: a, UsageError, "nothing computes 'c'"),
     ("(a) => (b) { b = Relu a }", lambda a: a, UsageError, "does not parse"),
-    (3, lambda a: a, UsageError, "a pattern is a function, text or a pattern"),
+    (3, lambda a: a, UsageError, "a pattern is a function, a string, an ONNX graph"),
 ]
 
 
@@ -278,3 +278,45 @@ def test_shared_parts_stay_shared_where_literals_are_ignored() -> None:
     }"""
     assert found(pattern, text) == []
     assert found(pattern, text, ignore_literals=True) == [["node_y"]]
+
+
+GRAPHS = [
+    lambda proto: proto,
+    lambda proto: proto.graph,
+    lambda proto: Model.from_proto(proto),
+    lambda proto: Model.from_proto(proto).main,
+]
+
+
+@pytest.mark.parametrize("form", GRAPHS)
+def test_a_graph_or_a_model_is_a_pattern_whatever_types_its_inputs_have(form: Any) -> None:
+    pattern = form(parse("(float[7] a, float[7] b) => (float[7] c) { c = Add(a, b) }"))
+    after = form(parse("(int64[7] p, int64[7] q) => (int64[7] r) { n = Neg(q)  r = Sub(p, n) }"))
+    given = model(ADDS)
+    assert len(replace_pattern(given, pattern, after)) == 2
+    assert ops(given) == ["Neg", "Sub", "Relu", "Neg", "Sub", "Abs"]
+
+
+def test_a_local_function_is_a_pattern_and_a_body_is_none() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "l" : 1]>
+    g (float[2] x, bool c) => (float[2] y) {
+        y = If(c) <then_branch = t () => (float[2] b) { b = Neg(x) },
+                   else_branch = e () => (float[2] d) { d = l.f(x) }> }
+    <domain: "l", opset_import: ["" : 21]> f (p) => (r) { q = Add(p, p) r = Relu(q) }"""
+    proto = parse(text)
+    given = model("g (float[2] x) => (float[2] y) { a = Add(x, x)  y = Relu(a) }")
+    assert len(SubgraphMatcher(proto.functions[0]).match(given)) == 1
+    (body, *_) = Model.from_proto(proto).main.nodes[0].bodies
+    with pytest.raises(UsageError, match="a main graph or a model"):
+        SubgraphMatcher(body)
+
+
+def test_a_whole_model_is_searched_with_its_bodies() -> None:
+    text = """g (float[2] x, bool c) => (float[2] y) {
+        n = Neg(x)
+        y = If(c) <then_branch = t () => (float[2] b) { b = Neg(n) },
+                   else_branch = e () => (float[2] d) { d = Abs(n) }> }"""
+    given = model(text)
+    matcher = SubgraphMatcher(lambda x: op.Neg(x))
+    assert len(matcher.match(given)) == 2
+    assert len(matcher.match(given.main)) == 1

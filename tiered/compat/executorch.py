@@ -1,26 +1,35 @@
 """The names of ExecuTorch and torch.fx: class passes, subgraph rewriting, matching.
 
-Each name is an alias of a name of tiered, where the documentation is. Intended differences: a
-`call` edits the model in place, and the journal records whether it changed anything, so it may
-return None or `PassResult(model, True)`; a `requires` that returns a Skip is no error; no inner
-value of a match may have other users.
+Each name is an alias of a name of tiered, where the documentation is. A call of a pass or of a
+`PassManager` returns a `PassResult`; a ModelProto in gives a new ModelProto in `graph_module`.
+Intended differences: a `call` edits the model in place, or returns another one; the journal records
+whether it changed anything; a `requires` that returns a Skip is no error; no inner value of a match
+may have other users.
 
     class ReplaceAdd(ExportPass):
         def call_operator(self, op, args, kwargs, meta):
             if op != "Add":
                 return super().call_operator(op, args, kwargs, meta)
             return super().call_operator("Mul", args, {}, meta)
+
+    model = ReplaceAdd()(model).graph_module
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import FunctionType
+from functools import partial
 from typing import Any, NamedTuple
 
+import onnx
+from onnx import defs
+
+from tiered import passes
+from tiered.compat.returned_model import take_over
 from tiered.context import PassContext
 from tiered.graph import Model, Node, Value
-from tiered.passes import NodeMapPass, Pass, PassBase, PassLike, module_pass
+from tiered.passes import NodeMapPass, Pass, PassLike, module_pass
+from tiered.passes.kinds.decorators import Declared
 from tiered.pipeline import Sequential
 from tiered.pipeline.pass_order import Constraint
 from tiered.rewriter import (
@@ -41,6 +50,7 @@ __all__ = [
     "PassResult",
     "ReplacedPatterns",
     "SubgraphMatcher",
+    "args_map",
     "replace_pattern",
     "replace_pattern_with_filters",
     "this_before_that_pass_constraint",
@@ -57,11 +67,35 @@ class PassResult(NamedTuple):
     `modified` is ignored: the journal records whether the model changed.
     """
 
-    graph_module: Model
+    graph_module: Any
     modified: bool
 
 
-class ExportPass(NodeMapPass):
+class PassBase(passes.PassBase):
+    """`tiered.PassBase`, called as in torch.fx: the result has the model in `graph_module`."""
+
+    def as_pass(self) -> Pass:
+        """Return the pass that calls this object; a model that it returns replaces the content."""
+        declared: Declared = {
+            "name": type(self).__name__,
+            "requires": self.requires,
+            "ensures": self.ensures,
+            **self.declared,
+        }
+
+        def call(model: Model, ctx: PassContext) -> object:
+            return take_over(model, self.call(model))
+
+        call.__doc__ = type(self).__doc__
+        call.__module__ = type(self).__module__
+        return module_pass(opt_level=self.opt_level, **declared)(call)
+
+    def __call__(self, graph_module: Any) -> Any:
+        """Run the pass, and return a `PassResult`."""
+        return _result(self.as_pass(), graph_module)
+
+
+class ExportPass(NodeMapPass, PassBase):
     """`NodeMapPass` with one method, `call_operator`, for `map_node` and `emit`."""
 
     def map_node(self, node: Node, inputs: tuple[Value | None, ...]) -> Any:
@@ -86,7 +120,8 @@ class ExportPass(NodeMapPass):
 class PassManager:
     """`Sequential` with methods that add passes and checks.
 
-    Nested lists are flattened; a function of the model is a pass that may edit it in place.
+    Nested lists are flattened. Anything that is called with the model is a pass: a function, a
+    lambda, a partial, a bound method. It edits the model, or returns another one.
     `add_checks` adds a check, `set_checks` replaces all checks.
     """
 
@@ -110,12 +145,14 @@ class PassManager:
         if isinstance(item, list | tuple):
             for inner in item:
                 self.add_pass(inner)
-        elif isinstance(item, FunctionType):
-            self.passes.append(
-                module_pass(opt_level=0, name=item.__name__)(lambda model, ctx: _edit(item, model))
-            )
-        else:
+        elif isinstance(item, str | Pass | passes.PassBase) or not callable(item):
             self.passes.append(item)
+        else:
+            self.passes.append(
+                module_pass(opt_level=0, name=_name(item))(
+                    lambda model, ctx: take_over(model, item(model))
+                )
+            )
 
     def add_constraint(self, constraint: Constraint) -> None:
         """Add a constraint on the order of the passes."""
@@ -141,7 +178,8 @@ class PassManager:
         )
 
     def __call__(self, graph_module: Any) -> Any:
-        return self.pipeline(graph_module)
+        """Run the passes, and return a `PassResult`."""
+        return _result(self.pipeline, graph_module)
 
 
 def this_before_that_pass_constraint(this: Any, that: Any) -> Constraint:
@@ -149,11 +187,51 @@ def this_before_that_pass_constraint(this: Any, that: Any) -> Constraint:
     return _name(this), _name(that)
 
 
+def args_map(
+    op: str,
+    fn: Callable[[Any, Any], Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    domain: str = "",
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return operands and attributes after `fn(value, schema)` of each.
+
+    ONNX has as attributes what torch has as scalar arguments.
+
+    Args:
+        op: the operator.
+        fn: gets an operand and its formal parameter, or an attribute and its declaration; None
+            where the operator has no schema. Absent operands are left out.
+        args: the operands.
+        kwargs: the attributes.
+        domain: of the operator.
+    """
+    schema = defs.get_schema(op, domain) if defs.has(op, domain) else None
+    formals = list(schema.inputs) if schema is not None else []
+
+    def formal(at: int) -> Any:
+        return formals[min(at, len(formals) - 1)] if formals else None
+
+    mapped = tuple(v if v is None else fn(v, formal(at)) for at, v in enumerate(args))
+    declared = schema.attributes if schema is not None else {}
+    return mapped, {name: fn(value, declared.get(name)) for name, value in kwargs.items()}
+
+
+def _result(pass_: Pass, graph_module: Any) -> PassResult:
+    """Run a pass, and return the model and whether it changed."""
+    if isinstance(graph_module, onnx.ModelProto):
+        view = Model.from_proto(graph_module)
+        return _result(pass_, view)._replace(graph_module=view.to_proto())
+    before = graph_module.journal.stamp() if isinstance(graph_module, Model) else None
+    made = pass_(graph_module)
+    return PassResult(made, before is not None and made.journal.moved_since(before))
+
+
 def _name(item: Any) -> str:
     if isinstance(item, str):
         return item
-    return item.name if isinstance(item, Pass) else getattr(item, "__name__", type(item).__name__)
-
-
-def _edit(function: FunctionType, model: Model) -> None:
-    function(model)
+    if isinstance(item, Pass):
+        return item.name
+    function = item.func if isinstance(item, partial) else item
+    name = getattr(function, "__name__", type(function).__name__)
+    return "function" if name == "<lambda>" else str(name)

@@ -315,7 +315,7 @@ def test_an_export_pass_is_a_node_map_pass() -> None:
 
 
 def test_their_names_are_ours() -> None:
-    assert executorch.PassBase is PassBase
+    assert issubclass(executorch.PassBase, PassBase)
     assert executorch.replace_pattern_with_filters is tiered.replace_pattern
     assert executorch.SubgraphMatcher is tiered.SubgraphMatcher
 
@@ -340,13 +340,13 @@ def test_their_manager_takes_lists_functions_and_checks() -> None:
     )
     manager.add_checks(first)
     manager.add_checks(second)
-    assert ops(manager(model(text))) == ["Relu", "Add"]
+    assert ops(manager(model(text)).graph_module) == ["Relu", "Add"]
     assert asked == ["first", "second"] * 2
     manager.add_pass(ReplaceAddWithMulSub())
     with pytest.raises(PostconditionError, match="second failed after ReplaceAddWithMulSub"):
         manager(model(text))
     manager.suppress_check_failures = True
-    assert ops(manager(model(text))) == ["Relu", "Mul", "Sub"]
+    assert ops(manager(model(text)).graph_module) == ["Relu", "Mul", "Sub"]
     manager.set_checks(first)
     asked.clear()
     manager(model(text))

@@ -1,4 +1,4 @@
-"""Patterns from functions and from `onnx.parser` text.
+"""Patterns from functions, from `onnx.parser` text and from ONNX graphs.
 
     lambda x, y: op.Add(x, y)
     "(x, y) => (z) { z = Add(x, y) }"
@@ -16,13 +16,17 @@ import onnx
 from onnx import defs, parser
 
 from tiered.errors import UsageError
+from tiered.graph.api import Model
+from tiered.graph.core.graph import Graph
 from tiered.graph.core.schema import decode_attribute
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import TensorType, read_type
+from tiered.graph.io.export import export_model
 from tiered.rewriter.language import const, op as newest, pattern_of
 from tiered.rewriter.pattern import Const, Opt, Pattern, PatternError, Together, Var
 
-PatternLike: TypeAlias = "Pattern | Callable[..., Any] | str"
+Protos: TypeAlias = "onnx.ModelProto | onnx.GraphProto | onnx.FunctionProto"
+PatternLike: TypeAlias = "Pattern | Callable[..., Any] | str | Protos | Graph | Model"
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,8 @@ def template_of(source: PatternLike, *, exact: bool = True) -> Template:
     """Parse a function, a string or a pattern.
 
     Args:
-        source: a function of patterns, the text of a graph, or a pattern itself.
+        source: a function of patterns, the text of a graph, an ONNX graph or model, or a pattern
+            itself. The inputs of a graph or model match any value, whatever types they declare.
         exact: whether initializers of a string match their own numbers only, not any constant.
 
     Raises:
@@ -54,8 +59,13 @@ def template_of(source: PatternLike, *, exact: bool = True) -> Template:
         return Template(tuple(dict.fromkeys(names)), outputs)
     if isinstance(source, str):
         return _Text(exact).template(source)
+    graph = _proto_of(source)
+    if graph is not None:
+        return _Text(exact).template_of(graph, f"graph {graph.name!r}")
     if not callable(source):
-        raise UsageError(f"a pattern is a function, text or a pattern, not {source!r}")
+        raise UsageError(
+            f"a pattern is a function, a string, an ONNX graph or a pattern, not {source!r}"
+        )
     names = list(inspect.signature(source).parameters)
     result = source(*(Var(name) for name in names))
     several = result if isinstance(result, tuple | list) else (result,)
@@ -70,20 +80,29 @@ class _Text:
         self.known: dict[str, Any] = {"": None}
 
     def template(self, text: str) -> Template:
+        """Return the template of a string; the types of its inputs are conditions."""
         graph = _parsed(text)
+        if isinstance(graph, onnx.GraphProto):
+            self.known.update((info.name, _typed(info)) for info in graph.input)
+        return self.template_of(graph, repr(text))
+
+    def template_of(self, graph: onnx.GraphProto | onnx.FunctionProto, label: str) -> Template:
+        """Return the template of a graph; `label` is its name in messages."""
         if isinstance(graph, onnx.FunctionProto):
             inputs, outputs = list(graph.input), list(graph.output)
-            self.known.update((name, Var(name)) for name in inputs)
         else:
-            inputs, outputs = [i.name for i in graph.input], [o.name for o in graph.output]
-            self.known.update((info.name, _typed(info)) for info in graph.input)
+            stored = {tensor.name for tensor in graph.initializer}
+            inputs = [info.name for info in graph.input if info.name not in stored]
+            outputs = [info.name for info in graph.output]
             for tensor in graph.initializer:
                 self.known[tensor.name] = _constant(Tensor(tensor), exact=self.exact)
+        for name in inputs:
+            self.known.setdefault(name, Var(name))
         for node in graph.node:
             self._read(node)
         for name in outputs:
             if name not in self.known:
-                raise UsageError(f"nothing computes {name!r} in {text!r}")
+                raise UsageError(f"nothing computes {name!r} in {label}")
         return Template(tuple(inputs), tuple(self.known[name] for name in outputs))
 
     def _read(self, node: onnx.NodeProto) -> None:
@@ -117,6 +136,21 @@ def _parsed(text: str) -> onnx.GraphProto | onnx.FunctionProto:
         return parser.parse_function(f"{header} f {text}")
     except parser.ParseError as error:
         raise UsageError(f"the pattern does not parse: {error}") from error
+
+
+def _proto_of(source: object) -> onnx.GraphProto | onnx.FunctionProto | None:
+    """Return the graph of a proto, of a model or of a graph of one; None for anything else."""
+    if isinstance(source, onnx.GraphProto | onnx.FunctionProto):
+        return source
+    if isinstance(source, onnx.ModelProto):
+        return source.graph
+    if isinstance(source, Model):
+        source = source.main
+    if not isinstance(source, Graph):
+        return None
+    if source.is_main:
+        return export_model(source.model).graph
+    raise UsageError(f"a pattern is a main graph or a model, not {source!r}")
 
 
 def _typed(info: onnx.ValueInfoProto) -> Pattern:

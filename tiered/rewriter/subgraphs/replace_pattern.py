@@ -68,8 +68,8 @@ def replace_pattern(
 
     Matches are replaced in topological order; new nodes are not matched again. Pattern and
     replacement are functions of patterns (`lambda x, y: op.Add(x, y)`), strings
-    (`"(x, y) => (z) { z = Add(x, y) }"`) or patterns. A number in the replacement has the dtype of
-    the other operands.
+    (`"(x, y) => (z) { z = Add(x, y) }"`), ONNX graphs or models, or patterns. A number in the
+    replacement has the dtype of the other operands.
 
     Args:
         model: a model, with its bodies and functions, or one graph; edited in place.
@@ -170,7 +170,7 @@ class SubgraphMatcher:
     """Finds the occurrences of a subgraph in a graph.
 
     Args:
-        pattern: a function, ONNX text or a pattern; see `replace_pattern`.
+        pattern: a function, ONNX text, a graph, a model or a pattern; see `replace_pattern`.
         match_output: its outputs must be outputs of the graph.
         match_placeholder: its inputs must be inputs of the graph; else they match anything.
         remove_overlapping_matches: of matches that share a node, keep the first.
@@ -198,8 +198,14 @@ class SubgraphMatcher:
         self.match_placeholder = match_placeholder
         self.remove_overlapping_matches = remove_overlapping_matches
 
-    def match(self, graph: Graph) -> list[SubgraphMatch]:
-        """Return the matches in topological order; values inside have no users outside."""
+    def match(self, graph: Graph | Model) -> list[SubgraphMatch]:
+        """Return the matches in topological order; values inside have no users outside.
+
+        Args:
+            graph: a graph, or a model with its bodies and local functions.
+        """
+        if isinstance(graph, Model):
+            return [match for each in graph.graphs() for match in self.match(each)]
         found: list[SubgraphMatch] = []
         taken: set[Node] = set()
         for match in find_matches(graph, self.pattern):

@@ -1,0 +1,29 @@
+"""Passes that return another model, as in TVM and torch.fx: it becomes the content of the model."""
+
+from __future__ import annotations
+
+import onnx
+
+from tiered.graph import Model
+from tiered.passes.run import edited_by
+
+
+def take_over(model: Model, outcome: object) -> object:
+    """Let a model have the content of the one that a pass returned, if that is another one.
+
+    Args:
+        model: the model that the pass was called with.
+        outcome: its result: a `Model` or a ModelProto, alone or in a `PassResult`.
+
+    Returns:
+        None; a result that is no model is returned as it is.
+    """
+    made = edited_by(outcome)
+    if made is model or made is None:
+        return None
+    if not isinstance(made, Model | onnx.ModelProto):
+        return outcome
+    proto = made.to_proto() if isinstance(made, Model) else made
+    if proto != model.to_proto():
+        model.exchange(proto)
+    return None
