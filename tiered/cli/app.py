@@ -21,7 +21,7 @@ from tiered.cli.commands.completion import (
 from tiered.cli.commands.verify import CompareOptions
 from tiered.cli.config_file import apply_config_file
 from tiered.cli.examples import EXAMPLES, FIRST, with_examples
-from tiered.cli.flags import BackendName, InputShapes, Names, OptimizeOptions
+from tiered.cli.flags import BackendName, Names, OptimizeOptions, ReadOptions, Verbose
 from tiered.cli.foreign import answer_to, with_command
 from tiered.cli.output.failures import (
     BUG,
@@ -39,7 +39,6 @@ Exit codes: 0 done, 1 model or file error, 2 usage, 3 verification failed (nothi
 4 a target or an expectation not met, 5 a bug in tiered or in a pass, 130 interrupted."""
 
 AsJson = Annotated[bool, Parameter(name="--json", negative=(), show_default=False)]
-Verbose = Annotated[bool, Parameter(name=["--verbose", "-v"], negative=(), show_default=False)]
 
 
 def _version() -> str:
@@ -194,31 +193,17 @@ def inspect(
     /,
     *,
     backend: BackendName = None,
-    input_shape: InputShapes = (),
-    dim: Names = (),
-    as_json: AsJson = False,
-    verbose: Verbose = False,
+    options: ReadOptions = ReadOptions(),  # noqa: B008 - frozen
 ) -> None:
     """Print the contents of a model, without changing it.
 
     Args:
         model: The ONNX file to read.
         backend: Print for each operator how many nodes this target does not take.
-        input_shape: As for `tiered optimize`: inspect the model with these shapes.
-        dim: As for `tiered optimize`, by the name of a dim: batch=1.
-        as_json: Print JSON instead of text.
-        verbose: List everything, not only the largest and most frequent.
     """
     from tiered.cli.commands.inspect import run_inspect
 
-    run_inspect(
-        model,
-        backend=backend,
-        input_shape=input_shape,
-        dim=dim,
-        as_json=as_json,
-        verbose=verbose,
-    )
+    run_inspect(model, backend=backend, options=options)
 
 
 @app.command
@@ -232,10 +217,7 @@ def explain(
     load: Names = (),
     opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2,
     backend: BackendName = None,
-    input_shape: InputShapes = (),
-    dim: Names = (),
-    as_json: AsJson = False,
-    verbose: Verbose = False,
+    options: ReadOptions = ReadOptions(),  # noqa: B008 - frozen
 ) -> None:
     """Explain node by node why a pass fires or does not fire, without changing the model.
 
@@ -247,10 +229,6 @@ def explain(
         load: As for `tiered optimize`: Python files or modules with passes of your own.
         opt_level: The level, as for `tiered optimize`.
         backend: The target, as for optimize: a name or a TOML file; portable by default.
-        input_shape: As for `tiered optimize`.
-        dim: As for `tiered optimize`, by the name of a dim: batch=1.
-        as_json: Print JSON instead of text.
-        verbose: List every node.
     """
     from tiered.cli.commands.explain import run_explain
     from tiered.cli.load_passes import load_passes
@@ -263,10 +241,7 @@ def explain(
         after=after,
         opt_level=opt_level,
         backend=backend,
-        input_shape=input_shape,
-        dim=dim,
-        as_json=as_json,
-        verbose=verbose,
+        options=options,
     )
 
 
@@ -278,10 +253,7 @@ def check(
     backend: Annotated[str, Parameter(completer=complete_backend)],
     opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2,
     edit: Names = (),
-    input_shape: InputShapes = (),
-    dim: Names = (),
-    as_json: AsJson = False,
-    verbose: Verbose = False,
+    options: ReadOptions = ReadOptions(),  # noqa: B008 - frozen
 ) -> None:
     """Print which nodes of a model a target takes, and why it does not take the others.
 
@@ -290,23 +262,10 @@ def check(
         backend: The target: a name that `tiered backends` lists, or a TOML file.
         opt_level: The level of the passes that may replace nodes the target does not take.
         edit: Change the pipeline of the target: 'drop a', 'after a: b,c'. Repeatable.
-        input_shape: As for `tiered optimize`.
-        dim: As for `tiered optimize`, by the name of a dim: batch=1.
-        as_json: Print JSON instead of text.
-        verbose: List every row and every node.
     """
     from tiered.cli.commands.check import run_check
 
-    run_check(
-        model,
-        backend,
-        opt_level=opt_level,
-        edits=edit,
-        input_shape=input_shape,
-        dim=dim,
-        as_json=as_json,
-        verbose=verbose,
-    )
+    run_check(model, backend, opt_level=opt_level, edits=edit, options=options)
 
 
 @app.command
@@ -336,33 +295,20 @@ def layout(
     *,
     after: str = "",
     backend: BackendName = None,
-    input_shape: InputShapes = (),
-    dim: Names = (),
-    as_json: AsJson = False,
-    verbose: Verbose = False,
+    options: ReadOptions = ReadOptions(),  # noqa: B008 - frozen
 ) -> None:
     """Print the cost of Transposes, which ones can be removed, and what blocks the others.
+
+    A dynamic dim counts as 16.
 
     Args:
         model: The ONNX file to read; it is not changed.
         after: Passes to run first: 'default', 'a,b,fix(c,d)'.
         backend: The target; `--after default` runs its pipeline.
-        input_shape: As for `tiered optimize`; a dynamic dim counts as 16.
-        dim: As for `tiered optimize`, by the name of a dim: batch=1.
-        as_json: Print JSON instead of text.
-        verbose: List every Transpose that stays.
     """
     from tiered.cli.commands.layout import run_layout
 
-    run_layout(
-        model,
-        after=after,
-        backend=backend,
-        input_shape=input_shape,
-        dim=dim,
-        as_json=as_json,
-        verbose=verbose,
-    )
+    run_layout(model, after=after, backend=backend, options=options)
 
 
 @app.command

@@ -39,6 +39,8 @@ BackendName = Annotated[
     str | None, Parameter(show_default=False, completer=complete_backend)
 ]
 
+Verbose = Annotated[bool, Parameter(name=["--verbose", "-v"], negative=(), show_default=False)]
+
 LEVELS = range(5)
 OPENING, CLOSING, QUOTES = "({[", ")}]", "'\""
 
@@ -90,9 +92,7 @@ class OptimizeOptions:
         False
     )
     """Print nothing but errors (and the JSON, if asked for)."""
-    verbose: Annotated[
-        bool, Parameter(name=["--verbose", "-v"], negative=(), show_default=False)
-    ] = False
+    verbose: Verbose = False
     """Print every pass and every remark."""
     external_data: Annotated[str | None, Parameter(show_default=False)] = None
     """Write weights of =SIZE bytes (1KiB) or more to OUT.data, beside OUT."""
@@ -106,6 +106,21 @@ class OptimizeOptions:
     """Write the inferred types into the model."""
     strict: Annotated[bool, Flag] = False
     """Fail if an entry matches no pass, or if the backend does not take the result."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """The options of the commands that print what they find in a model."""
+
+    input_shape: InputShapes = ()
+    """As for `tiered optimize`."""
+    dim: Names = ()
+    """As for `tiered optimize`, by the name of a dim: batch=1."""
+    json: Annotated[bool, Flag] = False
+    """Print JSON instead of text."""
+    verbose: Verbose = False
+    """List everything, not only the first rows."""
 
 
 def split_names(entries: Sequence[str], option: str) -> tuple[str, ...]:

@@ -6,9 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tiered.cli.files import load_model
+from tiered.cli.output.terminal import Progress, printable
 from tiered.errors import UsageError
 
 if TYPE_CHECKING:
+    from tiered.cli.flags import ReadOptions
     from tiered.graph import Model
 
 EXAMPLE = "x:1,3,224,224"
@@ -58,15 +61,20 @@ def parse_dims(entries: Sequence[str]) -> Dims:
     return dims
 
 
-def set_shapes(model: Model, input_shape: Sequence[str], dim: Sequence[str]) -> None:
-    """Set the shapes of the inputs of a model from --input-shape and --dim.
+def load_shaped(file: str, options: ReadOptions, progress: Progress) -> Model:
+    """Return the model of a file with the shapes of --input-shape and --dim.
 
     Raises:
-        UsageError: there is no such input or dim.
+        ModelError: the file cannot be read.
+        UsageError: an option is wrong, or there is no such input or dim.
         ShapeError: the model only works with other sizes.
     """
-    if input_shape or dim:
-        model.set_input_shapes(parse_shapes(input_shape), parse_dims(dim))
+    shapes, dims = parse_shapes(options.input_shape), parse_dims(options.dim)
+    progress.say(f"reading {printable(file)}")
+    model = load_model(file)
+    if shapes or dims:
+        model.set_input_shapes(shapes, dims)
+    return model
 
 
 def shapes_of_inputs(model: Model, input_shape: Sequence[str], dim: Sequence[str]) -> Shapes:

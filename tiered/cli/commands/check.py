@@ -9,16 +9,14 @@ With `--json` one object:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from tiered.cli.files import load_model
-from tiered.cli.flags import LEVELS
+from tiered.cli.flags import LEVELS, ReadOptions
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
-from tiered.cli.shapes import parse_dims, parse_shapes, set_shapes
+from tiered.cli.shapes import load_shaped
 from tiered.errors import TargetError, UsageError
 from tiered.pipeline.leftovers import fixing_options
 
@@ -37,10 +35,7 @@ def run_check(
     *,
     opt_level: int,
     edits: tuple[str, ...],
-    input_shape: Sequence[str],
-    dim: Sequence[str],
-    as_json: bool,
-    verbose: bool,
+    options: ReadOptions,
 ) -> None:
     """Print which nodes of a model a target takes.
 
@@ -57,17 +52,14 @@ def run_check(
 
     # Report a wrong name before a large model is read.
     pipeline_for(PassContext(backend=backend).backend, edits)
-    parse_shapes(input_shape), parse_dims(dim)
     with Progress() as progress:
-        progress.say(f"reading {printable(file)}")
-        model = load_model(file)
-        set_shapes(model, input_shape, dim)
+        model = load_shaped(file, options, progress)
         progress.say("running the passes")
         check = check_target(model, edits=edits, opt_level=opt_level, backend=backend)
-    if as_json:
+    if options.json:
         print_json(_described(file, opt_level, check))
     else:
-        _print(results(), file, opt_level, check, None if verbose else FEW)
+        _print(results(), file, opt_level, check, None if options.verbose else FEW)
     if not check.after.is_met:
         raise TargetError(_verdict(check))
 

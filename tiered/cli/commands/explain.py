@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tiered.cli.files import load_model, run_first
-from tiered.cli.flags import LEVELS
+from tiered.cli.files import run_first
+from tiered.cli.flags import LEVELS, ReadOptions
 from tiered.cli.output.terminal import Progress, print_json, printable, results
-from tiered.cli.shapes import parse_dims, parse_shapes, set_shapes
+from tiered.cli.shapes import load_shaped
 from tiered.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -45,10 +45,7 @@ def run_explain(
     after: str,
     opt_level: int,
     backend: str | None,
-    input_shape: Sequence[str],
-    dim: Sequence[str],
-    as_json: bool,
-    verbose: bool,
+    options: ReadOptions,
 ) -> None:
     """Print the verdict of a pass on the nodes of a model, at a level and for a target.
 
@@ -63,23 +60,20 @@ def run_explain(
     context = PassContext.isolated(opt_level, backend=backend)
     pass_, before = _one_pass(name), parse_pipeline(after)
     decision = _decision(pass_, context)
-    parse_shapes(input_shape), parse_dims(dim)
     with Progress() as progress:
-        progress.say(f"reading {printable(file)}")
-        model = load_model(file)
-        set_shapes(model, input_shape, dim)
+        model = load_shaped(file, options, progress)
         progress.say(f"running {after or pass_.name}")
         if after:
             run_first(before, model, PassContext.isolated(opt_level, backend=backend))
         found = _explanations(pass_, model, context)
     if node is not None:
         found = _only(found, node, model, pass_)
-    if as_json:
+    if options.json:
         head = {"pass": str(pass_), "opt_level": opt_level, "backend": str(context.target)}
         verdict = {"runs": decision.run, "reason": decision.reason}
         print_json({**head, **verdict, "nodes": [asdict(entry) for entry in found]})
     else:
-        _print(results(), pass_, found, everything=verbose or node is not None)
+        _print(results(), pass_, found, everything=options.verbose or node is not None)
         _print_decision(pass_, decision, context)
 
 

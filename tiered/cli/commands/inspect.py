@@ -5,18 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from tiered.cli.facts import ModelFacts, gather_facts
-from tiered.cli.files import load_model
+from tiered.cli.flags import ReadOptions
 from tiered.cli.output.summary import overridable_note
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
-from tiered.cli.shapes import parse_dims, parse_shapes, set_shapes
+from tiered.cli.shapes import load_shaped
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
@@ -29,10 +29,7 @@ def run_inspect(
     file: str,
     *,
     backend: str | None,
-    input_shape: Sequence[str],
-    dim: Sequence[str],
-    as_json: bool,
-    verbose: bool,
+    options: ReadOptions,
 ) -> None:
     """Print the contents of the model of a file.
 
@@ -41,14 +38,11 @@ def run_inspect(
         ModelError: the file cannot be read.
     """
     target = _backend(backend)
-    parse_shapes(input_shape), parse_dims(dim)
     with Progress() as progress:
-        progress.say(f"reading {printable(file)}")
-        model = load_model(file)
-        set_shapes(model, input_shape, dim)
+        model = load_shaped(file, options, progress)
         facts = gather_facts(model, file, target)
-    limit = None if verbose else FEW
-    if as_json:
+    limit = None if options.verbose else FEW
+    if options.json:
         print_json(asdict(replace(facts, tensors=facts.tensors[:limit])))
         return
     console = results()

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 
 from tiered import (
@@ -15,10 +14,11 @@ from tiered import (
     parse_pipeline,
     pipeline_for,
 )
-from tiered.cli.files import load_model, run_first
+from tiered.cli.files import run_first
+from tiered.cli.flags import ReadOptions
 from tiered.cli.output.tables import print_table, size
-from tiered.cli.output.terminal import Progress, print_json, printable, results
-from tiered.cli.shapes import parse_dims, parse_shapes, set_shapes
+from tiered.cli.output.terminal import Progress, print_json, results
+from tiered.cli.shapes import load_shaped
 
 FEW = 20
 """Rows of a table without -v."""
@@ -29,10 +29,7 @@ def run_layout(
     *,
     after: str,
     backend: str | None,
-    input_shape: Sequence[str],
-    dim: Sequence[str],
-    as_json: bool,
-    verbose: bool,
+    options: ReadOptions,
 ) -> None:
     """Print the report on the model of a file.
 
@@ -43,20 +40,17 @@ def run_layout(
     context = PassContext.isolated(opt_level=3, disabled=["convert_layout"], backend=backend)
     is_default = after == "default"
     first = pipeline_for(context.backend) if is_default else parse_pipeline(after)
-    parse_shapes(input_shape), parse_dims(dim)
     with Progress() as progress:
-        progress.say(f"reading {printable(file)}")
-        model = load_model(file)
-        set_shapes(model, input_shape, dim)
+        model = load_shaped(file, options, progress)
         if after:
             progress.say(f"running {after}")
             run_first(first, model, context)
         progress.say("placing Transposes")
         report = layout_report(model)
-    if as_json:
+    if options.json:
         print_json(asdict(report) | {"greedy": report.greedy._asdict()})
     else:
-        _print(report, None if verbose else FEW)
+        _print(report, None if options.verbose else FEW)
 
 
 def _print(report: LayoutReport, limit: int | None) -> None:
