@@ -14,10 +14,12 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from tiered.errors import ModelError
+from tiered.graph.core.graph import Graph
 from tiered.graph.core.journal import Edit
 from tiered.graph.core.lazy_bytes import is_stored, note_size
 from tiered.graph.core.model import ModelState
 from tiered.graph.core.node import Node
+from tiered.graph.edits.builder import operators_of
 from tiered.graph.edits.content import close_model, exchange_content
 from tiered.graph.edits.undo import undo_table
 from tiered.graph.io.export import export_model, inferred_declarations
@@ -25,8 +27,11 @@ from tiered.graph.io.load import check_calls, load_function, load_model
 from tiered.graph.io.protobuf_scan import read_skeleton
 from tiered.graph.io.save import save_model, tensors_of
 from tiered.graph.opset.newest_form import operand_index, operands_of
-from tiered.graph.queries import invariants, onnx_checker
+from tiered.graph.opset.same_meaning import check_import
+from tiered.graph.queries import call_graph as calls, invariants, onnx_checker
+from tiered.graph.queries.networkx_view import to_networkx
 from tiered.graph.queries.schema_check import check_operators
+from tiered.graph.queries.structural_hash import structural_hash
 from tiered.graph.shape_inference import set_input_shapes as shapes_of_inputs, type_coverage
 from tiered.graph.shape_inference.engine import ShapeInference
 from tiered.graph.shape_inference.symbolic_dims import Dims
@@ -42,6 +47,9 @@ _INFO_IN_FUNCTIONS = 10
 
 Node._newest_operands = operands_of
 Node._operand_index = operand_index
+Graph._operators = operators_of
+Graph._to_networkx = to_networkx
+Graph._structural_hash = structural_hash
 
 
 class Model(ModelState):
@@ -188,6 +196,26 @@ class Model(ModelState):
         fresh._serial = self._serial
         load_model(fresh, proto)
         exchange_content(self, fresh)
+
+    call_graph = calls.call_graph
+    recursive_functions = calls.recursive_functions
+    expanded_size = calls.expanded_size
+
+    def check_import(self, root: Graph, domain: str, version: int | None) -> None:
+        """Raise if nodes would become invalid at a version of a domain; see `set_opset`.
+
+        Raises:
+            ModelError: nodes would be invalid at that version, or would have another meaning.
+        """
+        check_import(root, domain, version)
+
+    def check_callee(self, graph: Graph, callee: tuple[str, str, str]) -> None:
+        """Raise if a call in a local function would make the function call itself.
+
+        Raises:
+            ModelError: it would.
+        """
+        calls.check_callee(graph, callee)
 
     # --- types and validity -----------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from tiered.errors import PassError
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.journal import NODE_EDITS, Edit, Entry, Stamp, dirty_nodes
 from tiered.graph.core.marks import mark_against
-from tiered.graph.core.names import is_hidden
+from tiered.graph.edits.transactions import is_hidden
 from tiered.graph.opset.newest_form import NoEquivalentForm
 from tiered.rewriter.compile import Program
 from tiered.rewriter.match import Match, match_node

@@ -7,8 +7,8 @@ networkx view and the journal together. Passes use operations that are composed 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import onnx
 
@@ -29,13 +29,12 @@ from tiered.graph.edits import (
     unroll as edit_unroll,
     values as edit_values,
 )
-from tiered.graph.queries import networkx_view, structural_hash
 
 if TYPE_CHECKING:
     import networkx as nx
 
     from tiered.graph.core.model import ModelState
-    from tiered.graph.edits.builder import OpBuilder
+    from tiered.graph.core.operators import Operators
 
 _BY_PLACE: Final = ("If", "Loop", "Scan")
 
@@ -57,6 +56,11 @@ class Graph:
     """
 
     is_function = False
+
+    # Bound by graph.api: the builder and these queries are above this file.
+    _operators: ClassVar[Callable[[Graph], Operators]]
+    _to_networkx: ClassVar[Callable[[Graph], nx.DiGraph[str]]]
+    _structural_hash: ClassVar[Callable[[Graph], str]]
 
     def __init__(self, model: ModelState, owner: Node | None = None, attribute: str = "") -> None:
         self.model = model
@@ -249,17 +253,44 @@ class Graph:
             self._dag = use_lists.build_dag(self)
         return self._dag.copy(as_view=True)
 
-    to_networkx = networkx_view.to_networkx
-    subgraph = networkx_view.subgraph
-    is_isomorphic = structural_hash.is_isomorphic
-    structural_hash = structural_hash.structural_hash
+    def to_networkx(self) -> nx.DiGraph[str]:
+        """Return a plain named copy, which networkx can write as GraphML, DOT and the like.
+
+        Its nodes are the labels of the nodes, numbered where two have the same (`Relu#2`);
+        attributes of nodes and edges are strings and numbers:
+
+        - node: `op_type`, `domain`, `inputs`, `outputs` (names of values), `attributes`, `bodies`
+        - edge: `slots` ("0:1" is output 0 read as input 1; "0:" is read by a body), `values` (their
+          names), `types`
+        """
+        return self._to_networkx()
+
+    def subgraph(self, nodes: Iterable[Node]) -> nx.DiGraph[Node]:
+        """Return the live, read-only part of `graph.dag` between some of its nodes."""
+        part: nx.DiGraph[Node] = self.dag.subgraph(nodes)
+        return part
+
+    def structural_hash(self) -> str:
+        """Return a string of 64 hex digits that is equal for graphs that differ only in names.
+
+        Only the computation of the outputs counts: see `is_isomorphic`. Equal subexpressions count
+        once. A captured value counts by its computation, one from above the graph by its name, and
+        a call of a local function by the computation of the function.
+        """
+        return self._structural_hash()
+
+    def is_isomorphic(self, other: Graph) -> bool:
+        """Return whether two graphs compute the same in the same way: they differ only in names.
+
+        Operators, attributes, contents of constants, bodies, and the order of operands, inputs and
+        outputs count; names, the order of independent nodes, and nodes that reach no output do not.
+        """
+        return self.structural_hash() == other.structural_hash()
 
     @property
-    def op(self) -> OpBuilder:
+    def op(self) -> Operators:
         """Return the builder of nodes: `graph.op.Reshape(x, shape, allowzero=1)`."""
-        from tiered.graph.edits.builder import OpBuilder
-
-        return OpBuilder(self, "")
+        return self._operators()
 
     # --- edits ------------------------------------------------------------------------------------
 

@@ -16,8 +16,6 @@ from tiered.graph.core.journal import Edit, Journal, Mark, Snapshot, Stamp
 from tiered.graph.core.names import Names
 from tiered.graph.core.use_lists import leave_function
 from tiered.graph.core.value import Value
-from tiered.graph.opset.same_meaning import check_import
-from tiered.graph.queries.call_graph import call_graph, expanded_size, recursive_functions
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
@@ -157,10 +155,6 @@ class ModelState(ABC):
         wanted = (domain, name, overload)
         return next((entry for entry in self.functions if entry.id == wanted), None)
 
-    call_graph = call_graph
-    recursive_functions = recursive_functions
-    expanded_size = expanded_size
-
     def training_nodes(self) -> Iterator[onnx.NodeProto]:
         """Yield the nodes, at any depth, of the training graphs, which the view leaves alone."""
         pending: list[onnx.GraphProto] = []
@@ -194,7 +188,8 @@ class ModelState(ABC):
         holder: ModelState | Graph = self if root is None or not root.is_function else root
         if holder.opset_imports.get(domain) == version:
             return
-        check_import(root if root is not None and root.is_function else self.main, domain, version)
+        importer = root if root is not None and root.is_function else self.main
+        self.check_import(importer, domain, version)
         self.main._log(Edit.SET_OPSET, holder, dict(holder.opset_imports))
         if version is None:
             del holder.opset_imports[domain]
@@ -216,6 +211,14 @@ class ModelState(ABC):
         """Drop the inferred types after an edit of the interface; they are inferred on demand."""
         self.main._log(Edit.FORGET_TYPES, self, self.types.known(self))
         self.types.forget(self)
+
+    @abstractmethod
+    def check_import(self, root: Graph, domain: str, version: int | None) -> None:
+        """Raise if nodes would become invalid at a version of a domain; see `set_opset`."""
+
+    @abstractmethod
+    def check_callee(self, graph: Graph, callee: tuple[str, str, str]) -> None:
+        """Raise if a call in a local function would make the function call itself."""
 
     @abstractmethod
     def complaint_as_loaded(self) -> str | None:

@@ -4,13 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-from tiered.errors import ModelError
-
-if TYPE_CHECKING:
-    from tiered.graph.core.graph import Graph
-    from tiered.graph.core.value import Value
 
 
 class Names:
@@ -65,57 +58,3 @@ class Names:
             number += 1
         self._next[base] = number
         return f"{base}_{number}"
-
-
-def check_free(graph: Graph, name: str, bearer: Value | None = None) -> None:
-    """Check a new name of a value against the names of its graph, outer graphs and bodies.
-
-    Args:
-        graph: the graph of the value, now or after the edit.
-        name: the new name.
-        bearer: the value, if it is already in the model.
-
-    Raises:
-        ModelError: the name is empty or taken: it would shadow another value, or be shadowed.
-    """
-    if not name:
-        raise ModelError(f"a value of graph {graph.name!r} needs a name that is not empty")
-    if name not in graph.model.names:
-        return
-    if graph.value(name) not in (None, bearer) or _is_below(graph, name, bearer):
-        raise ModelError(f"graph {graph.name!r} or an outer graph already has a value {name!r}")
-    if _is_file_name(graph, name) or (bearer is not None and is_hidden(bearer, name)):
-        raise ModelError(f"{name!r} is the name of an input or output of a body in the file")
-
-
-def _is_file_name(graph: Graph, name: str) -> bool:
-    """Return whether the graph, or an outer graph, has another value with this name in the file."""
-    around: Graph | None = graph
-    while around is not None:
-        if name in around.file_names.values():
-            return True
-        around = around.parent
-    return False
-
-
-def is_hidden(value: Value, name: str) -> bool:
-    """Return whether a body that reads the value has a value of its own with this name."""
-    readers: list[Graph | None] = [node.graph for node in value._users.values()]
-    for reader in (*readers, *value.output_of):
-        graph = reader
-        while graph is not None and graph is not value.graph:
-            if name in graph.file_names.values():
-                return True
-            graph = graph.parent
-    return False
-
-
-def _is_below(graph: Graph, name: str, bearer: Value | None) -> bool:
-    pending = [graph]
-    while pending:
-        for owner in pending.pop()._owners.values():
-            for body in owner.bodies:
-                if body._values.get(name) not in (None, bearer):
-                    return True
-                pending.append(body)
-    return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import onnx
 from onnx import defs
@@ -13,7 +13,6 @@ from onnx import defs
 from tiered.errors import ModelError
 
 if TYPE_CHECKING:
-    from tiered.graph.core.node import Node
     from tiered.graph.core.tensor import Tensor
 
 Schema = defs.OpSchema
@@ -138,7 +137,21 @@ def encode_attribute(name: str, value: Any, schema: Schema | None) -> onnx.Attri
     return onnx.helper.make_attribute(name, value, attr_type=kind)
 
 
-def check_parts(node: Node) -> None:
+class OperatorNode(Protocol):
+    """The properties of a node that these checks read."""
+
+    proto: onnx.NodeProto
+
+    @property
+    def op_type(self) -> str: ...
+    @property
+    def domain(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    def attribute_protos(self) -> Mapping[str, onnx.AttributeProto]: ...
+
+
+def check_parts(node: OperatorNode) -> None:
     """Check the number of outputs of a Split against its attributes.
 
     Raises:
@@ -148,7 +161,7 @@ def check_parts(node: Node) -> None:
         raise ModelError(f"node {node.label!r} (Split) has more outputs than its num_outputs")
 
 
-def has_too_many_parts(node: Node) -> bool:
+def has_too_many_parts(node: OperatorNode) -> bool:
     """Return whether a Split has more outputs than num_outputs, which crashes onnx."""
     if node.op_type != "Split" or node.domain:
         return False

@@ -1,110 +1,23 @@
-"""The builder behind `graph.op`: takes the newest form, writes the form of the graph's opset."""
+"""The builder behind `graph.op`: nodes in their newest form, written in the form of the graph."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any
 
+from tiered.graph.core.operators import Operators
 from tiered.graph.edits.literals import as_operands
 from tiered.graph.edits.operator_check import call_error, check_call
 from tiered.graph.opset.newest_form import to_model_form
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
-    from tiered.graph.core.node import Node
-    from tiered.graph.core.value import Value
-    from tiered.graph.edits.literals import Operand
+    from tiered.graph.core.operators import Build, Operand
 
 
-class Build(Protocol):
-    """Makes a node of one operator; returns its first output, or all of them."""
+class OpBuilder(Operators):
+    """Makes nodes after it checked the call; see `Operators`."""
 
-    @overload
-    def __call__(
-        self,
-        *inputs: Operand,
-        outputs: Literal[1] = 1,
-        name: str | None = None,
-        **attributes: Any,
-    ) -> Value: ...
-
-    @overload
-    def __call__(
-        self,
-        *inputs: Operand,
-        outputs: int,
-        name: str | None = None,
-        **attributes: Any,
-    ) -> tuple[Value, ...]: ...
-
-
-class OpBuilder:
-    """Makes nodes: `graph.op.Conv(x, w, kernel_shape=[1, 1])`, `graph.op("com.microsoft").Gelu(x)`.
-
-    Inputs are values, None, or arrays and Python numbers, which become constants: `op.Mul(x, 1.5)`
-    has 1.5 in the dtype of x. A call returns the first output, or with `outputs=N` the tuple of
-    them. A domain that is not imported yet is imported. `op.like(node, x)` makes a node with the
-    operator and attributes of another node and the operand x. `op.named("Conv")` is `op.Conv`.
-
-    Raises:
-        OperatorError: onnx does not define the operator in a domain of its own, or the operator
-            does not take this attribute or these operands.
-        NoEquivalentForm: the graph's opset has no such operator, attribute, operand or dtype.
-    """
-
-    __slots__ = ("_domain", "_graph")
-
-    def __init__(self, graph: Graph, domain: str) -> None:
-        self._graph = graph
-        self._domain = domain
-
-    def __call__(self, domain: str) -> OpBuilder:
-        return OpBuilder(self._graph, domain)
-
-    @overload
-    def like(
-        self,
-        node: Node,
-        *inputs: Operand,
-        outputs: Literal[1] = 1,
-        name: str | None = None,
-        **attributes: Any,
-    ) -> Value: ...
-
-    @overload
-    def like(
-        self,
-        node: Node,
-        *inputs: Operand,
-        outputs: int,
-        name: str | None = None,
-        **attributes: Any,
-    ) -> tuple[Value, ...]: ...
-
-    def like(
-        self,
-        node: Node,
-        *inputs: Operand,
-        outputs: int = 1,
-        name: str | None = None,
-        **attributes: Any,
-    ) -> Any:
-        """Make a node with the operator and the explicit attributes of another one.
-
-        Args:
-            node: the other node; its bodies are not copied.
-            inputs: the operands of the new node.
-            outputs, name: as in every call of the builder.
-            attributes: changed attributes; None leaves an attribute out.
-        """
-        merged = {**node.attributes, **attributes}
-        written = {key: value for key, value in merged.items() if value is not None}
-        build: Any = OpBuilder(self._graph, node.domain).named(node.op_type)
-        return build(*inputs, outputs=outputs, name=name, **written)
-
-    def __getattr__(self, op_type: str) -> Build:
-        if op_type.startswith("_"):
-            raise AttributeError(op_type)
-        return self.named(op_type)
+    __slots__ = ()
 
     def named(self, op_type: str) -> Build:
         """Return `graph.op.<op_type>`, for an operator that is known only at run time."""
@@ -129,3 +42,8 @@ class OpBuilder:
             return node.output if outputs == 1 else node.outputs
 
         return build
+
+
+def operators_of(graph: Graph) -> Operators:
+    """Return the builder of nodes in a graph."""
+    return OpBuilder(graph, "")

@@ -16,7 +16,6 @@ from tiered.graph.core.types import read_type, without_symbols
 from tiered.graph.core.value import Value
 from tiered.graph.edits.nodes import enter, insert
 from tiered.graph.edits.transactions import check_node, undone_on_error
-from tiered.graph.queries.call_graph import new_imports
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Function, Graph
@@ -115,7 +114,7 @@ def inline_call(
     """
     check_node(graph, node)
     root, model = graph.root, graph.model
-    for domain, version in new_imports(function, root).items():
+    for domain, version in _new_imports(function, root).items():
         model.set_opset(domain, version, root)
     given = {proto.name: proto for proto in node.proto.attribute}
     attributes = {**function.defaults, **given}
@@ -279,3 +278,12 @@ class _Copier:
         if found is None:
             raise ModelError(f"{value.name!r} is absent, but it is an input or output of a body")
         return found
+
+
+def _new_imports(function: Function, root: Graph) -> dict[str, int]:
+    """Return the domains that a graph must also import to contain the nodes of a function."""
+    return {
+        node.domain: function.opset(node.domain)
+        for node in function.walk()
+        if not root.opset(node.domain)
+    }

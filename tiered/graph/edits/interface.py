@@ -11,11 +11,11 @@ import onnx
 from tiered.errors import ModelError
 from tiered.graph.core import use_lists
 from tiered.graph.core.journal import Edit
-from tiered.graph.core.names import check_free
 from tiered.graph.core.types import TensorType, ValueType, read_type, tensor_type, write_type
 from tiered.graph.core.value import NOT_INFERRED, Value
 from tiered.graph.edits.invalidate import forget_elements_below
 from tiered.graph.edits.nodes import enter, leave
+from tiered.graph.edits.transactions import check_free
 from tiered.graph.shape_inference.symbolic_dims import COMPOSED, INVENTED
 
 if TYPE_CHECKING:

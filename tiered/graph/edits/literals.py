@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
-Operand: TypeAlias = Value | Array | np.generic | float | None
-"""The operands of a call; int and bool count as float here."""
-
 
 def as_operands(
     graph: Graph, op_type: str, domain: str, given: Sequence[Any]

@@ -10,13 +10,11 @@ import onnx
 from tiered.errors import ModelError
 from tiered.graph.core import use_lists
 from tiered.graph.core.journal import Edit
-from tiered.graph.core.names import check_free
 from tiered.graph.core.node import Node, domain_of
 from tiered.graph.core.schema import check_parts, encode_attribute, schema_of
 from tiered.graph.core.value import NOT_INFERRED, Value
 from tiered.graph.edits.invalidate import invalidate_partial_elements
-from tiered.graph.edits.transactions import check_node, undone_on_error
-from tiered.graph.queries.call_graph import check_callee
+from tiered.graph.edits.transactions import check_free, check_node, undone_on_error
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
@@ -102,7 +100,7 @@ def insert(
     proto.output.extend("" if value is None else value.name for value in node._outputs)
     check_parts(node)
     if model.functions:
-        check_callee(graph, node.callee)
+        graph.model.check_callee(graph, node.callee)
     # First of all: it raises where edits are not allowed.
     graph._log(Edit.ADD_NODE, node)
     for index, value in enumerate(node._outputs):
@@ -159,7 +157,7 @@ def append_node(graph: Graph, node: Node) -> None:
     for value in node._outputs:
         if value is not None:
             check_free(graph, value.name)
-    check_callee(graph, node.callee)
+    graph.model.check_callee(graph, node.callee)
     # First of all: it raises where edits are not allowed.
     graph._log(Edit.ADD_NODE, node)
     attach(graph, node)
@@ -317,10 +315,10 @@ def move_node(graph: Graph, node: Node, target: Graph) -> None:
         if not graph.model.names.is_unique(name) and target.value(name) is not None:
             raise ModelError(f"a body of node {node.label!r} would shadow {name!r} of {target!r}")
     if target.root is not node.owner.root:
-        check_callee(target, node.callee)
+        target.model.check_callee(target, node.callee)
         for body in node.bodies:
             for inner in body.walk():
-                check_callee(target, inner.callee)
+                target.model.check_callee(target, inner.callee)
     graph._log(Edit.MOVE_NODE, node, node.owner)
     write_graph(node, target)
 

@@ -10,14 +10,17 @@ import onnx
 from tiered.errors import ModelError
 from tiered.graph.core import use_lists
 from tiered.graph.core.journal import Edit
-from tiered.graph.core.names import check_free
 from tiered.graph.core.node import domain_of
 from tiered.graph.core.schema import Schema, attributes_of, encode_attribute, schema_of
 from tiered.graph.core.value import NOT_INFERRED, Value
 from tiered.graph.edits.invalidate import invalidate_elements
 from tiered.graph.edits.nodes import check_detached, check_distinct, enter, leave
-from tiered.graph.edits.transactions import check_node, check_node_within, undone_on_error
-from tiered.graph.queries.call_graph import check_callee
+from tiered.graph.edits.transactions import (
+    check_free,
+    check_node,
+    check_node_within,
+    undone_on_error,
+)
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
@@ -199,7 +202,7 @@ def set_operator(graph: Graph, node: Node, op_type: str, domain: str = "") -> No
     schema = schema_of(op_type, key[0], graph.opset(key[0]))
     if schema is not None:
         _check_signature(node, schema)
-    check_callee(node.owner, (key[0], op_type, node.proto.overload))
+    node.owner.model.check_callee(node.owner, (key[0], op_type, node.proto.overload))
     for value in node._outputs:
         if value is not None and not value.is_graph_output:
             graph.set_type(value, NOT_INFERRED)

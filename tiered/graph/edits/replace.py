@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tiered.errors import OperatorError
-from tiered.graph.core.names import is_hidden
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import TensorType, ValueType
 from tiered.graph.core.value import SLOT_MASK, NotInferred, Value
 from tiered.graph.edits.nodes import why_not_foldable, write_folded
-from tiered.graph.edits.transactions import check_model, check_node, undone_on_error
+from tiered.graph.edits.transactions import check_model, check_node, is_hidden, undone_on_error
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

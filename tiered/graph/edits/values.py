@@ -9,7 +9,6 @@ import numpy as np
 from tiered.errors import ModelError
 from tiered.graph.core import use_lists
 from tiered.graph.core.journal import Edit
-from tiered.graph.core.names import check_free
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import (
     TensorType,
@@ -23,7 +22,7 @@ from tiered.graph.core.value import NOT_INFERRED, SLOT_MASK, NotInferred, Value
 from tiered.graph.edits.interface import declared_type
 from tiered.graph.edits.invalidate import forget_elements_below
 from tiered.graph.edits.nodes import check_move, enter, leave
-from tiered.graph.edits.transactions import check_model, check_value
+from tiered.graph.edits.transactions import check_free, check_model, check_value
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

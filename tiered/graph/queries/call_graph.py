@@ -12,7 +12,7 @@ from tiered.graph.core.node import domain_of
 if TYPE_CHECKING:
     import networkx as nx
 
-    from tiered.graph.core.graph import Function, Graph
+    from tiered.graph.core.graph import Graph
     from tiered.graph.core.model import ModelState
 
 Id = tuple[str, str, str]
@@ -97,15 +97,6 @@ def expanded_size(model: ModelState, kept: Collection[Id]) -> int:
     for callee in reversed(list(nx.topological_sort(calls))):
         sizes[callee] = total(callee)
     return min(MANY, sum(total(caller) for caller in (model.main, *kept)))
-
-
-def new_imports(function: Function, root: Graph) -> dict[str, int]:
-    """Return the domains that a graph must also import to contain the nodes of a function."""
-    return {
-        node.domain: function.opset(node.domain)
-        for node in function.walk()
-        if not root.opset(node.domain)
-    }
 
 
 def _caller(graph: Graph) -> Any:

@@ -1,4 +1,4 @@
-"""The view for users of networkx: plain copies, and parts of it."""
+"""The view for users of networkx: plain copies."""
 
 from __future__ import annotations
 
@@ -17,15 +17,7 @@ if TYPE_CHECKING:
 
 
 def to_networkx(graph: Graph) -> nx.DiGraph[str]:
-    """Return a plain named copy, which networkx can write as GraphML, DOT and the like.
-
-    Its nodes are the labels of the nodes, numbered where two have the same (`Relu#2`); attributes
-    of nodes and edges are strings and numbers:
-
-    - node: `op_type`, `domain`, `inputs`, `outputs` (names of values), `attributes`, `bodies`
-    - edge: `slots` ("0:1" is output 0 read as input 1; "0:" is read by a body), `values` (their
-      names), `types`
-    """
+    """Return a plain named copy of a graph; see `Graph.to_networkx`."""
     import networkx as nx
 
     plain: nx.DiGraph[str] = nx.DiGraph(name=graph.name)
@@ -56,12 +48,6 @@ def to_networkx(graph: Graph) -> nx.DiGraph[str]:
             types=" ".join(str(value.type or "?") for value in values if value is not None),
         )
     return plain
-
-
-def subgraph(graph: Graph, nodes: Iterable[Node]) -> nx.DiGraph[Node]:
-    """Return the live, read-only part of `graph.dag` between some of its nodes."""
-    part: nx.DiGraph[Node] = graph.dag.subgraph(nodes)
-    return part
 
 
 def _shown(raw: Any) -> str:

@@ -18,22 +18,8 @@ _SMALL: Final = 1024
 """An exact hash includes the contents of initializers of up to this many bytes."""
 
 
-def is_isomorphic(graph: Graph, other: Graph) -> bool:
-    """Return whether two graphs are the same up to names.
-
-    Operators, attributes, contents of constants, bodies, and the order of operands, inputs and
-    outputs count; names, the order of independent nodes, and nodes that reach no output do not.
-    """
-    return structural_hash(graph) == structural_hash(other)
-
-
 def structural_hash(graph: Graph) -> str:
-    """Return a string of 64 hex digits that is equal for graphs that differ only in names.
-
-    Only the computation of the outputs counts: see `is_isomorphic`. Equal subexpressions count
-    once. A captured value counts by its computation, one from above the given graph by its name,
-    and a call of a local function by the computation of the function.
-    """
+    """Return the hash of the computation of a graph; see `Graph.structural_hash`."""
     return _digest(_Digests(graph.model).graph(graph), size=32)
 
 
