@@ -141,6 +141,7 @@ def default_pipeline() -> Sequential:
                         "eliminate_zero_bias",
                         "eliminate_zero_state",
                         "eliminate_q_dq_pair",
+                        "fuse_unsqueeze_into_dequantize",
                         "fuse_clip_into_quantize",
 
                         # After folding, when equal operands are one value; before fusions, as
