@@ -162,6 +162,8 @@ def default_pipeline() -> Sequential:
                     # One form of each operator, so that fusions need few patterns.
                     "canonicalize_ops",
                     "replace_einsum_with_matmul",
+                    # Before layouts, which would take the Transpose apart from its Reshapes.
+                    "fuse_space_to_depth",
 
                     # Operators that exporters decompose, before any pass moves their scales.
                     # Images first: their two last dims would match a layer norm too.
