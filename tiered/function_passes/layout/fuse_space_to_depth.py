@@ -1,11 +1,14 @@
 """Reshape(Transpose(Reshape(x, [n,c,h,b,w,b])), [n,c*b*b,h,w])  =>  SpaceToDepth(x)"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, rewrite, var
 
-_MODES: Final = {(0, 3, 5, 1, 2, 4): "DCR", (0, 1, 3, 5, 2, 4): "CRD"}
+_MODES: Final[Mapping[tuple[int, ...], str]] = {
+    (0, 3, 5, 1, 2, 4): "DCR",
+    (0, 1, 3, 5, 2, 4): "CRD",
+}
 """Whether the new channels are the places of a block, each with all old channels, or the inverse.
 
 CRD has an attribute from opset 28 on; with one channel the two are the same.

@@ -39,7 +39,7 @@ def fuse_unsqueeze_into_dequantize(
     places = [place for place in range(rank + len(new)) if place not in new]
     if len(places) != rank:
         return Skip("the axes are not valid")
-    parameters = [scale, zero]
+    parameters: list[Value | None] = [scale, zero]
     if dequantize.attr("block_size", 0):
         # Each block has its scale: a tensor of the same rank.
         if any(value is not None and value.const is None for value in parameters):
@@ -47,9 +47,10 @@ def fuse_unsqueeze_into_dequantize(
         parameters = [_widened(graph, value, new) for value in parameters]
     axis = int(dequantize.attr("axis", 1))
     is_along_axis = scale.rank > 0 and -rank <= axis < rank
-    settings = {"axis": places[axis]} if is_along_axis else {}
-    wide: Value = graph.op.like(dequantize, _widened(graph, q, new), *parameters, **settings)
-    return wide
+    operands = (_widened(graph, q, new), *parameters)
+    if is_along_axis:
+        return graph.op.like(dequantize, *operands, axis=places[axis])
+    return graph.op.like(dequantize, *operands)
 
 
 def _widened(graph: Graph, value: Value | None, axes: tuple[int, ...]) -> Value | None:
