@@ -2,7 +2,7 @@ import onnx
 import pytest
 
 from tests.rollback import assert_undone
-from tiered import Model, PassContext, get_pass
+from tiered import Model, PassContext, get_pass, optimize
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "eliminate_nop_if"
@@ -243,3 +243,32 @@ def test_an_if_that_reads_another_one_for_nothing_goes_first_or_last() -> None:
         " y = Relu(d) }",
         "(float[2] x, bool c) => (float[2] y) { r = Exp(x) m = Neg(r) y = Relu(m) }",
     )
+
+
+@pytest.mark.parametrize(
+    "rank", ["s = Shape(r)  n = Size(s)", "s = Shape(r)  k = Shape(s)  n = Squeeze(k)"]
+)
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("p = Relu(x)", "h = Neg(x)  q = Transpose(h)"),
+        # A Flatten of any rank is a matrix.
+        ("h = Reshape(x, sizes)  p = Flatten(h)", "q = Neg(x)"),
+    ],
+)
+def test_an_if_on_the_rank_of_an_if_goes_where_both_branches_have_one_rank(
+    rank: str, first: str, second: str
+) -> None:
+    text = f"""(float[N,4] x, bool c, int64[K] sizes) => (float y) <int64 two = {{2}}> {{
+        r = If(c) <then_branch = t () => (float[A,B] p) {{ {first} }},
+                   else_branch = e () => (float[C,D] q) {{ {second} }}>
+        {rank}  is_matrix = Equal(n, two)
+        y = If(is_matrix) <then_branch = u () => (float a) {{ a = ReduceSum<keepdims=0>(r) }},
+                           else_branch = f () => (float b) {{ b = ReduceMax<keepdims=0>(r) }}> }}"""
+    source = parse(text)
+    for node in source.graph.node[:1]:
+        for attribute in node.attribute:
+            # The branches declare no rank themselves.
+            attribute.g.output[0].type.tensor_type.ClearField("shape")
+    result = optimize(source, opt_level=2)
+    assert [node.op_type for node in result.graph.node] == ["If", "ReduceSum"]

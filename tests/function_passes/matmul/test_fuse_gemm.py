@@ -1,6 +1,7 @@
 import pytest
 
-from tiered.testing import assert_rewrites, assert_unchanged
+from tiered import optimize
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "fuse_gemm"
 
@@ -86,3 +87,15 @@ def test_a_product_that_others_see_stays() -> None:
         " { t = MatMul(a, b) y = Add(t, c) }",
         because="an inner value is a graph output",
     )
+
+
+@pytest.mark.parametrize("tokens", ["Identity(x)", "Flatten(h)"])
+def test_the_counts_of_words_are_a_matrix(tokens: str) -> None:
+    text = f"""(string[N,2] x, int64[K] s) => (float[N,2] y)
+        <float[2,2] w = {{1,2,3,4}}, float[2] b = {{1,2}}> {{
+        h = Reshape(x, s)  k = {tokens}
+        t = TfIdfVectorizer<max_gram_length=1, max_skip_count=0, min_gram_length=1, mode="TF",
+            ngram_counts=[0], ngram_indexes=[0,1], pool_strings=["a","b"]>(k)
+        m = MatMul(t, w)  y = Add(m, b) }}"""
+    result = optimize(parse(text), opt_level=3)
+    assert [node.op_type for node in result.graph.node][-2:] == ["TfIdfVectorizer", "Gemm"]

@@ -118,3 +118,13 @@ def test_an_unknown_dim_gets_one_name_that_consumers_inherit() -> None:
     assert isinstance(first[0], str)
     assert first == second
     assert first[0].startswith("unk__")
+
+
+def test_a_flatten_of_an_unknown_rank_is_a_matrix() -> None:
+    text = (
+        "(float[N] x, int64[K] s) => (float[A,B] y)"
+        " { h = Reshape(x, s)  f = Flatten<axis=-1>(h)  y = Relu(f) }"
+    )
+    model = parsed_model(text, opset=21)
+    assert model.main.nodes[0].output.rank is None
+    assert model.main.nodes[1].output.rank == 2

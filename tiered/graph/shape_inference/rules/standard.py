@@ -354,7 +354,10 @@ def _split(node: Node, operands: list[TensorType]) -> Types:
 
 @shape_rule("Flatten")
 def _flatten(node: Node, operands: list[TensorType]) -> Types:
-    shape, axis = shape_of(operands[0]), node.attr("axis")
+    shape, axis = operands[0].shape, node.attr("axis")
+    if shape is None:
+        # A matrix whatever the rank was.
+        return tensor_type(operands[0].dtype, (None, None))
     axis += len(shape) if axis < 0 else 0
     if not 0 <= axis <= len(shape):
         return None
