@@ -16,12 +16,13 @@ import numpy as np
 import onnx
 
 from tiered.debug.models import OutputRow, class_of, describe_output
-from tiered.debug.runs import ModelLike, folder_of, opened, samples_of, skeleton_of
+from tiered.debug.runs import ModelLike, folder_of, opened, samples_of
 from tiered.debug.runtimes import Referee, refereed
 from tiered.errors import RuntimeFailure
 from tiered.graph.core.dtypes import is_float
 from tiered.graph.core.provenance import ORIGINS
 from tiered.runtime.compare.outputs import OutputDifference, compare
+from tiered.runtime.session import as_proto
 from tiered.support.numerics import Numerics
 from tiered.verify.extract import Part, tapped
 from tiered.verify.samples import Source
@@ -122,7 +123,7 @@ def layer_precision_compare(
         RuntimeFailure: the first model does not run.
         UsageError: a tolerance that the numeric class has not.
     """
-    protos = skeleton_of(first), skeleton_of(second)
+    protos = as_proto(first), as_proto(second)
     folders = folder_of(first), folder_of(second)
     referee, feeds = _start(first, second, list(inputs), seed)
     pairs = _pairs(*protos)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -18,7 +18,7 @@ from onnx import numpy_helper
 from tiered.debug.search import fewest
 from tiered.errors import TieredError, UsageError, did_you_mean
 from tiered.graph import Model
-from tiered.verify.extract import Part, Types, cut
+from tiered.verify.extract import Part, Types, cut, tapped
 
 IsFailing = Callable[[onnx.ModelProto], bool]
 Say = Callable[[str], object]
@@ -122,10 +122,10 @@ class _Reduction:
         if len(names) < 2:
             return
         kept = fewest(
-            names, lambda some: bool(some) and self._accepts(_with_outputs(self.model, some))
+            names, lambda some: bool(some) and self._accepts(tapped(self.model, some, NO_TYPES))
         )
         if 0 < len(kept) < len(names):
-            self.model = _with_outputs(self.model, kept)
+            self.model = tapped(self.model, kept, NO_TYPES)
 
     def nodes(self) -> None:
         """Remove nodes."""
@@ -161,12 +161,6 @@ class _Reduction:
 def _typed(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return the model with the type of every tensor that can be known."""
     return Model.from_proto(model).to_proto(annotate=True)
-
-
-def _with_outputs(model: onnx.ModelProto, names: Collection[str]) -> onnx.ModelProto:
-    """Return the part of a model that some of its outputs need."""
-    part = Part.of(model)
-    return cut(part, part.needed(names), NO_TYPES, names)
 
 
 def _cut(part: Part, nodes: Sequence[int]) -> onnx.ModelProto:

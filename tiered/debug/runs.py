@@ -27,7 +27,7 @@ from tiered.pipeline.base import Pipeline
 from tiered.pipeline.optimize import pipeline_of
 from tiered.runtime.external_data import with_files
 from tiered.runtime.inputs.make import Inputs
-from tiered.runtime.session import Runner
+from tiered.runtime.session import Runner, as_proto
 from tiered.runtime.worker.client import shared_worker
 from tiered.support.loading import paused_collector
 from tiered.verify.samples import Source, Wanted, read_samples, samples_for
@@ -178,13 +178,6 @@ def folder_of(source: ModelLike) -> str:
     return os.path.dirname(os.path.abspath(os.fspath(source)))
 
 
-def skeleton_of(source: ModelLike) -> onnx.ModelProto:
-    """Return a model, of a file without its external data."""
-    if isinstance(source, onnx.ModelProto):
-        return source
-    return onnx.load(os.fspath(source), load_external_data=False)
-
-
 def samples_of(
     source: ModelLike, session: Runner, given: Iterable[Source] = (), seed: int = 0
 ) -> list[Inputs]:
@@ -195,7 +188,7 @@ def samples_of(
         RuntimeFailure: no inputs were found that the model accepts.
     """
     wanted = Wanted(read_samples(given), seed=seed)
-    found = samples_for(skeleton_of(source), session, wanted)
+    found = samples_for(as_proto(source), session, wanted)
     return [sample.inputs for sample in found]
 
 

@@ -16,13 +16,13 @@ from typing import Final, TypeVar
 
 import onnx
 
-from tiered.debug.runs import ModelLike, folder_of, opened, skeleton_of
+from tiered.debug.runs import ModelLike, folder_of, opened
 from tiered.errors import ModelError, RuntimeFailure, VerificationError
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.io.save import tensors_of
 from tiered.runtime.deviations import has_halves
 from tiered.runtime.external_data import take_in
-from tiered.runtime.session import Runner
+from tiered.runtime.session import Runner, as_proto
 from tiered.runtime.worker.client import shared_worker
 from tiered.verify.extract import Part, cut
 from tiered.verify.sliced_session import SlicedSession, open_model
@@ -69,7 +69,7 @@ class Referee:
                     yield session
             case "onnxruntime node by node":
                 where = folder or folder_of(source)
-                part = Part.of(skeleton_of(source))
+                part = Part.of(as_proto(source))
                 yield SlicedSession(part, where, shared_worker(), None)
             case _:
                 with opened(source, folder) as session:
@@ -83,7 +83,7 @@ def refereed(first: ModelLike, second: ModelLike, compare: Callable[[Referee], R
         first, second: the models.
         compare: runs them on a runtime; what it raises of the last runtime is passed on.
     """
-    if not any(has_halves(skeleton_of(model)) for model in (first, second)):
+    if not any(has_halves(as_proto(model)) for model in (first, second)):
         return compare(Referee())
     try:
         return compare(Referee("onnx.reference", _HALVES))
@@ -106,7 +106,7 @@ def _inlined(source: ModelLike, folder: str) -> onnx.ModelProto:
         RuntimeFailure: it is too large for onnx.reference.
     """
     proto = onnx.ModelProto()
-    proto.CopyFrom(skeleton_of(source))
+    proto.CopyFrom(as_proto(source))
     stored = (tensor for tensor in tensors_of(proto) if tensor.data_location == tensor.EXTERNAL)
     size = sum(Tensor(tensor).nbytes for tensor in stored)
     if size > MOST_READ:

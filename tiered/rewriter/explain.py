@@ -75,35 +75,71 @@ def explain_rule(
         accept: called with each match, as by the driver; a Skip declines it.
         approve: called with the edits of each rewrite, as by the driver; a Skip declines it.
     """
+    question = _Question(rule, model, options, accept, approve)
     keys = {program.key for program in rule.programs}
     return [
-        _explain(rule, model, options, accept, approve, node)
+        question.answer(node)
         for graph in model.graphs()
         for node in graph.topological_order()
         if (node.domain, node.op_type) in keys
     ]
 
 
-def _explain(
-    rule: Rule,
-    model: Model,
-    options: Mapping[str, Any],
-    accept: Filter | None,
-    approve: Approve | None,
-    node: Node,
-) -> Explanation:
-    found = match_node(rule.programs, node)
-    if found is None:
-        reason, matched = _furthest(rule.pattern, node)
+@dataclass(frozen=True)
+class _Question:
+    """The arguments of `explain_rule`."""
+
+    rule: Rule
+    model: Model
+    options: Mapping[str, Any]
+    accept: Filter | None
+    approve: Approve | None
+
+    def answer(self, node: Node) -> Explanation:
+        """Return the outcome at one node."""
+        found = match_node(self.rule.programs, node)
+        if isinstance(found, Match):
+            matched = tuple(f"{pattern}: {_shown(each)}" for each, pattern in found.nodes.items())
+            declined = self._tried(node)
+            verdict: Verdict = "fires" if declined is None else "declined"
+            return Explanation(node.label, node.op_type, verdict, declined or "", matched)
+        reason, matched = _furthest(self.rule.pattern, node)
+        if isinstance(found, Skip):
+            return Explanation(node.label, node.op_type, "declined", _blame(found, node), matched)
         return Explanation(node.label, node.op_type, "no match", reason, matched)
-    if isinstance(found, Skip):
-        _, matched = _furthest(rule.pattern, node)
-        return Explanation(node.label, node.op_type, "declined", _blame(found, node), matched)
-    matched = tuple(f"{pattern}: {_shown(each)}" for each, pattern in found.nodes.items())
-    declined = _tried(rule, model, options, accept, approve, node)
-    if declined is None:
-        return Explanation(node.label, node.op_type, "fires", "", matched)
-    return Explanation(node.label, node.op_type, "declined", declined, matched)
+
+    def _tried(self, node: Node) -> str | None:
+        """Run the driver at one node and undo it; return why it declined, None if it fired."""
+        reasons: list[Skip] = []
+        elsewhere = Skip("another node")
+
+        def only_here(match: Match) -> Skip | None:
+            if match.node is not node:
+                return elsewhere
+            return None if self.accept is None else self.accept(match)
+
+        def declined(other: Node, reason: Skip) -> None:
+            if other is node:
+                reasons.append(reason)
+
+        model = self.model
+        mark, count, limit = model.mark(), model.gate.count, model.gate.limit
+        # One rewrite and no more: new nodes are not visited.
+        model.gate.limit = count + 1
+        try:
+            apply_rule(
+                self.rule,
+                model,
+                self.options,
+                graphs=[node.owner],
+                on_skip=declined,
+                accept=only_here,
+                approve=self.approve,
+            )
+            return None if model.gate.count > count else str(reasons[-1])
+        finally:
+            model.undo_to(mark)
+            model.gate.count, model.gate.limit = count, limit
 
 
 def _blame(reason: Skip, node: Node) -> str:
@@ -114,46 +150,6 @@ def _blame(reason: Skip, node: Node) -> str:
         if value is not None and value.producer is not None and not value.has_one_user
     ]
     return f"{reason} ({', '.join(shared)})" if shared else str(reason)
-
-
-def _tried(
-    rule: Rule,
-    model: Model,
-    options: Mapping[str, Any],
-    accept: Filter | None,
-    approve: Approve | None,
-    node: Node,
-) -> str | None:
-    """Run the driver at one node and undo it; return why it declined, None if it fired."""
-    reasons: list[Skip] = []
-    elsewhere = Skip("another node")
-
-    def only_here(match: Match) -> Skip | None:
-        if match.node is not node:
-            return elsewhere
-        return None if accept is None else accept(match)
-
-    def declined(other: Node, reason: Skip) -> None:
-        if other is node:
-            reasons.append(reason)
-
-    mark, count, limit = model.mark(), model.gate.count, model.gate.limit
-    # One rewrite and no more: new nodes are not visited.
-    model.gate.limit = count + 1
-    try:
-        apply_rule(
-            rule,
-            model,
-            options,
-            graphs=[node.owner],
-            on_skip=declined,
-            accept=only_here,
-            approve=approve,
-        )
-        return None if model.gate.count > count else str(reasons[-1])
-    finally:
-        model.undo_to(mark)
-        model.gate.count, model.gate.limit = count, limit
 
 
 # --- the furthest partial match -------------------------------------------------------------------

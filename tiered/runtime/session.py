@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from tiered.errors import RuntimeFailure
+from tiered.errors import ModelError, RuntimeFailure
 from tiered.graph.core.dtypes import DataType, is_float
 
 if TYPE_CHECKING:
@@ -231,6 +231,26 @@ class Reference:
                 f"onnx.reference failed while running {self._label}: {_words(error)}"
             ) from error
         return {name: _plain(result) for name, result in zip(names, results, strict=True)}
+
+
+def as_proto(model: ModelLike) -> onnx.ModelProto:
+    """Return a model, of a file without its external data.
+
+    Raises:
+        ModelError: there is no model in the file or the bytes.
+    """
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    if isinstance(model, onnx.ModelProto):
+        return model
+    try:
+        if isinstance(model, bytes):
+            return onnx.load_model_from_string(model)
+        return onnx.load(os.fspath(model), load_external_data=False)
+    except (OSError, DecodeError) as error:
+        what = "the bytes" if isinstance(model, bytes) else repr(os.fspath(model))
+        raise ModelError(f"cannot read a model from {what}: {error}") from error
 
 
 def run(model: ModelLike, feeds: Mapping[str, Any]) -> dict[str, Any]:

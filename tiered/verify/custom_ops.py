@@ -22,6 +22,7 @@ from tiered.context import PassContext
 from tiered.errors import MissingOperator, RuntimeFailure
 from tiered.graph.io.protos import nodes_of
 from tiered.runtime.external_data import with_files
+from tiered.runtime.session import as_proto
 
 if TYPE_CHECKING:
     from tiered.runtime import Worker, WorkerSession
@@ -131,12 +132,3 @@ def _used(proto: onnx.ModelProto) -> list[CustomOperator]:
     local = {(function.domain, function.name) for function in proto.functions}
     present = dict.fromkeys((node.domain, node.op_type) for node in nodes_of(proto))
     return [operators[key] for key in present if key in operators and key not in local]
-
-
-def as_proto(model: ModelLike) -> onnx.ModelProto:
-    """Return a model, of a file without its external data."""
-    if isinstance(model, onnx.ModelProto):
-        return model
-    if isinstance(model, bytes):
-        return onnx.load_model_from_string(model)
-    return onnx.load(os.fspath(model), load_external_data=False)

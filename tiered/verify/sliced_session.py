@@ -18,8 +18,9 @@ from tiered.backends.custom import Key
 from tiered.errors import OutOfMemory, RuntimeFailure
 from tiered.graph.core.types import type_proto_of
 from tiered.runtime.external_data import with_files
+from tiered.runtime.session import as_proto
 from tiered.verify.changed_region import bytes_read
-from tiered.verify.custom_ops import as_proto, known, open_defined, references
+from tiered.verify.custom_ops import known, open_defined, references
 from tiered.verify.extract import Part, Types, cut
 
 if TYPE_CHECKING:

@@ -76,16 +76,7 @@ def run_verify(first: str, second: str, options: CompareOptions, *, as_json: boo
         progress.say(f"running {printable(first)} and {printable(second)}")
         from tiered.debug import compare_models
 
-        found = compare_models(
-            first,
-            second,
-            inputs=options.inputs,
-            seed=options.seed,
-            numerics=options.numerics,
-            rtol=options.rtol,
-            atol=options.atol,
-            min_cosine=options.min_cosine,
-        )
+        found = compare_models(first, second, **_allowed(options))
         layers = _layers(first, second, options)
     if as_json:
         print_json(_record(first, second, found, layers))
@@ -109,16 +100,14 @@ def _layers(first: str, second: str, options: CompareOptions) -> LayerComparison
     from tiered.debug import layer_precision_compare
 
     return layer_precision_compare(
-        first,
-        second,
-        inputs=options.inputs,
-        seed=options.seed,
-        numerics=options.numerics,
-        rtol=options.rtol,
-        atol=options.atol,
-        min_cosine=options.min_cosine,
-        every=options.every_layer,
+        first, second, every=options.every_layer, **_allowed(options)
     )
+
+
+def _allowed(options: CompareOptions) -> dict[str, Any]:
+    """Return the inputs and tolerances, as the functions that compare models take them."""
+    names = ("inputs", "seed", "numerics", "rtol", "atol", "min_cosine")
+    return {name: getattr(options, name) for name in names}
 
 
 def _print_layers(console: Console, found: LayerComparison) -> None:

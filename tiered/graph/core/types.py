@@ -130,18 +130,6 @@ def is_compatible(one: ValueType | None, other: ValueType | None) -> bool:
     )
 
 
-def static_size(shape: Shape | None) -> int | None:
-    """Return the number of elements, or None while a dim is not known."""
-    if shape is None:
-        return None
-    size = 1
-    for dim in shape:
-        if not isinstance(dim, int):
-            return None
-        size *= dim
-    return size
-
-
 def non_negative_axes(axes: Iterable[int], rank: int | None) -> tuple[int, ...] | None:
     """Return axes counted from the front; None where one counts from the end of an unknown rank."""
     found = tuple(int(axis) for axis in axes)

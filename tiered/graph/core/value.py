@@ -327,11 +327,6 @@ class Value:
                 return None
         return cast("tuple[int, ...]", shape)
 
-    @property
-    def is_scalar(self) -> bool:
-        """Return whether the value has exactly one element, whatever its rank."""
-        return self.static_shape is not None and all(dim == 1 for dim in self.static_shape)
-
 
 if TYPE_CHECKING:
 

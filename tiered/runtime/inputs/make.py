@@ -7,7 +7,6 @@ sizes until onnxruntime accepts them. Both return the rule that chose each input
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -19,15 +18,14 @@ from tiered.runtime.inputs.constraints import facts
 from tiered.runtime.inputs.dims import Binder, Slot, candidates
 from tiered.runtime.inputs.draw import Request, make_tensor
 from tiered.runtime.inputs.graph_facts import Fact
-from tiered.runtime.session import Runner, Session
+from tiered.runtime.session import Runner, Session, as_proto
 
 if TYPE_CHECKING:
     import onnx
 
     from tiered.graph import Graph
     from tiered.runtime.inputs.bound_model import BoundModel
-
-    ModelLike = onnx.ModelProto | bytes | str | os.PathLike[str]
+    from tiered.runtime.session import ModelLike
 
 _DEFAULT_RANK = 2  # of tensors of unknown rank
 _MAX_TRIES = 40
@@ -76,7 +74,7 @@ def make_inputs(
     Raises:
         ModelError: an input has a type that cannot be made (sparse tensors, none at all).
     """
-    proto = _as_proto(model)
+    proto = as_proto(model)
     bound = bound or _bound(proto)
     required = _required(proto)
     binder = _binder(bound, binding, dims, rank)
@@ -121,7 +119,7 @@ def feasible_inputs(
         TimedOut: a worker stopped the model, which takes too long.
         ModelError: as in `make_inputs`.
     """
-    proto = _as_proto(model)
+    proto = as_proto(model)
     session = Session(model) if session is None else session
     bound = bound or _bound(proto)
     first: RuntimeFailure | None = None
@@ -162,21 +160,6 @@ def _bound(proto: onnx.ModelProto) -> BoundModel:
     from tiered.runtime.inputs.bound_model import BoundModel
 
     return BoundModel(proto)
-
-
-def _as_proto(model: ModelLike) -> onnx.ModelProto:
-    import onnx
-    from google.protobuf.message import DecodeError
-
-    if isinstance(model, onnx.ModelProto):
-        return model
-    try:
-        if isinstance(model, bytes):
-            return onnx.load_model_from_string(model)
-        return onnx.load(os.fspath(model), load_external_data=False)
-    except (OSError, DecodeError) as error:
-        what = "the bytes" if isinstance(model, bytes) else repr(os.fspath(model))
-        raise ModelError(f"cannot read a model from {what}: {error}") from error
 
 
 def _required(proto: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
