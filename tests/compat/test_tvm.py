@@ -165,9 +165,12 @@ def test_the_batch_of_named_inputs_changes() -> None:
             tvm.ChangeBatch(wrong)
 
 
-def test_a_layout_without_operators_is_refused() -> None:
+def test_one_layout_is_that_of_convolutions() -> None:
+    for layout in ("NCHW", "NHWC"):
+        expected = tiered.get_pass("convert_layout", desired_layouts={"Conv": layout})
+        assert tvm.transform.ConvertLayout(layout) == expected
     with pytest.raises(UsageError, match="ConvertLayout takes a layout for each operator"):
-        tvm.ConvertLayout("NCHW")
+        tvm.ConvertLayout(3)
 
 
 def test_a_name_of_two_passes_takes_no_options() -> None:
@@ -184,3 +187,144 @@ def test_a_class_without_its_method_is_refused() -> None:
         tvm.module_pass(Empty, opt_level=1)
     with pytest.raises(UsageError, match="must have a method transform_function"):
         tvm.function_pass(opt_level=1)(Empty)
+
+
+LINEAR = """g (float[2,3] x) => (float[2,4] y, float[2,4] z)
+<float[4,3] w = {1,2,3,4,5,6,7,8,9,10,11,12}, float[4,3] v = {1,2,3,4,5,6,7,8,9,10,11,12}> {
+    a = Transpose<perm=[1,0]>(w)  y = MatMul(x, a)
+    b = Transpose<perm=[1,0]>(v)  z = MatMul(x, b) }"""
+
+
+def test_a_target_is_a_backend() -> None:
+    with tvm.target.create("onnxruntime_cpu"):
+        assert tiered.PassContext.current().backend.name == "onnxruntime_cpu"
+    assert not tiered.PassContext.is_active()
+    assert tvm.target.Target("llvm -mcpu=core-avx2").backend.name == "onnxruntime_cpu"
+    assert str(tvm.target.Target(tvm.target.create("cuda"))) == "cuda"
+    with pytest.raises(UsageError, match="did you mean 'portable'"):
+        tvm.target.create("portabel")
+
+
+def test_a_model_is_built_for_a_target() -> None:
+    given = proto()
+    with tvm.PassContext(opt_level=3):
+        made = tvm.relay.build(given, target="llvm")
+    assert ops(made) == ["Relu", "Neg", "Abs"]
+    assert ops(given) == ["Relu", "Relu", "Neg", "Abs"]
+    view = model()
+    assert tvm.relay.build(view, "portable", {}) is view
+    with pytest.raises(UsageError, match="the weights of a model are in it"):
+        tvm.relay.build(given, "llvm", {"w": 1})
+
+
+def test_dead_code_goes_after_functions_with_one_call() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "l" : 1]>
+    g (float[2] x) => (float[2] y) { d = Neg(x) y = l.f(x) }
+    <domain: "l", opset_import: ["" : 21]> f (p) => (r) { q = Neg(p) r = Abs(q) }"""
+    given = onnx.parser.parse_model(text)
+    assert ops(tvm.DeadCodeElimination()(given)) == ["f"]
+    assert ops(tvm.transform.DeadCodeElimination(inline_once=True)(given)) == ["Neg", "Abs"]
+
+
+def test_common_subexpressions_may_be_skipped() -> None:
+    text = """g (float[2] x) => (float[2] y, float[2] z, float[2] w, float[2] v) {
+        y = Neg(x)  z = Neg(x)  w = Abs(x)  v = Abs(x) }"""
+    with tvm.PassContext(opt_level=3):
+        pass_ = tvm.EliminateCommonSubexpr(fskip=lambda node: node.op_type == "Neg")
+        made = pass_(proto(text))
+        every = tvm.EliminateCommonSubexpr()(proto(text))
+    assert ops(made).count("Neg") == 2
+    assert ops(made).count("Abs") == 1
+    assert ops(every).count("Neg") == 1
+    with pytest.raises(UsageError, match="a function of nodes, which has no text"):
+        tiered.parse_pipeline(str(pass_))
+
+
+def test_the_transposes_of_named_weights_are_computed() -> None:
+    view = model(LINEAR)
+    assert tvm.search_fc_transpose(view) == ["w", "v"]
+    made = tvm.transform.SimplifyFCTranspose(["w"])(view)
+    assert sorted(ops(made)) == ["MatMul", "MatMul", "Transpose"]
+    (left,) = made.main.nodes_of("Transpose")
+    assert left.inputs[0] is not None
+    assert left.inputs[0].name == "v"
+    assert tvm.SimplifyFCTranspose().name == "fold_constant"
+    with pytest.raises(UsageError, match="the model has no weight 'u'"):
+        tvm.SimplifyFCTranspose(["u"])(model(LINEAR))
+
+
+def test_the_entry_of_a_model_is_main() -> None:
+    for made in (tvm.RemoveUnusedFunctions(["main"]), tvm.transform.RemoveUnusedFunctions()):
+        assert made.name == "remove_unused_functions"
+    with pytest.raises(UsageError, match="the entry of a model is its main graph"):
+        tvm.RemoveUnusedFunctions(["main", "other"])
+
+
+def test_parallel_products_take_the_arguments_of_tvm() -> None:
+    made = tvm.CombineParallelDense(min_num_branches=4, to_batch=False)
+    assert made == tiered.get_pass("combine_parallel_dense", min_num_branches=4)
+    assert tvm.CombineParallelDense(5).options["min_num_branches"] == 5
+
+
+def test_the_model_is_printed_at_a_place(capsys: pytest.CaptureFixture[str]) -> None:
+    with tvm.PassContext(opt_level=3):
+        tvm.transform.Sequential([tvm.transform.PrintIR("before"), fuse_relu])(proto())
+    said = capsys.readouterr().err
+    assert said.startswith("before\n")
+    assert said.count("Relu (") == 2
+
+
+def test_kinds_of_passes_have_tvms_names() -> None:
+    assert isinstance(tvm.FoldConstant(), tvm.transform.FunctionPass)
+    made = tvm.module_pass(lambda mod, ctx: mod, opt_level=0, name="nothing")
+    assert isinstance(made, tvm.transform.ModulePass)
+
+
+def test_a_transform_may_return_a_new_module() -> None:
+    def to_renamed(mod: Model, ctx: tiered.PassContext) -> Any:
+        made = mod.to_proto()
+        made.graph.node[0].name = "new"
+        return made
+
+    class Copying:
+        def transform_module(self, mod: Model, ctx: tiered.PassContext) -> Model:
+            return Model.from_proto(renamed(mod.to_proto()))
+
+    renamed = tvm.transform.module_pass(to_renamed, opt_level=0)
+    copied = tvm.transform.module_pass(opt_level=0)(Copying)
+    view = model()
+    for transform in (renamed, copied()):
+        assert transform(proto()).graph.node[0].name == "new"
+        assert transform(view) is view
+    assert view.main.nodes[0].name == "new"
+    view.check_view()
+
+
+def test_all_keys_of_tvms_table_of_levels_are_there() -> None:
+    keys = {
+        *("SimplifyInference", "OpFusion", "FoldConstant", "FoldScaleAxis", "AlterOpLayout"),
+        *("CanonicalizeOps", "CanonicalizeCast", "EliminateCommonSubexpr"),
+        *("CombineParallelConv2D", "CombineParallelDense", "FastMath"),
+    }
+    levels = tvm.transform.OPT_PASS_LEVEL
+    assert keys <= set(levels)
+    assert levels["OpFusion"] == 1
+    assert levels["CombineParallelConv2D"] == levels["CombineParallelConv2d"] == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("ToCPS", "partial_evaluate"),
+        ("un_cps", "eliminate_nop_if"),
+        ("gradient", "before the export"),
+    ],
+)
+def test_what_onnx_cannot_have_says_why_and_what_is_nearest(name: str, nearest: str) -> None:
+    with pytest.raises(UsageError, match=f"{name} has no equivalent in ONNX: .*{nearest}"):
+        getattr(tvm.transform, name)()
+
+
+def test_the_graph_normal_form_has_no_copies() -> None:
+    text = "g (float[2] x) => (float[2] y) { a = Identity(x)  b = Identity(a)  y = Relu(b) }"
+    assert ops(tvm.transform.ToGraphNormalForm()(proto(text))) == ["Relu"]

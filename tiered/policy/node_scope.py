@@ -2,7 +2,8 @@
 
 As text: a glob of node names (`/encoder/**`; `*` stays within one step of the path),
 `module:encoder.layer.0` (the exporter's module scope), `body:If_3` (the bodies of that node), or
-`function:Gelu` (a local function). In Python also nodes, a networkx view, a graph.
+`function:Gelu` (a local function). In Python also nodes, a networkx view, a graph, and a function
+of a node that returns whether it is inside, which has no text.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from tiered.graph import Graph, Node
 
 _MODULE_SCOPES = "pkg.torch.onnx.name_scopes"
+
+_PREDICATE = "where"
 
 Predicate = Callable[["Node"], bool]
 
@@ -47,7 +50,7 @@ class Scope:
 
     @classmethod
     def of(cls, part: Any) -> Scope:
-        """Return the scope that text, a graph, nodes or a networkx view of nodes describe.
+        """Return the scope that text, a graph, nodes, a view of nodes or a function describe.
 
         Raises:
             UsageError: it is none of these, or an empty text.
@@ -60,6 +63,9 @@ class Scope:
             return cls((_part_of_text(part),))
         if isinstance(part, Graph):
             return cls((_part_of_graph(part),))
+        if callable(part):
+            name = getattr(part, "__name__", type(part).__name__)
+            return cls((_Part(f"{_PREDICATE}:{name}", part, part),))
         nodes = frozenset(part) if isinstance(part, Iterable) else frozenset()
         if nodes and all(isinstance(node, Node) for node in nodes):
             return cls((_part_of_nodes(nodes),))
@@ -84,6 +90,8 @@ def _part_of_text(text: str) -> _Part:
         raise UsageError("an empty scope; expected a glob of node names such as '/encoder/**'")
     kind, colon, rest = text.partition(":")
     selectors = {"module": _modules, "body": _bodies, "function": _functions}
+    if colon and kind == _PREDICATE:
+        raise UsageError(f"{text!r} is a function of nodes, which has no text; use it in Python")
     if colon and kind in selectors:
         fits, select = _glob(rest), selectors[kind]
         return _Part(text, text, lambda node: any(fits(name) for name in select(node)))

@@ -1,0 +1,47 @@
+"""The names of TVM: `tvm.transform` and `tvm.ir.instrument`, over ONNX models.
+
+Each name is an alias of a name of tiered, where the documentation is; `docs/context.md` compares
+the two. Every pass has a constructor here, under any of its names:
+
+    from tiered.compat import tvm
+
+    with tvm.transform.PassContext(opt_level=3, disabled_pass=["FoldConstant"]):
+        model = tvm.transform.Sequential([tvm.transform.InferType()])(model)
+"""
+
+import importlib
+import sys
+from typing import Any
+
+from tiered.errors import PassNotFoundError
+from tiered.support.loading import load_later
+
+_load, _names = load_later(__name__)
+transform = relay = ir = instrument = sys.modules[__name__]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a public name, or the constructor of a pass."""
+    try:
+        return _load(name)
+    except AttributeError:
+        if name.startswith("__"):
+            raise
+    if name == "target":
+        return importlib.import_module(f"{__name__}.target")
+    constructors = importlib.import_module(f"{__name__}.constructors")
+    if name == "OPT_PASS_LEVEL":
+        return constructors.levels()
+    if not name[:1].isupper() and name not in constructors.NO_EQUIVALENT:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return constructors.constructor(name)
+    except PassNotFoundError as error:
+        raise AttributeError(str(error)) from error
+
+
+def __dir__() -> list[str]:
+    from tiered.compat.tvm.constructors import camel
+    from tiered.passes import pass_names
+
+    return sorted({*_names(), *map(camel, pass_names())})

@@ -1,0 +1,51 @@
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+from tiered.compat.tvm.constructors import (
+    ChangeBatch as ChangeBatch,
+    CombineParallelDense as CombineParallelDense,
+    DeadCodeElimination as DeadCodeElimination,
+    EliminateCommonSubexpr as EliminateCommonSubexpr,
+    PrintIR as PrintIR,
+    RemoveUnusedFunctions as RemoveUnusedFunctions,
+    SimplifyFCTranspose as SimplifyFCTranspose,
+    search_fc_transpose as search_fc_transpose,
+)
+from tiered.compat.tvm.contexts import (
+    PassContext as PassContext,
+    PassInfo as PassInfo,
+    Sequential as Sequential,
+    build_config as build_config,
+)
+from tiered.compat.tvm.instruments import (
+    DumpIR as DumpIR,
+    PassInstrument as PassInstrument,
+    PassPrintingInstrument as PassPrintingInstrument,
+    PassTimingInstrument as PassTimingInstrument,
+    PrintAfterAll as PrintAfterAll,
+    PrintBeforeAll as PrintBeforeAll,
+    pass_instrument as pass_instrument,
+)
+from tiered.compat.tvm.layouts import ConvertLayout as ConvertLayout
+from tiered.compat.tvm.own_passes import (
+    function_pass as function_pass,
+    module_pass as module_pass,
+)
+from tiered.compat.tvm.target import Target as Target, build as build
+from tiered.passes import Pass as Pass
+from tiered.passes.kinds.calling_pass import (
+    FunctionPass as FunctionPass,
+    ModulePass as ModulePass,
+)
+
+OPT_PASS_LEVEL: Mapping[str, int]
+ir: Any
+instrument: Any
+relay: Any
+transform: Any
+target: ModuleType
+
+def __getattr__(name: str) -> Callable[..., Any]: ...
+
+__all__: list[str]

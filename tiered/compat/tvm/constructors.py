@@ -1,0 +1,202 @@
+"""A constructor of every pass, under any of its names, with TVM's arguments where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+import tiered
+from tiered.context import PassContext
+from tiered.errors import UsageError
+from tiered.graph import Model, Node
+from tiered.passes import Pass
+from tiered.passes.registry import registry
+from tiered.support.aliases import ALIASES
+
+_LEVELS_OF_TVM: Final = {
+    "CanonicalizeCast": 3,
+    "CombineParallelConv2D": 4,
+    "FuseOps": 1,
+    "OpFusion": 1,
+}
+"""TVM's levels of passes that are opt-in here, spelled otherwise, or absent."""
+
+_NO_CONTINUATIONS = (
+    "graphs pass no functions as values. The nearest passes are partial_evaluate, which unrolls "
+    "loops, and eliminate_nop_if, which selects a branch"
+)
+NO_EQUIVALENT: Final = {
+    "ToCPS": _NO_CONTINUATIONS,
+    "UnCPS": _NO_CONTINUATIONS,
+    "to_cps": _NO_CONTINUATIONS,
+    "un_cps": _NO_CONTINUATIONS,
+    "ToBasicBlockNormalForm": (
+        "a graph has no let expressions. The nearest pass is topological_sort"
+    ),
+    "Defunctionalization": "graphs pass no functions as values. The nearest pass is inline",
+    "EtaExpand": "graphs have no constructors of data types. The nearest pass is inline",
+    "LazyGradientInit": (
+        "a model has no gradients. The nearest pass is eliminate_nop_arithmetic, which removes "
+        "neutral operands"
+    ),
+    "gradient": "a model has no gradients: make them before the export to ONNX",
+}
+"""Why TVM has a pass that ONNX cannot have, and the nearest pass."""
+
+
+def camel(name: str) -> str:
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+
+
+def levels() -> Mapping[str, int]:
+    """Return the level of each pass by TVM's spelling of its name."""
+    levels: dict[str, int] = {}
+    for name, pass_ in tiered.get_registered_passes().items():
+        if pass_.info.opt_level is not None:
+            levels[camel(name)] = pass_.info.opt_level
+    for alias, targets in ALIASES.items():
+        found = [levels[camel(target)] for target in targets if camel(target) in levels]
+        if found and alias[:1].isupper():
+            levels.setdefault(alias, max(found))
+    for name, level in _LEVELS_OF_TVM.items():
+        levels.setdefault(name, level)
+    return MappingProxyType(dict(sorted(levels.items())))
+
+
+def constructor(name: str) -> Callable[..., Pass]:
+    """Return the constructor of a pass by any of its names.
+
+    Raises:
+        PassNotFoundError: no pass has this name.
+        UsageError: ONNX has no equivalent; the message names the nearest pass.
+    """
+    if name in NO_EQUIVALENT:
+        raise UsageError(f"{name} has no equivalent in ONNX: {NO_EQUIVALENT[name]}")
+    canonical = registry.resolve(name)
+
+    def construct(*values: Any, **options: Any) -> Pass:
+        passes = [tiered.get_pass(found) for found in canonical]
+        if len(passes) > 1:
+            if values or options:
+                given = ", ".join([*map(repr, values), *options])
+                raise UsageError(
+                    f"{name} is an alias of {' and '.join(canonical)} and takes no options, "
+                    f"not {given}: call get_pass for each of them"
+                )
+            return tiered.Sequential(passes)
+        (pass_,) = passes
+        names = [option.name for option in pass_.info.options]
+        if len(values) > len(names):
+            raise UsageError(f"{name} takes {len(names)} options, not {len(values)}")
+        return pass_.with_options(**dict(zip(names, values, strict=False)), **options)
+
+    construct.__name__ = name
+    return construct
+
+
+# --- passes with other arguments than here --------------------------------------------------------
+
+
+def ChangeBatch(data: Any = None, batch_size: int = 16) -> Pass:
+    """Return `const_batch_size`.
+
+    Args:
+        data: the axis of the batch by input name, which must be 0; None for all inputs. Other
+            inputs keep their dims.
+        batch_size: the size.
+
+    Raises:
+        UsageError: `data` is no mapping, or an axis is not 0.
+    """
+    if data is None:
+        return tiered.get_pass("const_batch_size", batch_size=batch_size)
+    if not isinstance(data, Mapping) or any(axis != 0 for axis in data.values()):
+        raise UsageError(
+            f"ChangeBatch takes the axis 0 of inputs, as {{'x': 0}}, not {data!r}; "
+            "const_input_shape fixes other dims"
+        )
+    return tiered.get_pass("const_batch_size", batch_size=batch_size, only=list(data))
+
+
+def DeadCodeElimination(inline_once: bool = False) -> Pass:
+    """Return `eliminate_deadend`; `inline_once` first inlines the functions with one call."""
+    dead = tiered.get_pass("eliminate_deadend")
+    return tiered.Sequential([tiered.get_pass("inline", once=True), dead]) if inline_once else dead
+
+
+def EliminateCommonSubexpr(fskip: Callable[[Node], bool] | None = None) -> Pass:
+    """Return `eliminate_common_subexpr`; nodes for which `fskip` returns True stay."""
+    pass_ = tiered.get_pass("eliminate_common_subexpr")
+    return pass_ if fskip is None else pass_.on(lambda node: not fskip(node))
+
+
+def RemoveUnusedFunctions(entry_functions: Iterable[str] = ("main",)) -> Pass:
+    """Return `remove_unused_functions`: a model has one entry, its main graph.
+
+    Raises:
+        UsageError: there is another entry.
+    """
+    others = [name for name in entry_functions if name != "main"]
+    if others:
+        raise UsageError(
+            f"the entry of a model is its main graph, 'main', not {', '.join(map(repr, others))}"
+        )
+    return tiered.get_pass("remove_unused_functions")
+
+
+def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True, **options: Any) -> Pass:
+    """Return `combine_parallel_dense`; one product with all weights is faster than a batch of them.
+
+    Args:
+        min_num_branches: fewer branches are left alone.
+        to_batch: accepted, and without effect.
+        options: other options of the pass.
+    """
+    return tiered.get_pass("combine_parallel_dense", min_num_branches=min_num_branches, **options)
+
+
+def PrintIR(header: str = "", show_meta_data: bool = False) -> Pass:
+    """Return `model_overview` that prints the model as text; large weights are never printed."""
+    return tiered.get_pass("model_overview", text=True, header=header)
+
+
+def search_fc_transpose(model: Model) -> list[str]:
+    """Return the weights that a Transpose permutes for a product."""
+    return [
+        value.name
+        for graph in model.graphs()
+        for node in graph.nodes_of("Transpose")
+        if (value := node.inputs[0]) is not None and value.is_constant
+        if any(reader.op_type in ("Gemm", "MatMul") for reader in node.output.readers)
+    ]
+
+
+def SimplifyFCTranspose(target_weight_name: Iterable[str] | None = None) -> Pass:
+    """Return a pass that computes the Transposes of weights.
+
+    Args:
+        target_weight_name: the names of the weights, as from `search_fc_transpose`; all constants
+            are folded without it.
+    """
+    if target_weight_name is None:
+        return tiered.get_pass("fold_constant")
+    wanted = tuple(target_weight_name)
+
+    @tiered.module_pass(opt_level=2, name="simplify_fc_transpose", looks_for=["Transpose"])
+    def simplify(model: Model, ctx: PassContext) -> None:
+        known = {value.name for graph in model.graphs() for value in graph.initializers}
+        if missing := [name for name in wanted if name not in known]:
+            raise UsageError(f"the model has no weight {', '.join(map(repr, missing))}")
+        for graph in model.graphs():
+            for node in graph.nodes_of("Transpose"):
+                value = node.inputs[0]
+                if value is None or value.name not in wanted or value.const is None:
+                    continue
+                perm = node.attributes.get("perm")
+                turned = np.ascontiguousarray(np.transpose(value.const, perm))
+                graph.replace(node, [graph.constant(turned)])
+
+    return simplify
