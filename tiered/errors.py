@@ -6,7 +6,8 @@ an error; a bug in tiered is an `assert`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 
 class TieredError(Exception):
@@ -17,6 +18,25 @@ class TieredError(Exception):
 
 class ModelError(TieredError):
     """A model or its file is malformed, unreadable, or cannot be written."""
+
+
+NAMED: Final = 5
+"""How many nodes an error names."""
+
+
+class OpsetError(ModelError):
+    """Nodes have no form at an opset: the model was not converted.
+
+    `blocked` lists all of them, each with `node`, `operator`, `reason` and `graph`; the message
+    names the first few.
+    """
+
+    def __init__(self, what: str, blocked: Sequence[Any]) -> None:
+        shown = "".join(f"\n  {entry}" for entry in blocked[:NAMED])
+        more = f"\n  and {len(blocked) - NAMED} more" if len(blocked) > NAMED else ""
+        nodes = f"{len(blocked)} node{'s' if len(blocked) != 1 else ''}"
+        super().__init__(f"{what}; {nodes} would not mean the same:{shown}{more}")
+        self.blocked = tuple(blocked)
 
 
 class ShapeError(ModelError):

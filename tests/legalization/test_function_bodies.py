@@ -11,9 +11,9 @@ from onnx.backend.test.case.test_case import TestCase
 
 from tiered import Model, Skip
 from tiered.errors import RuntimeFailure
-from tiered.graph.queries.function_body import has_function_body
+from tiered.graph.queries.function_body import EXACT_BODIES, has_function_body
 from tiered.legalization.simplify import simplify
-from tiered.legalization.sources import EXACT_BODIES, FunctionBody
+from tiered.legalization.sources import FunctionBody
 from tiered.runtime import run
 from tiered.support.numerics import Numerics
 from tiered.testing import parse

@@ -21,6 +21,7 @@ from tiered.graph.core.model import ModelState
 from tiered.graph.core.node import Node
 from tiered.graph.edits.builder import operators_of
 from tiered.graph.edits.content import close_model, exchange_content
+from tiered.graph.edits.opset import convert_model, convert_root
 from tiered.graph.edits.undo import undo_table
 from tiered.graph.io.export import export_model, inferred_declarations
 from tiered.graph.io.load import check_calls, load_function, load_model
@@ -36,6 +37,7 @@ from tiered.graph.shape_inference import set_input_shapes as shapes_of_inputs, t
 from tiered.graph.shape_inference.engine import ShapeInference
 from tiered.graph.shape_inference.symbolic_dims import Dims
 from tiered.support.loading import paused_collector
+from tiered.support.numerics import Numerics
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Function
@@ -185,6 +187,23 @@ class Model(ModelState):
         self.functions.append(function)
         return function
 
+    def convert_opset(
+        self, version: int, *, ir: int = 0, numerics: Numerics = Numerics.EXACT
+    ) -> None:
+        """Convert the main graph and all local functions to an opset of ONNX's own domain.
+
+        Args:
+            version: the opset.
+            ir: the IR version; 0 raises it only if the opset needs a newer one.
+            numerics: beyond EXACT, a node without a form may become the function body of its
+                operator, which rounds differently.
+
+        Raises:
+            OpsetError: nodes have no form at the opset; nothing is changed.
+            UsageError: onnx does not know the opset, or the model cannot have the IR version.
+        """
+        convert_model(self, version, ir=ir, numerics=numerics)
+
     def exchange(self, proto: onnx.ModelProto) -> None:
         """Replace the content of the model by that of a ModelProto, as one edit.
 
@@ -200,6 +219,15 @@ class Model(ModelState):
     call_graph = calls.call_graph
     recursive_functions = calls.recursive_functions
     expanded_size = calls.expanded_size
+
+    def convert_root(self, root: Graph, version: int) -> None:
+        """Convert the main graph or one function to an opset of ONNX's own domain.
+
+        Raises:
+            OpsetError: nodes have no form at the opset; nothing is changed.
+            UsageError: onnx does not know the opset.
+        """
+        convert_root(root, version)
 
     def check_import(self, root: Graph, domain: str, version: int | None) -> None:
         """Raise if nodes would become invalid at a version of a domain; see `set_opset`.

@@ -10,18 +10,13 @@ import onnx
 from tiered.errors import ModelError
 from tiered.graph import Model, Node
 from tiered.graph.opset.same_meaning import why_not_at
-from tiered.graph.queries.function_body import function_body, has_function_body
+from tiered.graph.queries.function_body import EXACT_BODIES, function_body, has_function_body
 from tiered.passes.registry import registry
 from tiered.rewriter import Rule, Skip, rewrite_node
 from tiered.support.numerics import Numerics
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
-
-EXACT_BODIES: Final = frozenset(
-    {"CastLike", "CenterCropPad", "DepthToSpace", "GreaterOrEqual", "LessOrEqual", "SpaceToDepth"}
-)
-"""Operators with a body that only compares, converts or moves: it changes no bit."""
 
 
 class Source(Protocol):

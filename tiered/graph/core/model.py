@@ -178,17 +178,24 @@ class ModelState(ABC):
         leave_function(function)
 
     def set_opset(self, domain: str, version: int | None, root: Graph | None = None) -> None:
-        """Import a domain at a version, for the model or one function; None drops the import.
+        """Import a domain at a version, for the main graph or one function; None drops the import.
 
-        Nodes are not converted.
+        The nodes of ONNX's own domain are converted to the version, those of bodies too. Nodes of
+        other domains are not. `convert_opset` converts the main graph and all functions.
 
         Raises:
-            ModelError: nodes would be invalid at that version, or would have another meaning.
+            ModelError: nodes would be invalid at that version, or would have another meaning; an
+                `OpsetError` with a list of them where they are of ONNX's own domain.
+            UsageError: onnx does not know that version of its domain.
         """
         holder: ModelState | Graph = self if root is None or not root.is_function else root
-        if holder.opset_imports.get(domain) == version:
+        before = holder.opset_imports.get(domain)
+        if before == version:
             return
         importer = root if root is not None and root.is_function else self.main
+        if not domain and before and version:
+            self.convert_root(importer, version)
+            return
         self.check_import(importer, domain, version)
         self.main._log(Edit.SET_OPSET, holder, dict(holder.opset_imports))
         if version is None:
@@ -211,6 +218,10 @@ class ModelState(ABC):
         """Drop the inferred types after an edit of the interface; they are inferred on demand."""
         self.main._log(Edit.FORGET_TYPES, self, self.types.known(self))
         self.types.forget(self)
+
+    @abstractmethod
+    def convert_root(self, root: Graph, version: int) -> None:
+        """Convert the main graph or one function to an opset; see `set_opset`."""
 
     @abstractmethod
     def check_import(self, root: Graph, domain: str, version: int | None) -> None:

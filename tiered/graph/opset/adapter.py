@@ -26,13 +26,15 @@ class Form:
 
     Attributes:
         op_type: the operator, of the default domain.
-        version: the opset of the graph.
+        version: the opset of the graph; in a conversion the older of the two.
+        target: the opset that a conversion goes to; otherwise `version`.
         operands: the inputs; None for an absent one.
         attributes: the explicit attributes.
         n_outputs: the number of outputs; None while unknown.
+        changed: the explicit attributes with another value than the node has.
     """
 
-    __slots__ = ("attributes", "n_outputs", "op_type", "operands", "version")
+    __slots__ = ("attributes", "changed", "n_outputs", "op_type", "operands", "target", "version")
 
     def __init__(
         self,
@@ -43,10 +45,11 @@ class Form:
         n_outputs: int | None = None,
     ) -> None:
         self.op_type = op_type
-        self.version = version
+        self.version = self.target = version
         self.operands = operands
         self.attributes = attributes
         self.n_outputs = n_outputs
+        self.changed: frozenset[str] = frozenset()
 
     def operand(self, place: int) -> Value | None:
         return self.operands[place] if place < len(self.operands) else None
@@ -134,11 +137,23 @@ def moved(place: int, attribute: str, since: int, kind: str) -> Change:
         array = contents(operand)
         if array is None:
             raise form.declines(f"needs a constant {attribute} before opset {since}")
+        if kind == "like x" and not _is_float32(array):
+            raise form.declines(f"has {attribute} as a float32 before opset {since}")
         one = kind in ("int64 [1]", "like x") or not array.ndim
         form.attributes[attribute] = array.item() if one else array.ravel().tolist()
         form.set_operand(place, None)
 
     return Change(since, read, write)
+
+
+def _is_float32(array: np.ndarray[Any, Any]) -> bool:
+    """Return whether an attribute, which is a float32, can hold each number."""
+    if array.dtype.kind in "iub":
+        return bool((np.abs(array.astype(np.float64)) <= 1 << 24).all())
+    if array.dtype != np.float64:
+        return True
+    with np.errstate(over="ignore"):
+        return np.array_equal(array.astype(np.float32).astype(np.float64), array, equal_nan=True)
 
 
 def _like_x(raw: Any, form: Form) -> np.ndarray[Any, Any]:

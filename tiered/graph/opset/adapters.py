@@ -175,7 +175,8 @@ _CONSTANT_DTYPES: Final[Mapping[str, Any]] = {
 def _read_first_resize(form: Form) -> None:
     """Resize-10: (x, scales), asymmetric; "nearest" rounds as in onnxruntime."""
     scales = form.operand(1)
-    if form.attributes.get("mode", "nearest") == "nearest":
+    is_nearest = form.attributes.get("mode", "nearest") == "nearest"
+    if is_nearest and "nearest_mode" not in form.attributes:
         form.attributes["nearest_mode"] = _simple_nearest(form, form.numbers(1))
     form.attributes["coordinate_transformation_mode"] = "asymmetric"
     form.set_operand(1, None)
@@ -232,6 +233,17 @@ def _write_same_shapes(form: Form) -> None:
         raise form.declines("does not broadcast")
 
 
+def _read_dft_axis(form: Form) -> None:
+    """DFT without an axis transforms the second one before 20, and the last but one since."""
+    if form.operand(2) is None:
+        form.set_operand(2, detached(np.array(1, np.int64), "axis"))
+
+
+def _write_dft_axis(form: Form) -> None:
+    if form.operand(2) is None:
+        form.set_operand(2, detached(np.array(-2, np.int64), "axis"))
+
+
 def _read_dropout_mask(form: Form) -> None:
     if (form.n_outputs or 1) > 1:
         raise form.declines("returns a mask that is not bool")
@@ -258,7 +270,7 @@ CHANGES: Final[Mapping[str, tuple[Change, ...]]] = {
     ),
     "Concat": (_AXIS,),
     "Constant": (Change(12, write=_write_constant),),
-    "DFT": (moved(2, "axis", 20, "int64"),),
+    "DFT": (Change(20, _read_dft_axis, _write_dft_axis), moved(2, "axis", 20, "int64")),
     "Dropout": (
         moved(1, "ratio", 12, "float"),
         absent(2, 12, lambda training: not training.any()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 DOMAIN = "tiered.body"
 """The domain of the functions that bodies are made of; none of them stays in a model."""
+
+EXACT_BODIES: Final = frozenset(
+    {"CastLike", "CenterCropPad", "DepthToSpace", "GreaterOrEqual", "LessOrEqual", "SpaceToDepth"}
+)
+"""Operators with a body that only compares, converts or moves: it changes no bit."""
 
 
 def has_function_body(node: Node) -> bool:

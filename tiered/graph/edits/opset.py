@@ -1,0 +1,232 @@
+"""Conversion of a model to another opset of the default domain: each node in the form of it.
+
+All nodes of the main graph or of one local function are read first. What has no form at the new
+opset is lowered where a lowering knows how, and is an entry of the error otherwise: nothing is half
+converted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import onnx
+
+from tiered.errors import ModelError, OpsetError, UsageError
+from tiered.graph.core.journal import Edit
+from tiered.graph.core.schema import encode_attribute, schema_of
+from tiered.graph.edits import operands as edit_operands
+from tiered.graph.edits.ir_version import convert_ir, ir_version_for
+from tiered.graph.edits.lowerings import lowered
+from tiered.graph.opset.adapter import Form, NoEquivalentForm
+from tiered.graph.opset.conversion import form_between
+from tiered.support.numerics import Numerics
+
+if TYPE_CHECKING:
+    from tiered.graph.core.graph import Function, Graph
+    from tiered.graph.core.model import ModelState
+    from tiered.graph.core.node import Node
+    from tiered.graph.core.value import Value
+
+class Blocked(NamedTuple):
+    """A node that has no form at an opset."""
+
+    node: str
+    operator: str
+    reason: str
+    graph: str
+    """The name of the graph or local function that holds it."""
+
+    def __str__(self) -> str:
+        return f"{self.graph}: node {self.node!r} ({self.operator}): {self.reason}"
+
+
+def convert_model(
+    model: ModelState, version: int, *, ir: int = 0, numerics: Numerics = Numerics.EXACT
+) -> None:
+    """Convert the main graph, all bodies and all local functions to an opset.
+
+    Args:
+        model: the model.
+        version: the opset of the default domain.
+        ir: the IR version; 0 raises it only if the opset needs a newer one.
+        numerics: beyond EXACT, a node without a form may become the function body of its operator.
+
+    Raises:
+        OpsetError: nodes have no form at the opset; `blocked` lists them all.
+        UsageError: onnx does not know the opset, or the model cannot have the IR version.
+    """
+    check_version(version)
+    before = model.opset()
+    with model.transaction():
+        blocked = list(_blocked_training(model, version))
+        for root in (model.main, *model.functions):
+            blocked += _convert(root, version, numerics)
+        if blocked:
+            raise _error(model, before, version, blocked)
+        if ir or model.ir_version < ir_version_for(version):
+            convert_ir(model, ir or ir_version_for(version))
+
+
+def convert_root(root: Graph, version: int) -> None:
+    """Convert the main graph or one local function, with its bodies, to an opset.
+
+    Raises:
+        OpsetError: nodes have no form at the opset; `blocked` lists them all.
+        UsageError: onnx does not know the opset.
+    """
+    check_version(version)
+    model, before = root.model, root.opset()
+    with model.transaction():
+        blocked = [] if root.is_function else list(_blocked_training(model, version))
+        blocked += _convert(root, version, Numerics.EXACT)
+        if blocked:
+            raise _error(model, before, version, blocked)
+
+
+def check_version(version: int) -> None:
+    """Raise if onnx has no such opset.
+
+    Raises:
+        UsageError: it does not.
+    """
+    newest = onnx.defs.onnx_opset_version()
+    if not 1 <= version <= newest:
+        raise UsageError(
+            f"there is no opset {version}: onnx {onnx.__version__} has opsets 1 to {newest}"
+        )
+
+
+def _error(
+    model: ModelState, before: int, version: int, blocked: list[Blocked]
+) -> OpsetError:
+    what = f"{model.label} cannot be converted from opset {before} to {version}"
+    return OpsetError(what, blocked)
+
+
+def _blocked_training(model: ModelState, version: int) -> Iterator[Blocked]:
+    """Yield the nodes of training graphs, which the view leaves alone, that would change."""
+    before = model.opset()
+    for proto in model.training_nodes():
+        if proto.domain not in ("", "ai.onnx"):
+            continue
+        schemas = [schema_of(proto.op_type, "", at) for at in (before, version)]
+        since = {None if schema is None else schema.since_version for schema in schemas}
+        if len(since) > 1:
+            reason = "a node of training_info is not converted"
+            yield Blocked(proto.name, proto.op_type, reason, "training_info")
+
+
+def _convert(root: Graph, version: int, numerics: Numerics) -> list[Blocked]:
+    """Convert all nodes below a main graph or function; return those that block it."""
+    before = root.opset()
+    if before in (0, version):
+        return []
+    if before > onnx.defs.onnx_opset_version():
+        raise ModelError(
+            f"{root!r} has opset {before}; onnx {onnx.__version__} knows opsets up to "
+            f"{onnx.defs.onnx_opset_version()}"
+        )
+    called = {function.id for function in root.model.functions}
+    forms, blocked = list[tuple["Node", Form]](), list[Blocked]()
+    nodes = (node for node in root.walk() if not node.domain and node.callee not in called)
+    # Each with the node of the model that it is, or was lowered from.
+    pending = [(node, node) for node in nodes]
+    for node, origin in pending:
+        try:
+            form = form_between(node, before, version)
+        except NoEquivalentForm as error:
+            created = [] if node.graph is None else lowered(node, numerics=numerics)
+            if created is None:
+                blocked.append(_blocked(origin, root, str(error)))
+            else:
+                pending += [(new, origin) for each in created for new in _with_bodies(each)]
+        else:
+            if form is not None:
+                forms.append((node, form))
+    if not blocked:
+        _set_import(root, version)
+        _Writer().write(forms)
+    return blocked
+
+
+def _with_bodies(node: Node) -> Iterator[Node]:
+    if not node.domain:
+        yield node
+    for body in node.bodies:
+        yield from (inner for inner in body.walk() if not inner.domain)
+
+
+def _blocked(node: Node, root: Graph, reason: str) -> Blocked:
+    function: Function | None = root if root.is_function else None  # type: ignore[assignment]  # it is one
+    where = f"function {function.function_name}" if function is not None else "main graph"
+    return Blocked(node.label, node.op_type, reason, where)
+
+
+def _set_import(root: Graph, version: int) -> None:
+    holder = root if root.is_function else root.model
+    root.model.main._log(Edit.SET_OPSET, holder, dict(holder.opset_imports))
+    holder.opset_imports[""] = version
+
+
+class _Writer:
+    """Writes nodes in new forms; equal new constants of one graph are one."""
+
+    def __init__(self) -> None:
+        self._constants: dict[tuple[Any, ...], Value] = {}
+
+    def write(self, forms: list[tuple[Node, Form]]) -> None:
+        """Write the nodes, then remove the constants that none of them reads any more."""
+        dropped: dict[Value, None] = {}
+        for node, form in forms:
+            before = list(node._inputs)
+            self._write(node, form)
+            dropped.update((v, None) for v in before if v is not None and v not in node._inputs)
+        for value in dropped:
+            if value.graph is not None and value.is_constant:
+                value.graph.discard(value)
+
+    def _write(self, node: Node, form: Form) -> None:
+        graph = node.owner
+        proto = _written(node, form)
+        if proto is not None:
+            edit_operands.set_proto(graph, node, proto)
+        reads = [self._attached(graph, value) for value in form.operands]
+        if reads != node._inputs:
+            graph.set_inputs(node, reads)
+
+    def _attached(self, graph: Graph, value: Value | None) -> Value | None:
+        if value is None or value.graph is not None:
+            return value
+        tensor = value.default
+        assert tensor is not None
+        array = tensor.numpy()
+        # Objects of strings have no bytes to compare.
+        content = array.tobytes() if array.dtype != object else id(value)
+        key = (graph, tensor.dtype, array.shape, content)
+        known = self._constants.get(key)
+        if known is None:
+            known = self._constants[key] = graph.constant(tensor, value.name)
+        return known
+
+
+def _written(node: Node, form: Form) -> onnx.NodeProto | None:
+    """Return the proto with the operator and attributes of a form; None if it has them."""
+    protos = node.attribute_protos().items()
+    kept = {name: proto for name, proto in protos if not _is_new(proto, form)}
+    new = [name for name in form.attributes if name not in kept]
+    if not new and len(kept) == len(node.attribute_protos()) and form.op_type == node.op_type:
+        return None
+    proto = onnx.NodeProto()
+    proto.CopyFrom(node.proto)
+    proto.op_type = form.op_type
+    schema = schema_of(form.op_type, "", form.version)
+    del proto.attribute[:]
+    proto.attribute.extend(kept.values())
+    proto.attribute.extend(encode_attribute(name, form.attributes[name], schema) for name in new)
+    return proto
+
+
+def _is_new(proto: onnx.AttributeProto, form: Form) -> bool:
+    """Return whether a form lacks an attribute, or has another value of it."""
+    return proto.name not in form.attributes or proto.name in form.changed
