@@ -82,6 +82,21 @@ def test_pow_rounds_by_the_shape_of_its_input() -> None:
         assert known.name == "pow_of_columns"
 
 
+def test_kernels_of_other_opsets_round_differently() -> None:
+    text = """g (float[1,3,32,32] x) => (float[1,3,31,31] y) {
+        y = AveragePool<kernel_shape = [2, 2]>(x) }"""
+    newer = model(text)
+    older = onnx.ModelProto()
+    older.CopyFrom(newer)
+    older.opset_import[0].version = 18
+    x = np.random.default_rng(0).standard_normal((1, 3, 32, 32)).astype(np.float32)
+    found = compare(Session(older).run({"x": x}), Session(newer).run({"x": x}))
+    assert not found.ok or installed() > NEWEST
+    if not found.ok:
+        (known,) = explaining([newer], found.outputs)
+        assert known.name == "kernels_by_opset"
+
+
 def recurrent(weights: str) -> onnx.ModelProto:
     """Return a model of an LSTM, with its weights constant or computed from constants."""
     made = model("""g (float[s,b,32] x) => (float[s,1,b,64] y) {
@@ -133,7 +148,7 @@ def test_the_rows_of_a_thread_make_a_recurrent_layer_depend_on_their_number() ->
 
 
 def test_every_deviation_is_shown() -> None:
-    others = {"pow_of_columns", "packed_constants"}
+    others = {"pow_of_columns", "packed_constants", "kernels_by_opset"}
     assert {each.name for each in DEVIATIONS} == {*SHOWN, *others}
 
 

@@ -47,6 +47,9 @@ def default_pipeline() -> Sequential:
         "inline",
         # Nearly every guard asks for dtypes and shapes.
         "infer_shapes",
+        # Parked. They change the opset, for all passes below; calls are inlined and types known.
+        "convert_opset",
+        "attribute_to_input",
 
         # Operators for training go first: a Dropout separates operators that could be fused.
         "batchnorm_workaround",

@@ -45,6 +45,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "indices_workaround": ("legalize_indices",),
     "normalize_batch_norm": ("batchnorm_workaround",),
     # PPQ
+    "convert_to_tensor": ("attribute_to_input",),
+    "format_pad": ("attribute_to_input",),
+    "format_slice": ("attribute_to_input",),
     "delete_isolated": ("eliminate_deadend", "eliminate_unused_initializer"),
     "format_clip": ("replace_clip_empty_inputs",),
     "format_constant_input": ("extract_constant_to_initializer",),
@@ -59,7 +62,10 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "tracing_operation_meta": ("infer_shapes",),
     # ExecuTorch
     "RemoveDetachPass": ("eliminate_identity",),
+    "ScalarToTensorPass": ("attribute_to_input",),
     # onnx-passes and the passes of onnx-ir
+    "convert_attributes_to_inputs": ("attribute_to_input",),
+    "ConvertVersion": ("convert_opset",),
     "checker": ("final_check",),
     "inline_batchnorm": ("replace_bn_with_mul_add",),
     "model_checker": ("final_check",),

@@ -1,0 +1,41 @@
+"""Operators with attributes that a newer opset has as inputs  =>  that opset, with these inputs"""
+
+import onnx
+
+from tiered import Model, Node, PassContext, Skip, module_pass
+
+
+@module_pass(
+    opt_level=None, required=("infer_shapes",), acts_on=("*",), changes_interface=True
+)
+def attribute_to_input(
+    model: Model, ctx: PassContext, *, op: tuple[str, ...] = ()
+) -> Skip | None:
+    """Raise the opset until attributes are constant inputs, as those of Clip, Pad and Slice.
+
+    All nodes are converted to that opset, as `convert_opset` does.
+
+    Args:
+        op: the operators; by default all that have such attributes.
+
+    Raises:
+        OpsetError: nodes have no form at the opset.
+    """
+    nodes = (node for graph in model.graphs() for node in graph.nodes if not node.domain)
+    wanted = [_opset_of(node) for node in nodes if not op or node.op_type in op]
+    newest = max(wanted, default=0)
+    if not newest:
+        return Skip("no attribute is an input in a newer opset")
+    model.convert_opset(newest)
+    return None
+
+
+def _opset_of(node: Node) -> int:
+    """Return the first opset in which an attribute of a node is an input; 0 if there is none."""
+    if all(value is None or value.graph is not None for value in node.operands):
+        return 0
+    for version in range(node.owner.opset() + 1, onnx.defs.onnx_opset_version() + 1):
+        schema = onnx.defs.get_schema(node.op_type, version, "")
+        if not node.attributes.keys() <= schema.attributes.keys():
+            return version
+    return 0

@@ -1,0 +1,42 @@
+"""Nodes in the form of one opset  =>  nodes in the form of another opset that mean the same"""
+
+from typing import Literal
+
+from tiered import Model, Numerics, PassContext, Skip, module_pass
+
+
+@module_pass(
+    opt_level=None,
+    required=("infer_shapes",),
+    acts_on=("*",),
+    changes_interface=True,
+    numerics_option="numerics",
+)
+def convert_opset(
+    model: Model,
+    ctx: PassContext,
+    *,
+    to: int = 0,
+    ir: int = 0,
+    numerics: Literal["exact", "reassociating"] = "exact",
+) -> Skip | None:
+    """Convert the model, its bodies and its local functions to an opset of ONNX's own domain.
+
+    Each node is written in the form of that opset. All nodes that have none are listed in one
+    error, and nothing is changed.
+
+    Args:
+        to: the opset.
+        ir: the IR version; 0 raises it only if the opset needs a newer one.
+        numerics: `reassociating` also expands operators that the opset lacks into the function
+            bodies that ONNX defines them by.
+
+    Raises:
+        OpsetError: nodes have no form at the opset.
+        UsageError: onnx does not know the opset, or the model cannot have the IR version.
+    """
+    if not to and not ir:
+        return Skip("no opset is given")
+    before = model.mark()
+    model.convert_opset(to or model.opset(), ir=ir, numerics=Numerics(numerics))
+    return None if model.changed_since(before) else Skip("the model has this opset")
