@@ -64,9 +64,9 @@ def test_commands_and_help_stay(tokens: list[str]) -> None:
     [
         (["--dtype", "fp16"], "tiered optimize fp16.onnx OUT"),
         (["--fp16"], "convert_float_to_float16"),
-        (["--opset", "17"], "convert_version(onnx.load('in.onnx'), 17)"),
-        (["--opset=13"], "convert_version(onnx.load('in.onnx'), 13)"),
-        (["--target_opset", "12"], "tiered optimize opset12.onnx OUT"),
+        (["--opset", "17"], "type tiered convert MODEL OUT --opset 17"),
+        (["--opset=13"], "type tiered convert MODEL OUT --opset 13"),
+        (["--target_opset", "12"], "type tiered convert MODEL OUT --opset 12"),
         (["--disable_fuse_gelu"], "type --disable fuse_gelu "),
         (["--disable-fuse-gelu"], "type --disable fuse_gelu "),
         (["--skip_fuse_bn"], "type --disable fuse_bn_into_conv,fuse_bn_into_gemm "),

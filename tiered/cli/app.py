@@ -18,6 +18,7 @@ from tiered.cli.commands.completion import (
     complete_pass,
     run_completion,
 )
+from tiered.cli.commands.convert import ConvertOptions
 from tiered.cli.commands.verify import CompareOptions
 from tiered.cli.config_file import apply_config_file
 from tiered.cli.examples import EXAMPLES, FIRST, with_examples
@@ -57,7 +58,7 @@ app = App(
     config=apply_config_file,
 )
 COMMANDS = (
-    *("optimize", "verify", "bisect", "replay", "reduce", "check", "backends"),
+    *("optimize", "convert", "verify", "bisect", "replay", "reduce", "check", "backends"),
     *("passes", "inspect", "explain", "layout", "options", "new", "completion"),
 )
 
@@ -87,6 +88,27 @@ def optimize(
 
     run_optimize(model, out, options, watch)
     return None
+
+
+@app.command
+def convert(
+    model: str,
+    out: str | None = None,
+    /,
+    *,
+    options: ConvertOptions = ConvertOptions(),  # noqa: B008 - frozen
+) -> None:
+    """Convert a model to another opset or IR version, and print what changed.
+
+    Nodes that cannot be converted are listed, and nothing is written.
+
+    Args:
+        model: The ONNX file to read; it is never changed.
+        out: The file to write. Optional with --dry-run and --json.
+    """
+    from tiered.cli.commands.convert import run_convert
+
+    run_convert(model, out, options)
 
 
 @app.command

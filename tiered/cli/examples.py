@@ -11,6 +11,10 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "tiered optimize a.onnx b.onnx --out-dir optimised -O3",
         "tiered optimize in.onnx --dry-run --expect 'nodes<=500'",
     ),
+    "convert": (
+        "tiered convert in.onnx out.onnx --opset 21 --verify",
+        "tiered convert in.onnx out.onnx --opset 13 --ir 8 --expand",
+    ),
     "verify": (
         "tiered verify before.onnx after.onnx --layers",
         "tiered verify before.onnx after.onnx --numerics exact",

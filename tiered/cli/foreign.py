@@ -81,17 +81,12 @@ def answer_to(tokens: Sequence[str], unknown: str) -> str | None:
     if option == _FP16:
         return _dtype()
     if option == _OPSET:
-        return _opset(value if value.isdecimal() else "17")
+        return _opset(value if value.isdecimal() else "")
     return _ANSWERS.get(option) or _pass(option)
 
 
 def _opset(version: str) -> str:
-    convert = f"version_converter.convert_version(onnx.load('in.onnx'), {version})"
-    return (
-        "tiered keeps the opset of the model. Convert it first: python -c "
-        f'"import onnx; from onnx import version_converter; onnx.save({convert}, '
-        f"'opset{version}.onnx')\", then type tiered optimize opset{version}.onnx OUT"
-    )
+    return f"type tiered convert MODEL OUT --opset {version or 'N'}"
 
 
 def _dtype() -> str:

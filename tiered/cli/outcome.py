@@ -26,6 +26,7 @@ class Outcome:
     """The input, options and result of one run.
 
     `target` is None if nothing was written, `result` is None if the run failed before its result.
+    `what` describes the run in the first line of the summary, if its options do not.
     """
 
     source: str
@@ -33,3 +34,4 @@ class Outcome:
     options: OptimizeOptions
     result: OptimizeResult | None
     failed: Failed | None = None
+    what: str = ""

@@ -91,6 +91,7 @@ def optimize_file(
     options: OptimizeOptions,
     watch: WatchOptions,
     show: Callable[[dict[str, Any]], None],
+    what: str = "",
 ) -> None:
     """Optimise one model; options and files must be checked before.
 
@@ -100,6 +101,7 @@ def optimize_file(
         options: how to optimise it.
         watch: the instruments to use.
         show: receives the record that `--json` prints.
+        what: the text that describes the run, if the options do not.
     """
     if options.dry_run:
         target = None
@@ -130,7 +132,8 @@ def optimize_file(
             failed = Failed(str(error), error.exit_code, passes.results)
             show(record_of(Outcome(source, None, options, result, failed)))
         raise
-    _print_outcome(Outcome(source, target, options, result), result, watchers, show)
+    outcome = Outcome(source, target, options, result, what=what)
+    _print_outcome(outcome, result, watchers, show)
     if placed is not None and options.share_weights and not options.quiet:
         from tiered.cli.output.summary import sharing_notes
 

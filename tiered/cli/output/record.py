@@ -4,6 +4,8 @@ One object:
     input, output: file names; output is null if nothing was written.
     opt_level: 0 to 4.
     before, after: {nodes, operators: {type: count}, parameters, bytes}.
+    interface: what differs from the model that was read, as text: "opset 17 -> 21", one entry for
+        each opset, the IR version, and each input and output.
     fused: {operator: how many more of it fusions made}.
     passes: [{name, ran, reason, changed, rewrites, seconds}], one for each decision, in order; a
         pass in a fixed point has one for each round.
@@ -75,6 +77,7 @@ def _of_failure(outcome: Outcome) -> dict[str, Any]:
     return {
         "before": _statistics(Statistics.of(Model.load(outcome.source))),
         "after": None,
+        "interface": [],
         "fused": {},
         "passes": [_pass(ran) for ran in passes if ran.info.kind != "pipeline"],
         "seconds": sum(ran.seconds for ran in passes if ran.info.kind != "pipeline"),
@@ -87,9 +90,12 @@ def _of_failure(outcome: Outcome) -> dict[str, Any]:
 
 
 def _of_result(result: OptimizeResult) -> dict[str, Any]:
+    from tiered.pipeline.interface import interface_changes
+
     return {
         "before": _statistics(result.before),
         "after": _statistics(result.after),
+        "interface": interface_changes(result.model),
         "fused": fused_operators(result),
         "passes": [_pass(ran) for ran in result.report.results if ran.info.kind != "pipeline"],
         "seconds": result.seconds,

@@ -13,6 +13,7 @@ from rich.console import Console
 from tiered.cli.output.record import fused_operators, peak_memory
 from tiered.cli.output.tables import Cell, change, print_table, seconds, size
 from tiered.cli.output.terminal import printable
+from tiered.pipeline.interface import interface_changes
 from tiered.pipeline.leftovers import fixing_options, leftovers
 from tiered.support.numerics import loosest
 
@@ -44,6 +45,10 @@ def print_summary(console: Console, outcome: Outcome, result: OptimizeResult) ->
     options = outcome.options
     console.print(_headline(outcome, result), soft_wrap=True)
     _print_change(console, result.before, result.after)
+    if changes := interface_changes(result.model):
+        console.print("interface changed:")
+        for text in changes:
+            console.print(printable(f"  {text}"), soft_wrap=True)
     if fused := fused_operators(result):
         counts = ", ".join(f"{printable(name)} {count:,}" for name, count in fused.items())
         console.print(f"fused: {counts}", soft_wrap=True)
@@ -112,7 +117,7 @@ def _headline(outcome: Outcome, result: OptimizeResult) -> str:
     source, target = printable(outcome.source), outcome.target
     goal = printable(target) if target is not None else "nothing written"
     what = f"--passes at -O{outcome.options.opt_level}" if outcome.options.passes else ""
-    what = what or f"-O{outcome.options.opt_level}"
+    what = outcome.what or what or f"-O{outcome.options.opt_level}"
     return f"{source} -> {goal}  ({what}, {seconds(result.seconds)})"
 
 

@@ -1,0 +1,113 @@
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.cli.conftest import Cli
+from tiered.testing import parse
+
+CLIP = "(float[2,3] x) => (float[N,M] y) { y = Clip<max = 2.0, min = 0.0>(x) }"
+GELU = "(float[2,3] x) => (float[2,3] y) { a = Gelu(x)  y = Gelu(a) }"
+
+
+@pytest.fixture
+def clip(tmp_path: Path) -> Path:
+    path = tmp_path / "clip.onnx"
+    model = parse(CLIP, opset=9)
+    model.ir_version = 8
+    onnx.save(model, path)
+    return path
+
+
+@pytest.fixture
+def gelu(tmp_path: Path) -> Path:
+    path = tmp_path / "gelu.onnx"
+    onnx.save(parse(GELU, opset=20), path)
+    return path
+
+
+def versions(path: Path) -> tuple[int, int]:
+    model = onnx.load(path)
+    return model.ir_version, model.opset_import[0].version
+
+
+def test_the_opset_is_converted_verified_and_printed(cli: Cli, clip: Path) -> None:
+    out = clip.with_name("out.onnx")
+    ended = cli("convert", clip, out, "--opset", "21", "--verify")
+    assert (ended.code, ended.err) == (0, "")
+    assert "(opset 21, " in ended.out
+    assert "interface changed:\n  opset 9 -> 21\n  IR version 8 -> 10\n" in ended.out
+    assert "verified: yes (exact" in ended.out
+    assert versions(out) == (10, 21)
+    assert len(onnx.load(out).graph.node[0].input) == 3
+
+
+@pytest.mark.parametrize(
+    "option", ["--opset", "--target-opset", "--opset-version", "--convert-opset"]
+)
+def test_the_names_that_people_try_first_are_known(cli: Cli, clip: Path, option: str) -> None:
+    out = clip.with_name("out.onnx")
+    assert cli("convert", clip, out, option, "13", "--ir", "9", "-q").code == 0
+    assert versions(out) == (9, 13)
+
+
+def test_the_changes_are_in_the_json(cli: Cli, clip: Path) -> None:
+    ended = cli("convert", clip, "--opset", "13", "--json")
+    record = json.loads(ended.out)
+    assert ended.code == 0
+    assert record["interface"] == ["opset 9 -> 13"]
+    assert [done["name"] for done in record["passes"]] == ["infer_shapes", "convert_opset"]
+
+
+def test_what_blocks_is_listed_and_nothing_is_written(cli: Cli, gelu: Path) -> None:
+    out = gelu.with_name("out.onnx")
+    ended = cli("convert", gelu, out, "--opset", "13")
+    assert ended.code == 1
+    assert "cannot be converted from opset 20 to 13; 2 nodes would not mean the same" in ended.err
+    assert "node 'a' (Gelu): opset 13 has no Gelu, which opset 20 brought" in ended.err
+    assert not out.exists()
+
+
+def test_bodies_of_operators_are_expanded_if_asked(cli: Cli, gelu: Path) -> None:
+    out = gelu.with_name("out.onnx")
+    ended = cli("convert", gelu, out, "--opset", "13", "--expand", "--verify")
+    assert (ended.code, ended.err) == (0, "")
+    assert "verified: yes (reassociating" in ended.out
+    assert "Gelu" not in {node.op_type for node in onnx.load(out).graph.node}
+
+
+def test_an_option_must_say_what_to_convert(cli: Cli, clip: Path) -> None:
+    ended = cli("convert", clip, clip.with_name("out.onnx"))
+    assert ended.code == 2
+    assert "nothing to convert: type --opset N, or --ir N" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [(["--opset", "99"], "there is no opset 99"), (["--ir", "99"], "no IR version 99")],
+)
+def test_versions_that_do_not_exist_are_errors(
+    cli: Cli, clip: Path, options: list[str], reason: str
+) -> None:
+    ended = cli("convert", clip, clip.with_name("out.onnx"), *options)
+    assert ended.code == 2
+    assert reason in ended.err
+
+
+def test_a_second_run_changes_nothing(cli: Cli, clip: Path) -> None:
+    out, again = clip.with_name("out.onnx"), clip.with_name("again.onnx")
+    assert cli("convert", clip, out, "--opset", "21", "-q").code == 0
+    assert cli("convert", out, again, "--opset", "21", "-q").code == 0
+    models = [onnx.load(path) for path in (out, again)]
+    for model in models:
+        del model.metadata_props[:]
+    assert models[0] == models[1]
+    ended = cli("convert", out, "--opset", "21", "--dry-run")
+    assert "interface changed" not in ended.out
+
+
+def test_inputs_and_outputs_that_change_are_printed(cli: Cli, small: Path) -> None:
+    out = small.with_name("out.onnx")
+    ended = cli("optimize", small, out, "--dim", "n=4")
+    assert "interface changed:\n  input x: float[n,2] -> float[4,2]" in ended.out
