@@ -126,3 +126,10 @@ def test_issue_19_networks_are_at_rest_after_one_run(backend: str) -> None:
 def test_random_graphs_are_at_rest_after_one_run(level: int) -> None:
     for number in range(8):
         assert not unrest(random_model(random.Random(number)), level), f"graph {number}"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_a_target_refuses_is_expanded_once(backend: str) -> None:
+    model = parse("(float[2,4] x) => (float[2,4] y) { y = Gelu(x) }")
+    for level in LEVELS[1:]:
+        assert not unrest(model, level, backend)

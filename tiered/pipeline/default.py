@@ -309,6 +309,8 @@ def default_pipeline() -> Sequential:
         # What a named target refuses, when no pass is left that fuses it again.
         "legalize{numerics=reassociating}",
         "legalize",
+        # Bodies of operators have constants on the left.
+        "canonicalize_ops",
 
         # Parked: the rules that `legalize` applies to single nodes, for all of their nodes.
         "insert_attention_mask",
