@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from tests.small import proto
-from tiered import Graph, Value, VerificationError, op, optimize_model, rewrite, var
+from tiered import Graph, Skip, Value, VerificationError, op, optimize_model, rewrite, var
 from tiered.runtime import Worker
 from tiered.runtime.compare.outputs import compare
 from tiered.support.numerics import EXACT
@@ -174,3 +174,52 @@ def test_a_changed_function_is_its_calls(worker: Worker) -> None:
 def test_inner_values_can_be_asked_for() -> None:
     probe = with_outputs(proto(LONG), ["b", "y"])
     assert [value.name for value in probe.graph.output] == ["y", "b"]
+
+
+# --- 16-bit floats --------------------------------------------------------------------------------
+
+SINGLES = """g (float[N] x) => (float[N] y) <float a = {0.5}, float b = {2}> {
+    h = Mul(x, a)  m = Mul(h, b)  y = Identity(m) }"""
+# The parser takes the bits of a half.
+HALVES = SINGLES.replace("float", "float16").replace("0.5", "14336").replace("2}", "16384}")
+LARGE = {"x": np.array([60000, 1], np.float16)}
+
+
+@rewrite(op.Mul(op.Mul(var.x, var.a), var.b), opt_level=None)
+def multiply_the_other_way_round(graph: Graph, x: Value, a: Value, b: Value) -> Value | Skip:
+    """Wrong in float16, where x * b may be larger than all numbers."""
+    if b.const is None or b.const < 1:
+        return Skip("done")
+    result: Value = graph.op.Mul(graph.op.Mul(x, b), a)
+    return result
+
+
+def test_an_overflow_that_onnxruntime_hides_is_found() -> None:
+    wide = {"x": LARGE["x"].astype(np.float32)}
+    passes = [multiply_the_other_way_round]
+    single = proto(SINGLES)
+    assert optimize_model(single, passes=passes, verify=True, inputs=[wide]).verified
+    with pytest.raises(VerificationError, match=r"judged +onnx\.reference, on the changed nodes"):
+        optimize_model(proto(HALVES), passes=passes, verify=True, inputs=[LARGE])
+
+
+def test_the_report_names_who_judged_halves() -> None:
+    result = optimize_model(proto(HALVES), passes=["eliminate_identity"], verify=True)
+    assert result.verify is not None
+    (way,) = result.verify.ways
+    assert way.judge == "onnx.reference"
+    assert str(way).endswith("ran on made inputs, and the changed nodes on onnx.reference")
+    single = proto(SINGLES)
+    again = optimize_model(single, passes=["eliminate_identity"], verify=True)
+    assert again.verify is not None
+    assert [way.judge for way in again.verify.ways] == ["onnxruntime"]
+
+
+def test_changed_nodes_that_read_much_are_not_given_to_the_reference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tiered.verify.reference_check._MOST_RULED", 1)
+    passes = [multiply_the_other_way_round]
+    result = optimize_model(proto(HALVES), passes=passes, verify=True, inputs=[LARGE])
+    assert result.verify is not None
+    assert [way.judge for way in result.verify.ways] == ["onnxruntime"]

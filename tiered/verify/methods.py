@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     AnyBaseline = Baseline | RecordedBaseline
 
+Judge = Literal["onnxruntime", "onnx.reference"]
+
 How = Literal["each", "region", "final", "structure", "off"]
 
 
@@ -53,18 +55,23 @@ class VerificationMethod:
             alone).
         nodes: how many nodes ran, for "region".
         inputs: "given", "made", or for "region" also "recorded" in a run of the model.
+        judge: who compared: "onnx.reference" where it also ran the changed nodes of a model with
+            16-bit floats, which onnxruntime computes in 32 bits.
     """
 
     pass_name: str
     by: Literal["model", "region", "sameness", "nothing"]
     nodes: int = 0
     inputs: Literal["", "given", "made", "recorded"] = ""
+    judge: Judge = "onnxruntime"
 
     def __str__(self) -> str:
         name = self.pass_name or "all passes"
         match self.by:
             case "model":
-                return f"{name}: the model ran on {self.inputs} inputs"
+                also = ", and the changed nodes on onnx.reference"
+                ran = f"{name}: the model ran on {self.inputs} inputs"
+                return f"{ran}{also if self.judge == 'onnx.reference' else ''}"
             case "region":
                 return f"{name}: {self.nodes} nodes ran before and after, on {self.inputs} values"
             case "sameness":
@@ -135,9 +142,10 @@ class Case:
         by: Literal["model", "region", "sameness", "nothing"],
         nodes: int = 0,
         inputs: Literal["", "given", "made", "recorded"] = "",
+        judge: Judge = "onnxruntime",
     ) -> None:
         """Record how the passes were verified."""
-        self.methods.append(VerificationMethod(self.subject.name, by, nodes, inputs))
+        self.methods.append(VerificationMethod(self.subject.name, by, nodes, inputs, judge))
 
 
 class Method(Protocol):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tiered.errors import MissingOperator, RuntimeFailure, VerificationError
 from tiered.runtime.compare.outputs import Comparison, compare
+from tiered.runtime.deviations import has_halves
 from tiered.verify.baseline import Baseline, Outputs, Runnable, without
-from tiered.verify.methods import Case, Subject
+from tiered.verify.methods import Case, Judge, Subject
 from tiered.verify.model_pair import ModelPair
-from tiered.verify.reference_check import Opinion, reference_opinion
+from tiered.verify.reference_check import Opinion, reference_opinion, ruling_on_halves
 from tiered.verify.samples import Sample, samples_for
 from tiered.verify.sensitivity import amplification
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from tiered.graph import RewriteRecord
     from tiered.runtime.session import Runner
 
+_BY_REFERENCE: Final = (
+    "onnx.reference, on the changed nodes: onnxruntime computes 16-bit floats in 32 bits, where "
+    "the outputs agree"
+)
 _FEW = 3
 _MANY = 6
 
@@ -47,9 +52,10 @@ class WholeModel:
             before.stamp = after.stamp
             case.verified("sameness")
             return before
-        _ModelRun(case, before).run(after)
+        run = _ModelRun(case, before)
+        run.run(after)
         case.samples = after.samples
-        case.verified("model", inputs="given" if case.wanted.given else "made")
+        case.verified("model", inputs="given" if case.wanted.given else "made", judge=run.judge)
         return after
 
 
@@ -62,6 +68,7 @@ class _ModelRun:
         self._before = before
         self._subject = case.subject
         self._worker = case.worker
+        self.judge: Judge = "onnxruntime"
 
     def run(self, after: Baseline) -> None:
         """Run the model after the passes, fill in its outputs and compare them."""
@@ -121,11 +128,33 @@ class _ModelRun:
         )
         self._case.comparisons.append(comparison)
         if comparison.ok:
+            self._rule_on_halves(runnable, sample)
             return
         opinion = self._opinion(runnable, sample, comparison)
         if not opinion.is_excused:
             raise self._failure("", sample, comparison, opinion.text)
         self._case.remarks.append(opinion.text)
+
+    def _rule_on_halves(self, runnable: Runnable, sample: Sample) -> None:
+        """Ask onnx.reference about a model with 16-bit floats, whose outputs agree.
+
+        It is slow: of inputs that are made it gets the first ones only.
+        """
+        before, promise = self._before.runnable, self._subject.promise
+        if not self._case.wanted.given and len(self._case.comparisons) > 1:
+            return
+        if not has_halves(before.proto) and not has_halves(runnable.proto):
+            return
+        models = ModelPair(self._worker, before, runnable, sample.inputs.feeds, promise)
+        ruling = ruling_on_halves(models)
+        if ruling.is_asked:
+            self.judge = "onnx.reference"
+        if ruling.failed is None:
+            return
+        amplified = amplification(models, ruling.failed)
+        if not amplified:
+            raise self._failure("", sample, ruling.failed, _BY_REFERENCE)
+        self._case.remarks.append(amplified)
 
     def _opinion(self, runnable: Runnable, sample: Sample, comparison: Comparison) -> Opinion:
         before, promise = self._before.runnable, self._subject.promise

@@ -16,9 +16,10 @@ One object:
         dims, rules}: the comparison after the last pass that changed something; numerics is the
         promise of that pass, max_rel null where it is not finite, dims the size of each symbolic
         dim, rules the origin of each input ("given", or the rule that made it).
-    ways: how each pass that changed something was verified, [{pass, by, nodes, inputs}]: by is
-        "model", "region" (only what changed ran), "sameness" (nothing that is computed changed) or
-        "nothing"; inputs are "given", "made", or "recorded" in a run of the model.
+    ways: how each pass that changed something was verified, [{pass, by, nodes, inputs, judge}]: by
+        is "model", "region" (only what changed ran), "sameness" (nothing that is computed changed)
+        or "nothing"; inputs are "given", "made", or "recorded" in a run of the model;
+        judge is "onnx.reference" where it ran changed nodes with 16-bit floats, or "onnxruntime".
     overridable: initializers that are also graph inputs, and so not constant.
     remarks: [{kind, pass, reason, count, op_type, nodes}], like remarks counted together; nodes
         are examples.
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from tiered.passes.report import Remark
     from tiered.pipeline.result import OptimizeResult, Statistics
     from tiered.runtime import Comparison
+    from tiered.verify.methods import VerificationMethod
     from tiered.verify.samples import Sample
 
 PACKAGES = ("onnx", "onnxruntime", "numpy", "networkx")
@@ -102,12 +104,16 @@ def _of_result(result: OptimizeResult) -> dict[str, Any]:
         "verified": result.verified is not None,
         "verification": _verification(result),
         "ways": [
-            {"pass": way.pass_name, "by": way.by, "nodes": way.nodes, "inputs": way.inputs}
-            for way in (result.verify.ways if result.verify is not None else ())
+            _way(way) for way in (result.verify.ways if result.verify is not None else ())
         ],
         "overridable": [value.name for value in result.model.overridable],
         "remarks": [_remark(remark) for remark in result.remarks],
     }
+
+
+def _way(way: VerificationMethod) -> dict[str, Any]:
+    where = {"pass": way.pass_name, "by": way.by, "nodes": way.nodes}
+    return {**where, "inputs": way.inputs, "judge": way.judge}
 
 
 def fused_operators(result: OptimizeResult) -> dict[str, int]:
