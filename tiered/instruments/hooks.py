@@ -7,8 +7,7 @@ other hooks are affected. Only a `TieredError` fails the pass: checks and verifi
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tiered.errors import TieredError, UsageError
@@ -189,15 +188,22 @@ def _all(watchers: Iterable[Watcher], hook: str, *arguments: Any) -> None:
         raise first
 
 
-@contextmanager
-def read_only(model: Model, why: str) -> Iterator[None]:
-    """Forbid edits within the block; `why` is part of the error."""
-    journal = model.journal
-    before, journal.frozen = journal.frozen, why
-    try:
-        yield
-    finally:
-        journal.frozen = before
+class ReadOnly:
+    """A block without edits; `why` is part of the error. A class, as each hook call enters one."""
+
+    __slots__ = ("_before", "_journal", "_why")
+
+    def __init__(self, model: Model, why: str) -> None:
+        self._journal = model.journal
+        self._why = why
+        self._before: str | None = None
+
+    def __enter__(self) -> None:
+        journal = self._journal
+        self._before, journal.frozen = journal.frozen, self._why
+
+    def __exit__(self, *_: object) -> None:
+        self._journal.frozen = self._before
 
 
 class Watch:
@@ -210,15 +216,16 @@ class Watch:
             for watcher in watchers
             if "on_rewrite" in watcher.hooks
         ]
+        self._deciding = [watcher for watcher in watchers if "should_run" in watcher.hooks]
         self._model = model
 
-    def _read_only(self, hook: str) -> AbstractContextManager[None]:
-        return read_only(self._model, f"a {hook} hook is reading it")
+    def _read_only(self, hook: str) -> ReadOnly:
+        return ReadOnly(self._model, f"a {hook} hook is reading it")
 
     def veto(self, info: PassInfo) -> str | None:
         """Call `should_run` of every instrument; return the first that refuses."""
         refused = None
-        for watcher in self._watchers:
+        for watcher in self._deciding:
             with self._read_only("should_run"):
                 if not watcher.wants(self._model, info):
                     refused = refused or watcher.label

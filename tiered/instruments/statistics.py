@@ -93,5 +93,9 @@ class Statistics:
 
 
 def count_nodes(model: Model) -> int:
-    """Return the number of nodes of all graphs of a model."""
+    """Return the number of nodes of all graphs of a model; most passes leave it unchanged."""
+    return model.analysis(_count)
+
+
+def _count(model: Model) -> int:
     return sum(map(len, model.graphs()))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tiered.errors import PassError, PostconditionError, PreconditionError, UsageError
 from tiered.graph import Graph
-from tiered.instruments.hooks import read_only
+from tiered.instruments.hooks import ReadOnly
 from tiered.rewriter import Skip
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _verdict(
     what = f"{promise} {label_of(condition)}"
     model: Any = getattr(subject, "model", subject)
     try:
-        with read_only(model, f"{label_of(condition)} is checking it"):
+        with ReadOnly(model, f"{label_of(condition)} is checking it"):
             verdict = condition(subject, ctx)
             holds = verdict is None or isinstance(verdict, Skip) or bool(verdict)
     except Exception as error:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from tiered.errors import PassError, UsageError
-from tiered.instruments.hooks import read_only
+from tiered.instruments.hooks import ReadOnly
 from tiered.passes.registry import registry
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Check(str):
         """
         failed = f"check {str.__str__(self).strip('<>')} failed {when} of {model.label}"
         try:
-            with read_only(model, f"check {self} is read_only at it"):
+            with ReadOnly(model, f"check {self} is read_only at it"):
                 verdict = self.function(model)
         except Exception as error:
             raise kind(f"{failed}: {type(error).__name__}: {error}") from error

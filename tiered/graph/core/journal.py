@@ -135,7 +135,9 @@ class Journal:
 
     def moved_since(self, stamp: Stamp) -> bool:
         """Return whether the journal has edits or undos since that moment."""
-        return len(self.entries) != stamp.length or self.kept_since(stamp) < stamp.length
+        if len(self.entries) != stamp.length:
+            return True
+        return self.undos != stamp.undos and self.kept_since(stamp) < stamp.length
 
     def undo_to(self, mark: Mark) -> None:
         """Undo the edits after the mark, newest first."""
