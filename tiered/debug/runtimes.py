@@ -18,10 +18,8 @@ import onnx
 
 from tiered.debug.runs import ModelLike, folder_of, opened
 from tiered.errors import ModelError, RuntimeFailure, VerificationError
-from tiered.graph.core.tensor import Tensor
-from tiered.graph.io.save import tensors_of
 from tiered.runtime.deviations import has_halves
-from tiered.runtime.external_data import take_in
+from tiered.runtime.external_data import MOST_READ, bytes_on_disk, take_in
 from tiered.runtime.session import Runner, as_proto
 from tiered.runtime.worker.client import shared_worker
 from tiered.verify.extract import Part, cut
@@ -29,8 +27,6 @@ from tiered.verify.sliced_session import SlicedSession, open_model
 
 R = TypeVar("R")
 
-MOST_READ: Final = 1 << 28
-"""Bytes of weights on disk up to which onnx.reference runs a model: it reads all of them."""
 _DOES_NOT_RUN: Final = (RuntimeFailure, ModelError, VerificationError)
 _HALVES: Final = "as a model has 16-bit floats, which onnxruntime computes in 32 bits"
 
@@ -107,8 +103,7 @@ def _inlined(source: ModelLike, folder: str) -> onnx.ModelProto:
     """
     proto = onnx.ModelProto()
     proto.CopyFrom(as_proto(source))
-    stored = (tensor for tensor in tensors_of(proto) if tensor.data_location == tensor.EXTERNAL)
-    size = sum(Tensor(tensor).nbytes for tensor in stored)
+    size = bytes_on_disk(proto)
     if size > MOST_READ:
         raise RuntimeFailure(
             f"the weights have {size / 2**20:,.0f} MiB, more than onnx.reference is given "

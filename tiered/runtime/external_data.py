@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 import onnx
 
@@ -15,6 +16,8 @@ from tiered.graph.core.dtypes import bits_of
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.io.save import tensors_of
 
+MOST_READ: Final = 1 << 28
+"""Bytes of weights on disk up to which onnx.reference runs a model: it reads all of them."""
 _SMALL = 1 << 14
 """Bytes up to which a weight is read: onnxruntime wants to see shapes and axes as it loads."""
 
@@ -57,6 +60,11 @@ def take_in(proto: onnx.ModelProto, folder: str) -> onnx.ModelProto:
     for tensor, held in _on_disk(tensors_of(proto), folder):
         _take_in(tensor, held)
     return proto
+
+
+def bytes_on_disk(proto: onnx.ModelProto) -> int:
+    """Return the bytes of the weights of a model that are in files."""
+    return sum(held.nbytes for _, held in _on_disk(tensors_of(proto), ""))
 
 
 def _on_disk(

@@ -6,18 +6,15 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import onnx
 
 from tiered.errors import ModelError, RuntimeFailure
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.io.save import tensors_of
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.deviations import explaining
+from tiered.runtime.external_data import MOST_READ, bytes_on_disk
 from tiered.support.numerics import Numerics
 from tiered.verify.model_pair import ModelPair
-
-_MOST_READ: Final = 1 << 28
-"""Bytes of weights on disk up to which onnx.reference is asked: it reads all of them."""
 
 _MOST_RULED: Final = 1 << 24
 """Bytes that changed nodes read, up to which onnx.reference rules on halves: numpy is slow."""
@@ -55,7 +52,7 @@ def region_opinion(changed: ModelPair, found: Comparison, models: ModelPair) -> 
         found: the comparison that failed.
         models: the models that differ; `changed` itself, if only these ran.
     """
-    if any(_bytes_on_disk(proto) > _MOST_READ for proto in changed.protos):
+    if any(bytes_on_disk(proto) > MOST_READ for proto in changed.protos):
         return Opinion(False, "onnxruntime alone: the weights are too large for onnx.reference")
     try:
         before, after = changed.run_reference()
@@ -136,8 +133,3 @@ def _wrong(by_reference: Comparison, unchanged: Comparison) -> str:
 def _disagreement(unchanged: Comparison) -> str:
     worst = next(output for output in unchanged.outputs if not output.ok)
     return f"onnxruntime and onnx.reference disagree on the unchanged model already: {worst}"
-
-
-def _bytes_on_disk(proto: onnx.ModelProto) -> int:
-    tensors = proto.graph.initializer
-    return sum(Tensor(t).nbytes for t in tensors if t.data_location == t.EXTERNAL)
