@@ -39,7 +39,7 @@ def test_a_target_that_takes_what_the_passes_leave_is_met(
 def test_a_target_that_cannot_be_met_is_exit_code_4(cli: Cli, small: Path, npu: Path) -> None:
     ended = cli("check", small, "--backend", npu, "--edit", "drop eliminate_identity")
     assert ended.code == 4
-    assert "What remains" in ended.out
+    assert "Remaining" in ended.out
     assert "npu does not take the model: Identity (2)" in ended.err
 
 

@@ -81,7 +81,7 @@ NOT_PATHS = ["fuse_x", "Shape/fuse_x", "a/b/c", "shape/Fuse", "../x/y", "shape/"
 def test_a_path_is_a_folder_and_a_name(checkout: Path, cli: Cli, path: str) -> None:
     ended = cli("new", path, "--root", checkout)
     assert ended.code == 2
-    assert "is no FOLDER/NAME" in ended.err
+    assert "is not FOLDER/NAME" in ended.err
 
 
 def test_a_pass_has_a_name_of_its_own(checkout: Path, cli: Cli) -> None:

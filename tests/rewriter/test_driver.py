@@ -173,7 +173,7 @@ def test_as_many_values_as_roots(given: int) -> None:
     )
     view = model("g (float[2] x) => (float[2] y, float[2] z) { y = Relu(x) z = Neg(x) }")
     before = content(view)
-    with pytest.raises(PassError, match="no value for each of the 2 roots"):
+    with pytest.raises(PassError, match="must return one value for each of 2 roots"):
         wrong.apply(view)
     assert content(view) == before
 

@@ -200,7 +200,7 @@ WRONG = [
     (lambda a: op.Relu(a), lambda a: op.Add(a, var.b), PatternError, "no input of it"),
     (lambda a: a, lambda a: a, PatternError, "its root must be an operator"),
     ("(a) => (b) { b = Relu(c) }", lambda a: a, UsageError, "Relu reads c"),
-    ("(a) => (c) { b = Relu(a) }", lambda a: a, UsageError, "nothing computes 'c'"),
+    ("(a) => (c) { b = Relu(a) }", lambda a: a, UsageError, "no node computes 'c'"),
     ("(a) => (b) { b = Relu a }", lambda a: a, UsageError, "does not parse"),
     (3, lambda a: a, UsageError, "a pattern is a function, a string, an ONNX graph"),
 ]

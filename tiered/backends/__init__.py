@@ -1,4 +1,4 @@
-"""Backends: targets as data, and what of a model they take; all of it loads on first use."""
+"""Backends: targets as data, and the nodes of a model that they support; loaded on first use."""
 
 from tiered.support.loading import load_later
 

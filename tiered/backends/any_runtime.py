@@ -19,7 +19,7 @@ DEFAULT: Final = "portable"
 """The name of the target of a run that names none."""
 
 REGISTERED: Final[dict[str, Backend]] = {}
-"""What `register_backend` added, by name."""
+"""The backends added by `register_backend`, by name."""
 
 
 class AnyRuntime:

@@ -349,7 +349,7 @@ def _against_rank(operands: Iterable[Operand], rank: Bounds) -> Iterator[Refusal
 
 
 def _merged(found: Sequence[list[Refusal]]) -> list[list[Refusal]]:
-    """Return the refusals of each rule; equal findings list what any of the rules takes."""
+    """Return the refusals of each rule; equal findings list what the rules accept."""
     takes: dict[str, dict[str, None]] = {}
     for refused in found:
         for refusal in refused:

@@ -1,4 +1,4 @@
-"""What every target shares: ONNX's own operators, and the form of a refusal."""
+"""Rules shared by all targets: ONNX's own operators, and the form of a refusal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STANDARD_DOMAINS: Final = ("", "ai.onnx.ml")
 
 
 class Refusal(NamedTuple):
-    """Why a target does not take a node: what was found, and what the target takes instead."""
+    """Why a target rejects a node: what was found, and what the target accepts instead."""
 
     found: str
     takes: tuple[str, ...] = ()

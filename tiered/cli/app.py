@@ -197,7 +197,7 @@ def passes(
     Args:
         name: A pass, by any of its names, or a glob: 'fuse_*'.
         op: Only passes that rewrite or move nodes of this operator: Conv, com.microsoft::Gelu.
-        search: Only passes with this text in their name, law, description, options or aliases.
+        search: Only passes with this string in their name, law, description, options or aliases.
         load: As for `tiered optimize`: Python files or modules with passes of your own.
         as_json: Print JSON instead of text.
     """
@@ -221,7 +221,7 @@ def inspect(
 
     Args:
         model: The ONNX file to read.
-        backend: Print for each operator how many nodes this target does not take.
+        backend: Print the number of unsupported nodes of each operator on this target.
     """
     from tiered.cli.commands.inspect import run_inspect
 
@@ -277,12 +277,12 @@ def check(
     edit: Names = (),
     options: ReadOptions = ReadOptions(),  # noqa: B008 - frozen
 ) -> None:
-    """Print which nodes of a model a target takes, and why it does not take the others.
+    """Print the nodes that a target supports, and why it does not support the others.
 
     Args:
         model: The ONNX file to read.
         backend: The target: a name that `tiered backends` lists, or a TOML file.
-        opt_level: The level of the passes that may replace nodes the target does not take.
+        opt_level: The level of the passes that may replace unsupported nodes.
         edit: Change the pipeline of the target: 'drop a', 'after a: b,c'. Repeatable.
     """
     from tiered.cli.commands.check import run_check
@@ -357,7 +357,7 @@ def new(
 
     Args:
         path: The folder (the operator that the pass rewrites) and the name: shape/fuse_x.
-        kind: What the pass rewrites: a pattern, a graph, or a whole model.
+        kind: The object of a rewrite: a pattern, a graph, or a whole model.
         root: The checkout of tiered to write into.
     """
     from tiered.cli.commands.new import run_new
@@ -367,7 +367,7 @@ def new(
 
 @app.command
 def completion(shell: Shell, /) -> None:
-    """Print a script with which a shell completes commands, options, passes and backends.
+    """Print a script for shell completion of commands, options, passes and backends.
 
     Args:
         shell: The shell.

@@ -1,4 +1,4 @@
-"""`--config tiered.toml`: whatever the command line can say, in a file.
+"""`--config tiered.toml`: all options of the command line in a file.
 
     opt_level = 3
     disable = ["fuse_*"]
@@ -7,7 +7,7 @@
     [config]                    # config options, as for --set
     "remarks.examples" = 10
 
-What is typed goes before what the file says.
+Typed options take precedence over the file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TABLE = "config"
 
 
 def apply_config_file(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
-    """Give the options that were not typed the values of the file that --config names, if any.
+    """Set the options that were not typed to the values of the --config file, if any.
 
     Raises:
         ConfigError: the file cannot be read, or has an unknown key.

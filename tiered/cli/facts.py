@@ -143,7 +143,7 @@ def _port(value: Value, info: onnx.ValueInfoProto) -> Port:
     if isinstance(known, TensorType) and known.shape is not None:
         dims = [None if is_invented(dim) else dim for dim in known.shape]
         if isinstance(declared, TensorType) and len(declared.shape or ()) == len(dims):
-            # A declared dim holds where inference knows no size.
+            # A declared dim counts if no size is inferred.
             pairs = zip(dims, declared.shape or (), strict=True)
             dims = [stated if dim is None else dim for dim, stated in pairs]
         known = TensorType(known.dtype, tuple(dims))

@@ -57,7 +57,7 @@ class OptimizeOptions:
     force: Annotated[bool, Flag] = False
     """Replace OUT even if it is an ONNX model and not an earlier result of MODEL."""
     opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2
-    """0 what inference needs, 1 structure, 2 exact algebra, 3 fusions, 4 approximations."""
+    """0 inference form, 1 structure, 2 exact algebra, 3 fusions, 4 approximations."""
     disable: Disable = ()
     """Passes that must not run: names, globs, a,b. Repeatable."""
     require: Require = ()
@@ -81,7 +81,7 @@ class OptimizeOptions:
     """Run the model after each pass (for a large model only the changed region: =region); or
     =final, =structure, =off. Exit code 3 if the outputs differ."""
     inputs: Names = ()
-    """Inputs for --verify: x.npy, feeds.npz or a folder; missing ones are made. Repeatable."""
+    """Inputs for --verify: x.npy, feeds.npz or a folder; missing ones are generated. Repeatable."""
     reproducer: str | None = None
     """Folder for a bundle that `tiered replay` runs, if a pass fails or the outputs differ."""
     dry_run: Annotated[bool, Flag] = False
@@ -91,7 +91,7 @@ class OptimizeOptions:
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False)] = (
         False
     )
-    """Print nothing but errors (and the JSON, if asked for)."""
+    """Print only errors (and the JSON with --json)."""
     verbose: Verbose = False
     """Print every pass and every remark."""
     external_data: Annotated[str | None, Parameter(show_default=False)] = None
@@ -111,7 +111,7 @@ class OptimizeOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """The options of the commands that print what they find in a model."""
+    """The options of the commands that print properties of a model."""
 
     input_shape: InputShapes = ()
     """As for `tiered optimize`."""

@@ -38,7 +38,7 @@ class WatchOptions:
     """How `tiered optimize` watches its passes."""
 
     remarks: Annotated[str | None, Parameter(show_default=False)] = None
-    """Print what passes did and did not do: all, or some of =applied,missed,failed,
+    """Print the remarks of passes: all, or some of =applied,missed,failed,
     analysis,skipped,unmet,hook,check,verify."""
     print_pipeline: Annotated[bool, Flag] = False
     """Only print which passes would run, and why the others would not."""
@@ -47,7 +47,7 @@ class WatchOptions:
     statistics: Annotated[bool, Flag] = False
     """Print how many nodes each pass tried, rewrote and declined."""
     trace: str | None = None
-    """Save all that passes did: .jsonl (JSON lines) or .json (Perfetto, chrome://tracing)."""
+    """Save a trace of the run: .jsonl (JSON lines) or .json (Perfetto, chrome://tracing)."""
     dump: str | None = None
     """A folder for the model after each pass that changed it, without its large weights."""
     dump_weights: Annotated[bool, Flag] = False
@@ -57,9 +57,9 @@ class WatchOptions:
     print_after: Annotated[str | None, Parameter(show_default=False)] = None
     """Print the model after each pass that changed it, or after =a,b."""
     diff: Annotated[str | None, Parameter(show_default=False)] = None
-    """Print what each pass changed as a diff of nodes, or what =a,b changed."""
+    """Print the changes of each pass as a diff of nodes, or only those of =a,b."""
     limit: int | None = None
-    """Stop after this many rewrites; the same number gives the same model every time."""
+    """Stop after this many rewrites; the same number makes the same model every time."""
     config: str | None = None
     """A TOML file with any of these options; typed options take precedence."""
     set: Names = ()

@@ -1,7 +1,7 @@
 """The names of ExecuTorch and torch.fx: class passes, subgraph rewriting, matching.
 
 Each name is an alias of a name of tiered, where the documentation is. A call of a pass or of a
-`PassManager` returns a `PassResult`; a ModelProto in gives a new ModelProto in `graph_module`.
+`PassManager` returns a `PassResult`; for a ModelProto, `graph_module` is a new ModelProto.
 Intended differences: a `call` edits the model in place, or returns another one; the journal records
 whether it changed anything; a `requires` that returns a Skip is no error; no inner value of a match
 may have other users.

@@ -177,7 +177,7 @@ def _arguments(cls: type[Pass]) -> dict[str, Any]:
 
 
 def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
-    """Return a pass by its name: a registered class of yours, made anew, or one of tiered.
+    """Return a pass by its name: a new instance of your registered class, or one of tiered.
 
     The options of tiered's passes have PopRT's names too, and its order of arguments.
 
@@ -227,7 +227,7 @@ class PassManager:
     def __init__(
         self, used_passes: Iterable[Pass | tiered.Pass | str] = (), gather_ir_passes: bool = False
     ) -> None:
-        # gather_ir_passes only saves conversions in PopRT; here nothing is converted in between.
+        # gather_ir_passes only saves conversions in PopRT; tiered does not convert between passes.
         self.pipeline = tiered.Sequential(
             [p.lifted() if isinstance(p, Pass) else p for p in used_passes]
         )

@@ -26,7 +26,7 @@ from tiered.rewriter import Skip
 
 LAW = "operators in the order of axes in which the fewest bytes are moved"
 
-ONE_VIEW = "a Transpose of what is there in this order  =>  what is there"
+ONE_VIEW = "a Transpose of a tensor that exists in this order  =>  that tensor"
 
 
 def reach_of(

@@ -142,7 +142,7 @@ Write = Callable[[Permuted], Sequence[Value]]
 
 
 def _writer(node: Node, supports: Supports) -> Write | None:
-    """Return what writes a node with channels last, None if nothing does."""
+    """Return the function that writes a node with channels last, None if there is none."""
     native, value = NATIVE.get((node.domain, node.op_type)), node.input(0)
     if native is not None and value is not None and supports(native[0], MICROSOFT, value.dtype):
         return None if node.attr("channels_last", 0) else partial(_write_native, *native)

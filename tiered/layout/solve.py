@@ -55,7 +55,7 @@ Objective = Callable[[Cost], int]
 
 
 def solve(region: Region, solutions: Solutions) -> dict[Operator, int]:
-    """Return the choice of each operator; all 0 if nothing is better than the present orders.
+    """Return the choice of each operator; all 0 if no choice is better than the present orders.
 
     Args:
         region: the operators that are solved together.

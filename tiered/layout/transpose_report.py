@@ -52,7 +52,7 @@ class LayoutReport:
 
 
 def layout_report(model: Model, sizes: LayoutSizes | None = None) -> LayoutReport:
-    """Convert a model as `convert_layout` does, and return what became of its Transposes.
+    """Convert a model as `convert_layout` does, and return a report of its Transposes.
 
     Args:
         model: edited in place, as the pass would.

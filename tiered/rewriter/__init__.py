@@ -1,4 +1,4 @@
-"""Rewriting: the pattern language, the matcher and the driver; what few need loads on first use."""
+"""Rewriting: the pattern language, the matcher and the driver; rarely used parts load lazily."""
 
 from tiered.support.loading import load_later
 

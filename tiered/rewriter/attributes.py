@@ -28,7 +28,7 @@ def attributes_fit(pattern: Op, node: Node, bindings: dict[str, Any]) -> bool | 
 
     Returns:
         A Skip if they match but for one that the call of a local function decides: its value is
-        not known, so it neither equals what the pattern names nor its default.
+        not known, so it equals neither the value in the pattern nor the default.
     """
     if not node.proto.attribute and not pattern.attributes:
         return True

@@ -18,7 +18,7 @@ returns True as soon as a match was accepted. This file assembles both to a `Pro
 Steps look only at the shape of the graph; attributes and conditions cost more and come last. A
 program is linked when it first runs, as most programs never do: `starts_at` rejects most nodes by
 the operators of their producers alone. A pattern of alternatives at its root has one program for
-each, one of several roots (`a & b`) finds the other roots through what the first one binds.
+each, one of several roots (`a & b`) finds the other roots through the values that it binds.
 """
 
 from __future__ import annotations

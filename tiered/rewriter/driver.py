@@ -118,7 +118,7 @@ def apply_rule(
 def rewrite_node(rule: Rule, node: Node, options: Mapping[str, Any]) -> Skip | None:
     """Apply a rule at one node, as a part of a larger rewrite; return why it does not apply.
 
-    The caller undoes what was begun before a Skip.
+    The caller undoes the edits made before a Skip.
     """
     match = match_node(rule.programs, node)
     if match is None:
@@ -240,7 +240,7 @@ def _successors(rule: Rule, match: Match, result: Any) -> list[tuple[Node, Value
     """
     results = (result,) if len(match.roots) == 1 else result
     if not isinstance(results, tuple | list) or len(results) != len(match.roots):
-        raise PassError(f"{rule.name} gives no value for each of the {len(match.roots)} roots")
+        raise PassError(f"{rule.name} must return one value for each of {len(match.roots)} roots")
     found: dict[Node, list[Value | None]] = {}
     for root, output, given in zip(match.roots, match.outputs, results, strict=True):
         values = found.setdefault(root, [None] * len(root._outputs))
@@ -249,7 +249,7 @@ def _successors(rule: Rule, match: Match, result: Any) -> list[tuple[Node, Value
             continue
         for index, (before, after) in enumerate(zip(root._outputs, given, strict=False)):
             if before is not None and after is None and before.is_used:
-                raise PassError(f"output {before.name!r} of {root.label!r} is used; give a value")
+                raise PassError(f"output {before.name!r} of {root.label!r} is used; return a value")
             values[index] = after
     return [(root, tuple(values)) for root, values in found.items()]
 

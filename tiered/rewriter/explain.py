@@ -1,4 +1,4 @@
-"""Why a rule does not fire at a node: the furthest partial match, and what failed first.
+"""Why a rule does not fire at a node: the furthest partial match and its first failed condition.
 
 The matcher and the driver decide whether a rule fires. Where its pattern does not match, the
 matcher runs once more, with steps that record how far they came.
@@ -182,7 +182,7 @@ class _Record:
 
 
 class _Part(NamedTuple):
-    """A part of a pattern that matched, and how messages name what it matched."""
+    """A matched part of a pattern, and the name of its match in messages."""
 
     pattern: Pattern
     subject: Value | Node | tuple[Node, ...] | None
@@ -259,7 +259,7 @@ class _Trace(Linker):
         return follow
 
     def _where(self, at: int, registers: Registers) -> str:
-        """Return how messages name what is in a register."""
+        """Return the name of a register's content in messages."""
         subject = registers[at]
         if at in self._operand_of:
             owner, index = self._operand_of[at]

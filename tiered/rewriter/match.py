@@ -151,7 +151,7 @@ def find_matches(graph: Graph, pattern: Pattern, *, guarded: bool = True) -> Ite
 def _match(program: Program, registers: Registers) -> Match | Skip | None:
     """Return the match in the registers, None if an attribute or a condition does not hold.
 
-    A Skip says that only an attribute is not known, as the call of a local function decides it.
+    A Skip reports that only an attribute is unknown, because it is a function parameter.
     """
     bindings = program.bindings(registers)
     if bindings is None or isinstance(bindings, Skip):

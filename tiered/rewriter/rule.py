@@ -51,12 +51,12 @@ class Rule:
 
     @cached_property
     def bound(self) -> frozenset[str]:
-        """Return the names that the function may ask for."""
+        """Return the names that may be parameters of the function."""
         return frozenset(self.pattern.bound) | {"node"}
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
-        """Return the names that the function asks for, after the graph."""
+        """Return the parameter names of the function, after the graph."""
         if is_plain(self.function):
             code = self.function.__code__
             return code.co_varnames[1 : code.co_argcount]
@@ -74,7 +74,7 @@ class Rule:
 
     @cached_property
     def operators(self) -> tuple[frozenset[Key], ...]:
-        """Return, for each choice of the root, the operators without which it matches nothing."""
+        """Return the operators that each choice of the root needs in order to match."""
         return tuple(map(operators, roots(self.pattern)))
 
     def missing_operators(self, model: ModelState) -> list[frozenset[Key]]:

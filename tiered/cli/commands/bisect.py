@@ -60,15 +60,15 @@ class BisectOptions:
     numerics: Annotated[NumericClass | None, Parameter(show_default=False)] = None
     """Allowed difference of the outputs, instead of the promises of the passes."""
     inputs: Names = ()
-    """Inputs of the model: x.npy, feeds.npz or a folder; missing ones are made. Repeatable."""
+    """Inputs of the model: x.npy, feeds.npz or a folder; missing ones are generated. Repeatable."""
     seed: int = 0
-    """Seed of the made inputs."""
+    """Seed of the generated inputs."""
     check: str | None = None
-    """A command that ends with 0 for a right model; {} is replaced by its file."""
+    """A command with exit code 0 for a correct model; {} is replaced by its file."""
     interactions: Annotated[bool, Flag] = False
     """Also find the other rewrites that the failure needs."""
     resume: str | None = None
-    """A file that keeps each verdict, to resume an interrupted search."""
+    """A file that stores each result, to resume an interrupted search."""
     reproducer: str | None = None
     """A folder for a bundle that shows the failure; `tiered replay` runs it."""
     json: Annotated[bool, Flag] = False
@@ -113,7 +113,7 @@ def run_bisect(source: str, options: BisectOptions) -> None:
     if options.json:
         print_json(_record(blame, folder))
     elif blame is None:
-        results().print("nothing is wrong")
+        results().print("no wrong rewrite found")
     else:
         for line in blame.lines():
             results().print(printable(line), soft_wrap=True)
@@ -121,7 +121,7 @@ def run_bisect(source: str, options: BisectOptions) -> None:
             results().print(f"  reproduce  tiered replay {printable(folder)}", soft_wrap=True)
     if blame is not None and blame.kind == "cannot run":
         raise VerificationError(
-            f"{source}: what {blame.pass_name} makes cannot run, so whether it is right is unknown"
+            f"{source}: the result of {blame.pass_name} cannot run, so it is not verified"
         )
     if blame is not None:
         raise VerificationError(f"{source}: {blame.pass_name} is wrong")

@@ -4,7 +4,7 @@ With `--json` one object:
     model, backend, opt_level, is_met: whether the target takes the result of its pipeline.
     before, after: {nodes, taken, operators: [{operator, nodes, taken}], model: [reason],
         gaps: [{operator, reasons, count, nodes}]}, as the model is, and after the pipeline.
-    mended: [{pass, operator, reasons, count, nodes}]: what a pass removed or changed.
+    mended: [{pass, operator, reasons, count, nodes}]: nodes that a pass removed or changed.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ def _print_mended(console: Console, check: TargetCheck, limit: int | None) -> No
         for mended in check.mended
     ]
     if rows:
-        headers = ("pass", "operator", "nodes", "what was wrong")
-        print_table(console, "What the passes mend", headers, rows[:limit])
+        headers = ("pass", "operator", "nodes", "reason")
+        print_table(console, "Fixed by passes", headers, rows[:limit])
         _print_rest(console, len(rows), limit)
 
 
@@ -130,7 +130,7 @@ def _print_gaps(console: Console, coverage: Coverage, limit: int | None) -> None
         for gap in coverage.gaps
     ]
     headers = ("operator", "nodes", "why not", "for example")
-    print_table(console, "What remains", headers, rows[:limit])
+    print_table(console, "Remaining", headers, rows[:limit])
     _print_rest(console, len(rows), limit)
     for refusal in coverage.model:
         console.print(printable(f"  the model itself: {refusal}"))

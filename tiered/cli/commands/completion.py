@@ -1,6 +1,6 @@
 """`tiered completion SHELL`: the script that completes commands, options, passes and backends.
 
-The script asks `tiered` itself for the possible values of an option, so that they include the
+The script calls `tiered` for the possible values of an option, so that they include the
 passes of plug-ins.
 """
 

@@ -50,13 +50,13 @@ class ConvertOptions:
     """Run the model before and after and compare the outputs, as for `tiered optimize`. Exit code
     3 if they differ."""
     inputs: Names = ()
-    """Inputs for --verify: x.npy, feeds.npz or a folder; missing ones are made. Repeatable."""
+    """Inputs for --verify: x.npy, feeds.npz or a folder; missing ones are generated. Repeatable."""
     dry_run: Annotated[bool, Flag] = False
     """Write nothing."""
     json: Annotated[bool, Flag] = False
     """Print one JSON object on stdout instead of the summary."""
     quiet: Annotated[bool, Quiet] = False
-    """Print nothing but errors (and the JSON, if asked for)."""
+    """Print only errors (and the JSON with --json)."""
     verbose: Annotated[bool, Verbose] = False
     """Print every pass and every remark."""
     external_data: Annotated[str | None, Parameter(show_default=False)] = None

@@ -1,4 +1,4 @@
-"""`tiered layout MODEL`: what Transposes cost, what can be saved, and why the others must stay.
+"""`tiered layout MODEL`: the cost of Transposes, the possible saving, and why others must stay.
 
 `--json` prints one object: the fields of `tiered.layout.LayoutReport`, nested as they are there.
 """
@@ -66,7 +66,7 @@ def _print(report: LayoutReport, limit: int | None) -> None:
         for each in report.left
     ]
     if left:
-        headers = ("name", "perm", "bytes", "what stops it above", "what stops it below")
+        headers = ("name", "perm", "bytes", "blocked above by", "blocked below by")
         print_table(console, "Transposes that stay", headers, left[:limit])
     if limit is not None and len(left) > limit:
         console.print(f"  and {len(left) - limit:,} more (-v lists them)")

@@ -1,4 +1,4 @@
-"""`tiered new FOLDER/NAME`: a pass that does nothing yet, and its test, which fails.
+"""`tiered new FOLDER/NAME`: an empty pass and its failing test.
 
 In a checkout of tiered the two go where `tiered passes` and pytest find them.
 """
@@ -29,34 +29,34 @@ from tiered import Graph, Skip, Value, op, rewrite, var
 
 @rewrite(op.Identity(var.x), opt_level=None)
 def {name}(graph: Graph, x: Value) -> Value | Skip:
-    """Say in a sentence what it does and why that is right."""
+    """Describe in a sentence the rewrite and why it is correct."""
     if x.shape is None:
         return Skip("the shape of x is not known")
     return Skip("it is not written yet")
 '''
 
 _FUNCTION = '''\
-"""What it finds in a graph  =>  what it makes of it"""
+"""Nodes of a graph  =>  their replacement"""
 
 from tiered import Graph, PassContext, Skip, function_pass
 
 
 @function_pass(opt_level=None)
 def {name}(graph: Graph, ctx: PassContext) -> None:
-    """Say in a sentence what it does and why that is right."""
+    """Describe in a sentence the rewrite and why it is correct."""
     for node in graph.nodes_of("Identity"):
         ctx.skip(node, Skip("it is not written yet"))
 '''
 
 _MODULE = '''\
-"""What it finds in a model  =>  what it makes of it"""
+"""Parts of a model  =>  their replacement"""
 
 from tiered import Model, PassContext, Skip, module_pass
 
 
 @module_pass(opt_level=None)
 def {name}(model: Model, ctx: PassContext) -> None:
-    """Say in a sentence what it does and why that is right."""
+    """Describe in a sentence the rewrite and why it is correct."""
     for node in model.main.nodes_of("Identity"):
         ctx.skip(node, Skip("it is not written yet"))
 '''
@@ -87,7 +87,7 @@ _TEMPLATES = {"rewrite": _REWRITE, "function": _FUNCTION, "module": _MODULE}
 
 
 def run_new(path: str, *, kind: Kind, root: str) -> None:
-    """Write a pass and its test, and say what comes next.
+    """Write a pass and its test, and print the next steps.
 
     Raises:
         UsageError: the path names no new pass, or the root is no checkout.
@@ -131,7 +131,7 @@ def _checked(path: str) -> tuple[str, str]:
     found = _PATH.fullmatch(path)
     if found is None:
         raise UsageError(
-            f"{printable(path)!r} is no FOLDER/NAME: the operator that it rewrites and what it "
+            f"{printable(path)!r} is not FOLDER/NAME: the operator that it rewrites and what it "
             "does, as in shape/fuse_consecutive_reshape"
         )
     from tiered.passes.registry import registry

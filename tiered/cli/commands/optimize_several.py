@@ -79,7 +79,7 @@ def _folder(sources: Sequence[str], options: OptimizeOptions, watch: WatchOption
             "add the folder for their results: --out-dir DIR"
         )
     if options.output is not None:
-        raise UsageError("-o names one file and --out-dir a folder; give one")
+        raise UsageError("-o names one file and --out-dir a folder; use only one of them")
     if watch.trace is not None and len(sources) > 1:
         raise UsageError("--trace names one file; use it with one model")
     return options.out_dir

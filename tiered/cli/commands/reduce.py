@@ -21,7 +21,7 @@ def run_reduce(source: str, target: str, command: str) -> None:
     from tiered.debug import SameEnd, reduce_model
     from tiered.graph import Model
 
-    Model.load(source)  # says what is wrong with the file, if it is none
+    Model.load(source)  # raises an error that describes an invalid file
     try:
         model = onnx.load(source)
     except OSError as error:

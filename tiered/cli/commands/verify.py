@@ -49,11 +49,11 @@ class CompareOptions:
     atol: Annotated[float | None, Parameter(show_default=False)] = None
     """Absolute tolerance; relative to the output's largest element if that is above 1."""
     min_cosine: Annotated[float | None, Parameter(show_default=False)] = None
-    """Judge float outputs by their cosine (approximate and lossy only)."""
+    """Compare float outputs by their cosine (approximate and lossy only)."""
     inputs: Names = ()
-    """Inputs of the models: x.npy, feeds.npz or a folder; missing ones are made. Repeatable."""
+    """Inputs of the models: x.npy, feeds.npz or a folder; others are generated. Repeatable."""
     seed: int = 0
-    """Seed of the made inputs."""
+    """Seed of the generated inputs."""
     layers: Annotated[bool, Flag] = False
     """Also find the first layer that differs, by tensors that both models have."""
     every_layer: Annotated[bool, Flag] = False

@@ -1,1 +1,1 @@
-"""What commands print: the terminal, tables, the summary, the JSON, plans and failures."""
+"""The output of commands: the terminal, tables, the summary, the JSON, plans and failures."""

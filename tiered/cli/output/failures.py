@@ -15,7 +15,7 @@ from tiered.errors import PassError, TieredError
 
 MODEL, USAGE, BUG = 1, 2, 5
 
-REPORT = "please report it with the model, the command and what -v adds"
+REPORT = "please report it with the model, the command and the output of -v"
 TRACEBACK_FRAMES = 8
 
 

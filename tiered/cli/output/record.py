@@ -9,7 +9,7 @@ One object:
     fused: {operator: how many more of it fusions made}.
     passes: [{name, ran, reason, changed, rewrites, seconds}], one for each decision, in order; a
         pass in a fixed point has one for each round.
-    seconds: what all passes took together.
+    seconds: the time of all passes together.
     verified: whether --verify ran and found the outputs to agree (a difference is exit code 3).
     verification: null, or for each set of inputs {numerics, outputs: [{name, max_abs, max_rel,
         limit: the tolerance, null where the bits are the same}],

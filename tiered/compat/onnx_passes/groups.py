@@ -25,11 +25,11 @@ BUILT_IN: Final = {
     "eliminate": "eliminate_*",
     "verify": "verify_equality",
 }
-"""The groups of onnx-passes, as pipelines of the passes here; a group of yours goes before."""
+"""The groups of onnx-passes, as pipelines of tiered's passes; your own groups come first."""
 
 
 class ComposePass(PassKind):
-    """Other passes in order: `__passes__`, until nothing changes if `__exhaustive__`."""
+    """Passes in order: `__passes__`, repeated until no change if `__exhaustive__`."""
 
     rank: ClassVar[int] = 6
 

@@ -102,7 +102,7 @@ class _Text:
             self._read(node)
         for name in outputs:
             if name not in self.known:
-                raise UsageError(f"nothing computes {name!r} in {label}")
+                raise UsageError(f"no node computes {name!r} in {label}")
         return Template(tuple(inputs), tuple(self.known[name] for name in outputs))
 
     def _read(self, node: onnx.NodeProto) -> None:
@@ -116,7 +116,7 @@ class _Text:
             return
         unknown = [name for name in node.input if name not in self.known]
         if unknown:
-            raise UsageError(f"{node.op_type} reads {', '.join(unknown)}, which nothing computes")
+            raise UsageError(f"{node.op_type} reads {', '.join(unknown)}, which no node computes")
         operands = [... if name == "" else self.known[name] for name in node.input]
         # By its name as an attribute, which may be any word.
         made = getattr(newest(node.domain), node.op_type)(*operands, **settings)
