@@ -10,7 +10,7 @@ import pytest
 from tests.house.tree import PACKAGE, ROOT, parse
 
 BETTER = {
-    r"Tell whether": "Return whether",
+    r"[Tt]ells? whether": "Return whether",
     r"an? texts?": "a string, or the thing itself: a model, a message, an edit",
     r"picture": "image, chart",
     r"of which": "two sentences, or its",
@@ -19,6 +19,20 @@ BETTER = {
     r"whoever": "a user, a caller",
     r"speaks? of": "names, mentions",
     r"turns": "iterations, trip count",
+    r"told": "reported, inferred, known",
+    r"tells? apart": "distinguish",
+    r"whom": "two sentences",
+    r"anybody": "a user, a caller",
+    r"all the same": "nevertheless, or nothing",
+    r"anew": "again, new",
+    r"for want of": "without",
+    r"mends?": "fix, replace",
+    r"misjudged": "unsound",
+    r"says? of itself": "its attributes, its metadata",
+    r"speak(?:s|ing)": "names, uses",
+    r"strands?": "cost, tensor",
+    r"who (?:else|reads)": "consumers, users",
+    r"younger": "newer",
 }
 """Words that this project does not use, each with what to write instead."""
 

@@ -163,7 +163,7 @@ class Replay:
 
 
 def replay(bundle: Bundle | str | os.PathLike[str], pass_: Pass | None = None) -> Replay:
-    """Run the pass of a bundle on its model, and tell whether it still fails.
+    """Run the pass of a bundle on its model, and return whether it still fails.
 
     Args:
         bundle: a bundle, or its folder.

@@ -1,6 +1,6 @@
 """Two models, layer by layer: where the difference begins, and how it grows.
 
-A tensor of the one model answers to the tensor of the other that bears its name, or else to the
+A tensor of one model is paired with the tensor of the other with its name, or else with the
 last of the nodes that its own was made from (`provenance.metadata` writes these down). Both models
 run with a slice of these tensors as outputs, never with all of them at once: first some far apart,
 then those between the last that agrees and the first that does not, until that one is found.

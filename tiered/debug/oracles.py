@@ -196,7 +196,7 @@ class CommandOracle:
 
 @dataclass
 class SameEnd:
-    """Tells whether a command ends on a model as it did on the first one: with that error.
+    """Returns whether a command ends on a model as it did on the first one: with that error.
 
     Args:
         command: as for `CommandOracle`.

@@ -206,7 +206,7 @@ def _resized(model: onnx.ModelProto, sizes: Mapping[int, int]) -> Iterator[onnx.
         for attribute in node.attribute if node.op_type == "Constant" else ():
             if attribute.HasField("t"):
                 _resize(attribute.t, sizes)
-    del graph.value_info[:]  # it is inferred anew
+    del graph.value_info[:]  # it is inferred again
     try:
         yield Model.from_proto(made).to_proto(annotate=True)
     except TieredError:

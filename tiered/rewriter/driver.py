@@ -264,7 +264,7 @@ def why_not_replaceable(node: Node, values: Values) -> Skip | None:
         can_stand = after.graph is before.graph and after.can_become_output
         if can_stand and not is_hidden(after, before.name):
             continue
-        # An Identity would bear the output's name: it is there already, or no runtime has one.
+        # An Identity would get the output's name: it exists already, or no runtime has one.
         if node.op_type == "Identity" or before.dtype in _WITHOUT_IDENTITY:
             return Skip("a graph output needs a node of its own")
     return None

@@ -51,7 +51,7 @@ class Session:
     """A model opened by onnxruntime: CPU, its own optimisations off, one thread, silent.
 
     The same feeds produce the same outputs, run after run (random operators without a `seed`
-    attribute excepted: onnxruntime draws them anew). Constant matrices are not packed: a product
+    attribute excepted: onnxruntime draws new ones). Constant matrices are not packed: a product
     of packed ones sums in another order, so that it would matter whether a factor is a constant or
     computed from constants.
 

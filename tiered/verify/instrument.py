@@ -57,7 +57,7 @@ class _Watched:
     _known: tuple[Stamp, Interface] | None = None
 
     def interface_of(self, model: Model) -> Interface:
-        """Return the interface of the model, read anew only if it was edited."""
+        """Return the interface of the model, read again only if it was edited."""
         if self._known is None or model.journal.moved_since(self._known[0]):
             self._known = model.journal.stamp(), _interface(model)
         return self._known[1]

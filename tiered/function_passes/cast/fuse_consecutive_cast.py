@@ -63,7 +63,7 @@ def _holds(wide: int, narrow: int) -> bool:
 
 
 def _converts_alike(start: int, middle: int, to: int) -> bool:
-    """Return whether start -> to gives what middle -> to gives for each value of start."""
+    """Return whether start -> to equals start -> middle -> to for each value of start."""
     if to in _FLOATS or to == DataType.BOOL:
         return True
     if to not in _INTEGERS:

@@ -38,7 +38,7 @@ def is_known(node: Node, taken: Set[Node]) -> bool:
     if node.bodies and not all(value.is_constant for value in node.captured):
         return False
     bears_output = any(value and value.output_of for value in node.outputs)
-    # An Identity that bears the name of an output is all that is left to do.
+    # Only an Identity for the name of an output remains.
     return not (bears_output and node.op_type == "Identity")
 
 

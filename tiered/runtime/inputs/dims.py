@@ -1,4 +1,4 @@
-"""Choose sizes for the symbolic dims of a model's inputs, consistent and easy to tell apart.
+"""Choose sizes for the symbolic dims of a model's inputs, consistent and easy to distinguish.
 
 Sizes of different names differ, and binding 1 differs from binding 0 wherever nothing fixes the
 size. A name that is a sum of other names ("past_sequence_length + 1") is computed. Names that an

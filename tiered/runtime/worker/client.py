@@ -177,7 +177,7 @@ class Worker:
 
     @property
     def generation(self) -> object:
-        """The process as an object, to tell whether a session was opened in this one."""
+        """The process as an object, to check that a session was opened in this one."""
         return self._child if self._is_alive() else None
 
     def _is_alive(self) -> bool:
@@ -310,7 +310,7 @@ def _reason(code: int | None) -> str:
     if code < 0:
         with contextlib.suppress(ValueError):
             name = signal.Signals(-code).name
-            also = ", perhaps for want of memory" if name == "SIGKILL" else ""
+            also = ", perhaps out of memory" if name == "SIGKILL" else ""
             return f"{name}{also}"
     return f"exit code {code:#x}" if code > 255 else f"exit code {code}"
 
