@@ -198,7 +198,7 @@ def _run(
 def main(
     *,
     models: Path | None = None,
-    only: str = "node/*",
+    only: str | None = None,
     tools: str = "tiered,onnx",
     targets: str = ",".join(map(str, TARGETS)),
     jobs: int = os.cpu_count() or 1,
@@ -208,7 +208,7 @@ def main(
 
     Args:
         models: a folder of *.onnx files, instead of the cases.
-        only: glob over the names.
+        only: glob over the names; by default "node/*" of the cases, and all models.
         tools: which converters, separated by commas.
         targets: the opsets.
         jobs: worker processes.
@@ -216,9 +216,10 @@ def main(
     """
     wanted = tuple(int(target) for target in targets.split(","))
     if models is None:
-        names, judge = [name for name in case_names() if fnmatch(name, only)], judge_case
+        names = [name for name in case_names() if fnmatch(name, only or "node/*")]
     else:
-        names, judge = [str(p) for p in model_paths(models) if fnmatch(p.stem, only)], judge_model
+        names = [str(path) for path in model_paths(models) if fnmatch(path.stem, only or "*")]
+    judge = judge_case if models is None else judge_model
     found: dict[str, dict[str, dict[str, Verdict]]] = {}
     for tool in tools.split(","):
         tasks = [OpsetTask(name, tool, wanted) for name in names]
@@ -228,7 +229,7 @@ def main(
                 if isinstance(answer, Lost)
                 else answer
             )
-        _show(tool, found[tool].values())
+        _show(tool, found.get(tool, {}).values())
     if json_out is not None:
         json_out.write_text(json.dumps(found, indent=1))
     ours = found.get("tiered", {}).values()
