@@ -83,8 +83,6 @@ class ModelState(ABC):
         self.gate = Gate()
         self.names = Names()
         self.node_names = Names()
-        self.is_inferred = False
-        self.types_stamp: Stamp | None = None
         # New nodes are named after the node that a rewrite replaces.
         self.hint: str | None = None
         self.notes: list[str] = []

@@ -23,9 +23,8 @@ _CONTENT: Final = (
     "spellings",
     "names",
     "node_names",
-    "is_inferred",
+    "types",
     "dims",
-    "types_stamp",
 )
 """The attributes of a Model that are its content; the others are its identity and its history."""
 

@@ -23,15 +23,27 @@ class Known(NamedTuple):
     values: tuple[tuple[Value, Any, Any], ...]
     dims: Dims
     is_inferred: bool
-    types_stamp: Stamp | None
+    stamp: Stamp | None
 
 
 class ShapeInference:
     """Infers types and elements of the values of one model, each when it is first asked for."""
 
+    def __init__(self) -> None:
+        # Whether the whole model was inferred once: a second time would invent other dims.
+        self._is_inferred = False
+        # The moment of the last refresh.
+        self._stamp: Stamp | None = None
+
     def infer(self, value: Value) -> None:
         """Infer the type of a value that a node of the model computes."""
+        if not self._is_inferred:
+            self._infer_model(value.owner.model)
         infer.infer_value(value)
+
+    def _infer_model(self, model: ModelState) -> None:
+        self._is_inferred = True
+        infer.infer_model(model)
 
     def elements_of(self, value: Value) -> Elements | None:
         """Return the known elements of a small integer or boolean value."""
@@ -43,25 +55,28 @@ class ShapeInference:
 
     def refresh(self, model: ModelState) -> None:
         """Infer missing types, and refine those of consumers of values with refined types."""
-        infer.refresh_types(model)
+        if self._is_inferred:
+            self._stamp = infer.refresh_types(model, self._stamp)
+        else:
+            self._infer_model(model)
+            self._stamp = model.journal.stamp()
 
     def known(self, model: ModelState) -> Known:
         """Return everything that was inferred, for `restore`."""
         values = tuple((value, value._type, value._elements) for value in _computed(model))
-        return Known(values, model.dims, model.is_inferred, model.types_stamp)
+        return Known(values, model.dims, self._is_inferred, self._stamp)
 
     def forget(self, model: ModelState) -> None:
         """Drop all inferred types and elements; they are inferred again on demand."""
         for value in _computed(model):
             value._type = value._elements = NOT_INFERRED
-        model.dims, model.is_inferred, model.types_stamp = Dims(), False, None
+        model.dims, self._is_inferred, self._stamp = Dims(), False, None
 
     def restore(self, model: ModelState, known: Known) -> None:
         """Set everything inferred to an earlier state."""
         for value, value_type, elements in known.values:
             value._type, value._elements = value_type, elements
-        model.dims, model.is_inferred = known.dims, known.is_inferred
-        model.types_stamp = known.types_stamp
+        model.dims, self._is_inferred, self._stamp = known.dims, known.is_inferred, known.stamp
 
 
 def _computed(model: ModelState) -> Iterator[Value]:

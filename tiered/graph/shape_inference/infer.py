@@ -23,6 +23,7 @@ from tiered.graph.shape_inference.rules.shape_rule import INAPPLICABLE, TYPE_RUL
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
+    from tiered.graph.core.journal import Stamp
     from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
 
@@ -48,9 +49,6 @@ class InferredTypes(NamedTuple):
 def infer_value(value: Value) -> None:
     """Infer the type of a value, and of all values that it depends on."""
     assert value.producer is not None
-    model = value.owner.model
-    if not model.is_inferred:
-        infer_model(model)
     # A stack, because a chain of new nodes may exceed Python's recursion limit.
     pending = [value.producer]
     while pending:
@@ -196,7 +194,6 @@ def infer_model(model: ModelState) -> None:
     Unknown dims get invented names (`unk__0`). They are valid in the whole model, are kept in the
     view and are never saved. A second inference would invent other names, so there is only one.
     """
-    model.is_inferred = True
     for value in model.main.initializers:
         _read_type_of_constant(value)
     if not model.functions and not model.main._owners:
@@ -272,19 +269,18 @@ def _take_types(graph: Graph, proto: onnx.GraphProto) -> list[Value]:
     return open_values
 
 
-def refresh_types(model: ModelState) -> None:
+def refresh_types(model: ModelState, stamp: Stamp | None) -> Stamp:
     """Infer missing types, and infer again the consumers of values with refined types.
 
-    Only nodes that edits since the last call concern are inferred. A type only ever becomes more
-    exact; the change is an edit like any other.
+    Only nodes that edits since the stamp concern are inferred; all of them without a stamp. A type
+    only ever becomes more exact; the change is an edit like any other.
+
+    Returns:
+        The stamp for the next call.
     """
-    if not model.is_inferred:
-        infer_model(model)
-        model.types_stamp = model.journal.stamp()
-        return
-    stamp, journal = model.types_stamp, model.journal
+    journal = model.journal
     if stamp is not None and not journal.moved_since(stamp):
-        return
+        return stamp
     if stamp is None or journal.kept_since(stamp) < stamp.length:
         pending = [node for graph in model.graphs() for node in graph.nodes]
     else:
@@ -293,7 +289,7 @@ def refresh_types(model: ModelState) -> None:
         bodies = {node.owner for node in pending}
         pending += sorted({body.owner for body in bodies if body.owner}, key=lambda node: node.id)
     Refiner(model, infer_outputs, _log_type).run(pending, inferred=False)
-    model.types_stamp = journal.stamp()
+    return journal.stamp()
 
 
 def _write_type(value: Value, value_type: ValueType | None) -> None:
