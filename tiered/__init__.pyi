@@ -87,6 +87,7 @@ from tiered.pipeline.result import (
     OptimizeResult as OptimizeResult,
     OptimizeSummary as OptimizeSummary,
 )
+from tiered.precision.lower import lower_precision as lower_precision
 from tiered.rewriter import (
     COMMUTATIVE as COMMUTATIVE,
     Match as Match,

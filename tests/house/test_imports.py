@@ -29,6 +29,7 @@ ORDER = (
     "context",
     "passes",
     "legalization",
+    "precision",
     "verify",
     "pipeline",
     "instruments",

@@ -44,6 +44,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "cumsum_workaround": ("legalize_cumsum",),
     "indices_workaround": ("legalize_indices",),
     "normalize_batch_norm": ("batchnorm_workaround",),
+    "Float2Half": ("float_to_half",),
     # PPQ
     "convert_to_tensor": ("attribute_to_input",),
     "format_pad": ("attribute_to_input",),

@@ -31,8 +31,17 @@ class Formal(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def formal_of(schema: Schema, place: int) -> Formal:
-    last = len(schema.inputs) - 1
-    formal = schema.inputs[min(place, last)]
+    """Return the schema of an operand; the last one of a variadic operator has all further."""
+    return _formal(schema.inputs[min(place, len(schema.inputs) - 1)], place)
+
+
+@lru_cache(maxsize=4096)
+def output_formal_of(schema: Schema, place: int) -> Formal:
+    """Return the schema of an output."""
+    return _formal(schema.outputs[min(place, len(schema.outputs) - 1)], place)
+
+
+def _formal(formal: OpSchema.FormalParameter, place: int) -> Formal:
     variadic = formal.option == OpSchema.FormalParameterOption.Variadic
     parameter = formal.type_str
     if variadic and not formal.is_homogeneous:

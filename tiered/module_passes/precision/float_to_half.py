@@ -1,0 +1,38 @@
+"""Tensors of float  =>  tensors of float16, with Casts where float has to stay"""
+
+from tiered import DataType, Model, PassContext, lower_precision, module_pass
+
+
+@module_pass(
+    opt_level=None,
+    required=("inline",),
+    followed_by=("eliminate_nop_cast", "eliminate_unused_initializer", "eliminate_deadend"),
+    acts_on=("*",),
+    numerics="lossy",
+    interface_options={"keep_io_types": False},
+)
+def float_to_half(
+    model: Model,
+    ctx: PassContext,
+    *,
+    keep_io_types: bool = True,
+    skip_op_types: tuple[str, ...] = (),
+    skip_nodes: tuple[str, ...] = (),
+) -> None:
+    """Compute in float16 where the schemas of the operators allow it.
+
+    Args:
+        keep_io_types: inputs and outputs of the model stay float.
+        skip_op_types: operators that stay float.
+        skip_nodes: globs of the names of nodes that stay float.
+    """
+    lower_precision(
+        model,
+        DataType.FLOAT16,
+        ctx.remark,
+        ctx.skip,
+        keep_io_types=keep_io_types,
+        skip_op_types=skip_op_types,
+        skip_nodes=skip_nodes,
+        backend=ctx.backend if ctx.names_backend else None,
+    )
