@@ -170,6 +170,8 @@ class Reach:
     def search(self, starts: Iterable[Start]) -> None:
         """Propagate orders of tensors from the starts through all operators that can have them."""
         pending = deque((tensor, order, UNLIMITED) for tensor, order in starts)
+        # How far the search continues behind a choice: it comes by each of its operands.
+        passed: dict[tuple[Operator, int], int] = {}
         while pending:
             tensor, order, steps = pending.popleft()
             if tensor.orders.get(order, 0) >= steps:
@@ -184,8 +186,11 @@ class Reach:
                 number = None if operator is None else operator.find(tensor, order)
                 if operator is None or not number:
                     continue
-                operator.add_candidate(number)
                 steps_after = _steps_after(operator, steps)
+                if passed.get((operator, number), 0) >= steps_after:
+                    continue
+                passed[operator, number] = steps_after
+                operator.add_candidate(number)
                 orders = operator.choices[number].orders
                 for port, other in zip(operator.ports, orders, strict=True):
                     if other != port.view and port.tensor.orders.get(other, 0) < steps_after:
