@@ -75,6 +75,13 @@ bench-growth: $(VENV)/.installed-test  ## Measure the time per node at 1,000, 10
 profile: $(VENV)/.installed-test  ## Show by pass where the time goes that MODEL=FILE takes
 	@$(BIN)/python -m benchmarks.profile $(MODEL) $(PROFILE_ARGS)
 
+.PHONY: bench-chains bench-orders
+bench-chains: $(VENV)/.installed-test  ## Measure unrolled scans and their like before and after -O3
+	@$(BIN)/python -m benchmarks.chains $(BENCH_ARGS)
+
+bench-orders: $(VENV)/.installed-test  ## Measure operators in each order of their axes, for the layouts
+	@$(BIN)/python -m benchmarks.orders $(BENCH_ARGS)
+
 bench-latency: $(VENV)/.installed-bench  ## Measure how fast MODELS=DIR run before and after tiered and its peers
 	@$(BIN)/python -m benchmarks.latency --models $(MODELS) $(BENCH_ARGS)
 

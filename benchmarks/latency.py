@@ -148,9 +148,9 @@ def _compared(before: Path, after: Path, tool: str, on: bool, runs: int) -> Row:
 
     feeds = make_inputs(str(before)).feeds
     try:
-        sessions = [_session(path, on) for path in (before, after)]
-        for session in sessions:
-            session.run(None, feeds)
+        sessions = [session(path, on) for path in (before, after)]
+        for each in sessions:
+            each.run(None, feeds)
     except Exception as error:  # noqa: BLE001 - onnxruntime raises what it likes
         return Row(before.stem, tool, on, error=str(error).split("\n")[0])
     first, second = turns(sessions[0], sessions[1], feeds, runs)
@@ -159,7 +159,8 @@ def _compared(before: Path, after: Path, tool: str, on: bool, runs: int) -> Row:
     return Row(before.stem, tool, on, was, has, middle, low, high)
 
 
-def _session(path: Path, on: bool) -> "onnxruntime.InferenceSession":
+def session(model: Path | bytes, on: bool) -> "onnxruntime.InferenceSession":
+    """Return a session of one thread, with onnxruntime's own optimisations on or off."""
     import onnxruntime
 
     levels = onnxruntime.GraphOptimizationLevel
@@ -167,7 +168,8 @@ def _session(path: Path, on: bool) -> "onnxruntime.InferenceSession":
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if on else levels.ORT_DISABLE_ALL
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    source = model if isinstance(model, bytes) else str(model)
+    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
 def turns(first: Any, second: Any, feeds: Any, runs: int) -> tuple[list[float], list[float]]:
