@@ -51,8 +51,8 @@ from tiered.instruments.hooks import Instrument as Instrument
 from tiered.instruments.onnx_text import model_text as model_text
 from tiered.instruments.overview import overview_text as overview_text
 from tiered.layout.convert import place_transposes as place_transposes
-from tiered.layout.cost import LayoutSizes as LayoutSizes
 from tiered.layout.nhwc import IMAGE_OPERATORS as IMAGE_OPERATORS
+from tiered.layout.sizes import LayoutSizes as LayoutSizes
 from tiered.layout.transpose_report import (
     LayoutReport as LayoutReport,
     layout_report as layout_report,

@@ -6,7 +6,8 @@ import pytest
 
 from tiered import Model, get_pass
 from tiered.layout.convert import reach_of
-from tiered.layout.cost import LayoutSizes, transpose_cost
+from tiered.layout.cost import transpose_cost
+from tiered.layout.sizes import LayoutSizes
 from tiered.runtime import Session, make_inputs
 from tiered.testing import parse
 

@@ -3,7 +3,7 @@
 import itertools
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import onnx
 import pytest
@@ -11,10 +11,11 @@ from hypothesis import given, settings, strategies as st
 
 from tiered import Model, get_pass
 from tiered.layout.convert import reach_of
-from tiered.layout.cost import LayoutSizes, tensor_costs_of
-from tiered.layout.equivalence import Operator
+from tiered.layout.cost import tensor_costs_of
 from tiered.layout.region import Region, regions
-from tiered.layout.solve import Solutions, solve
+from tiered.layout.sizes import LayoutSizes
+from tiered.layout.solve import Solutions, by_time, is_allowed, pays, solve
+from tiered.layout.work import estimate_work
 from tiered.runtime import Session, make_inputs
 from tiered.testing import parse
 
@@ -125,16 +126,19 @@ def unpruned(text: str) -> Region:
     """Return one region of all operators of a model with all their choices."""
     reach = reach_of(Model.from_proto(parse(text)))
     free = reach.free
+    estimate_work(reach, free, LayoutSizes())
     return Region(reach, free, tensor_costs_of(free, LayoutSizes()))
 
 
 def most_saved(region: Region) -> int:
     """Return the saving of the best assignment, found by enumeration."""
-    here = objective(region, dict.fromkeys(region.operators, 0))
-    return here - min(
-        objective(region, dict(zip(region.operators, choices, strict=True)))
+    here = region.cost(dict.fromkeys(region.operators, 0))
+    costs = (
+        region.cost(dict(zip(region.operators, choices, strict=True)))
         for choices in itertools.product(*(operator.candidates for operator in region.operators))
     )
+    best = min((cost for cost in costs if is_allowed(cost, here)), key=by_time)
+    return by_time(here) - by_time(best) if pays(best, here) else 0
 
 
 def saved(text: str) -> int:
@@ -142,13 +146,9 @@ def saved(text: str) -> int:
     total = 0
     for region in regions(reach_of(Model.from_proto(parse(text))), LayoutSizes()):
         here = dict.fromkeys(region.operators, 0)
-        total += objective(region, here) - objective(region, solve(region, {}))
+        found = solve(region, {})
+        total += by_time(region.cost(here)) - by_time(region.cost(found))
     return total
-
-
-def objective(region: Region, assignment: Mapping[Operator, int]) -> int:
-    cost = region.cost(assignment)
-    return cost.nbytes * 1000 + cost.transposes
 
 
 @each_topology

@@ -1,1 +1,1 @@
-"""Minimum-cost layout assignment: the axis order of each operator that moves the fewest bytes."""
+"""Minimum-cost layout assignment: the axis order of each operator that takes the least time."""

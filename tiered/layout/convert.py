@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 from tiered.graph import Model, Node, Value
 from tiered.graph.opset.adapter import NoEquivalentForm
 from tiered.layout.apply import Writer, positions
-from tiered.layout.cost import LayoutSizes, transpose_cost
-from tiered.layout.equivalence import Operator, TensorClass, is_live
+from tiered.layout.cost import transpose_cost
+from tiered.layout.equivalence import TensorClass, is_live
 from tiered.layout.nhwc import (
     DesiredLayouts,
     OnSkip,
@@ -21,10 +21,11 @@ from tiered.layout.nhwc import (
 from tiered.layout.permutation import Permutation
 from tiered.layout.reach import Reach, open_graphs, transposes
 from tiered.layout.region import Assignment, Region, regions
+from tiered.layout.sizes import LayoutSizes
 from tiered.layout.solve import Solutions, solve
 from tiered.rewriter import Skip
 
-LAW = "operators in the order of axes in which the fewest bytes are moved"
+LAW = "operators in the orders of axes that take the least time"
 
 ONE_VIEW = "a Transpose of a tensor that exists in this order  =>  that tensor"
 
@@ -60,7 +61,7 @@ def place_transposes(
     supports: Supports = standard_only,
     on_change: Callable[[str], None] | None = None,
 ) -> None:
-    """Write each region of a model in the axis orders that move the fewest bytes.
+    """Write each region of a model in the axis orders that take the least time.
 
     Args:
         model: edited in place.
@@ -98,7 +99,7 @@ def place_transposes(
 
 
 def _write_regions(reach: Reach, sizes: LayoutSizes, on_skip: OnSkip) -> bool:
-    """Solve and write each region; return whether a further run may find a lower cost.
+    """Solve and write each region; return whether any was written: a further one may be better.
 
     Each solution that is written lowers the cost, so repeated runs terminate.
     """
@@ -107,15 +108,14 @@ def _write_regions(reach: Reach, sizes: LayoutSizes, on_skip: OnSkip) -> bool:
     for tensor in dict.fromkeys(reach.tensors.values()):
         _merge_views(tensor)
     places: dict[Node, int] = {}
-    solutions, is_stepwise = Solutions(), False
+    solutions, is_written = Solutions(), False
     for region in regions(reach, sizes):
         assignment = solve(region, solutions)
         if any(assignment.values()):
             # Computed once, before the first region is written.
             places = places or positions(reach.model)
-            written = _write(region, assignment, places, on_skip)
-            is_stepwise |= any(operator.propagation.is_stepwise for operator in written)
-    return is_stepwise
+            is_written |= _write(region, assignment, places, on_skip)
+    return is_written
 
 
 def _merge_views(tensor: TensorClass) -> None:
@@ -137,8 +137,8 @@ def _merge_views(tensor: TensorClass) -> None:
 
 def _write(
     region: Region, assignment: Assignment, places: dict[Node, int], on_skip: OnSkip
-) -> Sequence[Operator]:
-    """Write a region; return the operators whose order has changed."""
+) -> bool:
+    """Write a region; return whether it could be written."""
     model, anchor = region.reach.model, region.operators[0].node
     mark = model.mark()
     try:
@@ -147,5 +147,5 @@ def _write(
     except NoEquivalentForm as error:
         model.undo_to(mark)
         on_skip(anchor, Skip("{}", str(error)))
-        return ()
-    return [operator for operator in region.operators if assignment[operator]]
+        return False
+    return True

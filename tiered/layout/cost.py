@@ -6,74 +6,56 @@ however many consumers read it in that order.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from types import MappingProxyType
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from tiered.graph import Node
-from tiered.graph.core.dtypes import bits_of
-from tiered.graph.shape_inference.symbolic_dims import Poly
 from tiered.layout.equivalence import Operator, TensorClass
-from tiered.layout.permutation import Permutation, is_identity
+from tiered.layout.kernel_times import TRANSPOSE_START
+from tiered.layout.permutation import Permutation, between, is_identity
 from tiered.layout.reach import Reach, open_graphs, transposes
+from tiered.layout.sizes import LayoutSizes
+from tiered.layout.work import transpose_time
 
 PortRef = tuple[Operator, int]
 """An operator, and the index of one of its ports."""
 
 
 class Cost(NamedTuple):
-    """Bytes that are moved, and the Transposes that move them."""
+    """Bytes that are moved, the Transposes that move them, and the time that depends on orders.
+
+    The time is in nanoseconds: that of the Transposes, and that which operators take beyond their
+    fastest order.
+    """
 
     nbytes: int
     transposes: int
+    time: int = 0
 
 
 FREE: Final = Cost(0, 0)
-_STRING_BITS: Final = 64
 
 
 def total(costs: Iterable[Cost]) -> Cost:
     """Return the sum of costs."""
-    nbytes, transposes = 0, 0
+    nbytes, transposes, time = 0, 0, 0
     for cost in costs:
         nbytes += cost.nbytes
         transposes += cost.transposes
-    return Cost(nbytes, transposes)
+        time += cost.time
+    return Cost(nbytes, transposes, time)
 
 
-class LayoutSizes(NamedTuple):
-    """The sizes of dynamic dims: given ones by name, and a default for the others."""
-
-    known: Mapping[str, int] = MappingProxyType({})
-    default: int = 16
-
-    def nbytes(self, tensor: TensorClass) -> int:
-        """Return the bytes of a tensor."""
-        value = tensor.root
-        dims = value.owner.model.dims
-        width = 4.0 if value.dtype is None else (bits_of(value.dtype) or _STRING_BITS) / 8
-        return math.ceil(width * math.prod(self._size(dims.size(dim)) for dim in tensor.shape))
-
-    def _size(self, size: int | Poly | None) -> int:
-        if size is None:
-            return self.default
-        if isinstance(size, int):
-            return size
-        return max(0, sum(
-            factor * math.prod(self.known.get(name, self.default) for name in names)
-            for names, factor in size.terms
-        ))  # fmt: skip
-
-
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class TensorCost:
     """The cost term of one tensor.
 
     Attributes:
         tensor: the tensor.
         nbytes: the bytes that a Transpose of it moves.
+        dims: the sizes of the axes of its root.
         producer: the free operator that makes it; None if its order cannot be chosen.
         consumers: the free operators that read it.
         pinned: the orders in which all others read it.
@@ -81,6 +63,7 @@ class TensorCost:
 
     tensor: TensorClass
     nbytes: int
+    dims: tuple[int, ...]
     producer: PortRef | None = None
     consumers: list[PortRef] = field(default_factory=list)
     pinned: set[Permutation] = field(default_factory=set)
@@ -114,10 +97,21 @@ class TensorCost:
         others = {order for order in wanted if order != made}
         if not others:
             return FREE
-        if not self._has_ones:
-            return Cost(self.nbytes * len(others), len(others))
-        moves = {self.moving(order) for order in others} - {self.moving(made)}
-        return Cost(self.nbytes * len(moves), len(others))
+        have = self.moving(made)
+        moves = {self.moving(order) for order in others} - {have}
+        time = sum([self.time(have, order) for order in moves])
+        return Cost(self.nbytes * len(moves), len(others), time + len(others) * TRANSPOSE_START)
+
+    def time(self, made: Permutation, wanted: Permutation) -> int:
+        """Return the time of a Transpose from one order of the moving axes to another."""
+        dims = self.dims
+        return transpose_time(tuple([dims[axis] for axis in made]), between(made, wanted))
+
+    @cached_property
+    def most_time(self) -> int:
+        """The time of the slowest Transpose between orders that it may have."""
+        orders = list(dict.fromkeys([self.moving(order) for order in self.tensor.orders]))
+        return max([self.time(one, other) for one in orders for other in orders], default=0)
 
     def pin(self, operator: Operator) -> None:
         """Treat an operator as not free: it keeps its present order."""
@@ -133,7 +127,7 @@ def tensor_costs_of(
     """Return the cost terms of all tensors that free operators may have in several orders."""
     terms: dict[TensorClass, TensorCost] = {}
     # Most tensors of a model are of few types.
-    nbytes: dict[Hashable, int] = {}
+    known: dict[Hashable, tuple[int, tuple[int, ...]]] = {}
     for operator in operators:
         others = [operator.choices[number].orders for number in operator.candidates if number]
         for at, port in enumerate(operator.ports):
@@ -143,9 +137,10 @@ def tensor_costs_of(
             term = terms.get(tensor)
             if term is None:
                 key = tensor.shape, tensor.root.dtype
-                if key not in nbytes:
-                    nbytes[key] = sizes.nbytes(tensor)
-                term = terms[tensor] = TensorCost(tensor, nbytes[key])
+                if key not in known:
+                    root = tensor.root
+                    known[key] = sizes.nbytes(root), sizes.dims(root)
+                term = terms[tensor] = TensorCost(tensor, *known[key])
             if port.is_output:
                 term.producer = operator, at
             else:
@@ -191,4 +186,4 @@ def moved_bytes(node: Node, tensor: TensorClass, sizes: LayoutSizes) -> int:
         moving = [axis for axis, dim in zip(perm, shape, strict=True) if dim != 1]
         if moving == sorted(moving):
             return 0
-    return 0 if is_identity(perm) else sizes.nbytes(tensor)
+    return 0 if is_identity(perm) else sizes.nbytes(tensor.root)

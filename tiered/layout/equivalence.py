@@ -6,7 +6,7 @@ a `TensorClass`. Each value in the class is a view: a permutation of the root.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tiered.graph import Node, Value
@@ -114,17 +114,18 @@ class ChoiceTable:
         self.propagation = propagation
         self.ports = tuple(ports)
         self.choices = [Choice(propagation.labels, tuple(view for _, view in ports))]
-        self._numbers: dict[tuple[int, Permutation], int | None] = {}
+        # Many operators have hundreds of equal ports, as a Split or a Concat.
+        self._numbers: dict[tuple[tuple[Labels, Permutation], Permutation], int | None] = {}
 
     def find(self, at: int, order: Permutation) -> int | None:
         """Return the number of the choice in which a port has an order; None if there is none."""
-        key = at, order
+        port = self.ports[at]
+        key = port, order
         if key not in self._numbers:
-            self._numbers[key] = self._find(at, order)
+            self._numbers[key] = self._find(at, *port, order)
         return self._numbers[key]
 
-    def _find(self, at: int, order: Permutation) -> int | None:
-        labels, view = self.ports[at]
+    def _find(self, at: int, labels: Labels, view: Permutation, order: Permutation) -> int | None:
         if order == view:
             return 0
         completed = self.propagation.in_order(labels, view, order)
@@ -158,9 +159,10 @@ class Operator:
         ports: the tensors that it reads and makes.
         candidates: the numbers of the choices that the solver considers.
         wanted: the number of the choice that the user asks for; None if any will do.
+        work: the time that it takes in each candidate; missing ones count 0.
     """
 
-    __slots__ = ("candidates", "node", "ports", "table", "wanted")
+    __slots__ = ("candidates", "node", "ports", "table", "wanted", "work")
 
     def __init__(self, node: Node, table: ChoiceTable, ports: Sequence[Port]) -> None:
         self.node = node
@@ -168,6 +170,7 @@ class Operator:
         self.ports = tuple(ports)
         self.candidates = [0]
         self.wanted: int | None = None
+        self.work: Mapping[int, int] = {}
 
     def __hash__(self) -> int:
         return self.node.id

@@ -10,6 +10,7 @@ from tiered.layout.max_flow import SINK, SOURCE, Network
 from tiered.layout.permutation import Permutation
 
 Key = Callable[[Permutation], Permutation]
+Weight = Callable[[Permutation, Permutation], int]
 
 
 class _Demand:
@@ -47,13 +48,15 @@ class ExpansionCut:
         side = self.network.sink_side()
         return [operator for operator, number in self._numbers.items() if side[number]]
 
-    def add(self, term: TensorCost, key: Key, weight: int) -> None:
+    def add(self, term: TensorCost, key: Key, weight: Weight) -> None:
         """Add the cost of each order in which a tensor is read but not made.
 
         Args:
             term: the tensor and the operators that read and make it.
             key: maps an order to what is compared: orders with equal keys count once.
-            weight: the cost of each order.
+            weight: returns the cost of a Transpose from one order to another. An order that may be
+                made from two others costs the smaller one of both, so that with more than two
+                orders a cut is a lower bound.
         """
         kept, took, maker = self._made(term, key)
         edge = self.network.add_edge
@@ -61,15 +64,33 @@ class ExpansionCut:
             if wanted in (kept, took) and kept == took:
                 continue
             is_kept, is_taken = wanted == kept, wanted == took
+            from_kept = 0 if is_kept else weight(kept, wanted)
+            from_taken = 0 if is_taken else weight(took, wanted)
             if demand.always:
-                if is_kept:
-                    edge(SOURCE, maker, weight)
-                elif is_taken:
-                    edge(maker, SINK, weight)
+                if from_taken > from_kept:
+                    edge(SOURCE, maker, from_taken - from_kept)
+                elif from_kept > from_taken:
+                    edge(maker, SINK, from_kept - from_taken)
             elif demand.taking:
-                edge(maker if is_taken else SOURCE, self._first(demand.taking), weight)
+                least = from_kept if is_taken else min(from_kept, from_taken)
+                edge(maker if is_taken else SOURCE, self._first(demand.taking), least)
             else:
-                edge(self._last(demand.keeping), maker if is_kept else SINK, weight)
+                least = from_taken if is_kept else min(from_kept, from_taken)
+                edge(self._last(demand.keeping), maker if is_kept else SINK, least)
+
+    def add_work(self, operator: Operator, price: int) -> None:
+        """Add the time that an operator takes in its orders.
+
+        Args:
+            operator: one of those that may take another order.
+            price: the cost of a nanosecond.
+        """
+        work, number = operator.work, self._numbers[operator]
+        more = work.get(self.targets[operator], 0) - work.get(self.assignment[operator], 0)
+        if more > 0:
+            self.network.add_edge(SOURCE, number, more * price)
+        elif more < 0:
+            self.network.add_edge(number, SINK, -more * price)
 
     def add_preference(self, operator: Operator, weight: int) -> None:
         """Add the cost of an operator that is not in the layout that the user asks for."""

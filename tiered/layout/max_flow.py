@@ -15,7 +15,7 @@ from typing import Final
 SOURCE: Final = 0
 SINK: Final = 1
 
-UNLIMITED: Final = 1 << 200
+UNLIMITED: Final = 1 << 400
 
 
 class Network:

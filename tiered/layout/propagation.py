@@ -28,6 +28,20 @@ def any_order(order: Labels) -> bool:
     return True
 
 
+class Kernel(NamedTuple):
+    """How the kernel of an operator walks through memory: what its time in an order depends on.
+
+    Attributes:
+        family: the kind of kernel, as `work` knows them.
+        axes: the labels of the axes that it slices, joins, reduces or sums over.
+        is_flat: of a product, whether all matrices of the batch are one: as it is, and swapped.
+    """
+
+    family: str
+    axes: Labels = ()
+    is_flat: tuple[bool, bool] = (False, False)
+
+
 class Propagation(NamedTuple):
     """The permutations that an operator allows, and how it is written with permuted axes.
 
@@ -40,8 +54,7 @@ class Propagation(NamedTuple):
             where a Reshape splits one dim into several.
         is_exact: whether the operator computes the same bits in every order.
         max_distance: how many operators further an order is propagated; None for no limit.
-        is_stepwise: whether the orders of its operands and outputs are independent of each other.
-            One solution changes one of them, so a further solution may change the next.
+        kernel: what its time depends on; None if it takes as long in every order.
     """
 
     inputs: tuple[Labels | None, ...]
@@ -51,7 +64,7 @@ class Propagation(NamedTuple):
     ties: tuple[tuple[Labels, Labels], ...] = ()
     is_exact: bool = True
     max_distance: int | None = None
-    is_stepwise: bool = False
+    kernel: Kernel | None = None
 
     @property
     def labels(self) -> Labels:
@@ -70,7 +83,8 @@ class Propagation(NamedTuple):
                 if set(order).issuperset(one) and set(order).isdisjoint(other):
                     at = max(map(order.index, one)) + 1
                     order[at:at] = other
-        for port in (*self.inputs, *self.outputs):
+        # Of hundreds of equal operands, as Concat has, one says it all.
+        for port in dict.fromkeys((*self.inputs, *self.outputs)):
             insert_missing(order, port or ())
         return tuple(order)
 

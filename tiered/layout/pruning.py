@@ -1,9 +1,10 @@
 """Pruning: remove choices that no optimal assignment needs, before the search (persistency).
 
-The cost of a choice on tensors that no other free operator has is known. On a tensor that it shares
-with others, a choice saves at most one Transpose, and nothing if a pinned consumer reads the tensor
-in the operator's present order. A choice that costs at least what it may save is removed. An
-operator with one choice left is pinned, so its neighbours are examined again.
+The time of an operator in a choice is known, and so is the cost on tensors that no other free
+operator has. On a tensor that it shares with others, a choice saves at most one Transpose, and
+nothing if a pinned consumer reads the tensor in the operator's present order. A choice that costs
+at least what it may save is removed. An operator with one choice left is pinned, so its neighbours
+are examined again.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from tiered.layout.cost import FREE, Cost, TensorCost
+from tiered.layout.cost import Cost, TensorCost
 from tiered.layout.equivalence import Operator, TensorClass
+from tiered.layout.kernel_times import TRANSPOSE_START
 from tiered.layout.permutation import Permutation
 
 
@@ -52,7 +54,7 @@ def _cannot_pay_off(
     """Return whether a choice costs at least what it may save, whatever others choose."""
     if operator.wanted == number:
         return False
-    balance = FREE
+    balance = Cost(0, 0, operator.work.get(number, 0) - operator.work.get(0, 0))
     present, there = operator.choices[0].orders, operator.choices[number].orders
     for tensor in dict.fromkeys([port.tensor for port in operator.ports]):
         term = tensor_costs.get(tensor)
@@ -63,10 +65,11 @@ def _cannot_pay_off(
             balance = Cost(
                 balance.nbytes + then.nbytes - now.nbytes,
                 balance.transposes + then.transposes - now.transposes,
+                balance.time + then.time - now.time,
             )
         else:
             balance = _minus_savings(balance, operator, term, there)
-    return balance.nbytes >= 0 and balance.transposes >= 0
+    return balance.nbytes >= 0 and balance.transposes >= 0 and balance.time >= 0
 
 
 def _local_cost(operator: Operator, term: TensorCost, orders: tuple[Permutation, ...]) -> Cost:
@@ -81,7 +84,7 @@ def _minus_savings(
     balance: Cost, operator: Operator, term: TensorCost, there: tuple[Permutation, ...]
 ) -> Cost:
     """Return a balance minus the most that the operator may save on a shared tensor."""
-    nbytes, transposes = balance
+    nbytes, transposes, time = balance
     made = term.tensor.identity if term.producer is None else None
     for at, port in enumerate(operator.ports):
         order = port.view
@@ -90,6 +93,8 @@ def _minus_savings(
         if not port.is_output and order == made:
             continue
         transposes -= 1
+        time -= TRANSPOSE_START
         if term.moving(order) != term.moving(there[at]):
             nbytes -= term.nbytes
-    return Cost(nbytes, transposes)
+            time -= term.most_time
+    return Cost(nbytes, transposes, time)

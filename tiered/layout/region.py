@@ -10,12 +10,14 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from tiered.layout.cost import Cost, LayoutSizes, TensorCost, tensor_costs_of, total
+from tiered.layout.cost import Cost, TensorCost, tensor_costs_of, total
 from tiered.layout.equivalence import Operator, TensorClass
 from tiered.layout.expansion_moves import Proposal, proposals
 from tiered.layout.permutation import Permutation
 from tiered.layout.pruning import prune_choices
 from tiered.layout.reach import Reach
+from tiered.layout.sizes import LayoutSizes
+from tiered.layout.work import estimate_work
 
 PREFERENCE_PENALTY: Final = 1 << 60
 """Cost in bytes of an operator that is not in the layout that the user asks for."""
@@ -44,6 +46,7 @@ class Region:
             and any(each in own for each, _ in tensor_costs[tensor].free_ports)
         }
         self.wanted = [operator for operator in operators if operator.wanted is not None]
+        self.working = [operator for operator in operators if operator.work]
 
     @cached_property
     def proposals(self) -> list[Proposal]:
@@ -58,12 +61,19 @@ class Region:
         """
         numbers = {operator: number for number, operator in enumerate(self.operators)}
         operators = tuple(
-            (each.wanted, *((number, each.choices[number].orders) for number in each.candidates))
+            (
+                each.wanted,
+                *(
+                    (number, each.choices[number].orders, each.work.get(number, 0))
+                    for number in each.candidates
+                ),
+            )
             for each in self.operators
         )
         tensor_costs = tuple(
             (
                 term.nbytes,
+                term.dims,
                 term.moving(term.tensor.identity),
                 term.producer and (numbers[term.producer[0]], term.producer[1]),
                 tuple((numbers[operator], at) for operator, at in term.consumers),
@@ -74,7 +84,7 @@ class Region:
         return operators, tensor_costs
 
     def cost(self, assignment: Assignment, tensors: Iterable[TensorClass] | None = None) -> Cost:
-        """Return the cost of an assignment, or its cost on some tensors only."""
+        """Return the cost of an assignment; that on some tensors only, if they are given."""
         terms: Iterable[TensorCost] = self.tensor_costs.values()
         if tensors is not None:
             unique = dict.fromkeys(tensors)
@@ -83,7 +93,9 @@ class Region:
             term.cost(_produced(term, assignment), _consumed(term, assignment)) for term in terms
         )
         unmet = sum(operator.wanted != assignment[operator] for operator in self.wanted)
-        return Cost(moved.nbytes + unmet * PREFERENCE_PENALTY, moved.transposes)
+        penalty = unmet * PREFERENCE_PENALTY
+        work = sum([each.work.get(assignment[each], 0) for each in self.working])
+        return Cost(moved.nbytes + penalty, moved.transposes, moved.time + work + penalty)
 
 
 def _produced(term: TensorCost, assignment: Assignment) -> Permutation:
@@ -109,6 +121,7 @@ def regions(reach: Reach, sizes: LayoutSizes) -> Iterator[Region]:
     # Merging equal views may have removed unused operators.
     free = [operator for operator in reach.free if operator.node.is_live]
     tensor_costs = tensor_costs_of(free, sizes)
+    estimate_work(reach, free, sizes)
     prune_choices(free, tensor_costs)
     seen: set[Operator] = set()
     for start in free:

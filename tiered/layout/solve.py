@@ -1,13 +1,13 @@
-"""Minimum-cost layout assignment: one axis order for each operator, moving the fewest bytes.
+"""Minimum-cost layout assignment: one axis order for each operator, in the least time.
 
 This is a labelling problem, as in Markov random fields:
 
 - The variables are the operators of a region. The labels of an operator are its choices: the
   permutations of its axes for which it can be written (`equivalence.Choice`).
-- The unary cost is the user's preference: an operator that is not in the layout that the user asked
-  for costs `PREFERENCE_PENALTY`.
-- The pairwise cost is the Transposes between a producer and its consumers: each tensor costs its
-  bytes once for each order in which a consumer reads it and its producer does not make it
+- The unary cost is the time that the operator takes in an order (`work`), and what the user asked
+  for: an operator that is not in that layout costs `PREFERENCE_PENALTY`.
+- The pairwise cost is the Transposes between a producer and its consumers: each tensor costs the
+  time of one for each order in which a consumer reads it and its producer does not make it
   (`cost.TensorCost`). Consumers that need the same order share one Transpose.
 
 Algorithm: alpha-expansion. A move proposes one order for each operator (`expansion_moves`); each
@@ -20,9 +20,10 @@ and the search is repeated from several assignments.
 Before this, `pruning` removes labels that no optimal assignment needs, and `region` splits the
 model into parts that share no tensor. Afterwards `apply` writes the assignment into the model.
 
-Bytes are compared first and the number of Transposes second; if the result would need more
-Transposes than before, the order of the two is reversed. An assignment is applied only if it costs
-less than the present one, so conversion terminates.
+Time is compared first, then bytes, then the number of Transposes. If the result would move more
+bytes than before, or need more Transposes, the search is repeated with a price on them, and with
+them first. An assignment is applied only if it takes no more time, bytes or Transposes than the
+present one, and less of one of them; of time alone, clearly less. So conversion terminates.
 
 Source: Boykov, Veksler, Zabih 2001, "Fast approximate energy minimization via graph cuts", IEEE
 TPAMI 23 (11), section 5 (expansion moves); Dinic 1970 (maximum flow).
@@ -30,13 +31,14 @@ TPAMI 23 (11), section 5 (expansion moves); Dinic 1970 (maximum flow).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Final
 
-from tiered.layout.cost import Cost
+from tiered.layout.cost import Cost, TensorCost
 from tiered.layout.equivalence import Operator, TensorClass
-from tiered.layout.expansion_cut import ExpansionCut
+from tiered.layout.expansion_cut import ExpansionCut, Weight
 from tiered.layout.expansion_moves import Proposal
+from tiered.layout.kernel_times import TRANSPOSE_START
 from tiered.layout.region import PREFERENCE_PENALTY, Assignment, Region
 
 LARGE_REGION: Final = 1000
@@ -47,6 +49,15 @@ WORK: Final = 4_000
 
 _TRANSPOSE_BOUND: Final = 1 << 24
 """More Transposes than a region has, so that one byte outweighs all of them."""
+
+_WORTH: Final = 8
+"""If only the time by the table is less, it must be less by one part in so many."""
+
+_SHARES: Final = (4, 1)
+"""If the fastest assignment has too many Transposes, each costs as much as a share of all more."""
+
+_BYTE_BOUND: Final = 1 << 90
+"""More than the bytes and times of a region, so that what is compared first outweighs them."""
 
 Solutions = dict[Hashable, tuple[int, ...]]
 """The assignments of solved regions by cache key: models repeat their layers."""
@@ -71,24 +82,58 @@ def solve(region: Region, solutions: Solutions) -> dict[Operator, int]:
 def _solve(region: Region) -> dict[Operator, int]:
     present = dict.fromkeys(region.operators, 0)
     now = region.cost(present)
-    if now == Cost(0, 0):
+    if now[:2] == (0, 0):
         return present
-    for objective in (_by_bytes, _by_count):
-        best = _search(region, present, objective)
-        cost = region.cost(best)
-        # A layout that the user asks for may need more Transposes.
-        fewer = cost.transposes <= now.transposes or now.nbytes >= PREFERENCE_PENALTY
-        if cost.nbytes <= now.nbytes and fewer:
-            return present if cost == now else best
-    return present
+    best, least = present, now
+    for objective in _objectives(now):
+        found = _search(region, present, objective)
+        cost = region.cost(found)
+        if is_allowed(cost, now) and by_time(cost) < by_time(least):
+            best, least = found, cost
+        if objective is by_time and is_allowed(cost, now):
+            # Nothing takes less time.
+            break
+    return best if pays(least, now) else present
+
+
+def _objectives(now: Cost) -> Iterator[Objective]:
+    """Yield what to minimise: time, then what leads to fewer Transposes and bytes."""
+    yield by_time
+    for share in _SHARES:
+        yield _by_time_and_count(now.time // (share * max(1, now.transposes)))
+    yield _by_bytes
+    yield _by_count
+
+
+def is_allowed(cost: Cost, now: Cost) -> bool:
+    """Return whether an assignment is no worse than the present one in anything that counts."""
+    # A layout that the user asks for may need more Transposes.
+    fewer = cost.transposes <= now.transposes or now.nbytes >= PREFERENCE_PENALTY
+    return fewer and cost.nbytes <= now.nbytes and cost.time <= now.time
+
+
+def pays(cost: Cost, now: Cost) -> bool:
+    """Return whether an allowed assignment is worth an edit."""
+    if cost[:2] != now[:2]:
+        return True
+    return cost.time + TRANSPOSE_START < now.time - now.time // _WORTH
+
+
+def by_time(cost: Cost) -> int:
+    """Return what the solver minimises: time, then bytes, then Transposes, in one number."""
+    return cost.time * _BYTE_BOUND + cost.nbytes * _TRANSPOSE_BOUND + cost.transposes
+
+
+def _by_time_and_count(price: int) -> Objective:
+    return lambda cost: by_time(cost._replace(time=cost.time + price * cost.transposes))
 
 
 def _by_bytes(cost: Cost) -> int:
-    return cost.nbytes * _TRANSPOSE_BOUND + cost.transposes
+    return cost.nbytes * _BYTE_BOUND + cost.time * _TRANSPOSE_BOUND + cost.transposes
 
 
 def _by_count(cost: Cost) -> int:
-    return cost.nbytes + cost.transposes * (1 << 90)
+    return cost.transposes * (_BYTE_BOUND << 90) + cost.time * _BYTE_BOUND + cost.nbytes
 
 
 def _search(
@@ -140,12 +185,16 @@ def _expand(
     if not tensors:
         return None
     cut = ExpansionCut(assignment, targets)
+    price, start = objective(Cost(0, 0, 1)), objective(Cost(0, 1, TRANSPOSE_START))
     for tensor in tensors:
         term = region.tensor_costs[tensor]
-        cut.add(term, term.moving, term.nbytes * objective(Cost(1, 0)))
-        cut.add(term, tuple, objective(Cost(0, 1)))
+        cut.add(term, term.moving, _weight(term, objective))
+        cut.add(term, tuple, lambda made, wanted: start)
+    for operator in region.working:
+        if operator in targets:
+            cut.add_work(operator, price)
     for operator in region.wanted:
-        cut.add_preference(operator, objective(Cost(PREFERENCE_PENALTY, 0)))
+        cut.add_preference(operator, objective(Cost(PREFERENCE_PENALTY, 0, PREFERENCE_PENALTY)))
     changes = {operator: targets[operator] for operator in cut.switching()}
     if not changes:
         return None
@@ -154,6 +203,11 @@ def _expand(
         region.cost(assignment, affected)
     )
     return changed if better else None
+
+
+def _weight(term: TensorCost, objective: Objective) -> Weight:
+    """Return what it costs to move a tensor from one order to another."""
+    return lambda made, wanted: objective(Cost(term.nbytes, 0, term.time(made, wanted)))
 
 
 def _tensors(region: Region, targets: Mapping[Operator, int]) -> list[TensorClass]:

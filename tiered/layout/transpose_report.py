@@ -10,7 +10,6 @@ from tiered.graph import Model, Node
 from tiered.layout.convert import place_transposes, reach_of
 from tiered.layout.cost import (
     Cost,
-    LayoutSizes,
     moved_bytes,
     tensor_costs_of,
     transpose_cost,
@@ -20,6 +19,8 @@ from tiered.layout.equivalence import Operator, TensorClass
 from tiered.layout.permutation import Permutation
 from tiered.layout.reach import Reach
 from tiered.layout.region import Region
+from tiered.layout.sizes import LayoutSizes
+from tiered.layout.work import estimate_work
 from tiered.rewriter import Skip
 
 
@@ -62,6 +63,7 @@ def layout_report(model: Model, sizes: LayoutSizes | None = None) -> LayoutRepor
     before = reach_of(model)
     was = transpose_cost(before, sizes)
     free = before.free
+    estimate_work(before, free, sizes)
     whole = Region(before, free, tensor_costs_of(free, sizes))
     gain, here = whole.cost(greedy(whole)), whole.cost(dict.fromkeys(free, 0))
     place_transposes(model, sizes, _ignore)

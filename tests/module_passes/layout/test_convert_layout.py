@@ -26,8 +26,8 @@ def test_a_constant_of_fewer_dims_is_permuted_here() -> None:
 def test_the_smaller_tensor_is_permuted() -> None:
     assert_rewrites(
         "convert_layout",
-        "(float[1,2,2,3] x) => (float[1,3,4,4] y) <int64[8] p = {0,1,1,0,0,1,1,0}> { a = Pad(x, p)  y = Transpose<perm=[0,3,1,2]>(a) }",
-        "(float[1,2,2,3] x) => (float[1,3,4,4] y) <int64[8] p = {0,0,1,1,0,0,1,1}> { a = Transpose<perm=[0,3,1,2]>(x)  y = Pad(a, p) }",
+        "(float[1,2,2,3] x) => (float[1,3,4,4] y) <float[4] s = {1,2,2,1}> { a = Resize<mode=\"nearest\">(x, , s)  y = Transpose<perm=[0,3,1,2]>(a) }",
+        "(float[1,2,2,3] x) => (float[1,3,4,4] y) <float[4] s = {1,1,2,2}> { a = Transpose<perm=[0,3,1,2]>(x)  y = Resize<mode=\"nearest\">(a, , s) }",
     )
 
 

@@ -11,6 +11,7 @@ from tiered.graph import DataType, Node, Value, non_negative_axes
 from tiered.graph.opset.newest_form import newest_attribute
 from tiered.layout.propagation import (
     NO_RANK,
+    Kernel,
     Labels,
     Permuted,
     Propagation,
@@ -26,6 +27,21 @@ EXACT_REDUCTIONS: Final = frozenset({"ArgMax", "ArgMin", "ReduceMax", "ReduceMin
 """Reductions whose result does not depend on the order of the elements."""
 
 
+FAMILIES: Final = {
+    "Concat": "concat",
+    "Hardmax": "last axis",
+    "LogSoftmax": "last axis",
+    "LpNormalization": "norm",
+    "Softmax": "last axis",
+    "Split": "split",
+    "TopK": "last axis",
+}
+"""The kernels of operators with an attribute `axis`."""
+
+SUMS: Final = frozenset({"ReduceMean", "ReduceSum"})
+"""Reductions with kernels of their own for kept axes before and after the reduced ones."""
+
+
 def along(*slots: int) -> Callable[[Node], Propagation | Skip]:
     """Return the rule of operators with an attribute `axis`.
 
@@ -37,21 +53,26 @@ def along(*slots: int) -> Callable[[Node], Propagation | Skip]:
         rank = rank_of(node)
         if rank is None:
             return NO_RANK
-        if not -rank <= newest_attribute(node, "axis") < rank:
+        axis = newest_attribute(node, "axis")
+        if not -rank <= axis < rank:
             return Skip("its axis is out of range")
-        return followed(node, rank, slots or range(len(node.inputs)), _write_along)
+        family = FAMILIES.get(node.op_type)
+        kernel = None if family is None else Kernel(family, (axis % rank,))
+        return followed(node, rank, slots or range(len(node.inputs)), _write_along, kernel)
 
     return rule
 
 
-def followed(node: Node, rank: int, slots: Iterable[int], write: Write) -> Propagation | Skip:
+def followed(
+    node: Node, rank: int, slots: Iterable[int], write: Write, kernel: Kernel | None = None
+) -> Propagation | Skip:
     """Return the propagation of an operator whose outputs and given inputs have the same axes."""
     labels, taken = whole(rank), set(slots)
     if any(rank_of(node, slot) != rank for slot in taken):
         return Skip("its operands differ in rank")
     inputs = tuple(labels if slot in taken else None for slot in range(len(node.inputs)))
     outputs = tuple(None if value is None else labels for value in node.outputs)
-    return Propagation(inputs, outputs, write)
+    return Propagation(inputs, outputs, write, kernel=kernel)
 
 
 def followed_operands(op: Permuted) -> dict[int, Value]:
@@ -102,7 +123,8 @@ def cumulative(node: Node) -> Propagation | Skip:
         return NO_RANK
     if axis is None or axis.size != 1:
         return Skip("its axis is not constant")
-    return followed(node, rank, (0,), _write_cumulative)
+    kernel = Kernel("cumulative", (int(axis.item()) % rank,))
+    return followed(node, rank, (0,), _write_cumulative, kernel)
 
 
 def _write_cumulative(op: Permuted) -> Sequence[Value]:
@@ -163,7 +185,10 @@ def reduction(node: Node) -> Propagation | Skip:
     floats = value is None or value.dtype is None or DataType(value.dtype).is_float
     exact = node.op_type in EXACT_REDUCTIONS or not floats
     inputs = (labels, *(None for _ in node.inputs[1:]))
-    return Propagation(inputs, (kept,), _write_reduction, is_exact=exact)
+    kernel = None
+    if not node.op_type.startswith("Arg"):
+        kernel = Kernel("sum" if node.op_type in SUMS else "reduction", axes)
+    return Propagation(inputs, (kept,), _write_reduction, is_exact=exact, kernel=kernel)
 
 
 def _without(labels: Labels, axes: Sequence[int]) -> Labels:

@@ -8,7 +8,7 @@ from typing import Final
 
 from tiered.graph import Node, Value
 from tiered.graph.queries.op_traits import is_deterministic
-from tiered.layout.propagation import NO_RANK, Permuted, Propagation, rank_of, whole
+from tiered.layout.propagation import NO_RANK, Kernel, Permuted, Propagation, rank_of, whole
 from tiered.rewriter import Skip
 
 UNARY_MICROSOFT: Final = ("Gelu", "QuickGelu", "QLinearSigmoid", "QLinearLeakyRelu")
@@ -62,7 +62,7 @@ def broadcasting_at(node: Node, slots: Sequence[int]) -> Propagation | Skip:
 def _broadcasting(ranks: tuple[int | None, ...]) -> Propagation:
     labels = whole(max(rank for rank in ranks if rank is not None))
     inputs = tuple(None if rank is None else labels[len(labels) - rank :] for rank in ranks)
-    return Propagation(inputs, (labels,), _write_broadcasting)
+    return Propagation(inputs, (labels,), _write_broadcasting, kernel=Kernel("broadcast"))
 
 
 def _write_broadcasting(op: Permuted) -> Sequence[Value]:

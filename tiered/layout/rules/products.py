@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from tiered.graph import DataType, Node, Value
-from tiered.layout.propagation import NO_RANK, Labels, Permuted, Propagation, rank_of, whole
+from tiered.layout.propagation import (
+    NO_RANK,
+    Kernel,
+    Labels,
+    Permuted,
+    Propagation,
+    rank_of,
+    whole,
+)
 from tiered.rewriter import Skip
 
 ROW, INNER, COLUMN = 1000, 1001, 1002
@@ -80,6 +88,7 @@ def _matmul(
     if constant[1] and not constant[0]:
         column = INNER
     batch = whole(most)
+    is_flat = (right == 2, left == 2)
     one = (*batch[most + 2 - left :], row, INNER)
     other = (*batch[most + 2 - right :], INNER, column)
     # A constant has no labels: it is permuted as the product needs it.
@@ -91,6 +100,7 @@ def _matmul(
         allows=partial(_allows, batch, row, column, can_swap),
         is_exact=is_exact,
         max_distance=MAX_DISTANCE,
+        kernel=Kernel("product", (row, column), is_flat),
     )
 
 
@@ -174,7 +184,6 @@ def _gemm(is_square: bool, bias: int | None, is_exact: bool) -> Propagation:
         _write_gemm,
         is_exact=is_exact,
         max_distance=MAX_DISTANCE,
-        is_stepwise=not is_square,
     )
 
 

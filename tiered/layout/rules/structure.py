@@ -13,6 +13,7 @@ from tiered.graph.core.types import Dim, Shape
 from tiered.graph.shape_inference.symbolic_dims import Size, divide, multiply
 from tiered.layout.propagation import (
     NO_RANK,
+    Kernel,
     Labels,
     Permuted,
     Propagation,
@@ -241,8 +242,9 @@ def gather(node: Node) -> Propagation | Skip:
     axis = node.attr("axis") % rank
     indices = (axis,) if width == 1 else whole(width, 100)
     out = (*data[:axis], *indices, *data[axis + 1 :])
+    kernel = Kernel("gather", indices or (axis,))
     if width == 1:
-        return Propagation((data, indices), (out,), _write_gather)
+        return Propagation((data, indices), (out,), _write_gather, kernel=kernel)
 
     def allows(order: Labels) -> bool:
         rest = [label for label in order if label in data]
@@ -252,7 +254,9 @@ def gather(node: Node) -> Propagation | Skip:
         return wanted == [label for label in order if label in out]
 
     ties = (((axis,), indices),) if indices else ()
-    return Propagation((data, indices), (out,), _write_gather, allows=allows, ties=ties)
+    return Propagation(
+        (data, indices), (out,), _write_gather, allows=allows, ties=ties, kernel=kernel
+    )
 
 
 def _write_gather(op: Permuted) -> Sequence[Value]:

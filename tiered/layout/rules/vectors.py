@@ -11,6 +11,7 @@ from tiered.graph import Node, Value
 from tiered.graph.opset.newest_form import newest_attribute
 from tiered.layout.propagation import (
     NO_RANK,
+    Kernel,
     Labels,
     Permuted,
     Propagation,
@@ -30,7 +31,18 @@ def pad(node: Node) -> Propagation | Skip:
     if axes is None and len(node.inputs) > 3 and node.inputs[3] is not None:
         return Skip("its axes are not constant")
     labels = whole(rank)
-    return Propagation((labels, *(None for _ in node.inputs[1:])), (labels,), _write_pad)
+    others = (None for _ in node.inputs[1:])
+    kernel = Kernel("pad", _changed(node, labels))
+    return Propagation((labels, *others), (labels,), _write_pad, kernel=kernel)
+
+
+def _changed(node: Node, labels: Labels) -> Labels:
+    """Return the labels of the axes whose size changes, or may change."""
+    before, after = node.inputs[0], node.outputs[0]
+    if before is None or after is None or before.shape is None or after.shape is None:
+        return labels
+    sizes = zip(labels, before.shape, after.shape, strict=True)
+    return tuple([label for label, old, new in sizes if old is None or old != new])
 
 
 def _write_pad(op: Permuted) -> Sequence[Value]:
@@ -53,7 +65,9 @@ def slices(node: Node) -> Propagation | Skip:
     if _sliced_axes(node) is None:
         return Skip("its axes are not constant")
     labels = whole(rank)
-    return Propagation((labels, *(None for _ in node.inputs[1:])), (labels,), _write_slices)
+    others = (None for _ in node.inputs[1:])
+    kernel = Kernel("slice", _changed(node, labels))
+    return Propagation((labels, *others), (labels,), _write_slices, kernel=kernel)
 
 
 def _sliced_axes(node: Node) -> np.ndarray[Any, Any] | None:
@@ -82,7 +96,8 @@ def tile(node: Node) -> Propagation | Skip:
     rank = rank_of(node)
     if rank is None:
         return NO_RANK
-    return Propagation((whole(rank), None), (whole(rank),), _write_tile)
+    kernel = Kernel("tile")
+    return Propagation((whole(rank), None), (whole(rank),), _write_tile, kernel=kernel)
 
 
 def _write_tile(op: Permuted) -> Sequence[Value]:
@@ -98,7 +113,8 @@ def expand(node: Node) -> Propagation | Skip:
     if size < rank and constant_operand(node, 1) is None:
         return Skip("its shape has fewer axes than its operand")
     most = max(rank, size)
-    return Propagation((whole(most)[most - rank :], None), (whole(most),), _write_expand)
+    own, kernel = whole(most)[most - rank :], Kernel("expand")
+    return Propagation((own, None), (whole(most),), _write_expand, kernel=kernel)
 
 
 def _write_expand(op: Permuted) -> Sequence[Value]:

@@ -1,4 +1,4 @@
-"""Operators and Transposes  =>  the same operators in orders of axes that move the fewest bytes"""
+"""Operators and Transposes  =>  the same operators in orders of axes that take the least time"""
 
 from typing import Literal
 
@@ -19,11 +19,12 @@ def convert_layout(
     io_layout: Literal["keep", "convert"] = "keep",
     default_dim: int = 16,
 ) -> None:
-    """Place Transposes where they move the fewest bytes, over the whole graph.
+    """Place Transposes where they take the least time, over the whole graph.
 
-    Operators are written in another order of their axes where that saves more than it costs
-    (`tiered/layout/solve.py` has the algorithm); constants are permuted once, here. The result
-    never moves more bytes than before, unless a desired layout requires it. Operators that are
+    Operators are written in another order of their axes where that saves more than it costs, in
+    Transposes and in the operators (`tiered/layout/solve.py` has the algorithm); constants are
+    permuted once, here. The result never moves more bytes than before, unless a desired layout
+    requires it. Operators that are
     desired in NHWC become calls of local functions such as `tiered.nhwc::Conv`, which every
     runtime can run; pools and normalizations around them follow where that is cheaper.
 

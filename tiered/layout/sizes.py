@@ -1,0 +1,43 @@
+"""The sizes of axes, and the bytes of tensors; dynamic dims get a size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from tiered.graph import Value
+from tiered.graph.core.dtypes import bits_of
+from tiered.graph.shape_inference.symbolic_dims import Poly
+
+_STRING_BITS: Final = 64
+
+
+class LayoutSizes(NamedTuple):
+    """The sizes of dynamic dims: given ones by name, and a default for the others."""
+
+    known: Mapping[str, int] = MappingProxyType({})
+    default: int = 16
+
+    def dims(self, value: Value) -> tuple[int, ...]:
+        """Return the sizes of the axes of a value whose rank is known."""
+        shape = value.shape
+        assert shape is not None
+        of = value.owner.model.dims.size
+        return tuple([dim if isinstance(dim, int) else self._size(of(dim)) for dim in shape])
+
+    def nbytes(self, value: Value) -> int:
+        """Return the bytes of a value whose rank is known."""
+        width = 4.0 if value.dtype is None else (bits_of(value.dtype) or _STRING_BITS) / 8
+        return math.ceil(width * math.prod(self.dims(value)))
+
+    def _size(self, size: int | Poly | None) -> int:
+        if size is None:
+            return self.default
+        if isinstance(size, int):
+            return size
+        return max(0, sum(
+            factor * math.prod(self.known.get(name, self.default) for name in names)
+            for names, factor in size.terms
+        ))  # fmt: skip
