@@ -14,7 +14,7 @@ from tiered.layout.convert import reach_of
 from tiered.layout.cost import tensor_costs_of
 from tiered.layout.region import Region, regions
 from tiered.layout.sizes import LayoutSizes
-from tiered.layout.solve import Solutions, by_time, is_allowed, pays, solve
+from tiered.layout.solve import Solutions, by_time, cheapest, is_allowed, solve
 from tiered.layout.work import estimate_work
 from tiered.runtime import Session, make_inputs
 from tiered.testing import parse
@@ -138,7 +138,7 @@ def most_saved(region: Region) -> int:
         for choices in itertools.product(*(operator.candidates for operator in region.operators))
     )
     best = min((cost for cost in costs if is_allowed(cost, here)), key=by_time)
-    return by_time(here) - by_time(best) if pays(best, here) else 0
+    return by_time(here) - by_time(best)
 
 
 def saved(text: str) -> int:
@@ -146,7 +146,7 @@ def saved(text: str) -> int:
     total = 0
     for region in regions(reach_of(Model.from_proto(parse(text))), LayoutSizes()):
         here = dict.fromkeys(region.operators, 0)
-        found = solve(region, {})
+        found = cheapest(region)
         total += by_time(region.cost(here)) - by_time(region.cost(found))
     return total
 

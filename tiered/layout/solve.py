@@ -80,6 +80,12 @@ def solve(region: Region, solutions: Solutions) -> dict[Operator, int]:
 
 
 def _solve(region: Region) -> dict[Operator, int]:
+    present, best = dict.fromkeys(region.operators, 0), cheapest(region)
+    return best if pays(region.cost(best), region.cost(present)) else present
+
+
+def cheapest(region: Region) -> dict[Operator, int]:
+    """Return the assignment that takes the least time; that of the present orders if none does."""
     present = dict.fromkeys(region.operators, 0)
     now = region.cost(present)
     if now[:2] == (0, 0):
@@ -93,7 +99,7 @@ def _solve(region: Region) -> dict[Operator, int]:
         if objective is by_time and is_allowed(cost, now):
             # Nothing takes less time.
             break
-    return best if pays(least, now) else present
+    return best
 
 
 def _objectives(now: Cost) -> Iterator[Objective]:
