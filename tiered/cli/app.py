@@ -23,7 +23,7 @@ from tiered.cli.commands.verify import CompareOptions
 from tiered.cli.config_file import apply_config_file
 from tiered.cli.examples import EXAMPLES, FIRST, with_examples
 from tiered.cli.flags import BackendName, Names, OptimizeOptions, ReadOptions, Verbose
-from tiered.cli.foreign import answer_to, with_command
+from tiered.cli.foreign import answer_to, answer_to_command, translated, with_command
 from tiered.cli.output.failures import (
     BUG,
     Failure,
@@ -382,7 +382,7 @@ for _name in COMMANDS:
 def run(tokens: Sequence[str]) -> int:
     """Run one command line, print errors on stderr, and return the exit code."""
     subject = None
-    tokens = with_command(tokens, COMMANDS)
+    tokens = translated(with_command(tokens, COMMANDS))
     try:
         command, bound, _ = app.parse_args(
             complete(tokens), console=screen(), exit_on_error=False, print_error=False
@@ -396,7 +396,7 @@ def run(tokens: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except CycloptsError as error:
-        answer = _answer(error, tokens)
+        answer = answer_to_command(tokens, COMMANDS) or _answer(error, tokens)
         return print_failure(usage_failure(error, _command_line(tokens), answer, COMMANDS))
     except Exception as error:  # noqa: BLE001 - each becomes an exit code and a message
         found = failure(error, subject)

@@ -49,7 +49,9 @@ def choose_output(out: str | None, output: str | None, *, may_lack: bool) -> str
         UsageError: both are given, or none although one is needed.
     """
     if out is not None and output is not None:
-        raise UsageError(f"two files to write: {out!r} and -o {output!r}; name only one")
+        raise UsageError(
+            f"two files to write: {out!r} and -o {output!r}; name only one (--passes names passes)"
+        )
     target = out if output is None else output
     if target is None and not may_lack:
         raise UsageError("no file to write: add OUT or -o OUT, or --dry-run to write nothing")

@@ -82,6 +82,8 @@ class OptimizeOptions:
     =final, =structure, =off. Exit code 3 if the outputs differ."""
     inputs: Names = ()
     """Inputs for --verify: x.npy, feeds.npz or a folder; missing ones are generated. Repeatable."""
+    test_input_shape: Names = ()
+    """The shapes of generated inputs for --verify, as for --input-shape; the model keeps its."""
     reproducer: str | None = None
     """Folder for a bundle that `tiered replay` runs, if a pass fails or the outputs differ."""
     dry_run: Annotated[bool, Flag] = False

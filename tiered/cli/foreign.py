@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 HELP: Final = frozenset({"--help", "-h", "--version"})
@@ -26,7 +26,7 @@ _ANSWERS: Final = {
         ("--level", "--optimization-level", "--optimize-level", "--optimization-style"),
         "the level is -O0 to -O4",
     ),
-    **dict.fromkeys(("--skip-optimization", "--no-optimize", "--no-opt"), "type -O0"),
+    **dict.fromkeys(("--no-optimize", "--no-opt"), "type -O0"),
     **dict.fromkeys(("--check", "--check-n", "--model-check", "--validate"), "type --verify"),
     **dict.fromkeys(("--target", "--device", "--provider", "--ep"), "type --backend NAME"),
     **dict.fromkeys(("--overwrite", "--yes"), "type --force"),
@@ -49,9 +49,15 @@ _ANSWERS: Final = {
     ),
     **dict.fromkeys(("--batch-size", "--batch"), "type --dim batch=N, with the name of the dim"),
     **dict.fromkeys(("--input", "--input-model", "-i"), "the model is the first argument"),
-    **dict.fromkeys(("--input-data-path", "--test-input-shape"), "type --inputs FILE"),
+    **dict.fromkeys(("--input-data-path", "--input-data"), "type --inputs FILE"),
     "--enable-onnxruntime-optimization": "type --backend onnxruntime_cpu",
     "--inspect": "type tiered inspect MODEL",
+    "--list-all-passes": "type tiered passes",
+}
+_COMMANDS: Final = {
+    "debug": "type tiered bisect MODEL, or tiered reduce MODEL OUT --check CMD",
+    "run": "type tiered verify A B",
+    "surgeon": "type tiered optimize MODEL OUT",
 }
 _ASKED: Final = re.compile(r"--(?P<verb>disable|skip|no|enable|require|use)-(?P<name>.+)")
 _OFF: Final = ("disable", "skip", "no")
@@ -64,6 +70,56 @@ def with_command(tokens: Sequence[str], commands: Sequence[str]) -> list[str]:
         return list(tokens)
     is_model = first.endswith(SUFFIX) or os.sep in first or os.path.isfile(first)
     return ["optimize", *tokens] if is_model or first.startswith("-") else list(tokens)
+
+
+_SHAPES: Final = (
+    *("--overwrite-input-shape", "--input-shapes", "--override-input-shapes"),
+    *("--test-input-shape", "--input-shape"),
+)
+_SKIP: Final = "--skip-optimization"
+
+
+def translated(tokens: Sequence[str]) -> list[str]:
+    """Return the command line with the habits of other tools in the form of tiered.
+
+    `--input-shapes a:1,3 b:2` has several shapes after one option. `--skip-optimization` skips the
+    passes that follow, or all of them.
+    """
+    made: list[str] = []
+    pending = list(tokens)
+    while pending:
+        token = pending.pop(0)
+        option = "--" + token.removeprefix("--").replace("_", "-") if token[:2] == "--" else token
+        if option == _SKIP:
+            names = _taken(pending, lambda word: SUFFIX not in word and os.sep not in word)
+            made += ["--disable", ",".join(names)] if names else ["--opt-level", "0"]
+        elif option in _SHAPES:
+            shapes = _taken(pending, lambda word: _SHAPE.fullmatch(word) is not None)
+            made += [part for shape in shapes for part in (option, shape)] or [option]
+        else:
+            made.append(token)
+    return made
+
+
+_SHAPE: Final = re.compile(r".+[:=]\[?[^:=\[\]]*\]?")
+
+
+def _taken(pending: list[str], fits: Callable[[str], bool]) -> list[str]:
+    """Remove and return the words at the front that fit, and are no options."""
+    found: list[str] = []
+    while pending and not pending[0].startswith("-") and fits(pending[0]):
+        found.append(pending.pop(0))
+    return found
+
+
+def answer_to_command(tokens: Sequence[str], commands: Sequence[str]) -> str | None:
+    """Return the replacement of a command of another tool; None if there is none."""
+    first, second = [*tokens, "", ""][:2]
+    if first == "inspect" and second == "model":
+        return "unknown command inspect model: type tiered inspect MODEL"
+    if first in commands or first not in _COMMANDS:
+        return None
+    return f"unknown command {first}: {_COMMANDS[first]}"
 
 
 def answer_to(tokens: Sequence[str], unknown: str) -> str | None:

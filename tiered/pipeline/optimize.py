@@ -39,7 +39,7 @@ Path = str | os.PathLike[str]
 
 
 class Settings(TypedDict, total=False):
-    """How to optimise; all but the last seven are those of `PassContext`."""
+    """How to optimise; all but the last eight are those of `PassContext`."""
 
     opt_level: int | None
     required: Iterable[Pass | str]
@@ -64,6 +64,8 @@ class Settings(TypedDict, total=False):
     anything is written if one breaks its promise. See `tiered.verify.Verify`."""
     inputs: Iterable[Source]
     """Inputs for verification: files, folders, dicts of arrays; missing ones are generated."""
+    test_shapes: Mapping[str, Sequence[int | str]] | None
+    """Dims of the generated inputs, by name of the input; the model keeps its own."""
     expect: Iterable[str]
     """Expectations of the result, or `TargetError` is raised and nothing is written: "Gelu>=12",
     "com.microsoft::BiasGelu", "nodes<=500", "bytes<=90MB", "parameters<1000"."""
@@ -181,7 +183,8 @@ def _run(model: Model, settings: Settings) -> _Run:
     if dims:
         shapes = with_dims(model, shapes or {}, dims)
     given = context_settings.pop("inputs", ())
-    verify = _verify(context_settings.pop("verify", False), given, shapes)
+    tested = {**(shapes or {}), **(context_settings.pop("test_shapes", None) or {})}
+    verify = _verify(context_settings.pop("verify", False), given, tested)
     if verify is not None:
         watching = context_settings.get("instruments", ())
         context_settings["instruments"] = (*watching, verify)

@@ -324,6 +324,7 @@ def _optimize(
         instruments=instruments,
         verify=how,
         inputs=options.inputs,
+        test_shapes=parse_shapes(options.test_input_shape),
     )
     return result if mark is None else marked(result, mark), unjudged
 
