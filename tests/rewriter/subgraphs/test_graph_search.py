@@ -210,3 +210,4 @@ def test_ppq_names_search_alike() -> None:
     everything = searchable.opset_matching("Softplus", lambda x, y: True, "Mul", "down")
     assert {operation.type for operation in everything} == {"Softplus", "Tanh", "Mul"}
     assert len(everything.filter(lambda operation: operation.type == "Tanh")) == 2
+    assert len(everything) == 2

@@ -1,0 +1,237 @@
+"""PPQ's names: what people type by habit works on a graph."""
+
+import numpy as np
+import pytest
+
+from tests.small import model, ops
+from tiered import Model, UsageError
+from tiered.compat.ppq import (
+    BaseGraph,
+    DataType,
+    GraphDecomposer,
+    GraphFormatter,
+    GraphMerger,
+    GraphPattern,
+    GraphReplacer,
+    Operation,
+    OperationSet,
+    Opset,
+    OpSocket,
+    Path,
+    PatternTree,
+    SearchableGraph,
+    TypeExpr,
+    Variable,
+)
+from tiered.errors import ModelError
+
+TEXT = """g (float[2,3] x) => (float[2,3] y) <float[3] w = {1,2,3}> {
+    a = Relu(x)  b = Add(a, w)  c = Neg(b)  y = Abs(c) }"""
+
+
+def graph(text: str = TEXT) -> BaseGraph:
+    return BaseGraph(model(text).main)
+
+
+# --- searching ------------------------------------------------------------------------------------
+
+
+def test_patterns_are_given_by_the_name_of_ppq() -> None:
+    edges = [[0, 1]]
+    pattern = PatternTree(patterns=[TypeExpr("Add"), lambda op: op.type == "Neg"], edges=edges)
+    (found,) = pattern.match(SearchableGraph(graph().graph))
+    assert [operation.type for operation in found] == ["Add", "Neg"]
+    assert GraphPattern(["Add", "Neg"], edges).match(graph()) == [found] or found
+    assert TypeExpr("Add")(found[0])
+    assert not TypeExpr("Add")(found[1])
+
+
+def test_a_path_grows_at_both_ends() -> None:
+    add, neg, last = (graph().operations[f"node_{name}"] for name in "bcy")
+    path = Path(neg)
+    assert path.append(last).append_left(add) is path
+    copy = path.copy()
+    assert isinstance(copy, Path)
+    assert copy.append(add).tolist() == [add, neg, last, add]
+    assert path.tolist() == [add, neg, last]
+    assert Path([add, neg]).tolist() == [add, neg]
+
+
+def test_a_set_filters_in_place_and_holds_operations_only() -> None:
+    found = OperationSet(graph().operations.values())
+    assert found.filter(lambda operation: operation.type == "Neg") is found
+    assert {operation.type for operation in found} == {"Relu", "Add", "Abs"}
+    for wrong in (lambda: OperationSet(["Neg"]), lambda: found.add("x"), lambda: found.update([1])):  # type: ignore[list-item,arg-type]  # what is wrong
+        with pytest.raises(TypeError, match="an OperationSet holds operations"):
+            wrong()
+
+
+# --- operations and variables ---------------------------------------------------------------------
+
+
+def test_operands_are_set_one_by_one() -> None:
+    ppq = graph()
+    add = ppq.operations["node_b"]
+    add.set_input(0, ppq.variables["x"])
+    assert add.inputs[0] == ppq.variables["x"]
+    made = ppq.create_variable("made")
+    relu = ppq.operations["node_a"]
+    relu.set_output(0, made)
+    assert relu.outputs == (made,)
+    with pytest.raises(ModelError, match="has 1 outputs, so no output 1"):
+        relu.set_output(1, made)
+
+
+def test_copies_are_in_no_graph_until_they_are_appended() -> None:
+    ppq = graph()
+    before = list(ppq.operations)
+    copy = ppq.operations["node_a"].copy()
+    assert list(ppq.operations) == before
+    ppq.append_operation(copy)
+    assert ppq.operations[copy.name].type == "Relu"
+    twin = ppq.variables["w"].copy(copy_value=True)
+    assert "w" in ppq.variables
+    assert twin.name not in ppq.variables
+    ppq.append_variable(twin)
+    assert ppq.variables[twin.name].is_parameter
+    typed = ppq.variables["a"].copy()
+    assert (typed.shape, typed.dtype, typed.name in ppq.variables) == ((2, 3), 1, False)
+
+
+def test_free_operations_and_variables_enter_a_graph() -> None:
+    ppq = graph()
+    scale = Variable("scale", np.array([2, 2, 2], np.float32))
+    out, mul = Variable("scaled"), Operation("scale_it", "Mul", {})
+    for variable in (scale, out):
+        ppq.append_variable(variable)
+    ppq.append_operation(mul)
+    assert ppq.operations["scale_it"] == mul
+    ppq.create_link_with_op(None, mul, ppq.variables["x"])
+    ppq.create_link_with_op(None, mul, scale)
+    ppq.create_link_with_op(mul, None, out)
+    ppq.outputs["scaled"] = out
+    assert list(ppq.outputs) == ["y", "scaled"]
+    assert isinstance(ppq.graph.model, Model)
+    ppq.graph.model.check_view()
+    with pytest.raises(ModelError, match="needs a type"):
+        Operation("nameless")
+
+
+def test_inputs_and_outputs_are_edited_through_their_tables() -> None:
+    ppq = graph()
+    ppq.outputs["a"] = ppq.variables["a"]
+    assert [value.name for value in ppq.graph.outputs] == ["y", "a"]
+    del ppq.outputs["y"]
+    assert (list(ppq.outputs), len(ppq.outputs)) == (["a"], 1)
+    fed = ppq.create_variable("fed")
+    fed.dtype, fed.shape = DataType.FLOAT, (2,)
+    ppq.inputs["fed"] = fed
+    assert (list(ppq.inputs), len(ppq.inputs)) == (["x", "fed"], 2)
+    del ppq.inputs["fed"]
+    assert list(ppq.inputs) == ["x"]
+    with pytest.raises(ModelError, match="the variable is called 'b', not 'p'; rename it first"):
+        ppq.outputs["p"] = ppq.variables["b"]
+    with pytest.raises(KeyError):
+        del ppq.outputs["none"]
+
+
+def test_a_source_may_be_taken_away() -> None:
+    ppq = graph()
+    lone = ppq.create_operation("Neg", "lone", {}, [ppq.variables["x"]], [ppq.create_variable("n")])
+    out = lone.outputs[0]
+    assert out is not None
+    out.source_op = None
+    assert (out.source_op, out.src_idx) == (None, None)
+    out.source_op = None
+    read = ppq.variables["a"]
+    with pytest.raises(ModelError, match="'a' is read, so its source cannot be None"):
+        read.source_op = None
+    assert (read.src_idx, ppq.variables["w"].src_idx, ppq.variables["x"].src_idx) == (0, None, None)
+    assert ppq.variables["w"].dest_idx == (1,)
+
+
+def test_the_table_of_operations_follows_the_edits() -> None:
+    ppq = graph()
+    operations = ppq.operations
+    assert (len(operations), next(iter(operations))) == (4, "node_a")
+    ppq.create_operation("Neg", "more")
+    assert operations["more"].type == "Neg"
+    with pytest.raises(KeyError):
+        operations["none"]
+
+
+def test_operations_of_another_graph_are_refused() -> None:
+    foreign = graph().operations["node_b"]
+    for ask in (graph().get_upstream_operations, graph().get_downstream_operations):
+        with pytest.raises(ModelError, match="operation 'node_b' is not in graph 'g'"):
+            ask(foreign)
+
+
+def test_an_operation_has_an_opset_and_a_socket() -> None:
+    add = graph().operations["node_b"]
+    assert add.opset == Opset("ai.onnx", 21)
+    assert add.opset.onnx_opset_version() == 21
+    assert Opset("d", 1).onnx_opset_version() == -1
+    assert add.socket == OpSocket((True, True), (True,), ((0, 0), (1, 0)))
+    text = """g (float[2,3] x) => (int64[2] y) <int64[2] s = {3,2}, float low = {0}> {
+        a = Clip(x, low)  b = Reshape(a, s)  y = Shape(b) }"""
+    clip, reshape, shape = graph(text).operations.values()
+    assert clip.socket.inputs == (True, False)
+    assert reshape.socket == OpSocket((True, False), (True,), ((0, 0),))
+    assert shape.socket == OpSocket((False,), (False,), ())
+
+
+# --- passes as methods ----------------------------------------------------------------------------
+
+
+def test_formatters_run_passes() -> None:
+    text = """g (float[2] x) => (float[2] y) <float[2] w = {1,2}> {
+        a = Identity(x)  d = Neg(a)  b = Relu(a)  y = Abs(b) }"""
+    ppq = graph(text)
+    formatter = GraphFormatter(SearchableGraph(ppq.graph))
+    formatter.remove_identity()
+    formatter.delete_isolated()
+    assert [operation.type for operation in ppq.operations.values()] == ["Relu", "Abs"]
+    formatter.truncate_on_var(ppq.variables["b"])
+    assert list(ppq.outputs) == ["b"]
+    with pytest.raises(AttributeError, match="has no method 'remove_identities'"):
+        formatter.remove_identities()
+
+
+@pytest.mark.parametrize(
+    ("method", "why"),
+    [("format_gather", "axis of a Gather"), ("format_cast", "are numbers already")],
+)
+def test_what_onnx_has_already_says_so(method: str, why: str) -> None:
+    with pytest.raises(UsageError, match=f"GraphFormatter.{method}: .*{why}"):
+        getattr(GraphFormatter(graph()), method)()
+
+
+def test_mergers_and_decomposers_run_passes() -> None:
+    text = """g (float[2,3] x) => (float[2,4] y) <float[3,4] w = {1,2,3,4,5,6,7,8,9,10,11,12},
+        float[4] b = {1,2,3,4}> { m = MatMul(x, w)  y = Add(m, b) }"""
+    ppq = graph(text)
+    GraphMerger(GraphFormatter(ppq)).fuse_matmul_add()
+    assert [operation.type for operation in ppq.operations.values()] == ["Gemm"]
+    GraphDecomposer(ppq).decompose_gemm()
+    assert "MatMul" in [operation.type for operation in ppq.operations.values()]
+
+
+def test_operations_and_variables_are_replaced_by_name() -> None:
+    ppq = graph()
+    replacer = GraphReplacer(ppq)
+    replacer.replace_op("node_c", Operation("new", "Exp"))
+    assert isinstance(ppq.graph.model, Model)
+    assert ops(ppq.graph.model) == ["Relu", "Add", "Exp", "Abs"]
+    replacer.replace_var("w", Variable("v", np.array([4, 5, 6], np.float32)))
+    (name, *_) = [value.name for value in ppq.operations["node_b"].parameters]
+    assert name == "v"
+    ppq.graph.model.check_view()
+    replacer.replace_op("node_y", Operation("last", "Neg"))
+    assert list(ppq.outputs) == ["y"]
+    with pytest.raises(ModelError, match="has no operation 'none'"):
+        replacer.replace_op("none", Operation("other", "Neg"))
+    with pytest.raises(ModelError, match="has operands already"):
+        replacer.replace_op("new", ppq.operations["node_a"])
+    with pytest.raises(ModelError, match="has no variable 'none'"):
+        replacer.replace_var("none", Variable("u"))

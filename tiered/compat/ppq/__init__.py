@@ -1,0 +1,13 @@
+"""The names of `ppq.IR` for the view: BaseGraph, Operation and Variable.
+
+Each name is an alias of a name of tiered, where the documentation is. The behaviour differs where
+that of PPQ would break an ONNX model, and errors are `ModelError`s: see `docs/view.md`.
+
+    graph = BaseGraph(model.main)
+    relu = graph.create_operation("Relu")
+    graph.insert_op_after(relu, graph.operations["conv1"])
+"""
+
+from tiered.support.loading import load_later
+
+__getattr__, __dir__ = load_later(__name__)

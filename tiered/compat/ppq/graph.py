@@ -1,0 +1,195 @@
+"""BaseGraph: a graph by PPQ's names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tiered.compat.ppq.elements import NOWHERE, Operation, Variable, node_of, value_of
+from tiered.errors import ModelError
+from tiered.graph import Graph, Model, Node, Value
+from tiered.graph.edits import surgery
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class BaseGraph:
+    """A `Graph`."""
+
+    graph: Graph
+
+    @property
+    def operations(self) -> Mapping[str, Operation]:
+        """The operations by name; the table is rebuilt only after an edit."""
+        return _Operations(self.graph)
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        return {name: Variable(value) for name, value in self.graph.values.items()}
+
+    @property
+    def inputs(self) -> MutableMapping[str, Variable]:
+        return _Ports(self.graph, is_input=True)
+
+    @property
+    def outputs(self) -> MutableMapping[str, Variable]:
+        return _Ports(self.graph, is_input=False)
+
+    def create_operation(
+        self,
+        op_type: str,
+        name: str | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        inputs: Iterable[Variable | None] = (),
+        outputs: Iterable[Variable] = (),
+    ) -> Operation:
+        read, written = list(map(value_of, inputs)), [value._value for value in outputs]
+        return Operation(self.graph.add_node(op_type, read, written, attributes, name=name))
+
+    def create_variable(
+        self,
+        name: str | None = None,
+        value: np.ndarray[Any, Any] | None = None,
+        dest_ops: Iterable[Operation] = (),
+        source_op: Operation | None = None,
+    ) -> Variable:
+        users = [operation._node for operation in dest_ops]
+        return Variable(self.graph.create_value(name, value, node_of(source_op), users))
+
+    def append_operation(self, operation: Operation) -> None:
+        """Add an operation that was removed, copied, or made by its name and type."""
+        node = operation._node
+        if node.graph is None or node.graph.name != NOWHERE:
+            self.graph.append_node(node)
+            return
+        operation._node = self.graph.add_node(
+            node.op_type, (), (), node.attributes, domain=node.domain, name=node.label
+        )
+
+    def append_variable(self, variable: Variable) -> None:
+        """Add a variable that was removed, copied, or made by its name.
+
+        One without contents enters the graph with the operation that computes it, or as an input.
+        """
+        value = variable._value
+        if value.graph is not None and value.graph.name == NOWHERE:
+            if value.tensor is None:
+                variable._value = surgery.new_value(self.graph, value.name)
+            else:
+                variable._value = self.graph.constant(value.tensor, value.name)
+        elif value.graph is not None or value._tensor is not None:
+            self.graph.append_constant(value)
+
+    def remove_operation(self, removing_op: Operation, keep_coherence: bool = False) -> None:
+        remove = self.graph.bypass if keep_coherence else self.graph.delete
+        remove(removing_op._node)
+
+    def remove_variable(self, removing_var: Variable) -> None:
+        self.graph.delete_value(removing_var._value)
+
+    def insert_op_before(self, A: Operation, B: Operation, input_idx: int = 0) -> None:
+        self.graph.insert_before(A._node, B._node, input_idx)
+
+    def insert_op_after(self, A: Operation, B: Operation, output_idx: int = 0) -> None:
+        self.graph.insert_after(A._node, B._node, output_idx)
+
+    def create_link_with_op(
+        self, A: Operation | None, B: Operation | None, variable: Variable | None = None
+    ) -> None:
+        self.graph.connect(node_of(A), node_of(B), value_of(variable))
+
+    def create_link_with_var(self, A: Variable, B: Variable) -> None:
+        self.graph.join(A._value, B._value)
+
+    def get_upstream_operations(self, operation: Operation) -> list[Operation]:
+        self._check(operation)
+        return [Operation(node) for node in operation._node.predecessors]
+
+    def get_downstream_operations(self, operation: Operation) -> list[Operation]:
+        self._check(operation)
+        return [Operation(node) for node in operation._node.successors]
+
+    def _check(self, operation: Operation) -> None:
+        """Raise if an operation is not in this graph."""
+        if operation._node.graph is not self.graph:
+            raise ModelError(f"operation {operation.name!r} is not in graph {self.graph.name!r}")
+
+    def topological_sort(self) -> list[Operation]:
+        return [Operation(node) for node in self.graph.topological_order()]
+
+    def mark_variable_as_graph_input(self, var: Variable) -> None:
+        self.graph.mark_input(var._value)
+
+    def mark_variable_as_graph_output(self, var: Variable) -> None:
+        self.graph.add_output(var._value)
+
+    def copy(self, copy_value: bool = False) -> BaseGraph:
+        model = self.graph.model
+        assert isinstance(model, Model)
+        return BaseGraph(model.copy(deep=copy_value).main)
+
+
+@dataclass(slots=True, eq=False)
+class _Operations(Mapping[str, Operation]):
+    """The operations of a graph by name."""
+
+    _graph: Graph
+
+    def _nodes(self) -> dict[str, Node]:
+        model = self._graph.model
+        assert isinstance(model, Model)
+        return model.analysis(_labels)[self._graph]
+
+    def __getitem__(self, name: str) -> Operation:
+        return Operation(self._nodes()[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._nodes())
+
+    def __len__(self) -> int:
+        return len(self._nodes())
+
+
+def _labels(model: Model) -> dict[Graph, dict[str, Node]]:
+    return {graph: {node.label: node for node in graph.nodes} for graph in model.graphs()}
+
+
+@dataclass(slots=True, eq=False)
+class _Ports(MutableMapping[str, Variable]):
+    """The inputs or outputs of a graph by name; to change them changes the graph."""
+
+    _graph: Graph
+    is_input: bool
+
+    def _values(self) -> dict[str, Value]:
+        values = self._graph.inputs if self.is_input else self._graph.outputs
+        return {v.name: v for v in values if not (self.is_input and v.is_overridable)}
+
+    def __getitem__(self, name: str) -> Variable:
+        return Variable(self._values()[name])
+
+    def __setitem__(self, name: str, variable: Variable) -> None:
+        value = variable._value
+        if value.name != name:
+            raise ModelError(
+                f"the variable is called {value.name!r}, not {name!r}; rename it first"
+            )
+        if self.is_input:
+            self._graph.mark_input(value)
+        else:
+            self._graph.add_output(value)
+
+    def __delitem__(self, name: str) -> None:
+        value = self._values()[name]
+        if self.is_input:
+            self._graph.remove_input(value)
+        else:
+            self._graph.remove_output(value)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values())
+
+    def __len__(self) -> int:
+        return len(self._values())
