@@ -75,7 +75,10 @@ bench-growth: $(VENV)/.installed-test  ## Measure the time per node at 1,000, 10
 profile: $(VENV)/.installed-test  ## Show by pass where the time goes that MODEL=FILE takes
 	@$(BIN)/python -m benchmarks.profile $(MODEL) $(PROFILE_ARGS)
 
-.PHONY: bench-chains bench-orders
+.PHONY: bench-chains bench-orders bench-regions
+bench-regions: $(VENV)/.installed-test  ## Measure what layouts take in a model of many small regions
+	@$(BIN)/python -m benchmarks.regions $(BENCH_ARGS)
+
 bench-chains: $(VENV)/.installed-test  ## Measure unrolled scans and their like before and after -O3
 	@$(BIN)/python -m benchmarks.chains $(BENCH_ARGS)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import partial
 
 from tiered.graph import Model, Node, Value
@@ -10,6 +10,7 @@ from tiered.graph.opset.adapter import NoEquivalentForm
 from tiered.layout.apply import Writer, positions
 from tiered.layout.cost import transpose_cost
 from tiered.layout.equivalence import TensorClass, is_live
+from tiered.layout.memory import found_in, memory_of
 from tiered.layout.nhwc import (
     DesiredLayouts,
     OnSkip,
@@ -27,11 +28,14 @@ from tiered.rewriter import Skip
 
 LAW = "operators in the orders of axes that take the least time"
 
-ONE_VIEW = "a Transpose of a tensor that exists in this order  =>  that tensor"
+ONE_VIEW = "a Transpose of what is there in this order  =>  what is there"
 
 
 def reach_of(
-    model: Model, wanted: DesiredLayouts | None = None, supports: Supports = standard_only
+    model: Model,
+    wanted: DesiredLayouts | None = None,
+    supports: Supports = standard_only,
+    without: Container[Value] = (),
 ) -> Reach:
     """Return the tensors and operators that a permutation may reach from the Transposes of a model.
 
@@ -39,6 +43,7 @@ def reach_of(
         model: the model.
         wanted: operators that the user asks for in another layout; the search starts there too.
         supports: returns whether the target has an operator that is not in ONNX.
+        without: Transposes of these values are left out.
     """
     reach = Reach(model, wanted, supports)
     graphs = list(open_graphs(model))
@@ -46,7 +51,8 @@ def reach_of(
         nodes = [node for graph in graphs for node in graph.nodes]
         named = [node for node in nodes if layout_wanted(node, wanted) == "NHWC"]
         reach.search([start for node in named for start in reach.wanted_starts(node)])
-    found = [reach.tensor_of(node.output) for graph in graphs for node in transposes(graph)]
+    outputs = [node.output for graph in graphs for node in transposes(graph)]
+    found = [reach.tensor_of(value) for value in outputs if value not in without]
     tensors = [tensor for tensor in dict.fromkeys(found) if tensor is not None]
     reach.search((tensor, view) for tensor in tensors for view in tensor.views.values())
     return reach
@@ -88,14 +94,40 @@ def place_transposes(
         while _write_regions(reach, sizes, on_skip):
             reach = find_reach()
 
+    has_bodies = any(graph.owner is not None for graph in open_graphs(model))
+    if not has_bodies and "NHWC" not in wanted.values():
+        _place_again(model, sizes, on_skip, wanted, supports)
+        return
     reach = find_reach()
     optimize(reach)
-    if reach.tensors and any(graph.owner is not None for graph in open_graphs(model)):
+    if reach.tensors and has_bodies:
         # Few models have bodies: the module is loaded for these only.
         from tiered.layout.bodies import BodyConversion
 
         cost_of = partial(transpose_cost, sizes=sizes)
         BodyConversion(model, find_reach, optimize, cost_of).run()
+
+
+def _place_again(
+    model: Model,
+    sizes: LayoutSizes,
+    on_skip: OnSkip,
+    wanted: DesiredLayouts,
+    supports: Supports,
+) -> None:
+    """Solve all that edits touched since the last time, until nothing is left to write."""
+    options = sizes.default, tuple(sorted(sizes.known.items())), tuple(sorted(wanted.items()))
+    with memory_of(model, options) as memory:
+        is_written = True
+        while is_written:
+            moment, kept = model.journal.stamp(), memory.untouched(model)
+            reach = reach_of(model, wanted, supports, kept)
+            while met := {kept[value] for value in reach.tensors if value in kept}:
+                kept = {value: part for value, part in kept.items() if part not in met}
+                reach = reach_of(model, wanted, supports, kept)
+            searched = found_in(reach)
+            is_written = _write_regions(reach, sizes, on_skip)
+            memory.note(moment, kept, searched)
 
 
 def _write_regions(reach: Reach, sizes: LayoutSizes, on_skip: OnSkip) -> bool:

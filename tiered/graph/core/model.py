@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
@@ -89,6 +89,8 @@ class ModelState(ABC):
         # Multiplications that constant folding had taken, each with the moment of that count.
         self._folded: list[tuple[Stamp, int]] = []
         self._serial = 0
+        # What algorithms found in an earlier run, by a key of their own.
+        self.remembered: dict[Hashable, Any] = {}
         self._analyses: dict[Callable[[Any], Any], tuple[Stamp, Any]] = {}
 
     def __repr__(self) -> str:

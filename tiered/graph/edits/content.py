@@ -99,6 +99,7 @@ def close_model(model: ModelState) -> None:
     model.journal.frozen = f"it {CLOSED}"
     model.functions.clear()
     model._analyses.clear()
+    model.remembered.clear()
     model.names, model.node_names = Names(), Names()
     model.origin = model._main = None
 
