@@ -62,8 +62,8 @@ def test_commands_and_help_stay(tokens: list[str]) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--dtype", "fp16"], "tiered optimize fp16.onnx OUT"),
-        (["--fp16"], "convert_float_to_float16"),
+        (["--dtype", "fp16"], "type --require float_to_half "),
+        (["--fp16"], "type --require float_to_half "),
         (["--opset", "17"], "type tiered convert MODEL OUT --opset 17"),
         (["--opset=13"], "type tiered convert MODEL OUT --opset 13"),
         (["--target_opset", "12"], "type tiered convert MODEL OUT --opset 12"),

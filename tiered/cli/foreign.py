@@ -148,7 +148,7 @@ def _opset(version: str) -> str:
 def _dtype() -> str:
     from tiered.passes.registry import registry
 
-    made = [name for name in registry.names() if re.search(r"float16|fp16|half", name)]
+    made = [name for name in registry.names() if re.search(r"(?<!b)float16|fp16|half", name)]
     if made:
         return f"type --require {made[0]}"
     convert = "float16.convert_float_to_float16(onnx.load('in.onnx'))"

@@ -102,6 +102,7 @@ def optimize(
         verify: run the model after each pass (True), or "region", "final", "structure"; an error
             is raised before anything is written.
         inputs: for verification: files, folders, dicts of arrays; missing ones are generated.
+        test_shapes: dims of the generated inputs, by name of the input; the model keeps its own.
         expect: expectations of the result: "Gelu>=12", "nodes<=500", "bytes<=90MB".
         trace: called as `trace(model, info, is_before)` around each pass.
         instruments: objects with hooks, see `tiered.instruments`.
