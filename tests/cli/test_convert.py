@@ -80,7 +80,7 @@ def test_bodies_of_operators_are_expanded_if_asked(cli: Cli, gelu: Path) -> None
 def test_an_option_must_say_what_to_convert(cli: Cli, clip: Path) -> None:
     ended = cli("convert", clip, clip.with_name("out.onnx"))
     assert ended.code == 2
-    assert "nothing to convert: type --opset N, or --ir N" in ended.err
+    assert "nothing to convert: type --opset N, --ir N or --to fp16" in ended.err
 
 
 @pytest.mark.parametrize(
@@ -111,3 +111,41 @@ def test_inputs_and_outputs_that_change_are_printed(cli: Cli, small: Path) -> No
     out = small.with_name("out.onnx")
     ended = cli("optimize", small, out, "--dim", "n=4")
     assert "interface changed:\n  input x: float[n,2] -> float[4,2]" in ended.out
+
+
+SUM = "(float[N,4] x) => (float[N,4] y) { a = Exp(x)  b = Celu(a)  y = Softmax(b) }"
+
+
+@pytest.fixture
+def exponential(tmp_path: Path) -> Path:
+    path = tmp_path / "exponential.onnx"
+    onnx.save(parse(SUM, opset=17), path)
+    return path
+
+
+def test_the_precision_is_lowered_verified_and_printed(cli: Cli, exponential: Path) -> None:
+    out = exponential.with_name("out.onnx")
+    ended = cli("convert", exponential, out, "--to", "fp16", "--verify")
+    assert (ended.code, ended.err) == (0, "")
+    assert "(fp16, " in ended.out
+    assert "float_to_half: 2 nodes compute in float16; Casts added: 4" in ended.out
+    assert "float_to_half: 1 Celu left alone: Celu has no float16 (" in ended.out
+    assert "verified: yes (lossy" in ended.out
+    assert "interface changed" not in ended.out
+    onnx.checker.check_model(onnx.load(out), full_check=True)
+
+
+def test_operators_and_nodes_are_kept_and_the_interface_is_not(
+    cli: Cli, exponential: Path
+) -> None:
+    out = exponential.with_name("out.onnx")
+    options = ("--to", "bf16", "--no-keep-io", "--keep-ops", "Exp,Celu", "--keep-nodes", "*y*")
+    ended = cli("convert", exponential, out, *options)
+    assert (ended.code, ended.err) == (0, "")
+    assert "1 Exp left alone: Exp is skipped" in ended.out
+
+
+def test_a_precision_that_does_not_exist_is_an_error(cli: Cli, exponential: Path) -> None:
+    ended = cli("convert", exponential, exponential.with_name("out.onnx"), "--to", "fp12")
+    assert ended.code == 2
+    assert "fp16" in ended.err

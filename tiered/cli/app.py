@@ -98,9 +98,10 @@ def convert(
     *,
     options: ConvertOptions = ConvertOptions(),  # noqa: B008 - frozen
 ) -> None:
-    """Convert a model to another opset or IR version, and print what changed.
+    """Convert a model to another opset, IR version or precision, and print what changed.
 
-    Nodes that cannot be converted are listed, and nothing is written.
+    Nodes that cannot be converted to an opset are listed, and nothing is written. With --to, nodes
+    that stay float are listed with the reason.
 
     Args:
         model: The ONNX file to read; it is never changed.

@@ -14,6 +14,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "convert": (
         "tiered convert in.onnx out.onnx --opset 21 --verify",
         "tiered convert in.onnx out.onnx --opset 13 --ir 8 --expand",
+        "tiered convert in.onnx out.onnx --to fp16 --keep-ops Softmax --verify",
     ),
     "verify": (
         "tiered verify before.onnx after.onnx --layers",

@@ -7,10 +7,11 @@ so files, verification, summary and `--json` are those of that command.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+import tiered
 from tiered.cli.commands.optimize import check_options, check_target, optimize_file
 from tiered.cli.files import check_input, choose_output
 from tiered.cli.flags import Flag, Names, OptimizeOptions
@@ -39,6 +40,14 @@ class ConvertOptions:
         int | None, Parameter(name=["--ir", "--ir-version"], show_default=False)
     ] = None
     """The IR version; without it, it is raised if the opset needs a newer one."""
+    to: Annotated[Literal["fp16", "bf16"] | None, Parameter(show_default=False)] = None
+    """Compute in float16 or bfloat16 wherever the schemas of the operators allow it."""
+    keep_io: Annotated[bool, Parameter(negative="--no-keep-io")] = True
+    """With --to: inputs and outputs stay float."""
+    keep_ops: Names = ()
+    """With --to: operators that stay float. Repeatable, and several with commas."""
+    keep_nodes: Names = ()
+    """With --to: globs of the names of nodes that stay float. Repeatable."""
     expand: Annotated[bool, Flag] = False
     """Expand operators that the opset lacks into their ONNX function bodies, which may round
     differently."""
@@ -83,7 +92,7 @@ def run_convert(source: str, out: str | None, options: ConvertOptions) -> None:
     """
     passes, what = _passes(options)
     if not passes:
-        raise UsageError("nothing to convert: type --opset N, or --ir N")
+        raise UsageError("nothing to convert: type --opset N, --ir N or --to fp16")
     shared = {name: getattr(options, name) for name in _SHARED}
     settings = OptimizeOptions(passes=",".join(passes), **shared)
     target = choose_output(out, options.output, may_lack=options.dry_run or options.json)
@@ -107,4 +116,15 @@ def _passes(options: ConvertOptions) -> tuple[list[str], list[str]]:
         passes.append(f"convert_opset{{{','.join(given)}}}")
         named = {"opset": options.opset, "IR": options.ir}
         what += [f"{name} {value}" for name, value in named.items() if value is not None]
+    if options.to is not None:
+        kept = [name for names in options.keep_ops for name in names.split(",")]
+        lower = tiered.get_pass(_PRECISIONS[options.to]).with_options(
+            keep_io_types=options.keep_io, skip_op_types=kept, skip_nodes=options.keep_nodes
+        )
+        passes.append(str(lower))
+        what.append(options.to)
     return passes, what
+
+
+_PRECISIONS: Final = {"fp16": "float_to_half", "bf16": "float_to_bfloat16"}
+

@@ -15,7 +15,7 @@ from tiered.cli.output.tables import Cell, change, print_table, seconds, size
 from tiered.cli.output.terminal import printable
 from tiered.pipeline.interface import interface_changes
 from tiered.pipeline.leftovers import fixing_options, leftovers
-from tiered.support.numerics import loosest
+from tiered.support.numerics import Numerics, loosest
 
 if TYPE_CHECKING:
     from tiered.cli.outcome import Outcome
@@ -49,6 +49,9 @@ def print_summary(console: Console, outcome: Outcome, result: OptimizeResult) ->
         console.print("interface changed:")
         for text in changes:
             console.print(printable(f"  {text}"), soft_wrap=True)
+    if not options.verbose:
+        for remark in _of_lossy_passes(result):
+            console.print(printable(remark), soft_wrap=True)
     if fused := fused_operators(result):
         counts = ", ".join(f"{printable(name)} {count:,}" for name, count in fused.items())
         console.print(f"fused: {counts}", soft_wrap=True)
@@ -74,6 +77,14 @@ def print_summary(console: Console, outcome: Outcome, result: OptimizeResult) ->
         for remark in result.remarks:
             if remark.kind not in ALWAYS_PRINTED:
                 console.print(printable(remark), soft_wrap=True)
+
+
+def _of_lossy_passes(result: OptimizeResult) -> Iterator[Remark]:
+    """Yield what passes that reduce accuracy changed, and what they left alone and why."""
+    names = {done.name for done in result.report.results if done.info.numerics is Numerics.LOSSY}
+    for remark in result.remarks:
+        if remark.pass_name in names and remark.kind in ("analysis", "missed"):
+            yield remark
 
 
 def warnings_of(result: OptimizeResult) -> list[str]:
