@@ -31,7 +31,7 @@ def test_json_has_the_report(cli: Cli, images: Path) -> None:
     report = json.loads(ended.out)
     assert report["transposes"] == [3, 1]
     assert report["nbytes"] == [768, 256]
-    assert report["greedy"].keys() == {"nbytes", "transposes"}
+    assert report["greedy"].keys() == {"nbytes", "time", "transposes"}
     (left,) = report["left"]
     assert left["perm"] == [0, 3, 1, 2]
     assert left["above"] == "graph input 'x', reached through Relu 'r'"
