@@ -94,3 +94,39 @@ def test_a_model_without_operators_of_the_default_domain_needs_no_opset_of_it() 
     target = get_backend("onnxruntime_cpu")
     model = Model.from_proto(parse(ONLY_ML))
     assert target.coverage(model).is_met
+
+
+TYPED = """
+<ir_version: 10, opset_import: ["": 21, "local": 1]>
+g (float[2] x, int32[2] n) => (float[2] y, int32[2] m) {
+  y = local.double <shift = 1> (x) m = local.double <shift = 0> (n)
+}
+<domain: "local", opset_import: ["": 21, "local": 1]>
+double <shift> (x) => (y) { a = local.twice(x) b = Neg(a) y = Abs(b) }
+<domain: "local", opset_import: ["": 21]>
+twice (x) => (y) { y = Add(x, x) }
+"""
+
+
+def test_a_body_is_judged_with_the_types_of_each_call() -> None:
+    rules = '[operators]\n"Abs, Add, Neg" = { dtypes = ["float"] }'
+    target = backend(rules, shapes="static", dtypes={"activations": ["float", "int32"]})
+    model = Model.from_proto(parse(TYPED))
+    before = model.to_proto().SerializeToString()
+    coverage = target.coverage(model)
+    assert dict(coverage.operators) == {"Abs": 1, "Add": 1, "Neg": 1}
+    assert sorted(map(str, coverage.gaps)) == [
+        "Abs: X, Y are int32; it takes float",
+        "Add: A, B, C are int32; it takes float",
+        "Neg: X, Y are int32; it takes float",
+    ]
+    assert model.to_proto().SerializeToString() == before
+
+
+def test_a_body_whose_calls_are_all_taken_is_taken() -> None:
+    target = backend(
+        '[operators]\n"Abs, Add, Neg" = true',
+        shapes="static",
+        dtypes={"activations": ["float", "int32"]},
+    )
+    assert target.coverage(Model.from_proto(parse(TYPED))).is_met

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from tiered.backends.calls import judged_in_calls
 from tiered.backends.rules import Bounds, OperatorRule
 from tiered.backends.standard import Refusal
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Model, Node
+    from tiered.graph.core.graph import Function
 
 
 class Target(Protocol):
@@ -87,17 +89,28 @@ def coverage_of(model: Model, backend: Target) -> Coverage:
     """Check every node of a model against the table of a target.
 
     A call of a local function counts as one node if the table lists it; otherwise the nodes of the
-    function count, once. Constants do not count: they hold data.
+    function count, once, and must be taken with the types of every call. Constants do not count:
+    they hold data.
     """
     operators: Counter[str] = Counter()
     gaps: dict[tuple[str, tuple[str, ...]], list[Node]] = {}
-    for graph in checked_graphs(model, backend):
+    graphs = list(checked_graphs(model, backend))
+    in_calls = judged_in_calls(
+        model,
+        [graph for graph in graphs if not graph.root.is_function],
+        lambda node: called_function(node, backend),
+        backend.refusals,
+    )
+    for graph in graphs:
         for node in graph.nodes:
-            if _is_call(node, backend) or node.is_op("Constant"):
+            if called_function(node, backend) is not None or node.is_op("Constant"):
                 continue
             name = operator_name(node)
             operators[name] += 1
-            if refused := backend.refusals(node):
+            refused = in_calls.get(node)
+            if refused is None:
+                refused = backend.refusals(node)
+            if refused:
                 gaps.setdefault((name, tuple(map(str, refused))), []).append(node)
     found = [Gap(name, reasons, tuple(nodes)) for (name, reasons), nodes in gaps.items()]
     found.sort(key=lambda gap: (-len(gap.nodes), gap.operator, gap.reasons))
@@ -109,11 +122,11 @@ def operator_name(node: Node) -> str:
     return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
 
 
-def _is_call(node: Node, backend: Target) -> bool:
-    """Return whether a node calls a local function that the target does not list."""
+def called_function(node: Node, backend: Target) -> Function | None:
+    """Return the local function that a node calls, if the target does not list the call."""
     if backend.rules(node.op_type, node.domain):
-        return False
-    return node.owner.model.function(*node.callee) is not None
+        return None
+    return node.owner.model.function(*node.callee)
 
 
 def checked_graphs(model: Model, backend: Target) -> Iterator[Graph]:
@@ -125,10 +138,9 @@ def checked_graphs(model: Model, backend: Target) -> Iterator[Graph]:
         yield graph
         pending += (body for node in graph.owners for body in node.bodies)
         for node in graph.nodes:
-            if node.callee not in seen and _is_call(node, backend):
+            function = None if node.callee in seen else called_function(node, backend)
+            if function is not None:
                 seen.add(node.callee)
-                function = model.function(*node.callee)
-                assert function is not None
                 pending.append(function)
 
 

@@ -119,11 +119,10 @@ def inline_call(
     given = {proto.name: proto for proto in node.proto.attribute}
     attributes = {**function.defaults, **given}
     stands: Stands = {value: node.input(at) for at, value in enumerate(function.inputs)}
-    nodes = []
+    nodes = copied_nodes(function)
     for inner in function.topological_order():
-        tensor = inner.constant_tensor() if inner.op_type == "Constant" else None
-        if tensor is None or tensor.nbytes <= SHARED_BYTES:
-            nodes.append(inner)
+        tensor = inner.constant_tensor() if _is_shared(inner) else None
+        if tensor is None:
             continue
         constant = shared.get((inner, root))
         if constant is None or constant.graph is None:
@@ -137,6 +136,17 @@ def inline_call(
     graph.splice(node, [stands[value] for value in function.outputs], own)
     graph.prune(reversed(copies))
     return copies
+
+
+def copied_nodes(function: Function) -> list[Node]:
+    """Return the nodes of a function that `inline_call` copies, in the order of the copies."""
+    return [node for node in function.topological_order() if not _is_shared(node)]
+
+
+def _is_shared(node: Node) -> bool:
+    """Return whether all calls share one copy of the constant that a node holds."""
+    tensor = node.constant_tensor() if node.op_type == "Constant" else None
+    return tensor is not None and tensor.nbytes > SHARED_BYTES
 
 
 @undone_on_error
