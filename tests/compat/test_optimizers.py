@@ -88,6 +88,59 @@ def test_what_simplify_cannot_do_is_refused() -> None:
         onnxsim.simplify(proto(TEXT), unused_output=["q"])
 
 
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"profile": "p.json"}, "simplify has no profile: tiered.Trace"),
+        ({"certify": True}, "simplify has no certify: check_n"),
+        ({"providers": ["CUDAExecutionProvider"]}, "CPUExecutionProvider only"),
+        ({"input_fill": "twos"}, "one of random, ones, zeros, arange"),
+    ],
+)
+def test_arguments_without_a_counterpart_are_refused(settings: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        onnxsim.simplify(proto(TEXT), **settings)
+
+
+def test_the_model_is_rewritten_and_converted_first() -> None:
+    def drop_neg(model: onnx.ModelProto) -> bool | None:
+        nodes = [node for node in model.graph.node if node.op_type == "Neg"]
+        for node in nodes:
+            node.op_type = "Exp"
+        return None if nodes else False
+
+    made, _ = onnxsim.simplify(proto(TEXT), custom_rewriter=drop_neg, skip_constant_folding=True)
+    assert sorted(ops(made)) == ["Abs", "Add", "Exp"]
+    opsets = '<domain: "rules", opset_import: ["" : 21]>'
+    rules = [
+        (
+            onnx.parser.parse_function(f"{opsets} a (x) => (y) {{ y = Abs(x) }}"),
+            onnx.parser.parse_function(f"{opsets} b (x) => (y) {{ y = Sqrt(x) }}"),
+        )
+    ]
+    made, _ = onnxsim.simplify(proto(TEXT), function_rewrite_rules=rules)
+    assert sorted(ops(made)) == ["Add", "Sqrt"]
+    with pytest.raises(ValueError, match="not both"):
+        onnxsim.simplify(proto(TEXT), custom_rewriter=drop_neg, function_rewrite_rules=rules)
+    made, _ = onnxsim.simplify(proto(TEXT), target_opset_version=18)
+    assert made.opset_import[0].version == 18
+
+
+def test_weights_may_count_as_variables(tmp_path: Path) -> None:
+    given = proto(TEXT)
+    made, is_right = onnxsim.simplify(given, initializers_as_constants=False, check_n=1)
+    assert (sorted(ops(made)), is_right) == (["Abs", "Add", "Neg"], True)
+    assert [value.name for value in made.graph.input] == ["x"]
+
+
+def test_the_check_has_tolerances_and_fills(tmp_path: Path) -> None:
+    out = str(tmp_path / "out.onnx")
+    settings: dict[str, Any] = {"check_n": 1, "check_rtol": 1e-3, "check_atol": 1e-3}
+    for fill in ("ones", "zeros", "arange"):
+        assert onnxsim.simplify(proto(TEXT), input_fill=fill, output_path=out, **settings)[1]
+    assert sorted(ops(onnx.load(out))) == ["Abs", "Add"]
+
+
 # --- onnxoptimizer --------------------------------------------------------------------------------
 
 
@@ -134,6 +187,13 @@ def test_the_arguments_of_slim(settings: Any, left: list[str]) -> None:
     assert sorted(ops(made)) == sorted(left)
 
 
+def test_slim_computes_in_halves() -> None:
+    made = onnxslim.slim(proto(TEXT), dtype="fp16", input_shapes={"x": [4, 2]})
+    assert made is not None
+    assert made.graph.input[0].type.tensor_type.elem_type == onnx.TensorProto.FLOAT16
+    assert dims(made) == [4, 2]
+
+
 def test_slim_fixes_shapes_and_prints(capsys: pytest.CaptureFixture[str]) -> None:
     made = onnxslim.slim(proto(TEXT), input_shapes=["x:4,2"], verbose=True)
     assert made is not None
@@ -147,7 +207,8 @@ def test_slim_fixes_shapes_and_prints(capsys: pytest.CaptureFixture[str]) -> Non
     ("settings", "said"),
     [
         ({"outputs": ["a"]}, "truncate_on_var"),
-        ({"dtype": "fp16"}, "keeps the dtypes"),
+        ({"dtype": "fp12"}, "takes fp16, float16, fp32, float32 as dtype"),
+        ({"dump_to_disk": True}, "tiered inspect MODEL --json"),
         ({"skip_optimizations": ["folding"]}, "there are constant_folding"),
     ],
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import onnx
@@ -32,12 +32,16 @@ _SKIPPED: Final = {
 """The passes of each optimization of onnxslim."""
 
 
+_HALVES: Final = ("fp16", "float16")
+_FLOATS: Final = ("fp32", "float32")
+
+
 def slim(
     model: str | onnx.ModelProto,
     output_model: str | None = None,
     *,
     model_check: bool = False,
-    input_shapes: Sequence[str] | None = None,
+    input_shapes: Sequence[str] | Mapping[str, Sequence[int]] | None = None,
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     no_shape_infer: bool = False,
@@ -46,6 +50,7 @@ def slim(
     skip_fusion_patterns: Sequence[str] | None = None,
     size_threshold: int | str | None = None,
     inspect: bool = False,
+    dump_to_disk: bool = False,
     save_as_external_data: bool = False,
     model_check_inputs: Sequence[str] | None = None,
     verbose: bool = False,
@@ -56,16 +61,17 @@ def slim(
         model: a file or a ModelProto, which stays as it is.
         output_model: the file to write.
         model_check: run both models, and fail if their outputs differ.
-        input_shapes: "x:1,3,224,224" for each input.
+        input_shapes: "x:1,3,224,224" for each input, or the dims by name.
         inputs: refused; see the error.
         outputs: refused; see the error.
         no_shape_infer: write no inferred types into the result.
         skip_optimizations: constant_folding, graph_fusion, dead_node_elimination,
             subexpression_elimination, weight_tying.
-        dtype: refused, but for None; see the error.
+        dtype: "fp16" or "float16" computes in halves, inputs and outputs too; fp32 keeps it.
         skip_fusion_patterns: passes that must not run, by any of their names.
         size_threshold: the bytes of the largest constant that is folded.
         inspect: print the contents of the model, and return None.
+        dump_to_disk: refused; see the error.
         save_as_external_data: write the weights beside `output_model`.
         model_check_inputs: files of inputs for `model_check`.
         verbose: print the summary on stderr.
@@ -78,8 +84,10 @@ def slim(
         raise UsageError(
             "slim cuts no models: the pass truncate_on_var{var=NAME} makes a value the output"
         )
-    if dtype is not None:
-        raise UsageError(f"slim keeps the dtypes of the model; convert it to {dtype} first")
+    if dump_to_disk:
+        raise UsageError("slim writes no tables: `tiered inspect MODEL --json` prints the contents")
+    if dtype is not None and dtype not in (*_HALVES, *_FLOATS):
+        raise UsageError(f"slim takes {', '.join((*_HALVES, *_FLOATS))} as dtype, not {dtype!r}")
     if inspect:
         tiered.get_pass("model_overview").apply(_loaded(model))
         return None
@@ -93,18 +101,29 @@ def slim(
         opt_level=3,
         disabled=[*disabled, *(skip_fusion_patterns or ())],
         edits=edits,
-        input_shapes=parse_shapes(input_shapes or ()) or None,
+        input_shapes=_shapes(input_shapes),
         verify="final" if model_check else "off",
         inputs=list(model_check_inputs or ()),
     )
     if verbose and sys.stderr is not None:
         sys.stderr.write(f"{result}\n")
+    if dtype in _HALVES:
+        tiered.get_pass("float_to_half", keep_io_types=False).apply(result.model)
     annotate = not no_shape_infer
     if output_model is None:
         return result.model.to_proto(annotate=annotate)
     storage = Storage(0) if save_as_external_data else None
     result.model.save(os.fspath(output_model), annotate=annotate, storage=storage)
     return None
+
+
+def _shapes(
+    given: Sequence[str] | Mapping[str, Sequence[int]] | None,
+) -> dict[str, list[int | str]] | None:
+    """Return dims by the name of the input."""
+    if isinstance(given, Mapping):
+        return {name: [*dims] for name, dims in given.items()}
+    return parse_shapes(given or ()) or None
 
 
 def _loaded(model: str | onnx.ModelProto) -> Model:
