@@ -22,6 +22,7 @@ from tiered.graph.core.node import Node
 from tiered.graph.edits.builder import operators_of
 from tiered.graph.edits.content import close_model, exchange_content
 from tiered.graph.edits.opset import convert_model, convert_root
+from tiered.graph.edits.outline import outline
 from tiered.graph.edits.undo import undo_table
 from tiered.graph.io.export import export_model, inferred_declarations
 from tiered.graph.io.load import check_calls, load_function, load_model
@@ -52,6 +53,7 @@ Node._operand_index = operand_index
 Graph._operators = operators_of
 Graph._to_networkx = to_networkx
 Graph._structural_hash = structural_hash
+Graph._outline = outline
 
 
 class Model(ModelState):

@@ -245,6 +245,26 @@ def test_a_domain_is_inlined_when_it_is_asked_for() -> None:
     )
 
 
+def test_a_marked_call_is_inlined_when_its_domain_is_asked_for() -> None:
+    proto = parse(UNARY + function("f", "(a) => (b)", "b = Relu(a)"))
+    proto.graph.node[0].metadata_props.add(key="tiered.compiler", value="npu")
+    made = assert_undone(PASS, proto, domains=("local",))
+    assert [node.op_type for node in made.graph.node] == ["Relu"]
+    assert made.graph.node[0].metadata_props[0].value == "npu"
+
+
+def test_only_functions_of_the_chosen_domains_are_inlined() -> None:
+    text = (
+        '<ir_version: 10, opset_import: ["" : 21, "one" : 1, "two" : 1]> g (float[2] x) => (float[2] y) { a = one.f(x) y = two.f(a) } '
+        + function("f", "(a) => (b)", "b = Relu(a)", domain="one")
+        + function("f", "(a) => (b)", "b = one.f(a)", domain="two")
+    )
+    made = assert_undone(PASS, text, only=("one",))
+    assert [(node.domain, node.op_type) for node in made.graph.node] == [("", "Relu"), ("two", "f")]
+    assert [[node.op_type for node in each.node] for each in made.functions] == [["Relu"]]
+    assert_unchanged(PASS, made, because="the domain of the function is not chosen", only=("one",))
+
+
 @pytest.mark.parametrize("other", ["f", "p"])
 def test_a_model_whose_functions_call_themselves_is_refused(other: str) -> None:
     text = UNARY + function("f", "(a) => (b)", f"c = Relu(a) b = local.{other}(c)")

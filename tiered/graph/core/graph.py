@@ -7,7 +7,7 @@ networkx view and the journal together. Passes use operations that are composed 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import onnx
@@ -57,10 +57,11 @@ class Graph:
 
     is_function = False
 
-    # Bound by graph.api: the builder and these queries are above this file.
+    # Bound by graph.api: the builder, these queries and outlining are above this file.
     _operators: ClassVar[Callable[[Graph], Operators]]
     _to_networkx: ClassVar[Callable[[Graph], nx.DiGraph[str]]]
     _structural_hash: ClassVar[Callable[[Graph], str]]
+    _outline: ClassVar[Callable[..., Node]]
 
     def __init__(self, model: ModelState, owner: Node | None = None, attribute: str = "") -> None:
         self.model = model
@@ -373,6 +374,41 @@ class Graph:
     inline_call = edit_inline.inline_call
     unroll = edit_unroll.unroll
     unroll_scan = edit_unroll.unroll_scan
+
+    def outline(
+        self,
+        nodes: Iterable[Node],
+        name: str,
+        domain: str,
+        *,
+        overload: str = "",
+        is_convex: bool = False,
+        taken: Collection[tuple[str, str, str]] | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> Node:
+        """Move nodes into a new local function, and return the call that takes their place.
+
+        Inputs of the function are the values that the nodes and their bodies read from outside, in
+        the order of their first use: weights and captured values too. Outputs are the values that
+        others use. An attribute reference becomes an attribute of the function. The function
+        imports the domains of its nodes at the versions of the graph.
+
+        Args:
+            nodes: nodes of this graph, in any order; a node takes its bodies with it.
+            name: the name of the function.
+            domain: the domain of the function, which is imported.
+            overload: the overload of the function.
+            is_convex: the caller has checked that no path leaves the nodes and enters them again.
+            taken: the ids that are taken, which callers with many regions keep themselves.
+            metadata: metadata of the function and of the call.
+
+        Raises:
+            ModelError: a node is in another graph, no output is used, a path leaves the nodes and
+                enters them again, marks differ, the id is taken, or the IR version has no
+                functions.
+        """
+        options = {"overload": overload, "is_convex": is_convex, "taken": taken}
+        return self._outline(nodes, name, domain, **options, metadata=metadata)
 
     def discard(self, value: Value | None) -> None:
         """Remove a value without users, and the nodes and constants that only it needed."""

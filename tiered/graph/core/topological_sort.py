@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tiered.errors import ModelError
@@ -77,3 +78,28 @@ def _visit(graph: Graph, start: Node, done: set[int], order: list[Node]) -> None
             open_nodes.discard(node.id)
             done.add(node.id)
             order.append(node)
+
+
+def sort_part(nodes: Iterable[Node]) -> list[Node]:
+    """Return some nodes of an acyclic graph, producers first; the others are not visited."""
+    part = sorted(nodes)
+    # Producers outside of the part count as done.
+    missing = {node.id for node in part}
+    order: list[Node] = []
+    for start in part:
+        stack = [start]
+        while stack:
+            node = stack[-1]
+            before = [
+                producer
+                for producer in producers(node.owner, node)
+                if producer.id in missing and producer is not node
+            ]
+            if before and node.id in missing:
+                stack += reversed(before)
+                continue
+            stack.pop()
+            if node.id in missing:
+                missing.discard(node.id)
+                order.append(node)
+    return order

@@ -40,7 +40,7 @@ def export_model(
     """
     proto = onnx.ModelProto()
     proto.CopyFrom(model.skeleton)
-    _write_opsets(model, proto)
+    write_opsets(model, proto)
     writer = _Writer(max_elements, annotate, for_inference, is_bare)
     writer.write_graph(model.main, proto.graph)
     for function in model.functions:
@@ -48,16 +48,19 @@ def export_model(
     return proto
 
 
-def export_node(node: Node, *, max_elements: int | None = None) -> onnx.NodeProto:
-    """Return a node with its bodies as a new NodeProto; `max_elements` as for `export_model`."""
+def export_node(
+    node: Node, *, max_elements: int | None = None, is_bare: bool = False
+) -> onnx.NodeProto:
+    """Return a node with its bodies as a new NodeProto; the options are those of `export_model`."""
     proto = onnx.NodeProto()
-    _Writer(max_elements, annotate=False)._write_node(node, proto)
+    _Writer(max_elements, annotate=False, is_bare=is_bare)._write_node(node, proto)
     return proto
 
 
-def _write_opsets(
+def write_opsets(
     owner: ModelState | Function, proto: onnx.ModelProto | onnx.FunctionProto
 ) -> None:
+    """Write the imported opsets of a model or function, each domain as the file spells it."""
     del proto.opset_import[:]
     for domain, version in owner.opset_imports.items():
         entry = proto.opset_import.add(version=version)
@@ -117,7 +120,7 @@ class _Writer:
     def write_function(self, function: Function, proto: onnx.FunctionProto) -> None:
         assert isinstance(function.skeleton, onnx.FunctionProto)
         proto.MergeFrom(function.skeleton)
-        _write_opsets(function, proto)
+        write_opsets(function, proto)
         proto.input.extend(value.name for value in function.inputs)
         proto.output.extend(value.name for value in function.outputs)
         for node in function.topological_order():

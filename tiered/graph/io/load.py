@@ -91,14 +91,21 @@ def check_calls(model: ModelState) -> None:
         raise ModelError(f"{model.label}: the local function {name!r} calls itself (recursion)")
 
 
-def load_function(model: ModelState, source: onnx.FunctionProto) -> Function:
+def load_function(
+    model: ModelState, source: onnx.FunctionProto, *, is_new: bool = False
+) -> Function:
     """Return the view of a local function that is not yet part of the model.
+
+    Args:
+        model: the model.
+        source: the function.
+        is_new: the caller has checked that the model has no function of this id.
 
     Raises:
         ModelError: the model has a function of this id, or its nodes are not a valid graph.
     """
     function = Function(model, source)
-    if model.function(*function.id) is not None:
+    if not is_new and model.function(*function.id) is not None:
         raise ModelError(f"{model.label} has a local function {function.id} already")
     _Loader(model).fill_function(function, source)
     return function

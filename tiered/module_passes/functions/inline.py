@@ -21,6 +21,7 @@ def inline(
     once: bool = False,
     max_nodes: int = 200_000,
     domains: tuple[str, ...] = (),
+    only: tuple[str, ...] = (),
 ) -> None:
     """Replace calls of local functions by the functions' bodies, recursively.
 
@@ -32,17 +33,19 @@ def inline(
         once: inline only functions with a single call.
         max_nodes: if the model would have more nodes than this, nothing is inlined: with functions
             that each call the next one twice, the size grows exponentially.
-        domains: domains whose functions are inlined although they are marked to be kept.
+        domains: domains whose functions are inlined although they, or calls of them, are marked to
+            be kept.
+        only: domains whose functions are inlined, and no others; of all domains without it.
     """
     functions = {function.id: function for function in model.functions}
     if not functions:
         return
-    kept = _kept(model, once, domains)
+    kept = _kept(model, once, domains, only)
     size = model.expanded_size(kept)
     if size > max_nodes:
         too_many = Skip("inlining would make {} nodes, more than max_nodes={}", size, max_nodes)
         kept = {callee: kept.get(callee, too_many) for callee in functions}
-    work = _Inliner(ctx, functions, kept)
+    work = _Inliner(ctx, functions, kept, domains)
     work.visit(model.main)
     for function in model.functions:
         # A function that is kept may contain calls itself.
@@ -50,7 +53,9 @@ def inline(
             work.visit(function)
 
 
-def _kept(model: Model, once: bool, domains: tuple[str, ...]) -> dict[Id, Skip]:
+def _kept(
+    model: Model, once: bool, domains: tuple[str, ...], only: tuple[str, ...]
+) -> dict[Id, Skip]:
     """Return the functions that are not inlined, with the reasons."""
     # A valid model has recursive functions only where the main graph does not reach them.
     kept = {callee: Skip("the function calls itself") for callee in model.recursive_functions()}
@@ -60,6 +65,8 @@ def _kept(model: Model, once: bool, domains: tuple[str, ...]) -> dict[Id, Skip]:
         is_marked = bool(marks) or f"{function.domain}.".startswith("tiered.")
         if is_marked and function.domain not in domains:
             kept[function.id] = Skip("the function is marked to be kept")
+        elif only and function.domain not in only:
+            kept[function.id] = Skip("the domain of the function is not chosen")
         elif once and sites[function.id] > 1:
             kept[function.id] = Skip("the function is called from more than one place")
     return kept
@@ -67,9 +74,14 @@ def _kept(model: Model, once: bool, domains: tuple[str, ...]) -> dict[Id, Skip]:
 
 class _Inliner:
     def __init__(
-        self, ctx: PassContext, functions: dict[Id, Function], kept: dict[Id, Skip]
+        self,
+        ctx: PassContext,
+        functions: dict[Id, Function],
+        kept: dict[Id, Skip],
+        domains: tuple[str, ...],
     ) -> None:
         self.ctx = ctx
+        self.domains = domains
         self.functions = functions
         self.kept = kept
         self.shared: dict[tuple[Node, Graph], Value] = {}
@@ -98,7 +110,7 @@ class _Inliner:
         """Return why a call is not inlined; None if it can be."""
         if function.id in self.kept:
             return self.kept[function.id]
-        if KEEP & node.metadata.keys():
+        if KEEP & node.metadata.keys() and function.domain not in self.domains:
             return Skip("the call is marked to be kept")
         if node.schema is not None:
             return Skip("a standard operator has the same name")
