@@ -58,6 +58,7 @@ from tiered.layout.transpose_report import (
     layout_report as layout_report,
 )
 from tiered.legalization.search import legalize_nodes as legalize_nodes
+from tiered.legalization.sources import substitute as substitute
 from tiered.passes import (
     NodeMapPass as NodeMapPass,
     Pass as Pass,

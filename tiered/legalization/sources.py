@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, get_args
 
 import onnx
 
 from tiered.errors import ModelError
-from tiered.graph import Model, Node
+from tiered.graph import Function, Model, Node
 from tiered.graph.opset.same_meaning import why_not_at
 from tiered.graph.queries.function_body import EXACT_BODIES, function_body, has_function_body
 from tiered.passes.registry import registry
@@ -17,6 +17,7 @@ from tiered.support.numerics import Numerics
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
+    from tiered.graph import Value
 
 
 class Source(Protocol):
@@ -47,7 +48,12 @@ def sources_of(node: Node, backend: Backend, maps: tuple[str, ...]) -> Iterator[
     for key in backend.substitutes_of(node):
         yield Substitution(*key)
     for info in _registered(node, maps):
-        yield RegisteredRule(info.name, info.numerics)
+        if info.numerics_option:
+            option = next(each for each in info.options if each.name == info.numerics_option)
+            for choice in get_args(option.type):
+                yield RegisteredRule(info.name, Numerics(choice), option.name)
+        else:
+            yield RegisteredRule(info.name, info.numerics)
     if has_function_body(node):
         yield FunctionBody(
             Numerics.EXACT if node.op_type in EXACT_BODIES else Numerics.REASSOCIATING
@@ -68,10 +74,14 @@ class RegisteredRule(NamedTuple):
 
     name: str
     numerics: Numerics
+    option: str = ""
+    """The option of the pass that chooses the class, if it has one."""
 
     def apply(self, node: Node) -> Skip | None:
         """Apply the rule of the pass at the node."""
         found: Any = registry.named(self.name)
+        if self.option:
+            found = found.with_options(**{self.option: str(self.numerics)})
         rule: Rule = found.rule
         if (node.domain, node.op_type) not in rule.keys:
             return Skip("the operator is not the root of its pattern")
@@ -120,25 +130,39 @@ class Substitution(NamedTuple):
         A custom operator is a call of a local function that holds the operator of the node, so
         that every runtime can run it.
         """
-        graph, model = node.owner, node.owner.model
-        if node.bodies or node.has_references:
-            return Skip("the node has bodies or attributes of a call")
-        if self.domain and model.ir_version < _FUNCTIONS_SINCE:
-            return Skip("before IR {} there are no local functions", _FUNCTIONS_SINCE)
-        assert isinstance(model, Model)
-        if self.domain and model.function(self.domain, self.op_type) is None:
-            model.add(_wrapper(node, self.domain, self.op_type))
-        attributes: Mapping[str, Any] = node.attributes
-        new = graph.add_node(
-            self.op_type,
-            node.inputs,
-            len(node.outputs),
-            attributes,
-            domain=self.domain,
-            name=node.name or self.op_type,
-        )
-        graph.replace(node, new.outputs)
+        made = substitute(node, self.domain, self.op_type)
+        if isinstance(made, Skip):
+            return made
+        node.owner.replace(node, made)
         return None
+
+
+def substitute(node: Node, domain: str, name: str) -> Sequence[Value | None] | Skip:
+    """Return the outputs of another operator of a node's operands and attributes.
+
+    A custom operator is the call of a local function that holds the operator of the node: the
+    target runs its own kernel, and every other runtime the function. The node itself stays, for
+    the rule that returns these outputs.
+
+    Args:
+        node: the node that the target refuses.
+        domain, name: the other operator; it has the inputs, attributes and outputs of the node's.
+    """
+    graph, model, root = node.owner, node.owner.model, node.owner.root
+    if isinstance(root, Function) and root.id[:2] == (domain, name):
+        return Skip("it is the body of {}::{}", domain, name)
+    if node.bodies or node.has_references:
+        return Skip("the node has bodies or attributes of a call")
+    if domain and model.ir_version < _FUNCTIONS_SINCE:
+        return Skip("before IR {} there are no local functions", _FUNCTIONS_SINCE)
+    assert isinstance(model, Model)
+    if domain and model.function(domain, name) is None:
+        model.add(_wrapper(node, domain, name))
+    attributes: Mapping[str, Any] = node.attributes
+    new = graph.add_node(
+        name, node.inputs, len(node.outputs), attributes, domain=domain, name=node.name or name
+    )
+    return new.outputs
 
 
 _FUNCTIONS_SINCE: Final = 8

@@ -1,14 +1,27 @@
 """legalize: what a target refuses becomes what it takes, or stays."""
 
+import numpy as np
 import onnx
 import pytest
 
-from tiered import Graph, Model, PassContext, Value, get_pass, op, register, rewrite, var
+from tiered import (
+    Graph,
+    Model,
+    PassContext,
+    Skip,
+    Value,
+    get_pass,
+    op,
+    register,
+    rewrite,
+    substitute,
+    var,
+)
 from tiered.backends import Backend
 from tiered.backends.reading import backend_of
 from tiered.errors import BackendError
 from tiered.passes.registry import registry
-from tiered.runtime import run
+from tiered.runtime import make_inputs, run
 from tiered.support.numerics import Numerics
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
@@ -107,7 +120,7 @@ def test_shapes_of_a_body_are_constants_where_they_are_known() -> None:
         "{ y = LayerNormalization(x, s) }"
     )
     model = Model.from_proto(source)
-    legalize = get_pass("legalize").with_options(numerics="reassociating")
+    legalize = get_pass("legalize").with_options(numerics="reassociating", maps=("none",))
     legalize.apply(model, PassContext.isolated(opt_level=3, backend=backend))
     assert backend.coverage(model).is_met, [str(gap) for gap in backend.coverage(model).gaps]
     inputs = {"x": onnx.numpy_helper.to_array(onnx.helper.make_tensor("x", 1, (2, 4), range(8)))}
@@ -168,6 +181,16 @@ def test_a_substitute_is_an_operator_of_the_target() -> None:
         target({"Where": False}, substitute={"Where": "chip::W"})
 
 
+def test_a_functions_own_body_is_no_call_of_it() -> None:
+    model = Model.from_proto(parse(WHERE))
+    (node,) = model.main.nodes
+    made = substitute(node, "chip", "WhereV2")
+    assert not isinstance(made, Skip)
+    (function,) = model.functions
+    (inner,) = function.nodes
+    assert str(substitute(inner, "chip", "WhereV2")) == "it is the body of chip::WhereV2"
+
+
 # --- registered legalizations -----------------------------------------------------------------------
 
 
@@ -188,3 +211,59 @@ def test_a_registered_rule_comes_before_the_body() -> None:
         )
     finally:
         registry.unregister("mish_of_chip")
+
+
+@pytest.mark.parametrize(
+    ("text", "operators"),
+    [
+        (
+            "(float[1,4,6] x, float[4,2,3] w) => (float[1,4,4] y) { y = Conv<group=2>(x, w) }",
+            "Gather, MatMul, Reshape",
+        ),
+        (
+            "(float[1,4,6] x, float[4,4,1] w) => (float[1,4,6] y) { y = Conv(x, w) }",
+            "MatMul, Reshape",
+        ),
+        (
+            "(float[1,4,6] x) => (float[1,4,5] y) { y = MaxPool<kernel_shape=[2]>(x) }",
+            "Gather, ReduceMax, Reshape",
+        ),
+        ("(float[1,4,6] x) => (float[1,4,1] y) { y = GlobalAveragePool(x) }", "ReduceMean"),
+        ("(float[1,4,6] x) => (float[1,4,1] y) { y = GlobalAveragePool(x) }", "AveragePool"),
+        (
+            "(float[2,4] x, float[4] s) => (float[2,4] y) { y = LayerNormalization(x, s) }",
+            "Add, Div, Mul, ReduceMean, Sqrt, Sub",
+        ),
+        (
+            "(float[2,4,3] x, float[4] s) => (float[2,4,3] y) "
+            "{ y = InstanceNormalization(x, s, s) }",
+            "Add, Div, Mul, ReduceMean, Reshape, Sqrt, Sub",
+        ),
+        (
+            "(float[2,2,3] x) => (float[2,2,3] y) <float[2] v = {1,2}> "
+            "{ y = BatchNormalization(x, v, v, v, v) }",
+            "Add, Mul",
+        ),
+        ("(float[2] x) => (float[2] y) { y = Sigmoid(x) }", "Add, Div, Exp, Neg"),
+        (
+            "(float[2,3] a, float[3,2] b, float[2] c) => (float[2,2] y) { y = Gemm(a, b, c) }",
+            "Add, MatMul",
+        ),
+        (
+            "(float[8] x) => (uint8[8] y, float s, uint8 z) { y, s, z = DynamicQuantizeLinear(x) }",
+            "Add, Cast, Clip, Div, Greater, Identity, Max, Min, "
+            "ReduceMax, ReduceMin, Round, Sub, Where",
+        ),
+    ],
+)
+def test_what_comes_of_operators(text: str, operators: str) -> None:
+    backend = target({operators: True})
+    source = parse(text)
+    model = Model.from_proto(source)
+    legalize = get_pass("legalize").with_options(numerics="reassociating")
+    legalize.apply(model, PassContext.isolated(opt_level=3, backend=backend))
+    assert backend.coverage(model).is_met, [str(gap) for gap in backend.coverage(model).gaps]
+    feeds = make_inputs(source, seed=1).feeds
+    before, after = run(source, feeds), run(model.to_proto(), feeds)
+    for name, expected in before.items():
+        np.testing.assert_allclose(after[name], expected, rtol=1e-4, atol=1e-5)

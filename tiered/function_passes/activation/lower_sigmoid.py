@@ -9,6 +9,7 @@ from tiered import DataType, Graph, Skip, Value, op, rewrite, var
     op.Sigmoid(var.x),
     opt_level=None,
     required=("infer_shapes",),
+    legalizes=True,
     numerics="reassociating",
 )
 def lower_sigmoid(graph: Graph, x: Value) -> Value | Skip:

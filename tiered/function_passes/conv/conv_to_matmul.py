@@ -12,6 +12,7 @@ from tiered import Graph, Node, Skip, Value, op, opt, rewrite, var
     opt_level=None,
     required=("infer_shapes",),
     followed_by=("fold_constant", "eliminate_unused_initializer"),
+    legalizes=True,
     numerics="reassociating",
 )
 def conv_to_matmul(

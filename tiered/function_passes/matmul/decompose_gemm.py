@@ -13,6 +13,7 @@ from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
     opt_level=None,
     required=("infer_shapes",),
     conflicts=("fuse_gemm",),
+    legalizes=True,
     numerics="reassociating",
 )
 def decompose_gemm(

@@ -9,6 +9,7 @@ from tiered.idioms.normalization import batch_norm_of, batch_norm_pattern
     opt_level=None,
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer",),
+    legalizes=True,
     numerics="reassociating",
 )
 def replace_bn_with_mul_add(

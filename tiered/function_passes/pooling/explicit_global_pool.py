@@ -7,6 +7,7 @@ from tiered import Graph, Node, Skip, Value, op, rewrite, var
     (op.GlobalAveragePool | op.GlobalMaxPool)(var.x),
     opt_level=None,
     required=("infer_shapes",),
+    legalizes=True,
     numerics="reassociating",
 )
 def explicit_global_pool(graph: Graph, node: Node, x: Value) -> Value | Skip:
