@@ -50,6 +50,12 @@ from tiered.graph import (
 from tiered.instruments.hooks import Instrument as Instrument
 from tiered.instruments.onnx_text import model_text as model_text
 from tiered.instruments.overview import overview_text as overview_text
+from tiered.intervals.analysis import (
+    RangeAnalysis as RangeAnalysis,
+    Ranges as Ranges,
+    ranges as ranges,
+)
+from tiered.intervals.interval import Interval as Interval
 from tiered.layout.convert import place_transposes as place_transposes
 from tiered.layout.nhwc import IMAGE_OPERATORS as IMAGE_OPERATORS
 from tiered.layout.sizes import LayoutSizes as LayoutSizes

@@ -16,6 +16,7 @@ ORDER = (
     "errors",
     "support",
     "graph",
+    "intervals",
     "rewriter",
     "idioms",
     "backends",

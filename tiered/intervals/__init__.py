@@ -1,0 +1,1 @@
+"""Range analysis: an interval that holds all elements of each value, whatever is fed."""

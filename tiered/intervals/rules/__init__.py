@@ -1,0 +1,19 @@
+"""Range rules: intervals of the outputs of an operator, a file for each family of operators.
+
+A rule is a function under `@range_rule("Operator")`; a new one needs no other line.
+"""
+
+from tiered.intervals.rules import (
+    arithmetic as arithmetic,
+    elementwise as elementwise,
+    movement as movement,
+    normalization as normalization,
+    products as products,
+    reduction as reduction,
+)
+from tiered.intervals.rules.range_rule import (
+    RULES as RULES,
+    Call as Call,
+    Counts as Counts,
+    range_rule as range_rule,
+)
