@@ -12,8 +12,9 @@ from tiered.errors import PassError, PreconditionError
 from tiered.testing import parse
 
 # An attribute without a name, dims beyond 64 bits, dims below 0 and unknown dtypes
-# in the full check, outputs of another dtype; vectors of 2**31 elements that onnx would propagate.
-FOUND = (63, 902, 3519, 4891, 4894, 4920, 6204, 11363)
+# in the full check, outputs of another dtype; vectors of 2**31 elements that onnx would propagate;
+# 2**62 scanned operands, axes of two dims and of none, a dim whose name is not UTF-8.
+FOUND = (63, 902, 3519, 4891, 4894, 4920, 6204, 11363, 91000498, 91002614, 91004429, 91005306)
 
 
 @pytest.mark.parametrize("seed", [*range(40, 60), *FOUND])

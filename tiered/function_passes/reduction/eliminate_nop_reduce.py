@@ -42,7 +42,7 @@ def eliminate_nop_reduce(
             return Skip("the rank of x is not known")
         places = [*range(x.rank)]
     else:
-        places = axes.const.tolist()
+        places = axes.const.ravel().tolist()
     if any(x.dim(axis) != 1 for axis in places):
         return Skip("a reduced dim is not known to be 1")
     if node.op_type in _KEPT and x.dtype not in _KEPT[node.op_type]:

@@ -77,7 +77,9 @@ def _read_dim(dim: onnx.TensorShapeProto.Dimension) -> Dim:
         # Some exporters write -1 for "unknown": it is not a size.
         return dim.dim_value if dim.dim_value >= 0 else None
     if kind == "dim_param":
-        return None if dim.dim_param in _NO_NAMES else dim.dim_param
+        # A name that is not UTF-8 is read as bytes, and cannot be written.
+        name: object = dim.dim_param
+        return name if isinstance(name, str) and name not in _NO_NAMES else None
     return None
 
 
@@ -132,7 +134,8 @@ def is_compatible(one: ValueType | None, other: ValueType | None) -> bool:
 
 def non_negative_axes(axes: Iterable[int], rank: int | None) -> tuple[int, ...] | None:
     """Return axes counted from the front; None where one counts from the end of an unknown rank."""
-    found = tuple(int(axis) for axis in axes)
+    # A file may hold axes as an array of any rank; runtimes reject those that are no vector.
+    found = tuple(int(axis) for axis in np.asarray(axes).ravel())
     if rank is None:
         return None if any(axis < 0 for axis in found) else found
     return tuple(axis + rank if axis < 0 else axis for axis in found)

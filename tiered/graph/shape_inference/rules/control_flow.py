@@ -95,6 +95,8 @@ def scan_inputs(node: Node) -> list[tuple[Value, TensorType]]:
     if node.owner.opset() < _SCAN_WITHOUT_BATCH:
         return []
     states = len(operands) - scanned
+    if not 0 <= states <= len(operands):
+        return []
     axes = [None] * states + list(node.attr("scan_input_axes", None) or [0] * scanned)
     found = []
     for value, operand, axis in zip(bodies[0].inputs, operands, axes, strict=False):
