@@ -30,6 +30,7 @@ from tiered.graph import (
     Elements as Elements,
     Function as Function,
     Graph as Graph,
+    InterfaceMap as InterfaceMap,
     Model as Model,
     Node as Node,
     Tensor as Tensor,
@@ -89,6 +90,8 @@ from tiered.pipeline import (
     parse_pipeline as parse_pipeline,
     pipeline_for as pipeline_for,
 )
+from tiered.pipeline.compose.merge import merge as merge
+from tiered.pipeline.compose.parts import extract as extract, split as split
 from tiered.pipeline.optimize import optimize as optimize, optimize_model as optimize_model
 from tiered.pipeline.result import (
     OptimizeResult as OptimizeResult,

@@ -2,6 +2,7 @@ from tiered.graph.api import Model as Model
 from tiered.graph.core.dtypes import DataType as DataType
 from tiered.graph.core.gate import Gate as Gate, RewriteRecord as RewriteRecord
 from tiered.graph.core.graph import Function as Function, Graph as Graph
+from tiered.graph.core.interface_map import InterfaceMap as InterfaceMap
 from tiered.graph.core.journal import (
     Edit as Edit,
     Journal as Journal,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import onnx
@@ -31,12 +31,15 @@ def _changes(model: Model, origin: onnx.ModelProto) -> Iterator[str]:
     if origin.ir_version != model.ir_version:
         yield f"IR version {origin.ir_version} -> {model.ir_version}"
     main = model.main
-    yield from _side("input", origin.graph.input, main.input_infos)
-    yield from _side("output", origin.graph.output, main.output_infos)
+    # A declaration may still have the name that the value had in the file.
+    inputs = zip(main.inputs, main.input_infos, strict=True)
+    outputs = zip(main.outputs, main.output_infos, strict=True)
+    yield from _side("input", origin.graph.input, {v.name: info for v, info in inputs})
+    yield from _side("output", origin.graph.output, {v.name: info for v, info in outputs})
 
 
-def _side(side: str, before: Infos, after: Infos) -> Iterator[str]:
-    old, new = ({info.name: info for info in infos} for infos in (before, after))
+def _side(side: str, before: Infos, new: Mapping[str, onnx.ValueInfoProto]) -> Iterator[str]:
+    old = {info.name: info for info in before}
     for name in old:
         if name not in new:
             yield f"{side} {name} removed"

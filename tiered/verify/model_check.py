@@ -13,6 +13,7 @@ from tiered.verify.baseline import Baseline, Outputs, Runnable, without
 from tiered.verify.methods import Case, Judge, Subject
 from tiered.verify.model_pair import ModelPair
 from tiered.verify.reference_check import Opinion, reference_opinion, ruling_on_halves
+from tiered.verify.refitted import Refitting
 from tiered.verify.samples import Sample, samples_for
 from tiered.verify.sensitivity import amplification
 
@@ -103,19 +104,17 @@ class _ModelRun:
         self, proto: onnx.ModelProto, session: Runner
     ) -> tuple[list[Sample], list[Outputs]]:
         """Return samples for the new interface, and the outputs of the model before for them."""
-        samples, expected = samples_for(proto, session, self._case.wanted), list[Outputs]()
+        relation = self._model.interface_since(self._before.stamp)
+        refitting = Refitting(self._before, proto, session, relation, self._worker)
         try:
-            with self._before.opened(self._worker) as before:
-                for sample in samples:
-                    feeds = sample.inputs.feeds
-                    expected.append(before.run({n: feeds[n] for n in before.inputs if n in feeds}))
+            return refitting.samples(self._case.wanted)
         except RuntimeFailure as error:
             self._case.remarks.append(
                 f"the model before does not run on what the one after takes, so they were not "
                 f"compared: {error}"
             )
-            return samples, [{} for _ in samples]
-        return samples, expected
+        samples = samples_for(proto, session, self._case.wanted)
+        return samples, [{} for _ in samples]
 
     def _compare(
         self, expected: Outputs, actual: Outputs, sample: Sample, runnable: Runnable
@@ -127,6 +126,10 @@ class _ModelRun:
             without(expected, ignored), without(actual, ignored), self._subject.promise
         )
         self._case.comparisons.append(comparison)
+        if not self._takes(sample):
+            if not comparison.ok:
+                raise self._failure("", sample, comparison)
+            return
         if comparison.ok:
             self._rule_on_halves(runnable, sample)
             return
@@ -134,6 +137,17 @@ class _ModelRun:
         if not opinion.is_excused:
             raise self._failure("", sample, comparison, opinion.text)
         self._case.remarks.append(opinion.text)
+
+    def _takes(self, sample: Sample) -> bool:
+        """Return whether the model before takes the same sample, so that a reference may judge."""
+        before = self._before
+        if not self._subject.changes_interface:
+            return True
+        relation = self._model.interface_since(before.stamp)
+        graph = before.runnable.proto.graph
+        defaults = {tensor.name for tensor in graph.initializer}
+        needed = {info.name for info in graph.input} - defaults
+        return not relation.tensors and not relation.feeds and needed <= sample.inputs.feeds.keys()
 
     def _rule_on_halves(self, runnable: Runnable, sample: Sample) -> None:
         """Ask onnx.reference about a model with 16-bit floats, whose outputs agree.

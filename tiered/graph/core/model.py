@@ -12,6 +12,7 @@ import onnx
 from tiered.errors import ModelError
 from tiered.graph.core.gate import Gate
 from tiered.graph.core.graph import Function, Graph
+from tiered.graph.core.interface_map import InterfaceMap
 from tiered.graph.core.journal import Edit, Journal, Mark, Snapshot, Stamp
 from tiered.graph.core.names import Names
 from tiered.graph.core.use_lists import leave_function
@@ -88,6 +89,8 @@ class ModelState(ABC):
         self.notes: list[str] = []
         # Multiplications that constant folding had taken, each with the moment of that count.
         self._folded: list[tuple[Stamp, int]] = []
+        # How edits of the interface relate it to the one before, each with their moment.
+        self._relations: list[tuple[Stamp, InterfaceMap]] = []
         self._serial = 0
         # What algorithms found in an earlier run, by a key of their own.
         self.remembered: dict[Hashable, Any] = {}
@@ -283,6 +286,19 @@ class ModelState(ABC):
     def note_folded_work(self, work: int) -> None:
         """Count multiplications whose results are the latest edits."""
         self._folded.append((self.journal.stamp(), self.folded_work + work))
+
+    def note_interface(self, relation: InterfaceMap) -> None:
+        """State how the interface after the latest edits relates to the one before them."""
+        self._relations.append((self.journal.stamp(), relation))
+
+    def interface_since(self, stamp: Stamp) -> InterfaceMap:
+        """Return how the present interface relates to that of an earlier moment."""
+        journal, found = self.journal, InterfaceMap()
+        for moment, relation in self._relations:
+            is_kept = journal.kept_since(moment) == moment.length
+            if is_kept and moment.length > stamp.length:
+                found = relation.after(found)
+        return found
 
     def note(self, text: str) -> None:
         """Keep a remark about the model itself."""

@@ -1,0 +1,95 @@
+"""Models with another interface are compared on what has the same name, or what the pass maps."""
+
+import numpy as np
+import onnx
+import pytest
+
+from tiered import (
+    InterfaceMap,
+    Model,
+    Pass,
+    PassContext,
+    VerificationError,
+    get_pass,
+    module_pass,
+    optimize_model,
+)
+from tiered.graph.core.interface_map import converted
+from tiered.testing import parse
+
+TEXT = """(float[N,4] x) => (float[N,4] y, float[N,4] q)
+    <float[4] w = {1,2,3,4}> { a = Mul(x, w)  b = Relu(a)  y = Exp(b)  q = Neg(a) }"""
+
+
+def compared(pass_: Pass | str, text: str = TEXT) -> list[list[str]]:
+    """Return the outputs that verification compared, for each sample; it must not complain."""
+    result = optimize_model(parse(text), passes=[pass_], verify=True)
+    assert result.verify is not None
+    assert [r for r in result.remarks if r.kind == "verify"] == []
+    return [[output.name for output in each.outputs] for each in result.verify.comparisons]
+
+
+def test_the_part_after_a_cut_gets_what_the_model_before_computes() -> None:
+    assert compared(get_pass("extract", inputs=["b"], outputs=["y"])) == [["y"], ["y"]]
+
+
+def test_a_new_output_is_compared_with_the_tensor_of_its_name() -> None:
+    assert compared(get_pass("add_checkpoints", tensors=["b"])) == [["y", "q", "b"]] * 2
+    assert compared(get_pass("extract", outputs=["b"])) == [["b"]] * 2
+
+
+@module_pass(opt_level=None, changes_interface=True, name="wrong")
+def wrong(model: Model, ctx: PassContext) -> None:
+    """Of no meaning: cut, and change a weight."""
+    get_pass("extract", inputs=["b"], outputs=["y"]).apply(model, ctx)
+    node = model.main.nodes[0]
+    model.main.set_operator(node, "Neg")
+
+
+def test_a_wrong_part_is_found() -> None:
+    with pytest.raises(VerificationError, match="wrong changed output 'y'"):
+        optimize_model(parse(TEXT), passes=[wrong], verify=True)
+
+
+def shifted(to: float) -> Pass:
+    @module_pass(opt_level=None, changes_interface=True, name="shift")
+    def shift(model: Model, ctx: PassContext) -> None:
+        """Of no meaning: the input is shifted by 1, and has another name."""
+        graph, (x,) = model.main, model.main.inputs
+        graph.rename_value(x, "z")
+        one = graph.constant(np.float32(to))
+        (node,) = x.readers
+        graph.set_input(node, 0, graph.op.Sub(x, one))
+        model.note_interface(InterfaceMap(feeds={"x": ("z", lambda array: array - 1)}))
+
+    return shift
+
+
+def test_the_inputs_before_follow_from_new_ones() -> None:
+    assert compared(shifted(1)) == [["y", "q"]] * 2
+    with pytest.raises(VerificationError, match="shift changed output"):
+        optimize_model(parse(TEXT), passes=[shifted(2)], verify=True)
+
+
+def test_maps_of_several_passes_are_one() -> None:
+    first = InterfaceMap({"b": ("a", np.negative)}, {"x": ("u", np.negative)})
+    second = InterfaceMap({"c": ("b", np.exp)}, {"u": ("v", np.exp)})
+    both = second.after(first)
+    one = np.ones(1)
+    source, convert = both.tensors["c"]
+    assert (source, float(converted(convert, one)[0])) == ("a", float(np.exp(-1.0)))
+    source, convert = both.feeds["x"]
+    assert (source, float(converted(convert, one)[0])) == ("v", -float(np.exp(1.0)))
+
+
+def test_what_is_undone_relates_no_more() -> None:
+    model = Model.from_proto(parse(TEXT))
+    start, mark = model.journal.stamp(), model.mark()
+    model.main.rename_value(model.main.inputs[0], "z")
+    model.note_interface(InterfaceMap(tensors={"z": ("x", None)}))
+    assert model.interface_since(start).tensors == {"z": ("x", None)}
+    model.undo_to(mark)
+    assert model.interface_since(start) == InterfaceMap()
+    model.main.rename_value(model.main.inputs[0], "u")
+    assert model.interface_since(start) == InterfaceMap()
+    assert isinstance(model.to_proto(), onnx.ModelProto)

@@ -1,0 +1,49 @@
+"""How a changed interface relates to the one before, so that both models can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Convert = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class InterfaceMap:
+    """Which arrays go together, before and after an edit of the interface.
+
+    Attributes:
+        tensors: for a new input or output: the tensor before, and the conversion of its array.
+            Without an entry, it is the tensor of its name.
+        feeds: for an input before: the new input, and the conversion of its array, where the new
+            one cannot be computed from tensors before.
+        new: why outputs for the new interface cannot be compared; "" if they can.
+    """
+
+    tensors: Mapping[str, tuple[str, Convert | None]] = field(default_factory=dict)
+    feeds: Mapping[str, tuple[str, Convert | None]] = field(default_factory=dict)
+    new: str = ""
+
+    def after(self, earlier: InterfaceMap) -> InterfaceMap:
+        """Return the map of an earlier edit and this one."""
+        tensors = dict(earlier.tensors)
+        for name, (source, convert) in self.tensors.items():
+            first, before = earlier.tensors.get(source, (source, None))
+            tensors[name] = first, _chained(before, convert)
+        feeds = dict(self.feeds)
+        for name, (source, convert) in earlier.feeds.items():
+            last, now = self.feeds.get(source, (source, None))
+            feeds[name] = last, _chained(now, convert)
+        return InterfaceMap(tensors, feeds, self.new or earlier.new)
+
+
+def _chained(first: Convert | None, second: Convert | None) -> Convert | None:
+    if first is None or second is None:
+        return first or second
+    return lambda array: second(first(array))
+
+
+def converted(convert: Convert | None, array: Any) -> Any:
+    """Return an array after a conversion, if there is one."""
+    return array if convert is None else convert(array)

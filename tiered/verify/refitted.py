@@ -1,0 +1,128 @@
+"""Samples for a changed interface, with what the model before computes for them.
+
+What has the same name is the same tensor, unless the pass says otherwise. Where the new inputs are
+tensors of the model before, its samples go on: it runs, and what it computes is fed. Otherwise the
+new inputs are made, and the old ones follow from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tiered.errors import RuntimeFailure
+from tiered.graph.core.interface_map import InterfaceMap, converted
+from tiered.verify.changed_region import with_outputs
+from tiered.verify.extract import Part
+from tiered.verify.samples import Sample, samples_for
+from tiered.verify.sliced_session import open_model
+
+if TYPE_CHECKING:
+    import onnx
+
+    from tiered.runtime import Worker
+    from tiered.runtime.session import Runner
+    from tiered.verify.baseline import Baseline
+    from tiered.verify.samples import Wanted
+
+Outputs = dict[str, Any]
+
+
+class Refitting:
+    """The samples of a model whose interface changed.
+
+    Args:
+        before: the model before, which has run on its samples.
+        after: the model after, as it is open in `session`.
+        session: where it runs.
+        relation: how the two interfaces relate.
+        worker: where the model before runs.
+    """
+
+    def __init__(
+        self,
+        before: Baseline,
+        after: onnx.ModelProto,
+        session: Runner,
+        relation: InterfaceMap,
+        worker: Worker,
+    ) -> None:
+        self._before = before
+        self._after = after
+        self._session = session
+        self._relation = relation
+        self._worker = worker
+        self._part = Part.of(before.runnable.proto)
+
+    def samples(self, wanted: Wanted) -> tuple[list[Sample], list[Outputs]]:
+        """Return samples for the model after, and the outputs that are expected of it.
+
+        Raises:
+            RuntimeFailure: the model before does not run on what corresponds to them.
+        """
+        if self._relation.new:
+            raise RuntimeFailure(self._relation.new)
+        if self._goes_on():
+            return self._forward()
+        return self._backward(wanted)
+
+    def _goes_on(self) -> bool:
+        """Return whether the new inputs are tensors of the model before, and not all its inputs."""
+        if self._relation.feeds:
+            return False
+        old = self._part.inputs
+        is_other = any(
+            name not in old or name in self._relation.tensors for name in self._session.inputs
+        )
+        known = all(self._part.has(self._source(name)) for name in self._session.inputs)
+        return is_other and known
+
+    def _source(self, name: str) -> str:
+        return self._relation.tensors.get(name, (name, None))[0]
+
+    def _converted(self, name: str, values: Mapping[str, Any]) -> Any:
+        source, convert = self._relation.tensors.get(name, (name, None))
+        return converted(convert, values[source])
+
+    def _forward(self) -> tuple[list[Sample], list[Outputs]]:
+        made, expected = list[Sample](), list[Outputs]()
+        outputs = [name for name in self._session.outputs if self._is_known(name)]
+        names = [self._source(name) for name in (*self._session.inputs, *outputs)]
+        for sample, values in zip(self._before.samples, self._run(names, None), strict=True):
+            feeds = {name: self._converted(name, values) for name in self._session.inputs}
+            inputs = replace(sample.inputs, feeds=feeds)
+            made.append(Sample(sample.label, inputs))
+            expected.append({name: self._converted(name, values) for name in outputs})
+        return made, expected
+
+    def _backward(self, wanted: Wanted) -> tuple[list[Sample], list[Outputs]]:
+        made = samples_for(self._after, self._session, wanted)
+        outputs = [name for name in self._session.outputs if self._is_known(name)]
+        fed = [self._old_feeds(sample.inputs.feeds) for sample in made]
+        found = self._run([self._source(name) for name in outputs], fed)
+        return made, [{name: self._converted(name, values) for name in outputs} for values in found]
+
+    def _old_feeds(self, feeds: Mapping[str, Any]) -> Outputs:
+        old = dict(self._before.samples[0].inputs.feeds) if self._before.samples else {}
+        for name in self._part.inputs:
+            source, convert = self._relation.feeds.get(name, (name, None))
+            if source in feeds:
+                old[name] = converted(convert, feeds[source])
+        return old
+
+    def _is_known(self, name: str) -> bool:
+        source = self._source(name)
+        return source in self._part.producer or source in self._part.inputs
+
+    def _run(self, names: Sequence[str], fed: Sequence[Outputs] | None) -> list[Outputs]:
+        """Return tensors of the model before, for its own samples or for other feeds."""
+        feeds = [s.inputs.feeds for s in self._before.samples] if fed is None else fed
+        inner = [name for name in dict.fromkeys(names) if name in self._part.producer]
+        probe = with_outputs(self._before.runnable.proto, inner)
+        found = []
+        with open_model(self._worker, probe, folder=self._before.runnable.folder) as session:
+            for each in feeds:
+                given = {name: each[name] for name in session.inputs if name in each}
+                found.append({**each, **session.run(given, inner)})
+        return found
