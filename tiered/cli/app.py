@@ -19,10 +19,19 @@ from tiered.cli.commands.completion import (
     run_completion,
 )
 from tiered.cli.commands.convert import ConvertOptions
+from tiered.cli.commands.extract import ExtractOptions
+from tiered.cli.commands.merge import MergeOptions
 from tiered.cli.commands.verify import CompareOptions
 from tiered.cli.config_file import apply_config_file
 from tiered.cli.examples import EXAMPLES, FIRST, with_examples
-from tiered.cli.flags import BackendName, Names, OptimizeOptions, ReadOptions, Verbose
+from tiered.cli.flags import (
+    BackendName,
+    Names,
+    OptimizeOptions,
+    ReadOptions,
+    Verbose,
+    WriteOptions,
+)
 from tiered.cli.foreign import answer_to, answer_to_command, translated, with_command
 from tiered.cli.output.failures import (
     BUG,
@@ -58,7 +67,8 @@ app = App(
     config=apply_config_file,
 )
 COMMANDS = (
-    *("optimize", "convert", "verify", "bisect", "replay", "reduce", "check", "backends"),
+    *("optimize", "convert", "extract", "merge", "verify", "bisect", "replay", "reduce"),
+    *("check", "backends"),
     *("passes", "inspect", "explain", "layout", "options", "new", "completion"),
 )
 
@@ -97,6 +107,7 @@ def convert(
     /,
     *,
     options: ConvertOptions = ConvertOptions(),  # noqa: B008 - frozen
+    write: WriteOptions = WriteOptions(),  # noqa: B008 - frozen
 ) -> None:
     """Convert a model to another opset, IR version or precision, and print what changed.
 
@@ -109,7 +120,51 @@ def convert(
     """
     from tiered.cli.commands.convert import run_convert
 
-    run_convert(model, out, options)
+    run_convert(model, out, options, write)
+
+
+@app.command
+def extract(
+    model: str,
+    out: str | None = None,
+    /,
+    *,
+    options: ExtractOptions = ExtractOptions(),  # noqa: B008 - frozen
+    write: WriteOptions = WriteOptions(),  # noqa: B008 - frozen
+) -> None:
+    """Write the part of a model between tensors, with the weights that it needs.
+
+    Args:
+        model: The ONNX file to read; it is never changed.
+        out: The file to write. Optional with --dry-run and --json.
+    """
+    from tiered.cli.commands.extract import run_extract
+
+    run_extract(model, out, options, write)
+
+
+@app.command
+def merge(
+    first: Annotated[str, Parameter(name="A")],
+    second: Annotated[str, Parameter(name="B")],
+    out: str | None = None,
+    /,
+    *,
+    options: MergeOptions = MergeOptions(),  # noqa: B008 - frozen
+    write: WriteOptions = WriteOptions(),  # noqa: B008 - frozen
+) -> None:
+    """Write two models as one: outputs of A become inputs of B.
+
+    Opsets, functions and names are reconciled; inputs of equal name and type are one input.
+
+    Args:
+        first: The ONNX file with the first model.
+        second: The ONNX file with the model that reads its outputs.
+        out: The file to write. Optional with --dry-run and --json.
+    """
+    from tiered.cli.commands.merge import run_merge
+
+    run_merge(first, second, out, options, write)
 
 
 @app.command

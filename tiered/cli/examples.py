@@ -16,6 +16,14 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "tiered convert in.onnx out.onnx --opset 13 --ir 8 --expand",
         "tiered convert in.onnx out.onnx --to fp16 --keep-ops Softmax --verify",
     ),
+    "extract": (
+        "tiered extract in.onnx part.onnx --from /layer1/Relu_output_0 --to logits",
+        "tiered extract in.onnx head.onnx --to hidden --verify",
+    ),
+    "merge": (
+        "tiered merge encoder.onnx decoder.onnx out.onnx",
+        "tiered merge a.onnx b.onnx out.onnx --map features=x --prefix b_ --verify",
+    ),
     "verify": (
         "tiered verify before.onnx after.onnx --layers",
         "tiered verify before.onnx after.onnx --numerics exact",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -108,6 +108,43 @@ class OptimizeOptions:
     """Write the inferred types into the model."""
     strict: Annotated[bool, Flag] = False
     """Fail if an entry matches no pass, or if the backend does not take the result."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class WriteOptions:
+    """The options of the commands that write one model, by passes of their own."""
+
+    output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None
+    """The file to write, instead of OUT."""
+    force: Annotated[bool, Flag] = False
+    """Replace OUT even if it is an ONNX model and not an earlier result of MODEL."""
+    verify: Annotated[str | None, Parameter(show_default=False)] = None
+    """Run the model before and after and compare what both compute, as for `tiered optimize`. Exit
+    code 3 if it differs."""
+    inputs: Names = ()
+    """Inputs for --verify: x.npy, feeds.npz or a folder; missing ones are generated. Repeatable."""
+    dry_run: Annotated[bool, Flag] = False
+    """Write nothing."""
+    json: Annotated[bool, Flag] = False
+    """Print one JSON object on stdout instead of the summary."""
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False)] = (
+        False
+    )
+    """Print only errors (and the JSON with --json)."""
+    verbose: Verbose = False
+    """Print every pass and every remark."""
+    external_data: Annotated[str | None, Parameter(show_default=False)] = None
+    """Write weights of =SIZE bytes (1KiB) or more to OUT.data, beside OUT."""
+    single_file: Annotated[bool, Flag] = False
+    """Write all weights into OUT, including external ones; up to 2 GiB."""
+    share_weights: Annotated[bool, Flag] = False
+    """Keep external weights in their files if OUT is in the same folder."""
+
+    def with_passes(self, passes: str) -> OptimizeOptions:
+        """Return the options of `tiered optimize` that run these passes."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        return OptimizeOptions(passes=passes, **own)
 
 
 @Parameter(name="*")

@@ -36,6 +36,9 @@ def default_pipeline() -> Sequential:
         "const_input_shape",
         "const_batch_size",
         "truncate_on_var",
+        # Parked. A part of the model, and tensors to look at: by the names that the file has.
+        "extract",
+        "add_checkpoints",
 
         # An order and names that every runtime accepts: sorted, and each name once.
         "topological_sort",

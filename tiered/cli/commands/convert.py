@@ -12,15 +12,9 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter
 
 import tiered
-from tiered.cli.commands.optimize import check_options, check_target, optimize_file
-from tiered.cli.files import check_input, choose_output
-from tiered.cli.flags import Flag, Names, OptimizeOptions
-from tiered.cli.output.terminal import print_json
-from tiered.cli.watch import WatchOptions
+from tiered.cli.commands.optimize import write_result
+from tiered.cli.flags import Flag, Names, WriteOptions
 from tiered.errors import UsageError
-
-Quiet = Parameter(name=["--quiet", "-q"], negative=(), show_default=False)
-Verbose = Parameter(name=["--verbose", "-v"], negative=(), show_default=False)
 
 
 @Parameter(name="*")
@@ -51,38 +45,11 @@ class ConvertOptions:
     expand: Annotated[bool, Flag] = False
     """Expand operators that the opset lacks into their ONNX function bodies, which may round
     differently."""
-    output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None
-    """The file to write, instead of OUT."""
-    force: Annotated[bool, Flag] = False
-    """Replace OUT even if it is an ONNX model and not an earlier result of MODEL."""
-    verify: Annotated[str | None, Parameter(show_default=False)] = None
-    """Run the model before and after and compare the outputs, as for `tiered optimize`. Exit code
-    3 if they differ."""
-    inputs: Names = ()
-    """Inputs for --verify: x.npy, feeds.npz or a folder; missing ones are generated. Repeatable."""
-    dry_run: Annotated[bool, Flag] = False
-    """Write nothing."""
-    json: Annotated[bool, Flag] = False
-    """Print one JSON object on stdout instead of the summary."""
-    quiet: Annotated[bool, Quiet] = False
-    """Print only errors (and the JSON with --json)."""
-    verbose: Annotated[bool, Verbose] = False
-    """Print every pass and every remark."""
-    external_data: Annotated[str | None, Parameter(show_default=False)] = None
-    """Write weights of =SIZE bytes (1KiB) or more to OUT.data, beside OUT."""
-    single_file: Annotated[bool, Flag] = False
-    """Write all weights into OUT, including external ones; up to 2 GiB."""
-    share_weights: Annotated[bool, Flag] = False
-    """Keep external weights in their files if OUT is in the same folder."""
 
 
-_SHARED = (
-    *("output", "force", "verify", "inputs", "dry_run", "json", "quiet", "verbose"),
-    *("external_data", "single_file", "share_weights"),
-)
-
-
-def run_convert(source: str, out: str | None, options: ConvertOptions) -> None:
+def run_convert(
+    source: str, out: str | None, options: ConvertOptions, write: WriteOptions
+) -> None:
     """Convert the model of a file according to the options.
 
     Raises:
@@ -93,14 +60,7 @@ def run_convert(source: str, out: str | None, options: ConvertOptions) -> None:
     passes, what = _passes(options)
     if not passes:
         raise UsageError("nothing to convert: type --opset N, --ir N or --to fp16")
-    shared = {name: getattr(options, name) for name in _SHARED}
-    settings = OptimizeOptions(passes=",".join(passes), **shared)
-    target = choose_output(out, options.output, may_lack=options.dry_run or options.json)
-    check_options(settings, WatchOptions())
-    check_input(source)
-    if target is not None:
-        check_target(source, target, settings)
-    optimize_file(source, target, settings, WatchOptions(), print_json, ", ".join(what))
+    write_result(source, out, write.with_passes(",".join(passes)), ", ".join(what))
 
 
 def _passes(options: ConvertOptions) -> tuple[list[str], list[str]]:

@@ -71,6 +71,28 @@ def run_optimize(
     optimize_file(source, target, options, watch, print_json)
 
 
+def write_result(source: str, out: str | None, options: OptimizeOptions, what: str) -> None:
+    """Run the passes of a command of its own on a file, and write the result.
+
+    Args:
+        source: the file to read.
+        out: the file to write, as OUT; None for that of -o.
+        options: with the passes.
+        what: the text that describes the run.
+
+    Raises:
+        UsageError: options that do not go together, or a file to write that holds another model.
+        ModelError: a file cannot be read or written, or holds no model.
+        VerificationError: the outputs of the result differ; nothing is written.
+    """
+    target = choose_output(out, options.output, may_lack=options.dry_run or options.json)
+    check_options(options, WatchOptions())
+    check_input(source)
+    if target is not None:
+        check_target(source, target, options)
+    optimize_file(source, target, options, WatchOptions(), print_json, what)
+
+
 def check_target(source: str, target: str, options: OptimizeOptions) -> None:
     """Check the file to write, before any work is done.
 

@@ -1,0 +1,61 @@
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.cli.conftest import Cli
+from tiered.testing import parse
+
+A = "(float[N,4] x) => (float[N,4] h) <float[4] w = {1,2,3,4}> { h = Add(x, w) }"
+B = """(float[M,4] h, float[4] z) => (float[M,4] y) <float[4] w = {5,6,7,8}> {
+    t = Mul(h, w)  y = Add(t, z) }"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    paths = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    for path, text in zip(paths, (A, B), strict=True):
+        onnx.save(parse(text), path)
+    return paths
+
+
+def test_two_models_become_one_that_is_verified(cli: Cli, files: tuple[Path, Path]) -> None:
+    out = files[0].with_name("out.onnx")
+    ended = cli("merge", *files, out, "--map", "h=h", "--prefix", "b_", "--verify")
+    assert (ended.code, ended.err) == (0, "")
+    assert "inputs: x: float[N,4], b_z: float[4]\noutputs: b_y: float[N,4]\n" in ended.out
+    assert "verified: yes (exact" in ended.out
+    made = onnx.load(out)
+    onnx.checker.check_model(made, full_check=True)
+    assert [tensor.name for tensor in made.graph.initializer] == ["w", "b_w"]
+
+
+def test_the_json_has_the_interface(cli: Cli, files: tuple[Path, Path]) -> None:
+    ended = cli("merge", *files, "--json", "--keep")
+    record = json.loads(ended.out)
+    assert list(record["outputs"]) == ["h", "y"]
+    assert (record["nodes"], record["output"], record["verified"]) == (3, None, False)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "code", "message"),
+    [
+        (("--map", "h"), 2, "--map takes OUT=IN, not 'h'"),
+        (("--map", "h=h", "--map", "h=z"), 2, "--map: 'h' is given twice"),
+        (("--map", "hh=h"), 2, "no output 'hh'; did you mean 'h'"),
+        (("--map", "h=z"), 1, "it cannot be input 'z'"),
+    ],
+)
+def test_models_that_do_not_fit_are_errors(
+    cli: Cli, files: tuple[Path, Path], tokens: tuple[str, ...], code: int, message: str
+) -> None:
+    out = files[0].with_name("out.onnx")
+    ended = cli("merge", *files, out, *tokens)
+    assert ended.code == code
+    assert message in ended.err
+    assert not out.exists()
+
+
+def test_a_model_that_is_read_is_not_replaced(cli: Cli, files: tuple[Path, Path]) -> None:
+    assert cli("merge", *files, files[1]).code == 2

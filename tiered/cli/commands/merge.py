@@ -1,0 +1,127 @@
+"""`tiered merge A B OUT`: outputs of one model become inputs of another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from tiered.cli.commands.optimize import check_options, check_target, storage_of
+from tiered.cli.files import check_data_files, choose_output, load_model
+from tiered.cli.flags import Flag, Names, WriteOptions
+from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.cli.watch import WatchOptions
+from tiered.errors import UsageError
+
+if TYPE_CHECKING:
+    from tiered.graph import Model
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class MergeOptions:
+    """The options of `tiered merge`."""
+
+    map: Annotated[Names, Parameter(name=["--map", "--io-map", "--connect"])] = ()
+    """Connect an output of A with an input of B: out=in. Repeatable. By default those of equal
+    name, else the only output and the only input."""
+    prefix: Annotated[str, Parameter(show_default=False)] = ""
+    """A prefix for the names of B that are not connected."""
+    keep: Annotated[bool, Flag] = False
+    """Connected outputs of A stay outputs."""
+
+
+def run_merge(
+    first: str, second: str, out: str | None, options: MergeOptions, write: WriteOptions
+) -> None:
+    """Merge the models of two files.
+
+    Raises:
+        UsageError: there is no such output or input, or nothing connects.
+        ModelError: the models do not fit together, or a file cannot be read or written.
+        VerificationError: the result computes something else; nothing is written.
+    """
+    target = choose_output(out, write.output, may_lack=write.dry_run or write.json)
+    settings = write.with_passes("final_check")
+    check_options(settings, WatchOptions())
+    connect = _connections(options.map)
+    models = load_model(first), load_model(second)
+    if target is not None:
+        for source, model in zip((first, second), models, strict=True):
+            check_target(source, target, settings)
+            check_data_files(model, target)
+    storage = storage_of(settings)
+    from tiered.pipeline.compose.merge import merged_model
+
+    with Progress(enabled=not write.quiet) as progress:
+        progress.say(f"merging {printable(first)} and {printable(second)}")
+        before = [model.copy() for model in models] if write.verify is not None else []
+        made = merged_model(*models, connect=connect, prefix=options.prefix, keep=options.keep)
+        made.check()
+        for one in before[:1]:
+            progress.say("running the models")
+            _check(one, before[1], models[1], made, write.inputs)
+        if target is not None and not write.dry_run:
+            made.save(target, storage=storage)
+    record = _record(first, second, None if write.dry_run else target, made)
+    record["verified"] = bool(before)
+    if write.json:
+        print_json(record)
+    elif not write.quiet:
+        _print(record)
+
+
+def _check(first: Model, second: Model, named: Model, made: Model, inputs: Sequence[str]) -> None:
+    """Compare the merged model with the two models; `named` is the second with its final names."""
+    from tiered.verify.merged import check_merged
+
+    pairs = [
+        *zip(second.main.inputs, named.main.inputs, strict=True),
+        *zip(second.main.outputs, named.main.outputs, strict=True),
+    ]
+    check_merged(first, second, made, {old.name: new.name for old, new in pairs}, inputs)
+
+
+def _connections(entries: tuple[str, ...]) -> dict[str, str] | None:
+    """Return the inputs by output of --map.
+
+    Raises:
+        UsageError: an entry is not OUT=IN, or an output is given twice.
+    """
+    found: dict[str, str] = {}
+    for entry in entries:
+        source, equals, name = entry.rpartition("=")
+        if not equals or not source or not name:
+            raise UsageError(f"--map takes OUT=IN, not {entry!r}")
+        if source in found:
+            raise UsageError(f"--map: {source!r} is given twice")
+        found[source] = name
+    return found or None
+
+
+def _record(first: str, second: str, target: str | None, made: Model) -> dict[str, Any]:
+    return {
+        "first": first,
+        "second": second,
+        "output": target,
+        "nodes": sum(len(graph.nodes) for graph in made.graphs()),
+        "opset": made.opset(),
+        "inputs": {value.name: str(value.type) for value in made.main.inputs},
+        "outputs": {value.name: str(value.type) for value in made.main.outputs},
+    }
+
+
+def _print(record: dict[str, Any]) -> None:
+    console = results()
+    goal = record["output"] or "nothing written"
+    console.print(
+        printable(f"{record['first']} + {record['second']} -> {goal}"), soft_wrap=True
+    )
+    console.print(f"{record['nodes']:,} nodes, opset {record['opset']}")
+    for what in ("inputs", "outputs"):
+        named = ", ".join(f"{name}: {kind}" for name, kind in record[what].items())
+        console.print(printable(f"{what}: {named}"), soft_wrap=True)
+    is_verified = "yes (exact; both models ran one after the other)"
+    console.print(f"verified: {is_verified if record['verified'] else 'no (--verify)'}")

@@ -1,0 +1,1 @@
+"""Parts of models, and models of parts."""
