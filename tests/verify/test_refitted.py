@@ -57,7 +57,7 @@ def shifted(to: float) -> Pass:
         """Of no meaning: the input is shifted by 1, and has another name."""
         graph, (x,) = model.main, model.main.inputs
         graph.rename_value(x, "z")
-        one = graph.constant(np.float32(to))
+        one = graph.constant(np.array(to, np.float32))
         (node,) = x.readers
         graph.set_input(node, 0, graph.op.Sub(x, one))
         model.note_interface(InterfaceMap(feeds={"x": ("z", lambda array: array - 1)}))
