@@ -39,6 +39,13 @@ def default_pipeline() -> Sequential:
         # Parked. A part of the model, and tensors to look at: by the names that the file has.
         "extract",
         "add_checkpoints",
+        # Parked. What callers feed and get: dtypes, layouts, names, order. Unused inputs go last.
+        "remove_input_cast",
+        "eight_bits_io",
+        "io_layout",
+        "rename",
+        "reorder",
+        "drop_unused_inputs",
 
         # An order and names that every runtime accepts: sorted, and each name once.
         "topological_sort",

@@ -45,6 +45,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "indices_workaround": ("legalize_indices",),
     "normalize_batch_norm": ("batchnorm_workaround",),
     "Float2Half": ("float_to_half",),
+    "rewrite_input_dtype": ("eight_bits_io",),
     # PPQ
     "convert_to_tensor": ("attribute_to_input",),
     "format_pad": ("attribute_to_input",),

@@ -1,0 +1,27 @@
+"""A graph input that no node reads  =>  nothing"""
+
+from tiered import Model, PassContext, Skip, module_pass
+from tiered.idioms.tensors import input_named
+
+
+@module_pass(opt_level=None, changes_interface=True)
+def drop_unused_inputs(
+    model: Model, ctx: PassContext, *, keep: tuple[str, ...] = ()
+) -> Skip | None:
+    """Remove inputs of the model without users; an unused default goes with its input.
+
+    Args:
+        keep: inputs that stay.
+
+    Raises:
+        UsageError: the model has no such input.
+    """
+    kept = [input_named(model, name, "drop_unused_inputs") for name in keep]
+    unused = [value for value in model.main.inputs if not value.is_used and value not in kept]
+    if not unused:
+        return Skip("every input is used or kept")
+    for value in unused:
+        model.main.remove_input(value)
+        if value.graph is not None and value.is_initializer:
+            model.main.remove_constant(value)
+    return None

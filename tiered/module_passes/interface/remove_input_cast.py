@@ -1,0 +1,80 @@
+"""x: T1, Cast(x, to=T2)  =>  x: T2"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tiered import (
+    DataType,
+    InterfaceMap,
+    Model,
+    Node,
+    PassContext,
+    Skip,
+    TensorType,
+    Value,
+    module_pass,
+)
+from tiered.idioms.tensors import input_named
+
+Convert = Callable[[Any], Any]
+
+
+@module_pass(opt_level=None, required=("infer_shapes",), acts_on=("Cast",), changes_interface=True)
+def remove_input_cast(
+    model: Model, ctx: PassContext, *, inputs: tuple[str, ...] = ()
+) -> Skip | None:
+    """Give inputs the dtype that all their users cast them to, and remove these Casts.
+
+    Callers then feed the other dtype. Numbers that the first dtype would have rounded (integers
+    above 2048 in float16) now arrive as they are.
+
+    Args:
+        inputs: the inputs; by default all that only Casts read.
+
+    Raises:
+        UsageError: the model has no such input.
+    """
+    named = [input_named(model, name, "remove_input_cast") for name in inputs]
+    relations = dict[str, tuple[str, Convert | None]]()
+    reason = Skip("no input is read by Casts only")
+    for value in named or model.main.inputs:
+        casts = [node for node, _ in value.users]
+        why = _why_not(value, casts)
+        if why is None:
+            relations[value.name] = _remove(model, value, casts)
+        elif any(node.is_op("Cast") for node in casts):
+            reason = why
+    if not relations:
+        return reason
+    model.note_interface(InterfaceMap(relations))
+    return None
+
+
+def _why_not(value: Value, casts: Sequence[Node]) -> Skip | None:
+    if not casts or not all(node.is_op("Cast") for node in casts):
+        return Skip("a user of the input is no Cast")
+    if value.is_graph_output:
+        return Skip("the input is an output")
+    if value.is_overridable:
+        return Skip("the input has a default")
+    if len({node.attr("to") for node in casts}) > 1:
+        return Skip("the input is cast to several dtypes")
+    return None
+
+
+def _remove(
+    model: Model, value: Value, casts: Sequence[Node]
+) -> tuple[str, Convert | None]:
+    """Change the dtype of an input and remove its Casts.
+
+    Returns:
+        the tensor that the input is now, and the conversion of its array.
+    """
+    own = [node.output.name for node in casts if node.graph is model.main]
+    dtype = DataType(casts[0].attr("to"))
+    model.main.set_declared_type(value, TensorType(dtype, value.shape))
+    for node in casts:
+        node.owner.replace(node, [value])
+    if own:
+        return own[0], None
+    return value.name, lambda array: array.astype(dtype.numpy)

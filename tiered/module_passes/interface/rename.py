@@ -1,0 +1,70 @@
+"""Inputs, outputs and inner tensors  =>  the same tensors under other names"""
+
+from collections.abc import Mapping
+
+from tiered import InterfaceMap, Model, PassContext, Skip, UsageError, Value, module_pass
+from tiered.idioms.tensors import tensor_named
+
+
+@module_pass(opt_level=None, changes_interface=True)
+def rename(
+    model: Model,
+    ctx: PassContext,
+    *,
+    tensors: dict[str, str] | None = None,
+    dims: dict[str, str] | None = None,
+) -> Skip | None:
+    """Rename tensors of the main graph, inputs and outputs above all, and named dims of inputs.
+
+    Two names may be exchanged. A tensor that is in the way gets a fresh name if it is an inner one.
+
+    Args:
+        tensors: the new name by the present one.
+        dims: the new name of a dim by its present one; it changes in the whole model.
+
+    Raises:
+        UsageError: there is no such tensor or dim, or a new name is that of an input or output.
+        ModelError: metadata or training graphs use the present name.
+    """
+    if not tensors and not dims:
+        return Skip("no names are given")
+    before = model.mark()
+    _rename_tensors(model, tensors or {})
+    if dims:
+        model.set_input_shapes({}, dims)
+    return None if model.changed_since(before) else Skip("the names are these already")
+
+
+def _rename_tensors(model: Model, names: Mapping[str, str]) -> None:
+    graph = model.main
+    found = {
+        tensor_named(model, old, "rename"): new
+        for old, new in names.items()
+        # It has the new name already.
+        if old in graph.values or new not in graph.values
+    }
+    changed = {value: new for value, new in found.items() if value.name != new}
+    _check(model, found)
+    old_names = {value.name: new for value, new in changed.items()}
+    for new in changed.values():
+        other = graph.values.get(new)
+        if other is not None and other not in changed:
+            graph.rename_value(other, model.names.fresh(new))
+    for value in changed:
+        # By way of a fresh name, as another tensor may still have the new one.
+        graph.rename_value(value, model.names.fresh(value.name))
+    for value, new in changed.items():
+        graph.rename_value(value, new)
+    model.note_interface(InterfaceMap({new: (old, None) for old, new in old_names.items()}))
+
+
+def _check(model: Model, found: Mapping[Value, str]) -> None:
+    if len({*found.values()}) < len(found):
+        raise UsageError("rename: two tensors would have one name")
+    for new in found.values():
+        if not new:
+            raise UsageError("rename: a tensor cannot have an empty name")
+        other = model.main.values.get(new)
+        is_shown = other is not None and (other.is_graph_input or other.is_graph_output)
+        if other is not None and other not in found and is_shown:
+            raise UsageError(f"rename: {new!r} is an input or output of the model; rename it too")
