@@ -1,6 +1,6 @@
 """`python -m tiered` is the command `tiered`."""
 
-from tiered.cli import main
+from tiered.cli import process
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    process()

@@ -6,8 +6,9 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tiered import __version__, errors
-from tiered.cli import app
+from tiered.cli import run
 from tiered.cli.commands import optimize
+from tiered.cli.examples import COMMANDS
 from tiered.cli.watch import KINDS
 
 
@@ -57,7 +58,7 @@ def test_help_names_every_kind_of_remark(cli: Cli) -> None:
     assert f"={','.join(KINDS)}." in shown
 
 
-@pytest.mark.parametrize("command", app.COMMANDS)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_names_no_option_that_empties_a_list(cli: Cli, command: str) -> None:
     assert "--empty-" not in cli(command, "--help").out
 
@@ -147,4 +148,4 @@ def test_an_error_keeps_its_exit_code_when_stderr_is_closed(
             raise OSError
 
     monkeypatch.setattr(sys, "stderr", Closed())
-    assert app.run(["inspect", str(tmp_path / "none.onnx")]) == 1
+    assert run.run(["inspect", str(tmp_path / "none.onnx")]) == (1, False)

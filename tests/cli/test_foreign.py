@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 from tests.cli.conftest import Cli
-from tiered.cli.app import COMMANDS
+from tiered.cli.examples import COMMANDS
 from tiered.cli.foreign import with_command
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tiered import pass_names
-from tiered.cli.app import COMMANDS, app
-from tiered.cli.examples import EXAMPLES, FIRST
+from tiered.cli.app import app
+from tiered.cli.examples import COMMANDS, EXAMPLES, FIRST
 from tiered.cli.foreign import with_command
 from tiered.cli.watch import complete
 

@@ -9,32 +9,56 @@ expectation not met, 5 a bug in tiered or in a pass, 130 interrupted.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from typing import NoReturn
 
-__all__ = ["main"]
+__all__ = ["main", "process"]
 
 INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line on argv (default: the process's own) and return the exit code."""
-    tokens = list(sys.argv[1:] if argv is None else argv)
+    return _main(list(sys.argv[1:] if argv is None else argv))[0]
+
+
+def process() -> NoReturn:
+    """Run the command line of the process, and end the process with its exit code.
+
+    Python would free every object of the model and of all modules first, which takes longer than
+    to save a small model. Nothing of that is needed if only code of tiered ran: it has closed its
+    files.
+    """
+    gc.disable()  # All that is made is code, or a model that lives until the end.
+    exit_code, is_own = _main(sys.argv[1:])
+    is_watched = sys.flags.inspect or sys.gettrace() or sys.getprofile()
+    if is_own and not is_watched and threading.active_count() == 1:
+        atexit._run_exitfuncs()
+        _flush_streams()
+        os._exit(exit_code)
+    sys.exit(exit_code)
+
+
+def _main(tokens: list[str]) -> tuple[int, bool]:
+    """Run a command line; return the exit code, and whether only code of tiered ran."""
     with _sigterm_as_interrupt():
         try:
-            from tiered.cli.app import run
+            from tiered.cli.run import run
 
             return run(tokens)
         except BrokenPipeError:
             # The reader (`| head`) closed the pipe. The command printed after all its work.
-            return 0
+            return 0, False
         except KeyboardInterrupt:
             _print_note("tiered: interrupted")
-            return INTERRUPTED
+            return INTERRUPTED, False
         finally:
             _flush_streams()
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-import warnings
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal
 
-from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
+from cyclopts import App, CycloptsError, Group, Parameter, UnknownOptionError
 
 from tiered.cli.commands.bisect import BisectOptions
 from tiered.cli.commands.completion import (
@@ -23,7 +20,8 @@ from tiered.cli.commands.extract import ExtractOptions
 from tiered.cli.commands.merge import MergeOptions
 from tiered.cli.commands.verify import CompareOptions
 from tiered.cli.config_file import apply_config_file
-from tiered.cli.examples import EXAMPLES, FIRST, with_examples
+from tiered.cli.declare import with_parameters
+from tiered.cli.examples import COMMANDS, EXAMPLES, FIRST, with_examples
 from tiered.cli.flags import (
     BackendName,
     Names,
@@ -32,17 +30,10 @@ from tiered.cli.flags import (
     Verbose,
     WriteOptions,
 )
-from tiered.cli.foreign import answer_to, answer_to_command, translated, with_command
-from tiered.cli.output.failures import (
-    BUG,
-    Failure,
-    failure,
-    print_failure,
-    short_traceback,
-    usage_failure,
-)
+from tiered.cli.foreign import answer_to, answer_to_command
+from tiered.cli.output.failures import WrongCommandLine
 from tiered.cli.output.terminal import screen
-from tiered.cli.watch import WatchOptions, complete
+from tiered.cli.watch import WatchOptions
 
 EPILOGUE = """\
 Exit codes: 0 done, 1 model or file error, 2 usage, 3 verification failed (nothing is written), \
@@ -65,11 +56,6 @@ app = App(
     version=_version,
     suppress_keyboard_interrupt=False,
     config=apply_config_file,
-)
-COMMANDS = (
-    *("optimize", "convert", "extract", "merge", "verify", "bisect", "replay", "reduce"),
-    *("check", "backends"),
-    *("passes", "inspect", "explain", "layout", "options", "new", "completion"),
 )
 
 
@@ -431,43 +417,30 @@ def completion(shell: Shell, /) -> None:
     run_completion(app, shell)
 
 
+for _options in (BisectOptions, CompareOptions, ConvertOptions, ExtractOptions, MergeOptions):
+    with_parameters(_options)
+for _shared in (OptimizeOptions, ReadOptions, WriteOptions):
+    Parameter(name="*")(with_parameters(_shared))
+Parameter(name="*", group=Group("Watching passes", sort_key=1))(with_parameters(WatchOptions))
 for _name in COMMANDS:
     app[_name].help_epilogue = with_examples(EPILOGUE, EXAMPLES[_name])
+    with_parameters(app[_name].default_command)
 
 
-def run(tokens: Sequence[str]) -> int:
-    """Run one command line, print errors on stderr, and return the exit code."""
-    subject = None
-    tokens = translated(with_command(tokens, COMMANDS))
+def parsed(tokens: Sequence[str]) -> tuple[str | None, Callable[[], Any]]:
+    """Return the file that a command line is about, if any, and a function that runs it.
+
+    Raises:
+        WrongCommandLine: it does not parse.
+    """
     try:
         command, bound, _ = app.parse_args(
-            complete(tokens), console=screen(), exit_on_error=False, print_error=False
+            tokens, console=screen(), exit_on_error=False, print_error=False
         )
-        subject = bound.arguments.get("model")
-        with _no_warnings():
-            exit_code: int | None = command(*bound.args, **bound.kwargs)
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        return exit_code or 0
-    except BrokenPipeError:
-        raise
     except CycloptsError as error:
         answer = answer_to_command(tokens, COMMANDS) or _answer(error, tokens)
-        return print_failure(usage_failure(error, _command_line(tokens), answer, COMMANDS))
-    except Exception as error:  # noqa: BLE001 - each becomes an exit code and a message
-        found = failure(error, subject)
-        if found.exit_code == BUG and _is_verbose(tokens):
-            found = Failure(BUG, f"{found.text}\n{short_traceback(error)}".rstrip())
-        return print_failure(found)
-
-
-@contextlib.contextmanager
-def _no_warnings() -> Iterator[None]:
-    """Ignore Python's warnings, which are for programmers, unless -W is given."""
-    with warnings.catch_warnings():
-        if not sys.warnoptions:
-            warnings.simplefilter("ignore")
-        yield
+        raise WrongCommandLine(error, answer) from error
+    return bound.arguments.get("model"), lambda: command(*bound.args, **bound.kwargs)
 
 
 def _answer(error: CycloptsError, tokens: Sequence[str]) -> str | None:
@@ -476,12 +449,3 @@ def _answer(error: CycloptsError, tokens: Sequence[str]) -> str | None:
         return None
     found = answer_to(tokens, error.token.value)
     return None if found is None else f"unknown option {error.token.value}: {found}"
-
-
-def _command_line(tokens: Sequence[str]) -> str:
-    command = next((token for token in tokens if token in COMMANDS), None)
-    return f"tiered {command}" if command else "tiered"
-
-
-def _is_verbose(tokens: Sequence[str]) -> bool:
-    return not {"-v", "--verbose"}.isdisjoint(tokens)

@@ -51,6 +51,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "tiered completion zsh > ~/.zfunc/_tiered",
     ),
 }
+COMMANDS: Final = tuple(EXAMPLES)
 FIRST: Final = ("tiered in.onnx out.onnx", "tiered optimize in.onnx out.onnx -O3 --verify")
 """The examples of `tiered --help`."""
 

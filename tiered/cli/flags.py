@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from tiered.cli.commands.completion import complete_backend, complete_passes
+from tiered.cli.declare import Declared
 from tiered.errors import UsageError
 
-Flag = Parameter(negative=(), show_default=False)
-Names = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
+Flag = Declared(negative=(), show_default=False)
+Names = Annotated[tuple[str, ...], Declared(negative=(), show_default=False)]
 
 InputShapes = Annotated[
     tuple[str, ...],
-    Parameter(
+    Declared(
         name=[
             "--input-shape",
             "--overwrite-input-shape",
@@ -29,34 +28,33 @@ InputShapes = Annotated[
 ]
 PassNames = Annotated[
     tuple[str, ...],
-    Parameter(negative=(), show_default=False, completer=complete_passes),
+    Declared(negative=(), show_default=False, completer=complete_passes),
 ]
 # The Python settings have these names, too.
-Disable = Annotated[PassNames, Parameter(name=["--disable", "--disabled"])]
-Require = Annotated[PassNames, Parameter(name=["--require", "--required"])]
-Pipeline = Annotated[str | None, Parameter(show_default=False, completer=complete_passes)]
+Disable = Annotated[PassNames, Declared(name=["--disable", "--disabled"])]
+Require = Annotated[PassNames, Declared(name=["--require", "--required"])]
+Pipeline = Annotated[str | None, Declared(show_default=False, completer=complete_passes)]
 BackendName = Annotated[
-    str | None, Parameter(show_default=False, completer=complete_backend)
+    str | None, Declared(show_default=False, completer=complete_backend)
 ]
 
-Verbose = Annotated[bool, Parameter(name=["--verbose", "-v"], negative=(), show_default=False)]
+Verbose = Annotated[bool, Declared(name=["--verbose", "-v"], negative=(), show_default=False)]
 
 LEVELS = range(5)
 OPENING, CLOSING, QUOTES = "({[", ")}]", "'\""
 
 
-@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class OptimizeOptions:
     """The options of `tiered optimize`."""
 
-    output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None
+    output: Annotated[str | None, Declared(name=["--output", "-o"])] = None
     """The file to write, instead of OUT."""
-    out_dir: Annotated[str | None, Parameter(show_default=False)] = None
+    out_dir: Annotated[str | None, Declared(show_default=False)] = None
     """The folder for the results of several models, each under the name of its file."""
     force: Annotated[bool, Flag] = False
     """Replace OUT even if it is an ONNX model and not an earlier result of MODEL."""
-    opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2
+    opt_level: Annotated[int, Declared(name=["--opt-level", "-O"])] = 2
     """0 inference form, 1 structure, 2 exact algebra, 3 fusions, 4 approximations."""
     disable: Disable = ()
     """Passes that must not run: names, globs, a,b. Repeatable."""
@@ -77,7 +75,7 @@ class OptimizeOptions:
     expect: Names = ()
     """Fail unless the result meets this: Gelu>=12, com.microsoft::BiasGelu, nodes<=500,
     bytes<=90MB, parameters<1000. Repeatable."""
-    verify: Annotated[str | None, Parameter(show_default=False)] = None
+    verify: Annotated[str | None, Declared(show_default=False)] = None
     """Run the model after each pass (for a large model only the changed region: =region); or
     =final, =structure, =off. Exit code 3 if the outputs differ."""
     inputs: Names = ()
@@ -90,19 +88,19 @@ class OptimizeOptions:
     """Write nothing."""
     json: Annotated[bool, Flag] = False
     """Print one JSON object on stdout instead of the summary."""
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False)] = (
+    quiet: Annotated[bool, Declared(name=["--quiet", "-q"], negative=(), show_default=False)] = (
         False
     )
     """Print only errors (and the JSON with --json)."""
     verbose: Verbose = False
     """Print every pass and every remark."""
-    external_data: Annotated[str | None, Parameter(show_default=False)] = None
+    external_data: Annotated[str | None, Declared(show_default=False)] = None
     """Write weights of =SIZE bytes (1KiB) or more to OUT.data, beside OUT."""
     single_file: Annotated[bool, Flag] = False
     """Write all weights into OUT, including external ones; up to 2 GiB."""
     share_weights: Annotated[bool, Flag] = False
     """Keep external weights in their files if OUT is in the same folder."""
-    max_memory: Annotated[str | None, Parameter(show_default=False)] = None
+    max_memory: Annotated[str | None, Declared(show_default=False)] = None
     """Limit of the memory of the run, without mapped weights: 2GB, 50%."""
     annotate: Annotated[bool, Flag] = False
     """Write the inferred types into the model."""
@@ -110,16 +108,15 @@ class OptimizeOptions:
     """Fail if an entry matches no pass, or if the backend does not take the result."""
 
 
-@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class WriteOptions:
     """The options of the commands that write one model, by passes of their own."""
 
-    output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None
+    output: Annotated[str | None, Declared(name=["--output", "-o"])] = None
     """The file to write, instead of OUT."""
     force: Annotated[bool, Flag] = False
     """Replace OUT even if it is an ONNX model and not an earlier result of MODEL."""
-    verify: Annotated[str | None, Parameter(show_default=False)] = None
+    verify: Annotated[str | None, Declared(show_default=False)] = None
     """Run the model before and after and compare what both compute, as for `tiered optimize`. Exit
     code 3 if it differs."""
     inputs: Names = ()
@@ -128,13 +125,13 @@ class WriteOptions:
     """Write nothing."""
     json: Annotated[bool, Flag] = False
     """Print one JSON object on stdout instead of the summary."""
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False)] = (
+    quiet: Annotated[bool, Declared(name=["--quiet", "-q"], negative=(), show_default=False)] = (
         False
     )
     """Print only errors (and the JSON with --json)."""
     verbose: Verbose = False
     """Print every pass and every remark."""
-    external_data: Annotated[str | None, Parameter(show_default=False)] = None
+    external_data: Annotated[str | None, Declared(show_default=False)] = None
     """Write weights of =SIZE bytes (1KiB) or more to OUT.data, beside OUT."""
     single_file: Annotated[bool, Flag] = False
     """Write all weights into OUT, including external ones; up to 2 GiB."""
@@ -147,7 +144,6 @@ class WriteOptions:
         return OptimizeOptions(passes=passes, **own)
 
 
-@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
     """The options of the commands that print properties of a model."""

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Group, Parameter
-from rich.console import Console
-
+from tiered.cli.declare import Declared
 from tiered.cli.flags import Flag, Names, split_names
 from tiered.cli.output.terminal import printable
 from tiered.errors import ModelError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from tiered.instruments import Dump, Statistics, Timing, Trace
     from tiered.passes.report import Remark
 
@@ -29,15 +29,12 @@ OPTIONAL = {
 }
 """Options whose value is optional, with the value that is the default."""
 
-Watching = Group("Watching passes", sort_key=1)
 
-
-@Parameter(name="*", group=Watching)
 @dataclass(frozen=True, kw_only=True)
 class WatchOptions:
     """How `tiered optimize` watches its passes."""
 
-    remarks: Annotated[str | None, Parameter(show_default=False)] = None
+    remarks: Annotated[str | None, Declared(show_default=False)] = None
     """Print the remarks of passes: all, or some of =applied,missed,failed,
     analysis,skipped,unmet,hook,check,verify."""
     print_pipeline: Annotated[bool, Flag] = False
@@ -52,11 +49,11 @@ class WatchOptions:
     """A folder for the model after each pass that changed it, without its large weights."""
     dump_weights: Annotated[bool, Flag] = False
     """Let --dump write the weights too, each time."""
-    print_before: Annotated[str | None, Parameter(show_default=False)] = None
+    print_before: Annotated[str | None, Declared(show_default=False)] = None
     """Print the model before each pass, or before =a,b."""
-    print_after: Annotated[str | None, Parameter(show_default=False)] = None
+    print_after: Annotated[str | None, Declared(show_default=False)] = None
     """Print the model after each pass that changed it, or after =a,b."""
-    diff: Annotated[str | None, Parameter(show_default=False)] = None
+    diff: Annotated[str | None, Declared(show_default=False)] = None
     """Print the changes of each pass as a diff of nodes, or only those of =a,b."""
     limit: int | None = None
     """Stop after this many rewrites; the same number makes the same model every time."""

@@ -83,11 +83,19 @@ def is_plain(function: Callable[..., Any]) -> TypeGuard[FunctionType]:
 
 @contextmanager
 def paused_collector() -> Iterator[None]:
-    """Pause the collector: it would visit every node of a large graph, again and again."""
-    was_enabled = gc.isenabled()
+    """Pause the collector: it would visit every node of a large graph, again and again.
+
+    If the block loaded code, all objects then count as old ones, as code is never garbage: the
+    collector would visit each of them three times first. A block that loads nothing leaves the
+    generations as they are, so that what a program drops between two calls is still found.
+    """
+    was_enabled, modules = gc.isenabled(), len(sys.modules)
     gc.disable()
     try:
         yield
     finally:
         if was_enabled:
+            if len(sys.modules) > modules and not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

@@ -138,7 +138,8 @@ def optimize_file(
             Progress(enabled=not options.quiet) as progress,
             paused_collector(),
         ):
-            watchers.instruments.append(passes)
+            if options.json:  # An instrument makes each pass slower.
+                watchers.instruments.append(passes)
             with _reproducing(source, options, watch):
                 result, unjudged = _optimize(source, target, options, watchers, progress)
             check_expectations(
@@ -377,16 +378,16 @@ def _print_outcome(
     show: Callable[[dict[str, Any]], None],
 ) -> None:
     """Print the outcome on stdout, and warnings on stderr."""
-    from tiered.cli.output.summary import print_summary, warnings_of
-
     options = outcome.options
     if options.json:
         from tiered.cli.output.record import record_of
 
         show(record_of(outcome))
-    elif not options.quiet:
-        print_summary(results(), outcome, result)
     if not options.quiet:
+        from tiered.cli.output.summary import print_summary, warnings_of
+
+        if not options.json:
+            print_summary(results(), outcome, result)
         console = notes() if options.json else results()
         print_watched(console, watchers, result.remarks)
         if sys.stdout is not None:

@@ -19,6 +19,15 @@ REPORT = "please report it with the model, the command and the output of -v"
 TRACEBACK_FRAMES = 8
 
 
+class WrongCommandLine(Exception):
+    """A command line that does not parse: the error of cyclopts, and an answer in its place."""
+
+    def __init__(self, reason: Exception, answer: str | None) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+        self.answer = answer
+
+
 @dataclass(frozen=True)
 class Failure:
     """The exit code of a failed command and its message on stderr."""

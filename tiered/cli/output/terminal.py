@@ -14,9 +14,8 @@ import threading
 from types import TracebackType
 from typing import IO, TYPE_CHECKING
 
-from rich.console import Console
-
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.status import Status
 
 PIPE_WIDTH = 4096
@@ -35,12 +34,6 @@ def printable(text: object) -> str:
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
         for char in shown
     )
-
-
-class _PlainConsole(Console):
-    def on_broken_pipe(self) -> None:
-        """Leave the broken pipe to `tiered.cli.main`; rich would exit with 1."""
-        raise  # noqa: PLE0704 - rich calls this while it handles the BrokenPipeError
 
 
 def results() -> Console:
@@ -65,7 +58,9 @@ def _console(stream: IO[str] | None) -> Console:
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")
     file = io.StringIO() if stream is None else stream  # None: started with it closed
-    return _PlainConsole(file=file, markup=False, emoji=False, highlight=False)
+    from tiered.cli.output.plain_console import PlainConsole
+
+    return PlainConsole(file=file, markup=False, emoji=False, highlight=False)
 
 
 class Progress:

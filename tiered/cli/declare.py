@@ -1,0 +1,48 @@
+"""What options declare beside their type, and how cyclopts gets to know it.
+
+The modules that every command line loads declare their options without cyclopts: loading it takes
+longer than to optimise a small model.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+class Declared:
+    """The settings of a `cyclopts.Parameter`, in the annotation of an option."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings = settings
+
+
+def with_parameters(options: T) -> T:
+    """Return a command or a class of options, its annotations as cyclopts reads them."""
+    hints = get_type_hints(options, include_extras=True)
+    options.__annotations__ = {name: _with_parameter(hint) for name, hint in hints.items()}
+    return options
+
+
+def _with_parameter(hint: Any) -> Any:
+    if get_origin(hint) is not Annotated:
+        return hint
+    from cyclopts import Parameter
+
+    kind, *noted = get_args(hint)
+    declarations = [note for note in noted if isinstance(note, Declared)]
+    known = [Parameter(**note.settings) if isinstance(note, Declared) else note for note in noted]
+    return Annotated[(kind, *declarations, *known)]
+
+
+def declared(hint: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the type of an option, and all that its annotation declares."""
+    if get_origin(hint) is not Annotated:
+        return hint, {}
+    kind, *noted = get_args(hint)
+    settings: dict[str, Any] = {}
+    for note in noted:
+        if isinstance(note, Declared):
+            settings.update(note.settings)
+    return kind, settings
