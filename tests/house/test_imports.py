@@ -15,6 +15,7 @@ from tests.house.tree import PACKAGE, PASS_FOLDERS, PassFile, parse, pass_files
 ORDER = (
     "errors",
     "support",
+    "pages",
     "graph",
     "intervals",
     "rewriter",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tiered.cli.declare import Declared
 from tiered.cli.flags import Flag, Names, split_names
+from tiered.cli.html import check_html
 from tiered.cli.output.terminal import printable
 from tiered.errors import ModelError, UsageError, did_you_mean
 
@@ -45,6 +46,10 @@ class WatchOptions:
     """Print how many nodes each pass tried, rewrote and declined."""
     trace: str | None = None
     """Save a trace of the run: .jsonl (JSON lines) or .json (Perfetto, chrome://tracing)."""
+    html: str | None = None
+    """Write a page of the run: its passes, each rewrite with a diagram, and what was declined."""
+    html_without_times: Annotated[bool, Flag] = False
+    """Leave times out of the page, so that the same run writes the same bytes."""
     dump: str | None = None
     """A folder for the model after each pass that changed it, without its large weights."""
     dump_weights: Annotated[bool, Flag] = False
@@ -94,14 +99,17 @@ def check_watch(options: WatchOptions) -> None:
     """Check the options before any file is read.
 
     Raises:
-        UsageError: an unknown kind of remark, or a trace of an unknown form.
-        ModelError: the trace cannot be written.
+        UsageError: an unknown kind of remark, or a trace or page of an unknown form.
+        ModelError: the trace or the page cannot be written.
     """
     remark_kinds(options)
     if options.dump_weights and options.dump is None:
         raise UsageError("--dump-weights needs --dump DIR; add it")
     if options.limit is not None and options.limit < 0:
         raise UsageError(f"--limit takes a number from 0, not {options.limit}")
+    if options.html_without_times and options.html is None:
+        raise UsageError("--html-without-times needs --html FILE; add it")
+    check_html(options.html)
     if options.trace is not None:
         if not options.trace.endswith((".json", ".jsonl")):
             raise UsageError(
@@ -144,7 +152,7 @@ def watching(options: WatchOptions) -> Iterator[Watchers]:
         from tiered.instruments import Statistics
 
         watchers.statistics = Statistics()
-    if options.trace is not None:
+    if options.trace is not None or options.html is not None:
         from tiered.instruments import Trace
 
         watchers.trace = Trace()

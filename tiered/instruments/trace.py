@@ -15,6 +15,7 @@ from tiered.instruments.tracing import trace_file
 from tiered.instruments.tracing.changes import Rewind
 from tiered.instruments.tracing.events import Rewrite, Span
 from tiered.instruments.tracing.origin import Origin, origin_of
+from tiered.instruments.tracing.surroundings import surroundings_of
 from tiered.instruments.tracing.tree import Shown, tree_of
 from tiered.passes.run import memory_of
 
@@ -92,6 +93,7 @@ class Trace:
                 tuple(rewind.added),
                 tuple(rewind.removed),
                 time.perf_counter() - self._began,
+                around=surroundings_of(rewind),
             )
         )
 
@@ -177,6 +179,16 @@ class Trace:
 
     def __str__(self) -> str:
         return self.tree()
+
+    def to_html(self, *, times: bool = True) -> str:
+        """Return the trace as a page of one file, which a browser opens without a network.
+
+        Args:
+            times: whether times are on the page; without them, the same run makes the same bytes.
+        """
+        from tiered.instruments.run_page.page import run_page
+
+        return run_page(self.spans, times=times)
 
     # --- saving -----------------------------------------------------------------------------------
 

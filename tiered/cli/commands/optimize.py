@@ -16,6 +16,7 @@ from tiered.cli.files import (
     load_model,
 )
 from tiered.cli.flags import LEVELS, OptimizeOptions, split_names
+from tiered.cli.html import run_page_for
 from tiered.cli.load_passes import load_passes
 from tiered.cli.outcome import Failed, Outcome
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
@@ -137,6 +138,9 @@ def optimize_file(
             watching(watch) as watchers,
             Progress(enabled=not options.quiet) as progress,
             paused_collector(),
+            run_page_for(
+                watch.html, watchers.trace, source, times=not watch.html_without_times
+            ) as page,
         ):
             if options.json:  # An instrument makes each pass slower.
                 watchers.instruments.append(passes)
@@ -148,6 +152,7 @@ def optimize_file(
             if target is not None:
                 progress.say(f"writing {printable(target)}")
                 placed = _save(result.model, target, options)
+            page.result = result
     except (VerificationError, TargetError) as error:
         if options.json:
             from tiered.cli.output.record import record_of

@@ -82,6 +82,8 @@ def _folder(sources: Sequence[str], options: OptimizeOptions, watch: WatchOption
         raise UsageError("-o names one file and --out-dir a folder; use only one of them")
     if watch.trace is not None and len(sources) > 1:
         raise UsageError("--trace names one file; use it with one model")
+    if watch.html is not None and len(sources) > 1:
+        raise UsageError("--html names one file; use it with one model")
     return options.out_dir
 
 

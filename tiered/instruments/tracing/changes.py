@@ -155,6 +155,10 @@ class Rewind:
             was = _state(node, past.proto, before, wrote)
             yield _new_change((was, _state(node, proto, inputs, outputs)))
 
+    def name_before(self, value: Value) -> str:
+        """Return the name that a value had before the edits."""
+        return self._names.get(value.id) or value.name
+
     def texts(self) -> Iterable[tuple[Node, str, str]]:
         """Yield each changed node with its text before and after; "" if it did not exist."""
         for past in self.nodes.values():
@@ -186,6 +190,12 @@ def _names_of(values: Sequence[Value | None], names: Mapping[int, str]) -> tuple
     if len(values) == 1 and (value := values[0]) is not None:
         return (value.name,)
     return tuple(["" if v is None else v.name for v in values])
+
+
+def state_of(node: Node) -> NodeState:
+    """Return the present state of a node."""
+    inputs, outputs = _names_of(node._inputs, _NO_NAMES), _names_of(node._outputs, _NO_NAMES)
+    return _state(node, node.proto, inputs, outputs)
 
 
 def _state(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tiered.instruments.tracing.changes import Change, NodeState
+from tiered.instruments.tracing.surroundings import Surroundings
 from tiered.passes.pass_info import NodeNote, PassInfo, PassResult
 
 Outcome = Literal["running", "ran", "skipped", "failed"]
@@ -22,6 +23,7 @@ class Rewrite:
         constants: the initializers that it added and removed.
         at: seconds since the trace began.
         undone: whether its pass, or a pipeline around it, failed later.
+        around: what is next to these nodes.
     """
 
     number: int
@@ -34,6 +36,7 @@ class Rewrite:
     removed: tuple[str, ...]
     at: float
     undone: bool = False
+    around: Surroundings = Surroundings()  # noqa: RUF009 - a tuple that cannot change
 
     @property
     def before(self) -> list[NodeState]:

@@ -1,0 +1,1 @@
+"""The page of a run: its passes, rewrites and declined nodes, and what its result is."""

@@ -1,0 +1,149 @@
+"""The page of a run: sections and the data of its rewrites, from a trace and its result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from tiered.instruments.run_page import passes
+from tiered.instruments.run_page.rewrites import rewrites_data
+from tiered.instruments.tracing.events import Span
+from tiered.pages.render import page, short
+from tiered.pages.sections import Section, Table, change, size, tables
+
+if TYPE_CHECKING:
+    from tiered.pipeline.result import OptimizeResult
+    from tiered.verify.instrument import Verify
+
+
+def run_page(
+    spans: Sequence[Span],
+    result: OptimizeResult | None = None,
+    *,
+    times: bool = True,
+    title: str = "",
+    error: str = "",
+) -> str:
+    """Return the page of a run.
+
+    Args:
+        spans: what the passes did, as a trace records it.
+        result: what came of it, if it is known.
+        times: whether times are on the page; without them, the same run makes the same bytes.
+        title: the heading; made from the name of the model by default.
+        error: the error that ended the run.
+    """
+    runs = list(passes.runs_of(spans))
+    hide = _Folders([span.model for span in spans]).hide
+    made = (rewrite for span in spans for inner in span.walk() for rewrite in inner.rewrites)
+    rewrites = sorted(made, key=lambda rewrite: rewrite.at)
+    named = list(dict.fromkeys(os.path.basename(span.model) for span in spans))
+    heading = title or f"tiered: {', '.join(map(short, named)) or 'no pass ran'}"
+    sections: list[Section | None] = [
+        _summary(spans, result, hide(error), times=times),
+        passes.timeline(runs, times=times),
+        passes.passes(runs, hide, times=times),
+        Section("Rewrites", "rewrites.html.j2", {"total": len(rewrites)}),
+        passes.skipped(runs),
+        passes.declined(runs),
+        None if result is None or result.verify is None else _verification(result.verify),
+    ]
+    reasons = {span.name: passes.reason_of(span) for span, _ in runs}
+    payload = rewrites_data(rewrites, reasons, None if result is None else result.model)
+    return page(heading, [section for section in sections if section is not None], payload)
+
+
+class _Folders:
+    """Removes the folders of this machine from messages."""
+
+    def __init__(self, files: Sequence[str]) -> None:
+        around = [os.getcwd(), os.path.expanduser("~"), os.path.dirname(__file__)]
+        around += [os.path.dirname(os.path.abspath(file)) for file in files if os.sep in file]
+        self._folders = sorted({f"{folder}{os.sep}" for folder in around if len(folder) > 1})
+
+    def hide(self, text: str) -> str:
+        for folder in reversed(self._folders):
+            text = text.replace(folder, "")
+        return text
+
+
+def _summary(
+    spans: Sequence[Span], result: OptimizeResult | None, error: str, *, times: bool
+) -> Section:
+    notes = [f"The run ended with an error: {error}"] if error else []
+    if result is None:
+        facts = _span_facts(spans, times=times)
+        return tables("Summary", Table("The run", ("", ""), list(facts)), notes=notes)
+    was, now = result.before, result.after
+    rows = [
+        ("nodes", f"{was.nodes:,}", f"{now.nodes:,}", change(was.nodes, now.nodes)),
+        ("parameters", f"{was.parameters:,}", f"{now.parameters:,}",
+         change(was.parameters, now.parameters)),
+        ("size", size(was.nbytes), size(now.nbytes), change(was.nbytes, now.nbytes)),
+    ]  # fmt: skip
+    notes += [short(text, 1000) for text in (*_interface(result), *result.model.notes)]
+    return tables(
+        "Summary",
+        Table("The run", ("", ""), list(_result_facts(result, times=times))),
+        Table("The model", ("", "before", "after", "change"), rows),
+        passes.operators(was.operators, now.operators),
+        notes=notes,
+    )
+
+
+def _interface(result: OptimizeResult) -> Iterator[str]:
+    from tiered.pipeline.interface import interface_changes
+
+    for text in interface_changes(result.model):
+        yield f"Interface changed: {text}"
+
+
+def _span_facts(spans: Sequence[Span], *, times: bool) -> Iterator[tuple[str, str]]:
+    ran = [run.span for run in passes.runs_of(spans) if run.span.outcome != "skipped"]
+    yield "runs of passes", f"{len(ran):,}"
+    yield "rewrites", f"{sum(len(span.rewrites) for span in ran):,}"
+    if spans:
+        yield "nodes before", f"{spans[0].nodes_before:,}"
+        yield "nodes after", f"{spans[-1].nodes_after:,}"
+    if times:
+        yield "time", passes.milliseconds(sum(span.seconds for span in spans))
+
+
+def _result_facts(result: OptimizeResult, *, times: bool) -> Iterator[tuple[str, str]]:
+    summary = result.summary
+    yield "level", f"-O{summary.opt_level}"
+    yield "target", short(summary.backend)
+    yield "rewrites", f"{summary.rewrites:,}"
+    yield "verified", _verified(result)
+    if times:
+        yield "time of all passes", passes.milliseconds(summary.seconds)
+
+
+def _verified(result: OptimizeResult) -> str:
+    if result.verify is None:
+        return "no"
+    if result.verified is None:
+        return "structure only"
+    if not result.verify.ways:
+        return "yes: no pass changed anything"
+    part = any(way.by == "nothing" for way in result.verify.ways)
+    return f"{'in part' if part else 'yes'}: largest difference {result.verify.largest:.1e}"
+
+
+def _verification(verify: Verify) -> Section:
+    ways = [
+        (short(way.pass_name), way.by, way.nodes, way.inputs, way.judge) for way in verify.ways
+    ]
+    compared = [
+        (number, short(output.name), f"{output.max_abs:.1e}", f"{output.max_rel:.1e}",
+         "ok" if output.ok else output.reason)
+        for number, comparison in enumerate(verify.comparisons, 1)
+        for output in comparison.outputs
+    ]  # fmt: skip
+    return tables(
+        "Verification",
+        Table("Outputs after the last pass", ("inputs", "output", "max abs", "max rel", "verdict"),
+              compared),
+        Table("How each pass was verified", ("pass", "by", "nodes", "inputs", "judge"), ways),
+    )  # fmt: skip

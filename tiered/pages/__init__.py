@@ -1,0 +1,1 @@
+"""HTML pages in one file: sections, charts, diagrams of nodes, and their templates."""

@@ -1,0 +1,215 @@
+(() => {
+  const data = JSON.parse(document.getElementById("run-data").textContent);
+  const { strings, states, rewrites } = data;
+  const BATCH = 50, MOST_FOUND = 30;
+  const byId = (id) => document.getElementById(id);
+  const make = (name, attributes = {}, ...children) => {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key === "class") made.className = value;
+      else made.setAttribute(key, value);
+    }
+    made.append(...children);
+    return made;
+  };
+  const action = (text, run) => {
+    const button = make("button", { type: "button" }, text);
+    button.addEventListener("click", run);
+    return button;
+  };
+  const counted = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+
+  /* --- nodes and what rewrites did to them --- */
+  const own = (items) => items.filter((item) => item[0] === 1 || item[0] === 2).map((item) => states[item[1]]);
+  const nodes = new Map();
+  const touch = (state, place) => {
+    const node = nodes.get(state[0]) || { id: state[0], rewrites: [] };
+    node.op = strings[state[1]];
+    node.name = strings[state[2]];
+    if (place !== undefined && node.rewrites[node.rewrites.length - 1] !== place) node.rewrites.push(place);
+    nodes.set(state[0], node);
+  };
+  rewrites.forEach((row, place) => {
+    for (const items of [row[6], row[7]]) for (const state of own(items)) touch(state, place);
+  });
+  for (const state of states) if (!nodes.has(state[0])) touch(state);
+  for (const [id, op, name] of data.nodes) nodes.set(id, { id, op: strings[op], name: strings[name], rewrites: [] });
+  const texts = rewrites.map((row) =>
+    [strings[row[1]], strings[row[4]], ...[row[6], row[7]].flatMap((items) => own(items).flatMap((s) => [strings[s[1]], strings[s[2]]]))]
+      .join("\n").toLowerCase());
+
+  const describe = (state) => `${strings[state[1]]} “${strings[state[2]]}”`;
+  const line = (state, sign) => {
+    const names = (values) => values.map((value) => (value < 0 ? '""' : strings[value])).join(", ");
+    const text = `${sign} [${strings[state[2]]}] ${names(state[4])} = ${strings[state[1]]}(${names(state[3])})\n`;
+    return make("span", { class: sign === "-" ? "minus" : "plus" }, text);
+  };
+
+  /* --- one rewrite --- */
+  const side = (title, items, kind, row) => {
+    const typeOf = (value) => strings[row[9][value] ?? data.types[value]] || "";
+    const shown = own(items);
+    const label = `${title}: ${shown.map(describe).join(", ") || "no node"}`;
+    const view = make("div", { class: "view", tabindex: "0", role: "region", "aria-label": `Diagram ${title.toLowerCase()}` });
+    if (items.length) view.append(drawDiagram(items, kind, label, data, typeOf, showNode));
+    else view.append(make("p", {}, "no node"));
+    const chips = make("ul", { class: "chips", "aria-label": `Nodes ${title.toLowerCase()}` });
+    for (const state of shown) chips.append(make("li", {}, action(`${strings[state[1]]} ${strings[state[2]]}`, () => showNode(state[0]))));
+    return make("div", {}, make("h3", {}, title), view, chips);
+  };
+  const detailOf = (row) => {
+    const detail = make("div", { class: "detail" });
+    const listed = (title, values) => values.length &&
+      detail.append(make("p", {}, `${title}: ${values.map((value) => strings[value]).join(", ")}`));
+    if (data.reasons[strings[row[1]]]) detail.append(make("p", { class: "reason" }, data.reasons[strings[row[1]]]));
+    if (row[5]) detail.append(make("p", { class: "bad" }, "This rewrite was undone: its pass, or a pipeline around it, failed."));
+    if (strings[row[3]]) detail.append(make("p", {}, `In graph “${strings[row[3]]}”.`));
+    detail.append(make("div", { class: "sides" }, side("Before", row[6], "old", row), side("After", row[7], "new", row)));
+    if (row[8]) detail.append(make("p", { class: "note" }, `${counted(row[8], "more node")} of this rewrite are not drawn.`));
+    const pre = make("pre", { class: "lines", tabindex: "0", role: "region", "aria-label": "Changed nodes as text" });
+    for (const state of own(row[6])) pre.append(line(state, "-"));
+    for (const state of own(row[7])) pre.append(line(state, "+"));
+    detail.append(pre);
+    listed("Initializers added", row[10]);
+    listed("Initializers removed", row[11]);
+    return detail;
+  };
+
+  /* --- the list --- */
+  const list = byId("rewrites-list"), more = byId("rewrites-more"), note = byId("rewrites-note");
+  let chosen = rewrites.map((_, place) => place), drawn = 0;
+  const toggle = (item, place, open) => {
+    const button = item.firstElementChild, isOpen = button.getAttribute("aria-expanded") === "true";
+    if (open === isOpen) return;
+    button.setAttribute("aria-expanded", String(!isOpen));
+    if (isOpen) item.lastElementChild.remove();
+    else item.append(detailOf(rewrites[place]));
+  };
+  const entry = (place) => {
+    const row = rewrites[place];
+    const button = make("button", { type: "button", class: "row", "aria-expanded": "false" },
+      make("span", { class: "name" }, `#${row[0]} ${strings[row[1]]}`),
+      make("span", { class: "count" }, `${strings[row[4]] ? "at " + cut(strings[row[4]], 60) : ""}${row[5] ? " (undone)" : ""}`),
+      make("span", { class: "law" }, strings[row[2]]));
+    const item = make("li", { id: `rewrite-${place}` }, button);
+    button.addEventListener("click", () => toggle(item, place));
+    return item;
+  };
+  const drawMore = (until = drawn + BATCH) => {
+    if (!list) return;
+    const end = Math.min(chosen.length, until);
+    for (; drawn < end; drawn += 1) list.append(entry(chosen[drawn]));
+    more.hidden = drawn >= chosen.length;
+    more.textContent = `Show more (${(chosen.length - drawn).toLocaleString("en")} left)`;
+  };
+  const redraw = () => {
+    if (!list) return;
+    list.replaceChildren();
+    drawn = 0;
+    drawMore();
+  };
+  const showRewrite = (place) => {
+    if (!chosen.includes(place)) {
+      byId("search").value = "";
+      search();
+    }
+    drawMore(chosen.indexOf(place) + 1);
+    const item = byId(`rewrite-${place}`);
+    toggle(item, place, true);
+    item.scrollIntoView({ block: "start" });
+    item.firstElementChild.focus();
+  };
+
+  /* --- one node --- */
+  const panel = byId("node");
+  let back = null;
+  function showNode(id) {
+    const node = nodes.get(id);
+    if (!node || !panel) return;
+    if (panel.hidden) back = document.activeElement;
+    byId("node-title").textContent = `${node.op} “${node.name}”`;
+    const body = byId("node-body");
+    body.replaceChildren();
+    const steps = make("ol");
+    let isOfFile = true, isThere = true;
+    for (const place of node.rewrites) {
+      const row = rewrites[place], before = own(row[6]), after = own(row[7]);
+      const was = before.some((state) => state[0] === id), is = after.some((state) => state[0] === id);
+      if (place === node.rewrites[0]) isOfFile = was;
+      if (!row[5]) isThere = is;
+      const did = was && is ? "changed by " : was ? "removed by " : "made by ";
+      const step = make("li", {}, did, action(`#${row[0]} ${strings[row[1]]}`, () => showRewrite(place)), row[5] ? " (undone)" : "");
+      const linked = was && !is ? after : !was ? before : [];
+      if (linked.length) {
+        step.append(was ? "; what it became: " : "; where it came from: ");
+        const chips = make("ul", { class: "chips" });
+        for (const other of linked) chips.append(make("li", {}, action(`${strings[other[1]]} ${strings[other[2]]}`, () => showNode(other[0]))));
+        step.append(chips);
+      }
+      steps.append(step);
+    }
+    const from = node.rewrites.length === 0 ? "Of the file; no rewrite on this page touched it."
+      : `${isOfFile ? "Of the file." : "Made by a rewrite."} ${isThere ? "It is in the result." : "It is not in the result."}`;
+    body.append(make("p", {}, from), steps);
+    panel.hidden = false;
+    panel.scrollIntoView({ block: "nearest" });
+    panel.focus();
+  }
+  if (panel) {
+    byId("node-close").addEventListener("click", () => {
+      panel.hidden = true;
+      if (back) back.focus();
+    });
+    panel.addEventListener("keydown", (event) => { if (event.key === "Escape") byId("node-close").click(); });
+  }
+
+  /* --- search --- */
+  const field = byId("search");
+  const found = [...document.querySelectorAll("[data-search]")].map((element) => [element, element.dataset.search.toLowerCase()]);
+  function search() {
+    const words = field.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
+    const fits = (text) => words.every((word) => text.includes(word));
+    chosen = [];
+    texts.forEach((text, place) => { if (fits(text)) chosen.push(place); });
+    redraw();
+    let shown = 0;
+    for (const [element, text] of found) {
+      element.hidden = !fits(text);
+      shown += element.hidden ? 0 : 1;
+    }
+    const hits = words.length ? [...nodes.values()].filter((node) => fits(`${node.op} ${node.name}`.toLowerCase())) : [];
+    const names = byId("nodes-list");
+    byId("nodes-found").hidden = hits.length === 0;
+    names.replaceChildren();
+    for (const node of hits.slice(0, MOST_FOUND)) {
+      names.append(make("li", {}, action(`${node.op} ${node.name}`, () => showNode(node.id)),
+        make("span", { class: "count" }, counted(node.rewrites.length, "rewrite"))));
+    }
+    if (hits.length > MOST_FOUND) names.append(make("li", {}, `and ${(hits.length - MOST_FOUND).toLocaleString("en")} more`));
+    byId("found").textContent = words.length
+      ? `${counted(chosen.length, "rewrite")}, ${counted(hits.length, "node")}, ${counted(shown, "entry").replace("entrys", "entries")} of passes` : "";
+  }
+  let waiting = 0;
+  field.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(search, 120); });
+  byId("search-form").addEventListener("submit", (event) => { event.preventDefault(); search(); });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "/" && !/^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName)) {
+      event.preventDefault();
+      field.focus();
+    }
+  });
+  for (const button of document.querySelectorAll("[data-pass]")) {
+    button.addEventListener("click", () => {
+      field.value = button.dataset.pass;
+      search();
+      byId("rewrites").scrollIntoView();
+    });
+  }
+  document.querySelector(".search").hidden = false;
+  if (note && data.total > rewrites.length) {
+    note.textContent = `The first ${rewrites.length.toLocaleString("en")} of ${data.total.toLocaleString("en")} rewrites are shown: the page has a limit.`;
+    note.hidden = false;
+  }
+  if (more) more.addEventListener("click", () => drawMore());
+  drawMore();
+})();
