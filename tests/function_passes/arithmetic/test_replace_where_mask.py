@@ -23,6 +23,17 @@ def test_the_mask_is_added() -> None:
     )
 
 
+def test_masked_fill_has_the_masked_value_first() -> None:
+    head = "(bool[N,4] m, float[N,4] x) => (float[N,4] y)"
+    constants = "float c = {-1e9}, bool[4] k = {1,0,1,1}"
+    assert_rewrites(
+        PASS,
+        f"{head} <{constants}> {{ o = And(m, k) t = Where(o, c, x) y = Softmax<axis=-1>(t) }}",
+        f"{head} <{constants}> {{ o = And(m, k) f = Cast<to=1>(o) p = Mul(f, c) t = Add(x, p)"
+        " y = Softmax<axis=-1>(t) }",
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "because"),
     [

@@ -61,3 +61,16 @@ def test_scores_that_others_read_stay() -> None:
         "(float[B,2,9,9] y)", "(float[B,2,9,9] y, float[B,2,9,9] t)"
     )
     assert_unchanged(PASS, text)
+
+
+@pytest.mark.parametrize(
+    ("q", "k", "y"), [("B,2,S,4", "B,2,4,T", "B,2,S,T"), ("2,2,3,8", "2,2,8,3", "2,2,3,3")]
+)
+def test_always_also_where_it_saves_nothing(q: str, k: str, y: str) -> None:
+    inputs = f"float[{q}] q, float[{k}] k"
+    assert_rewrites(
+        PASS,
+        graph("s = MatMul(q, k) t = Mul(s, c) y = Softmax(t)", inputs, y),
+        graph("r = Mul(q, c) s = MatMul(r, k) y = Softmax(s)", inputs, y),
+        always=True,
+    )

@@ -109,3 +109,62 @@ def test_it_declines(branches: str, because: str | None) -> None:
         f" <int64[4] sh = {{1,2,2,2}}, int64[4] other = {{1,2,4,1}}> {{ {branches} }}",
         because=because,
     )
+
+
+ROWS = INPUTS.replace("float[1,2,4] x", "float[N,4] x")
+FUSED_ROWS = (
+    "w = Concat<axis=1>(wq, wk, wv) g = Concat<axis=0>(bq, bk, bv) m = MatMul(x, w)"
+    " n = Add(m, g) r = Reshape(n, sh) t = Transpose<perm=[2,0,1,3,4]>(r)"
+    " q1, k1, v1 = Split<axis=0>(t, sp) q = Squeeze(q1, ax) k = Squeeze(k1, ax)"
+    " v = Squeeze(v1, ax)"
+)
+
+
+@pytest.mark.parametrize(
+    ("between", "heads", "fused"),
+    [
+        (None, "{-1,2,2,2}", "{-1,2,3,2,2}"),
+        (None, "{0,1,2,2}", "{0,1,3,2,2}"),
+        ("{-1,2,4}", "{0,2,2,2}", "{-1,2,3,2,2}"),
+        ("{-1,2,4}", "{0,0,2,2}", "{-1,2,3,2,2}"),
+        ("{-1,2,4}", "{0,-1,2,2}", "{-1,2,3,2,2}"),
+        ("{2,-1,4}", "{-1,0,2,2}", "{2,-1,3,2,2}"),
+        ("{-1,2,4}", "{-1,0,2,2}", "{-1,2,3,2,2}"),
+    ],
+)
+def test_rows_of_a_matrix_become_heads(between: str | None, heads: str, fused: str) -> None:
+    """BERT of TensorFlow: MatMul of rank 2, Reshape, Add, Reshape."""
+    out = ", ".join(f"float[A,B,2,2] {name}" for name in "qkv")
+    branches = BRANCHES
+    constants = f"int64[4] sh = {heads}"
+    if between:
+        constants += f", int64[3] mid = {between}"
+        for name, made in zip("abc", "def", strict=True):
+            branches = branches.replace(f"{made} = Add({name},", f"{made} = Add({name}3,").replace(
+                f"{name} = MatMul", f"{name}2 = MatMul"
+            )
+            branches += f" {name}3 = Reshape({name}2, mid)"
+    ordered = " ".join(sorted(branches.replace(") ", ")|").split("|"), key=_stage))
+    inputs = ROWS.replace("float[N,4]", "float[4,4]")
+    assert_rewrites(
+        PASS,
+        f"({inputs}) => ({out}) <{constants}> {{ {ordered} }}",
+        f"({inputs}) => ({out}) <int64[5] sh = {fused}, int64[1] ax = {{0}},"
+        f" int64[3] sp = {{1,1,1}}> {{ {FUSED_ROWS} }}",
+    )
+
+
+def _stage(node: str) -> int:
+    """Return the place of a node in its branch."""
+    made = node.split(" = ")
+    kinds = ("MatMul", "mid", "Add", "sh")
+    return next(at for at, kind in enumerate(kinds) if kind in made[1])
+
+
+def test_rows_whose_heads_copy_the_columns_stay() -> None:
+    out = ", ".join(f"float[A,B,2,2] {name}" for name in "qkv")
+    assert_unchanged(
+        PASS,
+        f"({ROWS}) => ({out}) <int64[4] sh = {{-1,0,2,2}}> {{ {BRANCHES} }}",
+        because="fewer than three products become heads",
+    )

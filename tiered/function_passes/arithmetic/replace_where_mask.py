@@ -6,14 +6,16 @@ from tiered import DataType, Graph, Skip, Value, op, rewrite, var
 
 
 @rewrite(
-    op.Softmax(op.Where(var.keep, var.x, var.masked), axis=var.axis),
+    op.Softmax(op.Where(var.choice, var.a, var.b), axis=var.axis),
     opt_level=None,
     numerics="approximate",
 )
 def replace_where_mask(
-    graph: Graph, keep: Value, x: Value, masked: Value, axis: int, *, least: float = 1000.0
+    graph: Graph, choice: Value, a: Value, b: Value, axis: int, *, least: float = 1000.0
 ) -> Value | Skip:
     """Add the mask: runtimes that fuse attention expect this form.
+
+    The masked value may be either operand: exporters write masked_fill as Where(drop, masked, x).
 
     The results are equal if the numbers of a row of x differ from each other, and from 0, by at
     most `least` - 104: a masked exponential is then 0 in float32 in both forms. A fully masked row
@@ -22,6 +24,7 @@ def replace_where_mask(
     Args:
         least: how far below 0 the masked value must be.
     """
+    x, masked = (b, a) if a.const is not None else (a, b)
     if masked.const is None or masked.const.size != 1 or masked.const.ndim:
         return Skip("the masked value is not one constant number")
     number = float(masked.const.item())
@@ -30,6 +33,6 @@ def replace_where_mask(
     if x.dtype is None or x.dtype not in (DataType.FLOAT16, DataType.FLOAT):
         return Skip("x is not known to be float or float16")
     ops = graph.op
-    dropped = ops.Cast(ops.Not(keep), to=int(x.dtype))
+    dropped = ops.Cast(choice if masked is a else ops.Not(choice), to=int(x.dtype))
     result: Value = ops.Softmax(ops.Add(x, ops.Mul(dropped, masked)), axis=axis)
     return result

@@ -18,10 +18,15 @@ def pre_scale(
     mask: Value | None,
     factor: Value | None,
     divisor: Value | None,
+    *,
+    always: bool = False,
 ) -> Value | Skip:
     """Scale the queries of an attention instead of its scores.
 
     In float16 this makes the scores overflow later and small queries underflow earlier.
+
+    Args:
+        always: also where the queries have as many elements as the scores, or dims are dynamic.
     """
     if factor is None and divisor is None:
         return Skip("the scores are not scaled")
@@ -31,10 +36,11 @@ def pre_scale(
     if q.rank is None or keys.rank is None or q.rank != keys.rank:
         return Skip("ranks of queries and keys may differ")
     size, length = q.dim(-1), keys.dim(-1)
-    if not isinstance(size, int) or not isinstance(length, int):
-        return Skip("head size and sequence length are not known")
-    if length <= size:
-        return Skip("queries are not smaller than scores")
+    if not always:
+        if not isinstance(size, int) or not isinstance(length, int):
+            return Skip("head size and sequence length are not known")
+        if length <= size:
+            return Skip("queries are not smaller than scores")
     scaled = graph.op.Div(q, divisor) if factor is None else graph.op.Mul(q, factor)
     scores = graph.op.MatMul(scaled, keys)
     if mask is not None:

@@ -31,6 +31,8 @@ def fuse_qkv(graph: Graph, ctx: PassContext) -> None:
     for nodes in parallel_branches(graph, _key):
         branches = [branch for node in nodes if (branch := _branch(node)) is not None]
         if len(branches) < 3:
+            if len(nodes) > 2:
+                ctx.skip(nodes[0], Skip("fewer than three products become heads"))
             continue
         if len(branches) > 3 or len({branch.weight.shape for branch in branches}) != 1:
             ctx.skip(nodes[0], Skip("the branches are not three of one shape"))
@@ -54,22 +56,60 @@ def _key(node: Node) -> Hashable | None:
 
 def _branch(node: Node) -> _Branch | None:
     """Return the branch of a product: a bias, then the split into heads; None for another one."""
-    add = only_reader(node)
+    x, weight, add = node.inputs[0], node.inputs[1], only_reader(node)
+    product, between = node.output, None
+    if add is not None and add.is_op("Reshape") and x is not None and x.rank == 2:
+        product, between = add.output, _target(add)
+        add = only_reader(add) if between is not None else None
     if add is None or not add.is_op("Add"):
         return None
-    bias = add.inputs[1] if add.inputs[0] is node.output else add.inputs[0]
-    end, weight = only_reader(add), node.inputs[1]
-    if end is None or not end.is_op("Reshape") or end.attr("allowzero"):
+    bias = add.inputs[1] if add.inputs[0] is product else add.inputs[0]
+    end = only_reader(add)
+    shape = None if end is None or not end.is_op("Reshape") else _target(end)
+    if bias is None or weight is None or end is None or shape is None or x is None:
         return None
-    target = end.inputs[1]
-    if bias is None or weight is None or target is None or target.const is None:
+    width = weight.dim(1)
+    if bias.shape != (width,) or not isinstance(width, int):
         return None
-    shape = tuple(target.const.tolist())
-    width, x = weight.dim(1), node.inputs[0]
-    if x is None or x.rank != 3 or bias.shape != (width,) or not isinstance(width, int):
+    if len(shape) != 4 or min(shape[2:]) <= 0 or shape[2] * shape[3] != width:
         return None
-    is_heads = len(shape) == 4 and min(shape[2:]) > 0 and shape[2] * shape[3] == width
-    return _Branch(weight, bias, shape, end) if is_heads else None
+    if x.rank == 2:
+        outer = _outer_of_rows(shape[:2], between, width)
+    else:
+        outer = shape[:2] if x.rank == 3 else None
+    return None if outer is None else _Branch(weight, bias, (*outer, *shape[2:]), end)
+
+
+def _target(reshape: Node) -> tuple[int, ...] | None:
+    """Return the constant target of a Reshape, in which 0 copies a dim; None if there is none."""
+    target = reshape.inputs[1]
+    if target is None or target.const is None or reshape.attr("allowzero"):
+        return None
+    return tuple(target.const.tolist())
+
+
+def _outer_of_rows(
+    outer: Sequence[int], between: Sequence[int] | None, width: int
+) -> tuple[int, ...] | None:
+    """Return the first two dims of the heads of a matrix of rows, for one Reshape of the rows.
+
+    Args:
+        outer: the first two dims of the target of the last Reshape.
+        between: the target of the Reshape before it; None without one.
+        width: the number of columns.
+    """
+    first, second = outer
+    if between is not None:
+        if len(between) != 3 or between[2] != width:
+            return None
+        if first == 0:
+            first = between[0]
+            second = between[1] if second <= 0 else second
+        elif second == 0:
+            second = between[1]
+            first = between[0] if second < 0 else first
+    # A 0 copies the rows; one for the second dim would copy the columns.
+    return None if second == 0 or (first, second) == (-1, -1) else (first, second)
 
 
 def _is_circular(products: Sequence[Node], branches: Sequence[_Branch]) -> bool:
