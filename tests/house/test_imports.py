@@ -32,6 +32,7 @@ ORDER = (
     "passes",
     "legalization",
     "precision",
+    "partition",
     "verify",
     "pipeline",
     "instruments",

@@ -32,6 +32,26 @@ def test_nodes_of_two_compilers_stay_apart() -> None:
     assert_unchanged("fuse_bias_add", proto, because="marked for different compilers")
 
 
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        ("tiered.region", "marked for different regions"),
+        ("tiered.device", "marked for different devices"),
+        ("tiered.stage", "marked for different pipeline stages"),
+    ],
+)
+def test_marks_are_never_joined_to_one_string(key: str, reason: str) -> None:
+    proto = marked(SHIFTED, Conv={key: "0"}, Add={key: "1"})
+    assert_unchanged("fuse_bias_add", proto, because=reason)
+    text = "(float[2] x) => (float[2] y) { a = Exp(x) b = Exp(x) y = Add(a, b) }"
+    apart = parse(text)
+    for at, node in enumerate(apart.graph.node):
+        node.metadata_props.add(key=key, value=str(at))
+    with PassContext(3):
+        assert get_pass("eliminate_common_subexpr")(apart) == apart
+        assert get_pass("eliminate_common_subexpr")(parse(text)) != parse(text)
+
+
 def test_nodes_of_one_compiler_become_one_of_it() -> None:
     conv = {"Conv": {COMPILER: "npu"}}
     for marks in (conv | {"Add": {COMPILER: "npu"}}, conv):

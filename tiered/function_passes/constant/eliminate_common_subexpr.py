@@ -25,6 +25,8 @@ _ORDERED_FLOATS: Final = frozenset({"Max", "Min"})
 # As a graph output, it costs no more than the Identity that would replace it.
 _CHEAP: Final = frozenset({"Constant", "Identity"})
 
+_MARKS: Final = ("tiered.compiler", "tiered.region", "tiered.device", "tiered.stage")
+
 
 @function_pass(
     opt_level=3, required=("infer_shapes",), conflicts=("canonicalize_cast",), acts_on=("*",)
@@ -84,7 +86,7 @@ def _details(node: Node) -> Hashable:
     return (
         _attributes(node),
         _present([value is not None for value in node.outputs]),
-        node.metadata.get("tiered.compiler"),
+        tuple(map(node.metadata.get, _MARKS)),
     )
 
 

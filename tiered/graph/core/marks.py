@@ -1,8 +1,9 @@
 """Metadata of nodes and local functions that keeps passes from rewriting them.
 
 `tiered.skip_optimization` keeps a node, or all nodes of a local function, unchanged.
-`tiered.compiler` names the device or compiler of a node; nodes of different compilers are never
-rewritten together. No pass edits a local function with this mark: it belongs to its compiler.
+`tiered.compiler` names the compiler of a node, `tiered.region` its region, `tiered.device` its
+device and `tiered.stage` its pipeline stage; nodes with different ones are never rewritten
+together. No pass edits a local function with a compiler: it belongs to that.
 """
 
 from __future__ import annotations
@@ -20,10 +21,18 @@ if TYPE_CHECKING:
 
 SKIP: Final = "tiered.skip_optimization"
 COMPILER: Final = "tiered.compiler"
+REGION: Final = "tiered.region"
+DEVICE: Final = "tiered.device"
+STAGE: Final = "tiered.stage"
 
 _KEPT: Final = "the node is marked tiered.skip_optimization"
 _INSIDE: Final = "the function is marked to be left alone"
-_APART: Final = "the nodes are marked for different compilers"
+_APART: Final = {
+    COMPILER: "the nodes are marked for different compilers",
+    REGION: "the nodes are marked for different regions",
+    DEVICE: "the nodes are marked for different devices",
+    STAGE: "the nodes are marked for different pipeline stages",
+}
 
 _CHANGES: Final = frozenset({Edit.REMOVE_NODE, Edit.FOLD_TO_INITIALIZER, Edit.SET_PROTO})
 """The edits that change a node."""
@@ -31,14 +40,11 @@ _CHANGES: Final = frozenset({Edit.REMOVE_NODE, Edit.FOLD_TO_INITIALIZER, Edit.SE
 
 def mark_against(nodes: Iterable[Node]) -> str:
     """Return why marks forbid rewriting these nodes together; "" if they do not."""
-    compiler = ""
+    marks: dict[str, str] = {}
     for node in nodes:
-        reason, other = _read(node.proto)
+        reason = _read(node.proto, marks)
         if reason:
             return reason
-        if compiler and other and other != compiler:
-            return _APART
-        compiler = compiler or other
         if node.graph is not None and is_left_alone(node.graph):
             return _INSIDE
     return ""
@@ -47,19 +53,16 @@ def mark_against(nodes: Iterable[Node]) -> str:
 def mark_against_edits(edits: Sequence[Entry]) -> str:
     """Return why marks require undoing the edits of a rewrite; "" if they do not."""
     new = {entry[1].id for entry in edits if entry[0] is Edit.ADD_NODE}
-    compiler = ""
+    marks: dict[str, str] = {}
     for entry in edits:
         if entry[0] not in _CHANGES or entry[1].id in new:
             continue
         # The third item of an entry is the former proto for SET_PROTO, else the graph.
         is_exchange = entry[0] is Edit.SET_PROTO
         node: Node = entry[1]
-        reason, other = _read(entry[2] if is_exchange else node.proto)
+        reason = _read(entry[2] if is_exchange else node.proto, marks)
         if reason:
             return reason
-        if compiler and other and other != compiler:
-            return _APART
-        compiler = compiler or other
         graph: Graph | None = node.graph if is_exchange else entry[2]
         if graph is None or not is_left_alone(graph):
             continue
@@ -81,12 +84,12 @@ def is_left_alone(graph: Graph) -> bool:
     return any(entry.key in (SKIP, COMPILER) for entry in root.skeleton.metadata_props)
 
 
-def _read(proto: onnx.NodeProto) -> tuple[str, str]:
-    """Return why a node stays unchanged ("" if it need not), and its compiler ("" for none)."""
-    compiler = ""
+def _read(proto: onnx.NodeProto, marks: dict[str, str]) -> str:
+    """Add the marks of a node to those of others; return why they forbid a rewrite, "" if not."""
     for entry in proto.metadata_props:
         if entry.key == SKIP:
-            return _KEPT, ""
-        if entry.key == COMPILER:
-            compiler = entry.value
-    return "", compiler
+            return _KEPT
+        key, text = entry.key, entry.value
+        if key in _APART and text and marks.setdefault(key, text) != text:
+            return _APART[key]
+    return ""

@@ -1,0 +1,173 @@
+"""Regions by metadata: mark the nodes of targets, merge them to regions, cut the regions out.
+
+The three steps of TVM: `annotate_target`, `merge_compiler_regions`, `partition_graph`. A mark is
+metadata of a node: `tiered.compiler` names its target, `tiered.region` its region. No node is added
+at the borders, so that marks change nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal, overload
+
+from tiered.errors import ModelError
+from tiered.graph import Function, Graph, Model, Node
+from tiered.graph.core.marks import COMPILER, REGION, is_left_alone
+from tiered.partition.contraction import grouped, has_cycle
+from tiered.partition.partitioner import (
+    Partition,
+    with_constants,
+    with_place,
+    without_place,
+)
+from tiered.partition.plan import Plan
+from tiered.partition.separate import as_models as separate
+from tiered.partition.supports import OperatorSupport, is_taken_whole
+from tiered.partition.versions import check_metadata, outlined
+
+
+def mark_targets(model: Model, supports: Mapping[str, OperatorSupport]) -> int:
+    """Mark each node with the first target that takes it; return how many are newly marked.
+
+    A node with bodies is marked if one target takes all nodes of its bodies; otherwise the nodes of
+    its bodies are marked. Marks that are there already stay. Constants are data and not marked.
+
+    Raises:
+        ModelError: the IR version has no metadata of nodes.
+    """
+    check_metadata(model)
+    count, whole = 0, set[Node]()
+    for graph in _open_graphs(model):
+        if graph.owner in whole or (graph.owner is not None and COMPILER in graph.owner.metadata):
+            whole.update(graph.owners)
+            continue
+        for node in graph.topological_order():
+            if node.is_op("Constant") or COMPILER in node.metadata or _is_cut_out(node):
+                continue
+            target = next((t for t, s in supports.items() if is_taken_whole(s, graph, node)), None)
+            if target is None:
+                continue
+            if node.bodies:
+                whole.add(node)
+            with graph.rewrite("a node  =>  the node, marked for its target", node):
+                graph.set_metadata(node, {**node.metadata, COMPILER: target})
+            count += COMPILER in node.metadata
+    return count
+
+
+def merge_regions(model: Model) -> int:
+    """Merge adjacent marked nodes of one target to regions, and return their number.
+
+    No path leaves a region and returns to it. A region is connected and of one graph, and no two
+    adjacent ones of one target could be one. The Constants that only a region reads belong to it.
+    """
+    numbers: dict[str, int] = {}
+    for graph in _open_graphs(model):
+        targets = _marked(graph)
+        for group in grouped(graph, targets, connected=True):
+            target = without_place(group.target)
+            number = numbers[target] = numbers.get(target, -1) + 1
+            marks = {COMPILER: target, REGION: f"{target}_{number}"}
+            whole = with_constants(group.nodes)
+            nodes = [node for node in whole if not marks.items() <= node.metadata.items()]
+            if not nodes:
+                continue
+            with graph.rewrite("adjacent nodes of a target  =>  a region", group.nodes[0]):
+                for node in nodes:
+                    graph.set_metadata(node, {**node.metadata, **marks})
+    return sum(number + 1 for number in numbers.values())
+
+
+def marked_partitions(graph: Graph) -> list[Partition]:
+    """Return the regions of a graph as their marks say; a node without a region is one itself.
+
+    Raises:
+        ModelError: the regions form a cycle.
+    """
+    found: dict[tuple[str, str], list[Node]] = {}
+    for node in graph.topological_order():
+        metadata = node.metadata
+        target, region = metadata.get(COMPILER), metadata.get(REGION)
+        if not target or _is_cut_out(node) or (node.is_op("Constant") and not region):
+            continue
+        found.setdefault((target, region or f"{node.id}"), []).append(node)
+    parts = list(found.values())
+    if has_cycle(graph, parts):
+        raise ModelError(
+            f"the marked regions of {graph!r} form a cycle: a path leaves a region and returns to "
+            "it; remove the tiered.region marks and run merge_compiler_regions again"
+        )
+    targets = {node: f"{at}" for at, part in enumerate(parts) for node in part}
+    order = [int(group.target) for group in grouped(graph, targets, fixed=parts)]
+    keys = list(found)
+    return [
+        Partition(place, tuple(parts[at]), keys[at][0])
+        for place, at in enumerate(dict.fromkeys(order))
+    ]
+
+
+@overload
+def partition_graph(model: Model, *, as_models: Literal[True]) -> Plan: ...
+@overload
+def partition_graph(model: Model, *, as_models: Literal[False] = False) -> Model: ...
+def partition_graph(model: Model, *, as_models: bool = False) -> Model | Plan:
+    """Cut out the marked regions.
+
+    Args:
+        model: the model; edited in place, unless `as_models`.
+        as_models: return the plan of separate models of the main graph. Otherwise each region
+            becomes a call of a local function of the domain `tiered.<target>`, which every runtime
+            runs, and which no pass edits.
+
+    Raises:
+        ModelError: the regions form a cycle, or the IR version has no functions.
+    """
+    if as_models:
+        return separate(model, marked_partitions(model.main))
+    cut_out_regions(model)
+    return model
+
+
+def cut_out_regions(model: Model) -> list[Node]:
+    """Replace each marked region by a call of a new local function, and return the calls."""
+    calls: list[Node] = []
+    for graph in list(_open_graphs(model)):
+        if graph.owner is not None and not graph.owner.is_live:
+            continue  # its owner is in a function now
+        for part in marked_partitions(graph):
+            if not part.outputs:
+                continue
+            region = part.nodes[0].metadata.get(REGION) or f"{part.target}_{part.id}"
+            with graph.rewrite("a region  =>  a call of its function", part.nodes[0]):
+                call = outlined(
+                    graph,
+                    part.nodes,
+                    region,
+                    domain=f"tiered.{part.target}",
+                    metadata={COMPILER: part.target},
+                )
+            calls += [call] if call.graph is not None else []
+    return calls
+
+
+def _open_graphs(model: Model) -> Iterator[Graph]:
+    """Yield the graphs that are not inside of functions that belong to a target."""
+    yield from (graph for graph in model.graphs() if not is_left_alone(graph))
+
+
+def _marked(graph: Graph) -> dict[Node, str]:
+    marked: dict[Node, str] = {}
+    for node in graph.nodes:
+        target = node.metadata.get(COMPILER) if node.proto.metadata_props else None
+        if target and not node.is_op("Constant") and not _is_cut_out(node):
+            marked[node] = with_place(target, node)
+    return marked
+
+
+def _is_cut_out(node: Node) -> bool:
+    """Return whether a node is the call of a function that belongs to a target."""
+    function: Function | None = node.owner.model.function(*node.callee)
+    if function is None:
+        return False
+    return any(entry.key == COMPILER for entry in function.skeleton.metadata_props)
+

@@ -1,0 +1,49 @@
+"""What an IR version has: local functions and metadata of nodes; and free names of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from tiered.errors import ModelError
+
+if TYPE_CHECKING:
+    from tiered.graph import Graph, Node
+    from tiered.graph.core.model import ModelState
+
+METADATA_SINCE: Final = 10
+"""The IR version from which on nodes and functions have metadata."""
+
+DOMAIN: Final = "tiered.partition"
+"""The domain of the functions of partitions without a target."""
+
+
+def check_metadata(model: ModelState) -> None:
+    """Raise if nodes of the model cannot have metadata.
+
+    Raises:
+        ModelError: its IR version is too old.
+    """
+    if model.ir_version < METADATA_SINCE:
+        raise ModelError(
+            f"{model.label} has IR version {model.ir_version}, and marks are metadata of nodes, "
+            f"which need {METADATA_SINCE}: raise it with `model.set_ir_version({METADATA_SINCE})`, "
+            "or use the partitioner, which needs no marks"
+        )
+
+
+def outlined(
+    graph: Graph,
+    nodes: Sequence[Node],
+    name: str,
+    *,
+    domain: str = DOMAIN,
+    metadata: Mapping[str, str] | None = None,
+) -> Node:
+    """Outline nodes that are known to be convex, under a name that no function has."""
+    taken = {function.id for function in graph.model.functions}
+    free, number = name, 0
+    while (domain, free, "") in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return graph.outline(nodes, free, domain, is_convex=True, taken=taken, metadata=metadata)
