@@ -97,6 +97,7 @@ from tiered.pipeline.result import (
     OptimizeResult as OptimizeResult,
     OptimizeSummary as OptimizeSummary,
 )
+from tiered.precision.integers import narrow_integers as narrow_integers
 from tiered.precision.lower import lower_precision as lower_precision
 from tiered.rewriter import (
     COMMUTATIVE as COMMUTATIVE,

@@ -8,9 +8,9 @@ import numpy as np
 import onnx
 
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
-from tiered.graph.core.dtypes import float_info
+from tiered.precision.narrowing import Narrowing
 from tiered.precision.plan import Plan, plan_of, read_value
-from tiered.precision.variables import DTYPE_ATTRIBUTES, WIDE, Keep, Use, variables_of
+from tiered.precision.variables import DTYPE_ATTRIBUTES, Use, variables_of
 
 Array = np.ndarray[Any, Any]
 
@@ -29,28 +29,26 @@ class Conversion(NamedTuple):
     clamped: tuple[str, ...]
 
 
-def convert_precision(
-    model: Model, low: DataType, keep: Keep, *, keeps_io: bool = True
-) -> Conversion:
-    """Compute in a narrower type than float wherever the schemas allow it.
+def convert_precision(model: Model, narrowing: Narrowing, *, keeps_io: bool = True) -> Conversion:
+    """Compute in a narrower type wherever the schemas and a narrowing allow it.
 
     Args:
         model: the model, edited in place.
-        low: the narrower type.
-        keep: returns why a node stays float; "" if it need not.
+        narrowing: the wide and the narrower type, and where it may be.
         keeps_io: whether inputs and outputs of the model keep their types.
     """
     model.refresh_types()
-    plan = plan_of(variables_of(model, low, keep, keeps_io=keeps_io))
+    plan = plan_of(variables_of(model, narrowing, keeps_io=keeps_io))
     if not plan.low:
         return Conversion(plan, 0, ())
-    return _Rewriter(model, low, plan).run()
+    return _Rewriter(model, narrowing, plan).run()
 
 
 class _Rewriter:
-    def __init__(self, model: Model, low: DataType, plan: Plan) -> None:
+    def __init__(self, model: Model, narrowing: Narrowing, plan: Plan) -> None:
         self.model = model
-        self.low = low
+        self.narrowing = narrowing
+        self.wide, self.low = narrowing.wide, narrowing.low
         self.plan = plan
         self.is_low = {value: None for variable in plan.low for value in variable.values}
         # What computes a value of the narrower type, where a Cast has taken its name over.
@@ -65,7 +63,7 @@ class _Rewriter:
             (use, dtype, read_value(use))
             for dtype, variables in (
                 (self.low, self.plan.low),
-                (WIDE, [variable for variable, _ in self.plan.kept]),
+                (self.wide, [variable for variable, _ in self.plan.kept]),
             )
             for variable in variables
             for use in variable.uses
@@ -105,7 +103,7 @@ class _Rewriter:
             node.owner.set_attribute(node, name, int(self.low))
             return
         fill = node.attr("value")
-        array = np.zeros(1, np.float32) if fill is None else fill.numpy()
+        array = np.zeros(1, self.wide.numpy) if fill is None else fill.numpy()
         node.owner.set_attribute(node, name, Tensor.of(self._narrowed(array, value.name)))
 
     def _declare(self, graph: Graph) -> None:
@@ -139,7 +137,7 @@ class _Rewriter:
         """Return a declaration with the narrower type; one without a type as it is."""
         made = onnx.ValueInfoProto()
         made.CopyFrom(info)
-        if made.type.tensor_type.elem_type == WIDE:
+        if made.type.tensor_type.elem_type == self.wide:
             made.type.tensor_type.elem_type = int(self.low)
         return made
 
@@ -148,20 +146,20 @@ class _Rewriter:
     def _keep_output_names(self, reads: list[tuple[Use, DataType, Value]]) -> None:
         """Let a Cast compute each output that stays float, so that it keeps its name."""
         for use, dtype, value in reads:
-            is_output = isinstance(use.owner, Graph) and use.owner.is_main and dtype == WIDE
+            is_output = isinstance(use.owner, Graph) and use.owner.is_main and dtype == self.wide
             if not is_output or value not in self.is_low or value in self.sources:
                 continue
             node, graph = value.producer, value.owner
             assert node is not None, "an input keeps its type where an output does"
-            cast = graph.add_node("Cast", [], 0, {"to": int(WIDE)})
+            cast = graph.add_node("Cast", [], 0, {"to": int(self.wide)})
             self.sources[value] = graph.insert_after(cast, node, value.index)
-            self.converted[value, WIDE] = value
+            self.converted[value, self.wide] = value
             self.casts += 1
 
     def _of_type(self, value: Value, dtype: DataType) -> Value:
         """Return a value in a type: itself, a Cast of it, or a copy of a constant."""
         if value.is_constant:
-            return value if dtype == WIDE else self._constant(value)
+            return value if dtype == self.wide else self._constant(value)
         is_low = value in self.is_low
         if is_low == (dtype == self.low):
             return self.sources.get(value, value) if is_low else value
@@ -184,7 +182,7 @@ class _Rewriter:
         return found
 
     def _narrowed(self, array: Array, name: str) -> Array:
-        narrowed, is_clamped = narrow(array, self.low)
+        narrowed, is_clamped = self.narrowing.converted(array)
         if is_clamped:
             self.clamped[name] = None
         return narrowed
@@ -199,21 +197,3 @@ class _Rewriter:
             graph.discard(value)
             if value.graph is None and copy.graph is not None:
                 copy.owner.rename_value(copy, name)
-
-
-def narrow(array: Array, low: DataType) -> tuple[Array, bool]:
-    """Return numbers in a narrower type, and whether finite ones were beyond its range.
-
-    These become the largest number of their sign, as Inf would make NaN of a masked row. Numbers
-    are rounded to the nearest, ties to even; Inf and NaN stay.
-    """
-    limit = np.float32(float_info(low.numpy).max)
-    is_beyond = np.isfinite(array) & (np.abs(array) > limit)
-    with np.errstate(over="ignore", invalid="ignore"):
-        narrowed = np.where(is_beyond, np.copysign(limit, array), array).astype(low.numpy)
-        # The largest numbers that are in range round to Inf as well.
-        is_rounded_up = np.isfinite(array) & ~np.isfinite(narrowed.astype(np.float32))
-        if is_rounded_up.any():
-            largest = np.copysign(limit, array).astype(low.numpy)
-            narrowed = np.where(is_rounded_up, largest, narrowed)
-    return narrowed.reshape(array.shape), bool(is_beyond.any() or is_rounded_up.any())

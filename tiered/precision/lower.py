@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tiered.graph import DataType, Model, Node
 from tiered.precision.convert import Conversion, convert_precision
+from tiered.precision.narrowing import FloatNarrowing
 from tiered.rewriter import Skip
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def lower_precision(
         takes_float = backend.supports(node.op_type, node.domain, DataType.FLOAT)
         return f"{backend} takes {node.op_type} in float only" if takes_float else ""
 
-    found = convert_precision(model, low, keep, keeps_io=keep_io_types)
+    found = convert_precision(model, FloatNarrowing(low, keep), keeps_io=keep_io_types)
     name = low.name.lower()
     for node, reason in found.plan.kept_nodes:
         on_skip(node, Skip(reason))

@@ -51,7 +51,9 @@ def plan_of(variables: Sequence[Variable]) -> Plan:
     is_wide = network.sink_side()
     low = tuple(variable for variable in variables if not is_wide[numbers[variable]])
     kept = (variable for variable in variables if is_wide[numbers[variable]])
-    return Plan(low, tuple((each, each.kept or "between values that stay float") for each in kept))
+    return Plan(
+        low, tuple((each, each.kept or "between values that keep their type") for each in kept)
+    )
 
 
 def _add_costs(network: Network, numbers: dict[Variable, int]) -> None:

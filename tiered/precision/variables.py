@@ -6,16 +6,13 @@ type, and which types it may be. What an If, Loop or Scan passes on has one type
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-import numpy as np
-
-from tiered.graph import DataType, Graph, Model, Node, TensorType, Value
+from tiered.graph import Graph, Model, Node, TensorType, Value
 from tiered.graph.queries.formals import formal_of, output_formal_of
-
-WIDE: Final = DataType.FLOAT
+from tiered.precision.narrowing import Narrowing
 
 MOVES: Final = frozenset(
     {
@@ -62,31 +59,32 @@ class Variable:
     is_free: bool = True
     node: Node | None = None
 
+    def keep(self, reason: str) -> None:
+        """Keep the type as it is, if there is a reason."""
+        if reason and not self.kept:
+            self.kept, self.is_free = reason, False
 
-Keep = Callable[[Node], str]
-"""Returns why a node keeps its type; empty if it need not."""
 
-
-def variables_of(model: Model, low: DataType, keep: Keep, *, keeps_io: bool) -> list[Variable]:
-    """Return the type variables of all float tensors of the main graph and its bodies.
+def variables_of(model: Model, narrowing: Narrowing, *, keeps_io: bool) -> list[Variable]:
+    """Return the type variables of all tensors of the wide type, in bodies too.
 
     Args:
         model: the model; its local functions stay as they are.
-        low: the narrower type.
-        keep: decides about single nodes.
+        narrowing: decides about single nodes and values.
         keeps_io: whether inputs and outputs of the main graph keep their types.
     """
-    found = _Collector(low, keep)
+    found = _Collector(narrowing)
+    wide = narrowing.wide
     for value in model.main.inputs:
-        if value.dtype == WIDE and keeps_io:
+        if value.dtype == wide and keeps_io:
             found.new("an input of the model").values.append(value)
-        elif value.dtype == WIDE:
-            found.new(is_free=False).values.append(value)
+        elif value.dtype == wide:
+            found.new(narrowing.refuse(value), is_free=False).values.append(value)
     for graph in _graphs(model.main):
         for node in graph.topological_order():
             found.visit(node)
     for place, value in enumerate(model.main.outputs):
-        if value.dtype == WIDE and keeps_io:
+        if value.dtype == wide and keeps_io:
             found.new("an output of the model").uses.append(Use(model.main, place))
     return found.variables
 
@@ -99,14 +97,12 @@ def _graphs(graph: Graph) -> Iterator[Graph]:
 
 
 class _Collector:
-    def __init__(self, low: DataType, keep: Keep) -> None:
-        self.low = low
-        self.keep = keep
+    def __init__(self, narrowing: Narrowing) -> None:
+        self.narrowing = narrowing
+        self.wide, self.low = narrowing.wide, narrowing.low
         self.variables: list[Variable] = []
 
-    def new(
-        self, kept: str = "", *, is_free: bool = True, node: Node | None = None
-    ) -> Variable:
+    def new(self, kept: str = "", *, is_free: bool = True, node: Node | None = None) -> Variable:
         made = Variable(kept=kept, is_free=is_free and not kept, node=node)
         self.variables.append(made)
         return made
@@ -130,16 +126,18 @@ class _Collector:
         reason = self._kept(node)
         by_parameter: dict[str, Variable] = {}
         for place, value in enumerate(node.inputs):
-            if value is None or value.dtype != WIDE:
+            if value is None or value.dtype != self.wide:
                 continue
             if not reason and place == 0 and self._takes_both(node):
                 continue
             variable = self._of_parameter(node, place, True, reason, by_parameter)
             variable.uses.append(Use(node, place))
+            variable.keep(self.narrowing.refuse(value, node, place))
         for place, value in enumerate(node.outputs):
-            if value is not None and value.dtype == WIDE:
+            if value is not None and value.dtype == self.wide:
                 variable = self._of_parameter(node, place, False, reason, by_parameter)
                 variable.values.append(value)
+                variable.keep(self.narrowing.refuse(value))
         for body in node.bodies:
             self._keep_interface(body)
 
@@ -158,23 +156,7 @@ class _Collector:
         operands = [value for value in (*node.inputs, *node.outputs) if value is not None]
         if any(not isinstance(value.type, TensorType) for value in operands):
             return "a sequence, or a tensor of unknown type"
-        if node.op_type in _QUANTISES or any(map(_is_quantised, node.inputs)):
-            return "inside a Q/DQ unit"
-        constants = (value for value in node.inputs if value is not None and value.is_constant)
-        refused = (self._refused(value) for value in constants if value.dtype == WIDE)
-        return next(filter(None, refused), "") or self.keep(node)
-
-    def _refused(self, value: Value) -> str:
-        """Return why a constant has no narrower form; empty if it has one."""
-        tensor = value.tensor
-        if tensor is None or tensor.is_sparse:
-            return "a sparse constant"
-        if tensor.size != 1:
-            return ""
-        # An epsilon under a root or a divisor must not become 0; weights may.
-        number = float(tensor.numpy().item())
-        is_lost = number != 0 and float(np.array(number).astype(self.low.numpy)) == 0
-        return f"{number:g} is 0 in {self.low.name.lower()}" if is_lost else ""
+        return self.narrowing.keep(node)
 
     def _of_parameter(
         self, node: Node, place: int, is_input: bool, reason: str, known: dict[str, Variable]
@@ -186,15 +168,15 @@ class _Collector:
             kept = reason
             if not kept and formal and self.low not in formal.dtypes:
                 kept = f"{node.op_type} has no {self.low.name.lower()}"
-            known[name] = self.new(kept, is_free=_is_free(node), node=node)
+            known[name] = self.new(kept, is_free=_is_free(node, name), node=node)
         return known[name]
 
     def _keep_interface(self, body: Graph) -> None:
         """Keep the inputs and outputs of a body that an operator other than If, Loop, Scan has."""
         variable = self.new("the interface of a body")
-        variable.values += [value for value in body.inputs if value.dtype == WIDE]
+        variable.values += [value for value in body.inputs if value.dtype == self.wide]
         outputs = enumerate(body.outputs)
-        variable.uses += [Use(body, place) for place, value in outputs if value.dtype == WIDE]
+        variable.uses += [Use(body, place) for place, value in outputs if value.dtype == self.wide]
 
     # --- control flow -----------------------------------------------------------------------------
 
@@ -211,15 +193,18 @@ class _Collector:
         values = [value for value in (inside, output) if value is not None]
         read = [node.inputs[place] for place in operands]
         read += [body.outputs[place] for body, place in results]
-        if not any(value is not None and value.dtype == WIDE for value in (*values, *read)):
+        if not any(value is not None and value.dtype == self.wide for value in (*values, *read)):
             return
-        kept = self.keep(node)
-        if any(value is not None and value.dtype != WIDE for value in (*values, *read)):
+        kept = self.narrowing.keep(node)
+        if any(value is not None and value.dtype != self.wide for value in (*values, *read)):
             kept = "a value of unknown type"
         variable = self.new(kept, node=node)
         variable.values += values
         variable.uses += [Use(node, place) for place in operands]
         variable.uses += [Use(body, place) for body, place in results]
+        for value in (*values, *read):
+            if value is not None:
+                variable.keep(self.narrowing.refuse(value))
 
     def _visit_if(self, node: Node) -> None:
         for place, output in enumerate(node.outputs):
@@ -261,16 +246,11 @@ _SCAN_OF_BATCHES: Final = 8
 """The version of Scan that iterates over batches; its first operand is of another kind."""
 
 
-_QUANTISES: Final = frozenset({"DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"})
-
-
-def _is_free(node: Node) -> bool:
-    """Return whether a node moves or converts elements, in either type alike."""
-    moves = node.op_type in MOVES or node.op_type in DTYPE_ATTRIBUTES
-    return not node.domain and (moves or node.op_type == "CastLike")
-
-
-def _is_quantised(value: Value | None) -> bool:
-    """Return whether a value is the output of a DequantizeLinear."""
-    producer = None if value is None else value.producer
-    return producer is not None and producer.op_type == "DequantizeLinear"
+def _is_free(node: Node, parameter: str) -> bool:
+    """Return whether a node moves or converts the elements of a type, in either type alike."""
+    if node.domain:
+        return False
+    if node.op_type in MOVES:
+        schema = node.schema
+        return schema is None or any(formal.type_str == parameter for formal in schema.outputs)
+    return node.op_type in DTYPE_ATTRIBUTES or node.op_type == "CastLike"

@@ -6,7 +6,7 @@ import pytest
 
 from tiered import DataType, Model, PassContext, get_pass
 from tiered.backends.reading import backend_of
-from tiered.precision.convert import narrow
+from tiered.precision.narrowing import narrow
 from tiered.runtime import run
 from tiered.testing import assert_unchanged, parse
 
@@ -50,7 +50,12 @@ def test_the_interface_changes_if_asked() -> None:
         keep_io_types=False,
     )
     assert operators(model) == ["Relu", "Neg"] or operators(model) == ["Neg", "Relu"]
-    assert [value.dtype for value in (*model.main.inputs, *model.main.outputs)] == [HALF, 7, HALF, 7]
+    assert [value.dtype for value in (*model.main.inputs, *model.main.outputs)] == [
+        HALF,
+        7,
+        HALF,
+        7,
+    ]
     assert get_pass("float_to_half").with_options(keep_io_types=False).info.changes_interface
 
 

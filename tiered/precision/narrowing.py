@@ -1,0 +1,107 @@
+"""A narrowing: from which dtype to which, where it is allowed, and how constants are converted."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tiered.graph import DataType, Node, Value
+from tiered.graph.core.dtypes import float_info
+
+Array = np.ndarray[Any, Any]
+
+Keep = Callable[[Node], str]
+"""Returns why a node keeps its type; empty if it need not."""
+
+
+class Narrowing(ABC):
+    """Where a wide dtype may become a narrow one.
+
+    Attributes:
+        wide: the dtype that is there.
+        low: the narrower one.
+    """
+
+    wide: DataType
+    low: DataType
+
+    @abstractmethod
+    def keep(self, node: Node) -> str:
+        """Return why a node keeps its type; empty if its schema and its values decide."""
+
+    def refuse(self, value: Value, node: Node | None = None, place: int = 0) -> str:
+        """Return why a value must stay wide, as an operand of a node or as it is; empty if not."""
+        return ""
+
+    @abstractmethod
+    def converted(self, array: Array) -> tuple[Array, bool]:
+        """Return numbers in the narrower dtype, and whether finite ones were beyond its range."""
+
+
+class FloatNarrowing(Narrowing):
+    """From float to a narrower type of float: numbers are rounded.
+
+    Args:
+        low: the narrower type.
+        keep: returns why a node stays float; empty if it need not.
+    """
+
+    wide = DataType.FLOAT
+
+    def __init__(self, low: DataType, keep: Keep) -> None:
+        self.low = low
+        self._keep = keep
+
+    def keep(self, node: Node) -> str:
+        """Return why a node stays float."""
+        if node.op_type in _QUANTISES or any(map(_is_quantised, node.inputs)):
+            return "inside a Q/DQ unit"
+        constants = (value for value in node.inputs if value is not None and value.is_constant)
+        refused = (self._refused(value) for value in constants if value.dtype == self.wide)
+        return next(filter(None, refused), "") or self._keep(node)
+
+    def _refused(self, value: Value) -> str:
+        """Return why a constant has no narrower form; empty if it has one."""
+        tensor = value.tensor
+        if tensor is None or tensor.is_sparse:
+            return "a sparse constant"
+        if tensor.size != 1:
+            return ""
+        # An epsilon under a root or a divisor must not become 0; weights may.
+        number = float(tensor.numpy().item())
+        is_lost = number != 0 and float(np.array(number).astype(self.low.numpy)) == 0
+        return f"{number:g} is 0 in {self.low.name.lower()}" if is_lost else ""
+
+    def converted(self, array: Array) -> tuple[Array, bool]:
+        """Return rounded numbers, and whether some were clamped."""
+        return narrow(array, self.low)
+
+
+_QUANTISES: Final = frozenset({"DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"})
+
+
+def _is_quantised(value: Value | None) -> bool:
+    """Return whether a value is the output of a DequantizeLinear."""
+    producer = None if value is None else value.producer
+    return producer is not None and producer.op_type == "DequantizeLinear"
+
+
+def narrow(array: Array, low: DataType) -> tuple[Array, bool]:
+    """Return numbers in a narrower type, and whether finite ones were beyond its range.
+
+    These become the largest number of their sign, as Inf would make NaN of a masked row. Numbers
+    are rounded to the nearest, ties to even; Inf and NaN stay.
+    """
+    limit = np.float32(float_info(low.numpy).max)
+    is_beyond = np.isfinite(array) & (np.abs(array) > limit)
+    with np.errstate(over="ignore", invalid="ignore"):
+        narrowed = np.where(is_beyond, np.copysign(limit, array), array).astype(low.numpy)
+        # The largest numbers that are in range round to Inf as well.
+        is_rounded_up = np.isfinite(array) & ~np.isfinite(narrowed.astype(np.float32))
+        if is_rounded_up.any():
+            largest = np.copysign(limit, array).astype(low.numpy)
+            narrowed = np.where(is_rounded_up, largest, narrowed)
+    return narrowed.reshape(array.shape), bool(is_beyond.any() or is_rounded_up.any())
