@@ -159,10 +159,18 @@ def test_the_batch_of_named_inputs_changes() -> None:
     made = tvm.ChangeBatch({"x": 0}, 4)(proto(text))
     dims = [value.type.tensor_type.shape.dim[0] for value in made.graph.input]
     assert [(dim.dim_value, dim.dim_param) for dim in dims] == [(4, ""), (0, "M")]
-    assert tvm.ChangeBatch().options["batch_size"] == 16
-    for wrong in ({"x": 1}, 3):
-        with pytest.raises(UsageError, match=r"ChangeBatch takes the axis 0 of inputs"):
+    assert tvm.ChangeBatch().options["size"] == 16
+    for wrong in ({"x": "NCHW"}, 3):
+        with pytest.raises(UsageError, match=r"ChangeBatch takes the axis by input"):
             tvm.ChangeBatch(wrong)
+
+
+def test_a_static_batch_at_any_axis_changes() -> None:
+    text = "g (float[3,4] x, float[4] z) => (float[3,4] y) { y = Add(x, z) }"
+    made = tvm.ChangeBatch({"x": 1, "z": 0}, batch_size=16)(proto(text))
+    infos = (*made.graph.input, *made.graph.output)
+    dims = [[dim.dim_value for dim in info.type.tensor_type.shape.dim] for info in infos]
+    assert dims == [[3, 16], [16], [3, 16]]
 
 
 def test_one_layout_is_that_of_convolutions() -> None:

@@ -35,6 +35,7 @@ def default_pipeline() -> Sequential:
         "remove_initializer_from_input",
         "const_input_shape",
         "const_batch_size",
+        "change_batch",
         "truncate_on_var",
         # Parked. A part of the model, and tensors to look at: by the names that the file has.
         "extract",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 ALIASES: dict[str, tuple[str, ...]] = {
     # TVM Relay and Relax
-    "ChangeBatch": ("const_batch_size",),
     "DeadCodeElimination": ("eliminate_deadend",),
     "DynamicToStatic": ("trace_folding",),
     "EliminateCommonSubexpression": ("eliminate_common_subexpr",),

@@ -59,7 +59,7 @@ def test_a_batch_that_is_baked_into_a_reshape_is_named() -> None:
 
 
 def test_it_runs_only_when_asked_for() -> None:
-    info = get_pass("ChangeBatch").info
+    info = get_pass("ConstBatchSize").info
     assert (info.name, info.opt_level, info.changes_interface) == (PASS, None, True)
 
 

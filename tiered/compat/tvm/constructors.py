@@ -101,24 +101,21 @@ def constructor(name: str) -> Callable[..., Pass]:
 
 
 def ChangeBatch(data: Any = None, batch_size: int = 16) -> Pass:
-    """Return `const_batch_size`.
+    """Return `change_batch`.
 
     Args:
-        data: the axis of the batch by input name, which must be 0; None for all inputs. Other
-            inputs keep their dims.
+        data: the axis of the batch by input name; None for axis 0 of the first input and of all
+            that have the same size there. Other inputs keep their dims.
         batch_size: the size.
 
     Raises:
-        UsageError: `data` is no mapping, or an axis is not 0.
+        UsageError: `data` is no mapping from names to axes.
     """
     if data is None:
-        return tiered.get_pass("const_batch_size", batch_size=batch_size)
-    if not isinstance(data, Mapping) or any(axis != 0 for axis in data.values()):
-        raise UsageError(
-            f"ChangeBatch takes the axis 0 of inputs, as {{'x': 0}}, not {data!r}; "
-            "const_input_shape fixes other dims"
-        )
-    return tiered.get_pass("const_batch_size", batch_size=batch_size, only=list(data))
+        return tiered.get_pass("change_batch", size=batch_size)
+    if not isinstance(data, Mapping) or not all(type(axis) is int for axis in data.values()):
+        raise UsageError(f"ChangeBatch takes the axis by input, as {{'x': 0}}, not {data!r}")
+    return tiered.get_pass("change_batch", size=batch_size, axes=dict(data))
 
 
 def DeadCodeElimination(inline_once: bool = False) -> Pass:
