@@ -609,3 +609,26 @@ def test_without_an_opset_nothing_is_converted() -> None:
 
 def test_a_model_of_the_opset_is_left_alone() -> None:
     assert_unchanged(PASS, X + "{ y = Relu(x) }", because="the model has this opset", to=21)
+
+
+def test_a_newer_model_is_converted_to_the_highest_opset_of_a_target() -> None:
+    assert_rewrites(
+        PASS,
+        at(21, X + "{ y = Softmax<axis = 1>(x) }"),
+        at(13, X + "{ y = Softmax<axis = 1>(x) }"),
+        most=13,
+    )
+
+
+def test_a_model_of_an_older_opset_stays() -> None:
+    assert_unchanged(
+        PASS,
+        at(11, X + "{ y = Relu(x) }"),
+        because="the opset is 11, not above 13",
+        most=13,
+    )
+
+
+def test_a_model_that_has_no_form_at_the_highest_opset_stays() -> None:
+    image = "(float[1,2,4,4] x, float[1,3,3,2] g) => (float[1,2,3,3] y) { y = GridSample(x, g) }"
+    assert_unchanged(PASS, at(20, image), because="GridSample", most=13)

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from tiered import Model, Numerics, PassContext, Skip, module_pass
+from tiered import Model, ModelError, Numerics, PassContext, Skip, module_pass
 
 
 @module_pass(
@@ -17,6 +17,7 @@ def convert_opset(
     ctx: PassContext,
     *,
     to: int = 0,
+    most: int = 0,
     ir: int = 0,
     numerics: Literal["exact", "reassociating"] = "exact",
 ) -> Skip | None:
@@ -27,6 +28,8 @@ def convert_opset(
 
     Args:
         to: the opset.
+        most: for a model of a newer opset, the opset to convert it to, as far as all of its nodes
+            have a form there; a model of an older one stays. Profiles of targets use it.
         ir: the IR version; 0 raises it only if the opset needs a newer one.
         numerics: `reassociating` also expands operators that the opset lacks into the function
             bodies that ONNX defines them by.
@@ -35,8 +38,22 @@ def convert_opset(
         OpsetError: nodes have no form at the opset.
         UsageError: onnx does not know the opset, or the model cannot have the IR version.
     """
+    if most and not to:
+        return _convert_down(model, most, ir, Numerics(numerics))
     if not to and not ir:
         return Skip("no opset is given")
     before = model.mark()
     model.convert_opset(to or model.opset(), ir=ir, numerics=Numerics(numerics))
     return None if model.changed_since(before) else Skip("the model has this opset")
+
+
+def _convert_down(model: Model, most: int, ir: int, numerics: Numerics) -> Skip | None:
+    if model.opset() <= most:
+        return Skip("the opset is {}, not above {}", model.opset(), most)
+    mark = model.mark()
+    try:
+        model.convert_opset(most, ir=ir, numerics=numerics)
+    except ModelError as error:
+        model.undo_to(mark)
+        return Skip("{}", error)
+    return None
