@@ -317,7 +317,9 @@ def default_pipeline() -> Sequential:
             "alter_op_layout",
         ),
 
-        # What a named target refuses, when no pass is left that fuses it again.
+        # What a named target refuses, when no pass is left that fuses it again; ranks first, as
+        # they may leave an operator of a rank that it takes.
+        "legalize_rank",
         "legalize{numerics=reassociating}",
         "legalize",
         # Bodies of operators have constants on the left.
@@ -331,6 +333,13 @@ def default_pipeline() -> Sequential:
         "replace_greater_or_equal",
         "replace_less_or_equal",
         "replace_trilu",
+        "replace_isnan",
+        "replace_neg_with_mul",
+        "replace_reciprocal_with_div",
+        "replace_expand_with_tile",
+        "replace_gather_with_slice",
+        "replace_gather_with_gathernd",
+        "replace_if_with_where",
         "replace_where_with_mul_add",
         "replace_consecutive_cast_with_notzero",
         "replace_nonzero",

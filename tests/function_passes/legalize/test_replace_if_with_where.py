@@ -1,0 +1,98 @@
+from tiered.testing import assert_rewrites, assert_unchanged
+
+NAME = "replace_if_with_where"
+
+
+def branches(then: str, other: str) -> str:
+    return (
+        f"If(c) <then_branch = g1 () => (float[2] t) {{ {then} }},"
+        f" else_branch = g2 () => (float[2] e) {{ {other} }}>"
+    )
+
+
+def test_both_branches_are_computed() -> None:
+    assert_rewrites(
+        NAME,
+        f"(bool c, float[2] x) => (float[2] y) {{ y = {branches('t = Neg(x)', 'e = Abs(x)')} }}",
+        "(bool c, float[2] x) => (float[2] y) { t = Neg(x) e = Abs(x) y = Where(c, t, e) }",
+    )
+
+
+def test_a_branch_may_return_a_value_of_the_graph_around() -> None:
+    assert_rewrites(
+        NAME,
+        f"(bool c, float[2] x) => (float[2] y) {{ n = Neg(x)"
+        f" y = {branches('t = Identity(n)', 'e = Abs(x)')} }}",
+        "(bool c, float[2] x) => (float[2] y)"
+        " { n = Neg(x) t = Identity(n) e = Abs(x) y = Where(c, t, e) }",
+    )
+
+
+def test_the_constants_of_a_branch_move_out() -> None:
+    assert_rewrites(
+        NAME,
+        "(bool c, float[2] x) => (float[2] y) { y = If(c) <"
+        "then_branch = g1 () => (float[2] t) <float k = {2}> { t = Mul(x, k) },"
+        " else_branch = g2 () => (float[2] e) { e = Abs(x) }> }",
+        "(bool c, float[2] x) => (float[2] y) <float k = {2}>"
+        " { t = Mul(x, k) e = Abs(x) y = Where(c, t, e) }",
+    )
+
+
+def test_an_operator_that_may_fail_stays() -> None:
+    then = "i = Cast<to=7>(x) t = Gather(x, i)"
+    assert_unchanged(
+        NAME,
+        f"(bool c, float[2] x) => (float[2] y) {{ y = {branches(then, 'e = Abs(x)')} }}",
+        because="a branch has Gather, which may fail or nests",
+    )
+
+
+def test_a_condition_of_unknown_size_stays() -> None:
+    assert_unchanged(
+        NAME,
+        f"(bool[N] c, float[2] x) => (float[2] y)"
+        f" {{ y = {branches('t = Neg(x)', 'e = Abs(x)')} }}",
+        because="the condition is not known to be one element",
+    )
+
+
+def test_branches_of_different_shapes_stay() -> None:
+    assert_unchanged(
+        NAME,
+        "(bool c, float[2] x, float[3] z) => (float[N] y) { y = If(c) <"
+        "then_branch = g1 () => (float[2] t) { t = Neg(x) },"
+        " else_branch = g2 () => (float[3] e) { e = Abs(z) }> }",
+        because="the shapes of the branches differ",
+    )
+
+
+def test_branches_of_unknown_dtype_stay() -> None:
+    assert_unchanged(
+        NAME,
+        '<ir_version: 10, opset_import: ["" : 21, "own" : 1]> '
+        "g (bool c, float[2] x) => (y) { z = own.Any(x) y = If(c) <"
+        "then_branch = g1 () => (t) { t = Neg(z) },"
+        " else_branch = g2 () => (e) { e = Abs(z) }> }",
+        because="the dtypes of the branches",
+    )
+
+
+def test_a_scalar_result_of_a_vector_condition_stays() -> None:
+    assert_unchanged(
+        NAME,
+        "(bool[1] c, float x) => (float y) { y = If(c) <"
+        "then_branch = g1 () => (float t) { t = Neg(x) },"
+        " else_branch = g2 () => (float e) { e = Abs(x) }> }",
+        because="a lower rank than the condition",
+    )
+
+
+def test_large_branches_stay() -> None:
+    assert_unchanged(
+        NAME,
+        f"(bool c, float[2] x) => (float[2] y)"
+        f" {{ y = {branches('t = Neg(x)', 'e = Abs(x)')} }}",
+        because="the branches have 2 nodes",
+        max_nodes=1,
+    )
