@@ -7,7 +7,8 @@ from tests.backends.test_backend import said
 from tiered import DataType, backend_names, get_backend, pipeline_for
 
 BUILT_IN = (
-    "ipu", "nhwc_edge", "onnxruntime_cpu", "openvino_npu", "portable", "qnn_htp", "tensorrt",
+    "coreml", "int8_npu", "ipu", "nhwc_edge", "onnxruntime_cpu", "openvino_npu", "portable",
+    "portable13", "qnn_htp", "tensorrt", "webnn",
 )
 
 
@@ -44,8 +45,8 @@ def test_a_profile_names_operators_and_operands_that_exist(name: str) -> None:
     [
         (
             "tensorrt",
-            "(float[4] x, int64[1] k) => (v, i) { v, i = TopK(x, k) }",
-            ["K is not a constant"],
+            "(float[4000] x) => (v, i) <int64[1] k = {3900}> { v, i = TopK(x, k) }",
+            ["K holds 3900; it takes at most 3839"],
         ),
         ("tensorrt", "(double[4] x) => (y) { y = Sin(x) }", []),
         (
@@ -73,6 +74,34 @@ def test_a_profile_names_operators_and_operands_that_exist(name: str) -> None:
             "(float[1,2,2,2,2] x) => (y) { y = Relu(x) }",
             ["rank 5; it takes at most 4"],
         ),
+        (
+            "nhwc_edge",
+            "(float[2,3] x, int32[2] i) => (y) { y = Gather(x, i) }",
+            [],
+        ),
+        (
+            "nhwc_edge",
+            "(float[2,2] x) => (y) { y = Reciprocal(x) }",
+            ["the target has no such operator"],
+        ),
+        (
+            "coreml",
+            "(float[2,3] x, float[3,2] w) => (y) { y = Gemm(x, w) }",
+            ["B is not a constant"],
+        ),
+        ("coreml", "(float[2,3] x, float[3,2] w) => (y) { y = MatMul(x, w) }", []),
+        (
+            "webnn",
+            "(float[2,1] x, int64[2] s) => (y) { y = Expand(x, s) }",
+            ["shape is not a constant", "dynamic dims; it takes static shapes"],
+        ),
+        ("int8_npu", "(int8[2] x) => (y) { y = Relu(x) }", []),
+        (
+            "int8_npu",
+            "(float[2] x) => (y) { y = Relu(x) }",
+            ["X, Y are float; it takes int8"],
+        ),
+        ("int8_npu", "(int8[2] x) => (y) { y = Erf(x) }", ["the target has no such operator"]),
         ("ipu", "(float[2] x) => (y) { y = Celu(x) }", ["the target has no such operator"]),
     ],
 )
