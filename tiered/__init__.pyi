@@ -66,6 +66,15 @@ from tiered.layout.transpose_report import (
 )
 from tiered.legalization.search import legalize_nodes as legalize_nodes
 from tiered.legalization.sources import substitute as substitute
+from tiered.partition import (
+    BackendSupport as BackendSupport,
+    cut_out_regions as cut_out_regions,
+    mark_devices as mark_devices,
+    mark_targets as mark_targets,
+    merge_composites as merge_composites,
+    merge_regions as merge_regions,
+    pattern_table as pattern_table,
+)
 from tiered.passes import (
     NodeMapPass as NodeMapPass,
     Pass as Pass,

@@ -8,11 +8,11 @@ from typing import Final, TypeAlias
 from tiered.errors import UsageError
 from tiered.graph import Graph, Model, Node
 from tiered.graph.core.marks import is_left_alone, mark_against
+from tiered.partition.supports import COMPOSITES
 from tiered.partition.versions import METADATA_SINCE, outlined
 from tiered.rewriter import Match, Pattern, Skip, find_matches
 from tiered.rewriter.subgraphs.pattern_text import PatternLike, template_of
 
-DOMAIN: Final = "tiered.composite"
 COMPOSITE: Final = "tiered.composite"
 """The metadata key of the name that the pattern table has."""
 
@@ -99,11 +99,11 @@ def _merge_in(
             continue
         nodes = sorted(match.nodes, key=place.__getitem__)
         with graph.rewrite(f"a match of {name!r}  =>  a call of its function", match.node):
-            call = outlined(graph, nodes, name, domain=DOMAIN, metadata=metadata)
+            call = outlined(graph, nodes, name, domain=COMPOSITES, metadata=metadata)
         if call.graph is not None:
             calls.append(call)
     return calls
 
 
 def _is_composite(graph: Graph) -> bool:
-    return graph.is_function and getattr(graph, "domain", "") == DOMAIN
+    return graph.is_function and getattr(graph, "domain", "") == COMPOSITES

@@ -15,7 +15,7 @@ no path leads from one to the other through a third one.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from tiered.graph import Graph, Node
@@ -75,13 +75,34 @@ def _join(unit_of: list[int], part: Sequence[int]) -> None:
 
 def has_cycle(graph: Graph, groups: Sequence[Sequence[Node]]) -> bool:
     """Return whether a path leaves one of the groups and returns to it, through any others."""
+    return order_of_groups(graph, groups) is None
+
+
+def order_of_groups(
+    graph: Graph, groups: Sequence[Sequence[Node]], copied: Container[Node] = ()
+) -> list[int] | None:
+    """Return the indices of groups in an order without back edges; None if there is a cycle.
+
+    Args:
+        graph: the graph of the nodes.
+        groups: sets of nodes; other nodes are alone.
+        copied: nodes that each reader has a copy of, so that they impose no order.
+    """
     nodes = graph.topological_order()
     index = {node: at for at, node in enumerate(nodes)}
-    reads = [[index[source] for source in node.predecessors] for node in nodes]
+    reads = [
+        [index[source] for source in node.predecessors if source not in copied] for node in nodes
+    ]
     unit_of = list(range(len(nodes)))
-    for part in groups:
-        _join(unit_of, [index[node] for node in part])
-    return len(order_of_units(unit_of, reads)) < len(set(unit_of))
+    group_of: dict[int, int] = {}
+    for at, part in enumerate(groups):
+        places = [index[node] for node in part]
+        _join(unit_of, places)
+        group_of[min(places)] = at
+    order = order_of_units(unit_of, reads)
+    if len(order) < len(set(unit_of)):
+        return None
+    return [group_of[unit] for unit in order if unit in group_of]
 
 
 def order_of_units(unit_of: Sequence[int], reads: Sequence[Sequence[int]]) -> list[int]:

@@ -13,7 +13,7 @@ from typing import Literal, overload
 from tiered.errors import ModelError
 from tiered.graph import Function, Graph, Model, Node
 from tiered.graph.core.marks import COMPILER, REGION, is_left_alone
-from tiered.partition.contraction import grouped, has_cycle
+from tiered.partition.contraction import grouped, order_of_groups
 from tiered.partition.partitioner import (
     Partition,
     with_constants,
@@ -61,13 +61,11 @@ def merge_regions(model: Model) -> int:
     No path leaves a region and returns to it. A region is connected and of one graph, and no two
     adjacent ones of one target could be one. The Constants that only a region reads belong to it.
     """
-    numbers: dict[str, int] = {}
+    names = _RegionNames(model)
     for graph in _open_graphs(model):
-        targets = _marked(graph)
-        for group in grouped(graph, targets, connected=True):
+        for group in grouped(graph, _marked(graph), connected=True):
             target = without_place(group.target)
-            number = numbers[target] = numbers.get(target, -1) + 1
-            marks = {COMPILER: target, REGION: f"{target}_{number}"}
+            marks = {COMPILER: target, REGION: names.of(target, group.nodes)}
             whole = with_constants(group.nodes)
             nodes = [node for node in whole if not marks.items() <= node.metadata.items()]
             if not nodes:
@@ -75,7 +73,35 @@ def merge_regions(model: Model) -> int:
             with graph.rewrite("adjacent nodes of a target  =>  a region", group.nodes[0]):
                 for node in nodes:
                     graph.set_metadata(node, {**node.metadata, **marks})
-    return sum(number + 1 for number in numbers.values())
+    return len(names.given)
+
+
+class _RegionNames:
+    """Names of regions: a region keeps its name, and no function has the name of a new one."""
+
+    def __init__(self, model: Model) -> None:
+        self.given: set[str] = set()
+        nodes = (node for graph in model.graphs() for node in graph.nodes)
+        known = (node.metadata.get(REGION) for node in nodes if node.proto.metadata_props)
+        self._known = {name for name in known if name}
+        self._known.update(function.function_name for function in model.functions)
+        self._next: dict[str, int] = {}
+
+    def of(self, target: str, nodes: tuple[Node, ...]) -> str:
+        """Return the name of a region of these nodes."""
+        own = {node.metadata.get(REGION) for node in nodes}
+        kept = own.pop() if len(own) == 1 else None
+        name = kept if kept and kept not in self.given else self._fresh(target)
+        self.given.add(name)
+        return name
+
+    def _fresh(self, target: str) -> str:
+        number = self._next.get(target, 0)
+        while (name := f"{target}_{number}") in self._known:
+            number += 1
+        self._next[target] = number + 1
+        self._known.add(name)
+        return name
 
 
 def marked_partitions(graph: Graph) -> list[Partition]:
@@ -92,18 +118,14 @@ def marked_partitions(graph: Graph) -> list[Partition]:
             continue
         found.setdefault((target, region or f"{node.id}"), []).append(node)
     parts = list(found.values())
-    if has_cycle(graph, parts):
+    order = order_of_groups(graph, parts)
+    if order is None:
         raise ModelError(
             f"the marked regions of {graph!r} form a cycle: a path leaves a region and returns to "
             "it; remove the tiered.region marks and run merge_compiler_regions again"
         )
-    targets = {node: f"{at}" for at, part in enumerate(parts) for node in part}
-    order = [int(group.target) for group in grouped(graph, targets, fixed=parts)]
     keys = list(found)
-    return [
-        Partition(place, tuple(parts[at]), keys[at][0])
-        for place, at in enumerate(dict.fromkeys(order))
-    ]
+    return [Partition(place, tuple(parts[at]), keys[at][0]) for place, at in enumerate(order)]
 
 
 @overload

@@ -13,7 +13,7 @@ from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.core.types import write_type
 from tiered.graph.io.export import export_function, export_node, without_invented, write_opsets
 from tiered.partition.boundary import Boundary, boundary_of, is_used_outside
-from tiered.partition.contraction import grouped
+from tiered.partition.contraction import grouped, order_of_groups
 from tiered.partition.partitioner import Partition, checked
 from tiered.partition.plan import Part, Plan
 from tiered.partition.versions import METADATA_SINCE
@@ -90,7 +90,9 @@ def _pieces(model: Model, parts: Sequence[Partition]) -> list[_Piece]:
         *((part.target or "part", part.nodes) for part in parts),
         *((HOST, nodes) for nodes in hosts),
     ]
-    order = _order(graph, [nodes for _, nodes in groups], whole)
+    shared = {node for node in graph.nodes_of("Constant") if node not in whole}
+    order = order_of_groups(graph, [nodes for _, nodes in groups], shared)
+    assert order is not None, "the partitions were checked for cycles"
     found = [_constants(graph, whole)]
     for at in order:
         target, nodes = groups[at]
@@ -101,29 +103,6 @@ def _pieces(model: Model, parts: Sequence[Partition]) -> list[_Piece]:
         piece._replace(name=f"{at:03d}_{re.sub('[^A-Za-z0-9_]', '_', piece.target)}")
         for at, piece in enumerate(named)
     ]
-
-
-def _order(
-    graph: Graph, groups: Sequence[tuple[Node, ...]], whole: dict[Node, str]
-) -> list[int]:
-    """Return the numbers of groups such that each is after those that it reads."""
-    from tiered.partition.contraction import order_of_units
-
-    nodes = graph.topological_order()
-    index = {node: at for at, node in enumerate(nodes)}
-    unit_of = list(range(len(nodes)))
-    first: dict[int, int] = {}
-    for number, group in enumerate(groups):
-        places = [index[node] for node in group]
-        first[min(places)] = number
-        for at in places:
-            unit_of[at] = min(places)
-    # A Constant that several parts read is copied into each.
-    reads = [
-        [index[source] for source in node.predecessors if not _is_shared(source, whole)]
-        for node in nodes
-    ]
-    return [first[unit] for unit in order_of_units(unit_of, reads) if unit in first]
 
 
 def _is_shared(node: Node, whole: dict[Node, str]) -> bool:

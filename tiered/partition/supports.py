@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tiered.backends.coverage import operator_name
 from tiered.errors import UsageError
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from tiered.backends import Backend
     from tiered.graph import Graph, Node
     from tiered.rewriter.subgraphs.pattern_text import PatternLike
+
+COMPOSITES: Final = "tiered.composite"
+"""The domain of the functions of composites."""
 
 Dtypes = Sequence[int | None] | None
 
@@ -108,7 +111,7 @@ class BackendSupport(OperatorSupport):
     """The nodes that the table of a backend takes, without some operators.
 
     A call of a local function that the table does not list is taken if all nodes of the function
-    are.
+    are, or if the function is a composite of the target: `npu.conv_relu` of `npu`.
 
     Args:
         backend: the target.
@@ -129,6 +132,8 @@ class BackendSupport(OperatorSupport):
         if operator_name(node) in self.denied or not self.backend.takes(node):
             return False
         if self.backend.rules(node.op_type, node.domain) or node.callee in around:
+            return True
+        if node.domain == COMPOSITES and node.op_type.startswith(f"{self.backend.name}."):
             return True
         function = node.owner.model.function(*node.callee)
         if function is None:

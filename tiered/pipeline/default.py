@@ -399,6 +399,13 @@ def default_pipeline() -> Sequential:
         # Parked: for targets without int64; it needs all shapes that are known.
         "int64_to_int32",
 
+        # Parked: what a target takes becomes its functions, which no other pass edits.
+        "merge_composite",
+        "annotate_target",
+        "merge_compiler_regions",
+        "partition_graph",
+        "rewrite_annotated_ops",
+
         # Last: the result is valid, or the error names the broken promise.
         "final_check",
     )  # fmt: skip

@@ -21,6 +21,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     ),
     "FoldScaleAxis": ("backward_fold_scale_axis", "forward_fold_scale_axis"),
     "InferType": ("infer_shapes",),
+    "ManualSharding": ("rewrite_annotated_ops",),
     "InlineGlobals": ("inline",),
     "OpAlteration": ("alter_op_layout",),
     "PartialEval": ("partial_evaluate", "eliminate_nop_if"),

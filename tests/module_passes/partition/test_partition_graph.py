@@ -1,0 +1,112 @@
+"""partition_graph: a marked region becomes a function of its target, and inlining undoes it."""
+
+import pytest
+from hypothesis import given, settings
+
+from tests.module_passes.partition.targets import NPU, target
+from tests.partition.graphs import assert_same_outputs, labels, model as model_of, random_models
+from tiered import Model, ModelError, PassContext, Sequential, get_pass, optimize
+from tiered.partition import Plan, marked_partitions, partition_graph
+from tiered.testing import assert_unchanged, parse
+
+FLOW = ["annotate_target", "merge_compiler_regions", "partition_graph"]
+TEXT = (
+    "(float[2] x) => (float[2] y) <float[2] w = {1,2}> "
+    "{ a = Add(x, w) b = Abs(a) c = Sin(b) d = Neg(c) y = Add(d, w) }"
+)
+
+
+def test_each_region_is_a_function_that_belongs_to_its_target() -> None:
+    source = parse(TEXT)
+    with PassContext(backend=NPU):
+        made = Sequential(FLOW)(source)
+        assert Sequential(FLOW)(made) == made
+    said = [(node.domain, node.op_type, list(node.input)) for node in made.graph.node]
+    assert said == [
+        ("tiered.npu", "npu_0", ["x", "w"]),
+        ("", "Sin", ["b"]),
+        ("tiered.npu", "npu_1", ["c", "w"]),
+    ]
+    held = [made.graph.node[0].metadata_props, *(f.metadata_props for f in made.functions)]
+    assert [[(e.key, e.value) for e in entries] for entries in held] == [
+        [("tiered.compiler", "npu")]
+    ] * 3
+    assert_same_outputs(source, made)
+
+
+@settings(max_examples=40, deadline=None)
+@given(random_models(largest=10, targets="ab-"))
+def test_annotate_merge_partition_inline_is_the_identity(of: Model) -> None:
+    source, before = of.to_proto(), of.main.structural_hash()
+    with PassContext(backend=target("npu", "Neg", "Add", "Abs", "If")):
+        Sequential(FLOW)(of)
+        of.check_view()
+        of.check()
+        mark = of.mark()
+        Sequential(FLOW)(of)
+        assert not of.changed_since(mark)
+    assert_same_outputs(source, of.to_proto())
+    get_pass("inline", domains=("tiered.npu",))(of)
+    assert of.main.structural_hash() == before
+
+
+def test_no_pass_edits_the_function_of_a_region() -> None:
+    text = "(float[2] x) => (float[2] y) { a = Neg(x) b = Neg(a) c = Sin(b) y = Identity(c) }"
+    with PassContext(backend=NPU):
+        made = Sequential(FLOW)(parse(text))
+    for level in range(5):
+        after = optimize(made, opt_level=level)
+        assert after.functions == made.functions
+        marks = {entry.key: entry.value for entry in after.graph.node[0].metadata_props}
+        assert marks["tiered.compiler"] == "npu"
+
+
+def test_regions_in_a_body_are_functions_that_it_calls() -> None:
+    text = (
+        "(float[2] x, bool c) => (float[2] y) { y = If <"
+        "then_branch = t () => (float[2] p) { m = Neg(x) p = Abs(m) }, "
+        "else_branch = e () => (float[2] q) { q = Sin(x) }> (c) }"
+    )
+    source = parse(text)
+    with PassContext(backend=NPU):
+        made = Sequential(FLOW)(source)
+    (branch,) = (a.g for a in made.graph.node[0].attribute if a.name == "then_branch")
+    assert [node.op_type for node in branch.node] == ["npu_0"]
+    assert_same_outputs(source, made)
+
+
+def test_a_marked_node_without_a_region_is_one_itself() -> None:
+    with PassContext(backend=NPU):
+        made = Sequential(["annotate_target", "partition_graph"])(parse(TEXT))
+    assert [node.op_type for node in made.graph.node if node.domain] == [
+        "npu_0", "npu_1", "npu_2", "npu_3",
+    ]  # fmt: skip
+
+
+def test_the_marks_may_become_separate_models() -> None:
+    of = Model.from_proto(parse(TEXT))
+    with PassContext(backend=NPU):
+        Sequential(FLOW[:2])(of)
+    plan = partition_graph(of, as_models=True)
+    assert isinstance(plan, Plan)
+    assert [part.target for part in plan.parts] == ["npu", "host", "npu"]
+    assert partition_graph(of) is of
+
+
+def test_marks_that_form_a_cycle_are_an_error() -> None:
+    of = model_of("g (float[2] x) => (float[2] y) { a = Neg(x)  b = Sin(a)  y = Add(a, b) }")
+    marks = {"tiered.compiler": "npu", "tiered.region": "r"}
+    for node in (of.main.nodes[0], of.main.nodes[2]):
+        of.main.set_metadata(node, marks)
+    before = of.to_proto()
+    with pytest.raises(ModelError, match=r"regions of .* form a cycle"):
+        marked_partitions(of.main)
+    with pytest.raises(ModelError, match="form a cycle"):
+        get_pass("partition_graph")(of)
+    assert of.to_proto() == before
+    of.main.set_metadata(of.main.nodes[1], marks)
+    assert [labels(part.nodes) for part in marked_partitions(of.main)] == [["a", "b", "y"]]
+
+
+def test_without_marks_there_is_nothing_to_do() -> None:
+    assert_unchanged("partition_graph", TEXT)

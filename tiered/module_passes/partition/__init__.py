@@ -1,0 +1,1 @@
+"""Passes that hand parts of a model to targets and devices."""

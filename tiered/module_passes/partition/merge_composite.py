@@ -1,0 +1,17 @@
+"""A match of the pattern table of a target  =>  a call of a function of its nodes"""
+
+from tiered import Model, PassContext, merge_composites, module_pass, pattern_table
+
+
+@module_pass(opt_level=None, acts_on=("*",))
+def merge_composite(model: Model, ctx: PassContext, *, tables: tuple[str, ...] = ()) -> None:
+    """Outline the matches of pattern tables: functions of the domain `tiered.composite`.
+
+    `tiered.partition.register_pattern_table` sets the table of a target; earlier entries come
+    first. Without a table there is nothing to do.
+
+    Args:
+        tables: the targets with the tables; the backend of the context by default.
+    """
+    names = tables or ((ctx.backend.name,) if ctx.names_backend else ())
+    merge_composites(model, [entry for name in names for entry in pattern_table(name)], ctx.skip)

@@ -1,0 +1,14 @@
+"""A marked region  =>  a call of a function that belongs to the target"""
+
+from tiered import Model, PassContext, cut_out_regions, module_pass
+
+
+@module_pass(opt_level=None, followed_by=("topological_sort",), acts_on=("*",))
+def partition_graph(model: Model, ctx: PassContext) -> None:
+    """Outline each region that `merge_compiler_regions` marked: domain `tiered.<target>`.
+
+    Weights and captured values are inputs of the function. No pass edits it, and every runtime runs
+    it. A marked node without a region is a region itself. For separate models see
+    `tiered.partition.split`.
+    """
+    cut_out_regions(model)

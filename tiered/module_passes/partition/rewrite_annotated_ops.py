@@ -1,0 +1,41 @@
+"""A node  =>  the node, marked with its device and its pipeline stage"""
+
+from tiered import Model, PassContext, UsageError, mark_devices, module_pass
+
+
+@module_pass(opt_level=None, acts_on=("*",))
+def rewrite_annotated_ops(
+    model: Model,
+    ctx: PassContext,
+    *,
+    fallback_device: str = "",
+    sharding: tuple[str, ...] = (),
+    pipelining: tuple[str, ...] = (),
+) -> None:
+    """Assign nodes to devices and pipeline stages: metadata `tiered.device` and `tiered.stage`.
+
+    A cut assigns a node and its ancestors, but those of earlier cuts. Stages must never decrease
+    along edges. `tiered.partition.device_partitions` makes partitions of the marks.
+
+    Args:
+        fallback_device: the device of nodes without one.
+        sharding: cuts, as `node=device`.
+        pipelining: cuts, as `node=stage`; nodes after the last one are of one more stage.
+    """
+    devices = dict(_split(entry) for entry in sharding)
+    stages = {name: _stage(name, text) for name, text in map(_split, pipelining)}
+    if devices or stages or fallback_device:
+        mark_devices(model, devices, stages, fallback_device=fallback_device)
+
+
+def _split(entry: str) -> tuple[str, str]:
+    name, _, said = entry.rpartition("=")
+    if not name or not said:
+        raise UsageError(f"a cut is node=device or node=stage, not {entry!r}")
+    return name, said
+
+
+def _stage(name: str, text: str) -> int:
+    if not text.isdecimal():
+        raise UsageError(f"the stage of {name!r} is {text!r}; expected a whole number")
+    return int(text)
