@@ -333,6 +333,24 @@ def test_what_onnx_cannot_have_says_why_and_what_is_nearest(name: str, nearest: 
         getattr(tvm.transform, name)()
 
 
+def test_eta_expansion_wraps_calls_and_has_no_constructors() -> None:
+    call = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21, "local" : 1]>'
+        " g (float[2] x) => (float[2] y) { y = local.f(x) }"
+        ' <domain: "local", opset_import: ["" : 21]> f (v) => (u) { u = Neg(v) }'
+    )
+    assert ops(tvm.transform.EtaExpand()(call)) == ["f"]
+    assert len(tvm.transform.EtaExpand(expand_global_var=True)(call).functions) == 2
+    with pytest.raises(UsageError, match=r"expand_constructor=True.* has no equivalent in ONNX"):
+        tvm.transform.EtaExpand(expand_constructor=True)
+
+
+def test_fusion_has_tvms_argument() -> None:
+    text = "g (float[2] x) => (float[2] y) { a = Neg(x) y = Exp(a) }"
+    assert ops(tvm.transform.FuseOps(0)(proto(text))) == ["Neg", "Exp"]
+    assert ops(tvm.transform.FuseOps(fuse_opt_level=2)(proto(text))) == ["fused_Neg_Exp"]
+
+
 def test_the_graph_normal_form_has_no_copies() -> None:
     text = "g (float[2] x) => (float[2] y) { a = Identity(x)  b = Identity(a)  y = Relu(b) }"
     assert ops(tvm.transform.ToGraphNormalForm()(proto(text))) == ["Relu"]

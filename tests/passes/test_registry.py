@@ -178,8 +178,7 @@ def test_an_alias_of_a_pass_that_is_not_built_says_so() -> None:
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
-        ("FuseOps", ""),
-        ("DefuseOps", ""),
+        ("DefuseOps", "fuse_ops"),
         ("FuseTIR", ""),
         ("fuse_conv", "fuse_bn_into_conv"),
         ("layernorm", "fuse_layernorm"),

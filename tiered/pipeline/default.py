@@ -376,6 +376,10 @@ def default_pipeline() -> Sequential:
         "eliminate_common_subexpr",
         # Parked: the inverse of the pass above for casts, for targets that compile regions.
         "canonicalize_cast",
+        # Parked: regions as local functions, for the same targets; bodies, single nodes, kernels.
+        "lambda_lift",
+        "eta_expand",
+        "fuse_ops",
 
         # Nodes without consumers, and their initializers, functions and opsets.
         "eliminate_deadend",

@@ -24,6 +24,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "ManualSharding": ("rewrite_annotated_ops",),
     "InlineGlobals": ("inline",),
     "OpAlteration": ("alter_op_layout",),
+    "OpFusion": ("fuse_ops",),
     "PartialEval": ("partial_evaluate", "eliminate_nop_if"),
     "PeepholeOptimizer": ("convert_layout",),
     "SimplifyFCTranspose": ("fold_constant",),

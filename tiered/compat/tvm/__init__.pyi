@@ -7,6 +7,8 @@ from tiered.compat.tvm.constructors import (
     CombineParallelDense as CombineParallelDense,
     DeadCodeElimination as DeadCodeElimination,
     EliminateCommonSubexpr as EliminateCommonSubexpr,
+    EtaExpand as EtaExpand,
+    FuseOps as FuseOps,
     PrintIR as PrintIR,
     RemoveUnusedFunctions as RemoveUnusedFunctions,
     SimplifyFCTranspose as SimplifyFCTranspose,

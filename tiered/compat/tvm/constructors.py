@@ -37,7 +37,6 @@ NO_EQUIVALENT: Final = {
         "a graph has no let expressions. The nearest pass is topological_sort"
     ),
     "Defunctionalization": "graphs pass no functions as values. The nearest pass is inline",
-    "EtaExpand": "graphs have no constructors of data types. The nearest pass is inline",
     "LazyGradientInit": (
         "a model has no gradients. The nearest pass is eliminate_nop_arithmetic, which removes "
         "neutral operands"
@@ -122,6 +121,30 @@ def DeadCodeElimination(inline_once: bool = False) -> Pass:
     """Return `eliminate_deadend`; `inline_once` first inlines the functions with one call."""
     dead = tiered.get_pass("eliminate_deadend")
     return tiered.Sequential([tiered.get_pass("inline", once=True), dead]) if inline_once else dead
+
+
+def EtaExpand(expand_constructor: bool = False, expand_global_var: bool = False) -> Pass:
+    """Return `eta_expand` of calls; with both arguments False, a pass that changes nothing.
+
+    Args:
+        expand_constructor: graphs have no constructors of data types.
+        expand_global_var: wrap the calls of local functions.
+
+    Raises:
+        UsageError: constructors shall be expanded.
+    """
+    if expand_constructor:
+        raise UsageError(
+            "EtaExpand(expand_constructor=True) has no equivalent in ONNX: graphs have no "
+            "constructors of data types. The nearest pass is eta_expand{ops=[...]}, which wraps "
+            "nodes into local functions"
+        )
+    return tiered.get_pass("eta_expand", calls=expand_global_var)
+
+
+def FuseOps(fuse_opt_level: int = -1) -> Pass:
+    """Return `fuse_ops`; -1 is the level of the context."""
+    return tiered.get_pass("fuse_ops", level=fuse_opt_level)
 
 
 def EliminateCommonSubexpr(fskip: Callable[[Node], bool] | None = None) -> Pass:

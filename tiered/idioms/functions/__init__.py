@@ -1,0 +1,1 @@
+"""Local functions: what is outlined into them, and under which names."""
