@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import onnx
 import pytest
 
 from tests.cli.conftest import Cli
+from tests.cli.test_layout import TEXT as IMAGES
 from tests.cli.test_optimize import add_to_itself, registered
 from tests.pages.reader import read
+from tiered.testing import parse
 
 
 def test_optimize_writes_a_page(cli: Cli, small: Path, tmp_path: Path) -> None:
@@ -58,3 +61,63 @@ def test_one_page_is_not_for_several_models(cli: Cli, small: Path, tmp_path: Pat
     ended = cli("optimize", small, small, "--out-dir", tmp_path / "o", "--html", "a.html")
     assert ended.code == 2
     assert "--html names one file" in ended.err
+
+
+# --- verify ---------------------------------------------------------------------------------------
+
+
+def _chain(path: Path, slope: float) -> Path:
+    onnx.save(
+        parse(
+            "(float[4] x) => (float[4] y) { a = Exp(x)  "
+            f"b = LeakyRelu<alpha={slope}>(x)  c = Add(a, b)  y = Tanh(c) }}"
+        ),
+        path,
+    )
+    return path
+
+
+def test_verify_marks_the_first_layer_that_differs(cli: Cli, tmp_path: Path) -> None:
+    one, other = _chain(tmp_path / "a.onnx", 0.1), _chain(tmp_path / "b.onnx", 0.4)
+    ended = cli("verify", one, other, "--html", tmp_path / "v.html", "--every-layer")
+    assert ended.code == 3
+    html = (tmp_path / "v.html").read_text(encoding="utf-8")
+    page = read(html)
+    assert "the models differ" in page.text
+    assert "first layer that differs LeakyRelu b" in page.text
+    assert html.count('class="point first"') == 1
+    assert html.count('class="point wrong"') == 2
+    assert str(tmp_path) not in html
+
+
+def test_verify_of_equal_models_marks_nothing(cli: Cli, tmp_path: Path) -> None:
+    one = _chain(tmp_path / "a.onnx", 0.1)
+    assert cli("verify", one, one, "--html", tmp_path / "v.html").code == 0
+    page = read((tmp_path / "v.html").read_text(encoding="utf-8"))
+    assert "the models agree" in page.text
+    assert "no layer differs" in (tmp_path / "v.html").read_text(encoding="utf-8")
+
+
+# --- layout ---------------------------------------------------------------------------------------
+
+
+def test_layout_shows_what_blocks_each_transpose(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "images.onnx"
+    onnx.save(parse(IMAGES), path)
+    ended = cli("layout", path, "--html", tmp_path / "l.html", "--dim", "n=2")
+    assert (ended.code, ended.err) == (0, "")
+    html = (tmp_path / "l.html").read_text(encoding="utf-8")
+    page = read(html)
+    assert "Transposes that stay" in page.text
+    assert "graph input 'x', reached through Relu 'r'" in page.text
+    assert "256 B" in page.text
+    assert str(tmp_path) not in html
+
+
+@pytest.mark.parametrize("command", [["verify", "a.onnx", "b.onnx"], ["layout", "a.onnx"]])
+def test_the_page_of_a_comparison_or_layout_needs_its_suffix(
+    cli: Cli, command: list[str]
+) -> None:
+    ended = cli(*command, "--html", "page.txt")
+    assert ended.code == 2
+    assert "its file ends in .html" in ended.err

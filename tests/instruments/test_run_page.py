@@ -145,7 +145,7 @@ def test_hostile_names_are_text(name: str) -> None:
     assert any(start in text or "\\u" in text for text in page.data["strings"])
 
 
-def _large(nodes: int) -> onnx.ModelProto:
+def large_model(nodes: int) -> onnx.ModelProto:
     """Return a chain in which three of four nodes are removed."""
     lines = []
     last = "x"
@@ -159,7 +159,7 @@ def _large(nodes: int) -> onnx.ModelProto:
 
 def test_a_large_run_stays_below_five_megabytes() -> None:
     trace = Trace()
-    result = optimize_model(_large(4000), trace=trace)
+    result = optimize_model(large_model(4000), trace=trace)
     html = run_page(trace.spans, result)
     data = read(html).data
     assert len(data["rewrites"]) == data["total"] == len(trace.rewrites) >= 3000
@@ -169,7 +169,7 @@ def test_a_large_run_stays_below_five_megabytes() -> None:
 def test_a_larger_run_shows_the_first_part_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rewrites_module, "BUDGET", 20_000)
     trace = Trace()
-    result = optimize_model(_large(400), trace=trace)
+    result = optimize_model(large_model(400), trace=trace)
     data = read(run_page(trace.spans, result)).data
     assert 0 < len(data["rewrites"]) < data["total"] == len(trace.rewrites)
 

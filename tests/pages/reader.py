@@ -42,6 +42,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = {name: value or "" for name, value in attrs}
         self.tags.append(tag)
+        self._text.append(" ")
         if "id" in found:
             self.ids.append(found["id"])
         self.links += [found[name] for name in ("href",) if name in found]

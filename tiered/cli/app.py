@@ -359,6 +359,7 @@ def layout(
     *,
     after: str = "",
     backend: BackendName = None,
+    html: Annotated[str | None, Parameter(show_default=False)] = None,
     options: ReadOptions = ReadOptions(),  # noqa: B008 - frozen
 ) -> None:
     """Print the cost of Transposes, which ones can be removed, and what blocks the others.
@@ -369,10 +370,11 @@ def layout(
         model: The ONNX file to read; it is not changed.
         after: Passes to run first: 'default', 'a,b,fix(c,d)'.
         backend: The target; `--after default` runs its pipeline.
+        html: Write a page: where Transposes are, what each costs, what blocks it.
     """
     from tiered.cli.commands.layout import run_layout
 
-    run_layout(model, after=after, backend=backend, options=options)
+    run_layout(model, after=after, backend=backend, html=html, options=options)
 
 
 @app.command

@@ -190,6 +190,20 @@ class Trace:
 
         return run_page(self.spans, times=times)
 
+    def _repr_html_(self) -> str:
+        """Return the passes that changed something as a table, for a notebook."""
+        from tiered.pages.render import fragment, short
+        from tiered.pages.sections import Table
+
+        spans = [span for span in self.walk() if span.changed and not span.is_pipeline]
+        rows = [
+            (short(span.text), len(span.rewrites), f"{span.nodes_before} → {span.nodes_after}")
+            for span in spans
+        ]
+        note = "`to_html()` returns the whole page."
+        table = Table("Passes that changed something", ("pass", "rewrites", "nodes"), rows, note)
+        return fragment(f"Trace: {len(self.rewrites):,} rewrites", table)
+
     # --- saving -----------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:

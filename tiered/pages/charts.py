@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 WIDTH, HEIGHT = 960, 260
-LEFT, RIGHT, TOP, BOTTOM = 72, 16, 16, 36
+LEFT, RIGHT, TOP, BOTTOM = 72, 16, 24, 36
 FLOOR, CEILING = -9, 3
 """The powers of ten between which errors are drawn."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from tiered.pages.sections import Section
+    from tiered.pages.sections import Section, Table
 
 LONGEST = 200
 """Characters of a name that are shown; a longer one is cut, and its length is shown."""
@@ -65,6 +65,11 @@ def page(title: str, sections: Sequence[Section], payload: Mapping[str, Any] | N
         payload: data for the script of the page, if there is any.
     """
     return render("page.html.j2", title=title, sections=sections, payload=payload)
+
+
+def fragment(title: str, *tables: Table) -> str:
+    """Return tables for a notebook: HTML without script and style."""
+    return render("fragment.html.j2", title=title, tables=tables)
 
 
 def write_page(path: str, text: str) -> None:

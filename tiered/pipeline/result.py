@@ -160,6 +160,23 @@ class OptimizeResult:
     def __str__(self) -> str:
         return str(self.summary)
 
+    def _repr_html_(self) -> str:
+        """Return the summary as tables, for a notebook."""
+        from tiered.pages.render import fragment, short
+        from tiered.pages.sections import Table, change, size
+
+        was, now = self.before, self.after
+        rows = [
+            (short(name), was.operators.get(name, 0), now.operators.get(name, 0))
+            for name in dict.fromkeys((*was.operators, *now.operators))
+        ]
+        cells = [(*row, change(row[1], row[2])) for row in rows if row[1] != row[2]]
+        cells.append(("nodes", was.nodes, now.nodes, change(was.nodes, now.nodes)))
+        sizes = size(was.nbytes), size(now.nbytes), change(was.nbytes, now.nbytes)
+        headers = ("", "before", "after", "change")
+        title = str(self).partition("\n")[0]
+        return fragment(title, Table("What changed", headers, [*cells, ("bytes", *sizes)]))
+
 
 def summary_of(
     context: PassContext,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 
 from tiered import (
@@ -16,9 +17,11 @@ from tiered import (
 )
 from tiered.cli.files import run_first
 from tiered.cli.flags import ReadOptions
+from tiered.cli.html import check_html
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, results
 from tiered.cli.shapes import load_shaped
+from tiered.pages.render import write_page
 
 FEW = 20
 """Rows of a table without -v."""
@@ -29,14 +32,16 @@ def run_layout(
     *,
     after: str,
     backend: str | None,
+    html: str | None,
     options: ReadOptions,
 ) -> None:
     """Print the report on the model of a file.
 
     Raises:
         UsageError: a wrong name or option.
-        ModelError: the file cannot be read, or does not work with the shapes.
+        ModelError: a file cannot be read or written, or the model does not work with the shapes.
     """
+    check_html(html)
     context = PassContext.isolated(opt_level=3, disabled=["convert_layout"], backend=backend)
     is_default = after == "default"
     first = pipeline_for(context.backend) if is_default else parse_pipeline(after)
@@ -47,6 +52,10 @@ def run_layout(
             run_first(first, model, context)
         progress.say("placing Transposes")
         report = layout_report(model)
+    if html is not None:
+        from tiered.layout.page import layout_page
+
+        write_page(html, layout_page(report, os.path.basename(file)))
     if options.json:
         print_json(asdict(report) | {"greedy": report.greedy._asdict()})
     else:

@@ -22,10 +22,12 @@ from cyclopts import Parameter
 
 from tiered.cli.files import check_input
 from tiered.cli.flags import Flag, Names
+from tiered.cli.html import check_html
 from tiered.cli.output.record import finite
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.errors import ModelError
+from tiered.pages.render import write_page
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,6 +62,8 @@ class CompareOptions:
     """Compare every layer, not only those that the search for the first difference needs."""
     svg: Annotated[str | None, Parameter(show_default=False)] = None
     """A file for a chart of the layers."""
+    html: str | None = None
+    """Write a page: the outputs, and the error of each layer as a curve."""
 
 
 def run_verify(first: str, second: str, options: CompareOptions, *, as_json: bool) -> None:
@@ -68,8 +72,10 @@ def run_verify(first: str, second: str, options: CompareOptions, *, as_json: boo
     Raises:
         VerificationError: an output differs by more than is allowed.
         RuntimeFailure: onnxruntime does not run the first model.
-        ModelError: a file cannot be read.
+        ModelError: a file cannot be read or written.
+        UsageError: the file of --html has another suffix.
     """
+    check_html(options.html)
     for file in (first, second):
         check_input(file)
     with Progress() as progress:
@@ -89,13 +95,17 @@ def run_verify(first: str, second: str, options: CompareOptions, *, as_json: boo
             results().print(printable(f"judged by {found.referee}"), soft_wrap=True)
     if layers is not None and options.svg is not None:
         _write_chart(layers, options.svg, f"{first} and {second}")
+    if options.html is not None:
+        from tiered.debug.comparison_page import comparison_page
+
+        write_page(options.html, comparison_page(first, second, found, layers))
     found.raise_if_different(printable(second))
     if not as_json:
         results().print(f"the models agree ({found.numerics})")
 
 
 def _layers(first: str, second: str, options: CompareOptions) -> LayerComparison | None:
-    if not (options.layers or options.every_layer or options.svg):
+    if not (options.layers or options.every_layer or options.svg or options.html):
         return None
     from tiered.debug import layer_precision_compare
 

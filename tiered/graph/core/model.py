@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
@@ -100,6 +102,32 @@ class ModelState(ABC):
         if self._main is None:
             return f"<Model {self.label}, closed>"
         return f"<Model {self.label}, {sum(len(graph) for graph in self.graphs())} nodes>"
+
+    def _repr_html_(self) -> str:
+        """Return the interface and the operators as tables, for a notebook."""
+        from tiered.pages.render import fragment, short
+        from tiered.pages.sections import Table
+
+        name = os.path.basename(self.label)
+        if self._main is None:
+            return fragment(f"{short(name)} (closed)")
+        counts = Counter(
+            f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+            for graph in self.graphs()
+            for node in graph.nodes
+        )
+        ports = [
+            (kind, short(value.name), str(value.type or "unknown type"))
+            for kind, values in (("input", self.main.inputs), ("output", self.main.outputs))
+            for value in values
+        ]
+        opsets = ", ".join(f"{domain or 'ai.onnx'} {v}" for domain, v in self.opset_imports.items())
+        rows = [(short(op_type), count) for op_type, count in counts.most_common()]
+        return fragment(
+            f"{short(name)}: {counts.total():,} nodes, IR {self.ir_version}, {short(opsets)}",
+            Table("Interface", ("", "name", "type"), ports),
+            Table("Operators", ("operator", "nodes"), rows),
+        )
 
     # --- contents ---------------------------------------------------------------------------------
 

@@ -23,9 +23,10 @@
   const own = (items) => items.filter((item) => item[0] === 1 || item[0] === 2).map((item) => states[item[1]]);
   const nodes = new Map();
   const touch = (state, place) => {
-    const node = nodes.get(state[0]) || { id: state[0], rewrites: [] };
+    const node = nodes.get(state[0]) || { id: state[0], rewrites: [], names: new Set() };
     node.op = strings[state[1]];
     node.name = strings[state[2]];
+    node.names.add(`${node.op} ${node.name}`);
     if (place !== undefined && node.rewrites[node.rewrites.length - 1] !== place) node.rewrites.push(place);
     nodes.set(state[0], node);
   };
@@ -33,7 +34,7 @@
     for (const items of [row[6], row[7]]) for (const state of own(items)) touch(state, place);
   });
   for (const state of states) if (!nodes.has(state[0])) touch(state);
-  for (const [id, op, name] of data.nodes) nodes.set(id, { id, op: strings[op], name: strings[name], rewrites: [] });
+  for (const [id, op, name] of data.nodes) nodes.set(id, { id, op: strings[op], name: strings[name], rewrites: [], names: new Set([`${strings[op]} ${strings[name]}`]) });
   const texts = rewrites.map((row) =>
     [strings[row[1]], strings[row[4]], ...[row[6], row[7]].flatMap((items) => own(items).flatMap((s) => [strings[s[1]], strings[s[2]]]))]
       .join("\n").toLowerCase());
@@ -50,7 +51,7 @@
     const typeOf = (value) => strings[row[9][value] ?? data.types[value]] || "";
     const shown = own(items);
     const label = `${title}: ${shown.map(describe).join(", ") || "no node"}`;
-    const view = make("div", { class: "view", tabindex: "0", role: "region", "aria-label": `Diagram ${title.toLowerCase()}` });
+    const view = make("div", { class: "view", tabindex: "0", role: "region", "aria-label": `Diagram ${title.toLowerCase()} rewrite ${row[0]}` });
     if (items.length) view.append(drawDiagram(items, kind, label, data, typeOf, showNode));
     else view.append(make("p", {}, "no node"));
     const chips = make("ul", { class: "chips", "aria-label": `Nodes ${title.toLowerCase()}` });
@@ -66,7 +67,7 @@
     if (strings[row[3]]) detail.append(make("p", {}, `In graph “${strings[row[3]]}”.`));
     detail.append(make("div", { class: "sides" }, side("Before", row[6], "old", row), side("After", row[7], "new", row)));
     if (row[8]) detail.append(make("p", { class: "note" }, `${counted(row[8], "more node")} of this rewrite are not drawn.`));
-    const pre = make("pre", { class: "lines", tabindex: "0", role: "region", "aria-label": "Changed nodes as text" });
+    const pre = make("pre", { class: "lines", tabindex: "0", role: "region", "aria-label": `Changed nodes of rewrite ${row[0]}` });
     for (const state of own(row[6])) pre.append(line(state, "-"));
     for (const state of own(row[7])) pre.append(line(state, "+"));
     detail.append(pre);
@@ -177,7 +178,7 @@
       element.hidden = !fits(text);
       shown += element.hidden ? 0 : 1;
     }
-    const hits = words.length ? [...nodes.values()].filter((node) => fits(`${node.op} ${node.name}`.toLowerCase())) : [];
+    const hits = words.length ? [...nodes.values()].filter((node) => fits([...node.names].join(" ").toLowerCase())) : [];
     const names = byId("nodes-list");
     byId("nodes-found").hidden = hits.length === 0;
     names.replaceChildren();

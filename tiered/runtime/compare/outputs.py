@@ -39,6 +39,24 @@ class Comparison:
             return f"{many} agree ({self.numerics}, max abs {largest:.1e})"
         return "\n".join(str(output) for output in self.outputs if not output.ok)
 
+    def _repr_html_(self) -> str:
+        """Return the outputs as a table, for a notebook."""
+        from tiered.pages.render import fragment, short
+        from tiered.pages.sections import Table
+
+        rows = [
+            (
+                short(output.name),
+                f"{output.max_abs:.1e}",
+                f"{output.max_rel:.1e}",
+                "ok" if output.ok else f"differs: {output.reason}",
+            )
+            for output in self.outputs
+        ]
+        headers = ("output", "max abs", "max rel", "verdict")
+        title = "The outputs agree" if self.ok else "The outputs differ"
+        return fragment(title, Table(f"allowed: {self.numerics}", headers, rows))
+
 
 def compare(
     expected: Mapping[str, Any],

@@ -1,0 +1,175 @@
+"""The pages in a real browser: Chromium of the system, driven by playwright.
+
+Skipped where either is missing; axe-core is used where the environment variable AXE_CORE names its
+`axe.min.js`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from tests.instruments.test_run_page import SMALL, large_model
+from tiered.debug import compare_models, layer_precision_compare
+from tiered.debug.comparison_page import comparison_page
+from tiered.instruments import Trace
+from tiered.instruments.run_page.page import run_page
+from tiered.pipeline.optimize import optimize_model
+from tiered.testing import parse
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+AXE = os.environ.get("AXE_CORE")
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed: pip install playwright"
+)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no chromium: install it")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    trace = Trace()
+    result = optimize_model(parse(SMALL), trace=trace, opt_level=3)
+    path = tmp_path_factory.mktemp("pages") / "run.html"
+    path.write_text(run_page(trace.spans, result), encoding="utf-8")
+    return path
+
+
+def _opened(browser: Any, path: Path, *, width: int = 1200, dark: bool = False) -> Any:
+    """Open a page from its file; what the console says goes to `page.said`."""
+    page = browser.new_page(
+        viewport={"width": width, "height": 800},
+        color_scheme="dark" if dark else "light",
+        bypass_csp=True,
+    )
+    page.said = []
+    page.on("console", lambda message: page.said.append(message.text))
+    page.on("pageerror", lambda error: page.said.append(str(error)))
+    page.on("request", lambda request: page.said.append(request.url))
+    page.goto(path.as_uri())
+    assert page.said.pop(0) == path.as_uri()
+    return page
+
+
+def _held(page: Any) -> None:
+    """Check what holds for each page: nothing said, no request, no scrolling to the side, axe."""
+    assert page.said == []
+    wide, visible = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert wide <= visible
+    if AXE is not None:
+        page.evaluate(Path(AXE).read_text(encoding="utf-8"))
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found["violations"]] == []
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1200, False), (1200, True), (375, False)])
+def test_a_click_shows_the_diagrams_and_the_history(
+    browser: Any, run_file: Path, width: int, dark: bool
+) -> None:
+    page = _opened(browser, run_file, width=width, dark=dark)
+    page.locator("#rewrites-list button.row").first.click()
+    detail = page.locator("#rewrites-list .detail")
+    assert detail.locator("svg").count() == 2
+    assert "float[n,2]" in detail.locator("svg").first.text_content()
+    detail.locator(".chips button").first.click()
+    assert page.locator("#node").is_visible()
+    assert "removed by" in page.locator("#node").text_content()
+    _held(page)
+    page.locator("#node").press("Escape")
+    assert not page.locator("#node").is_visible()
+    page.close()
+
+
+def test_the_search_finds_nodes_operators_and_passes(browser: Any, run_file: Path) -> None:
+    page = _opened(browser, run_file)
+    rows = page.locator("#rewrites-list > li")
+    everything = rows.count()
+    page.keyboard.press("/")
+    page.keyboard.type("eliminate_identity")
+    page.keyboard.press("Enter")
+    assert 0 < rows.count() < everything
+    assert all("eliminate_identity" in text for text in rows.all_text_contents())
+    page.fill("#search", "relu q")
+    page.keyboard.press("Enter")
+    assert page.locator("#nodes-list > li").count() == 1  # under its name before the run
+    page.fill("#search", "nothing of this name")
+    page.keyboard.press("Enter")
+    assert rows.count() == 0
+    assert page.locator("#found").text_content().startswith("0 rewrites, 0 nodes")
+    _held(page)
+    page.close()
+
+
+def test_the_switch_changes_the_theme(browser: Any, run_file: Path) -> None:
+    page = _opened(browser, run_file)
+    color = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(color)
+    page.click("#theme")
+    assert page.evaluate(color) != light
+    page.click("#theme")
+    assert page.evaluate(color) == light
+    page.close()
+
+
+def test_hostile_names_run_nothing(browser: Any, tmp_path: Path) -> None:
+    proto = parse(SMALL)
+    for node in proto.graph.node:
+        node.name = f"</script><img src=x onerror=alert(1)><script>alert({node.op_type!r})</script>"
+    trace = Trace()
+    result = optimize_model(proto, trace=trace)
+    path = tmp_path / "hostile.html"
+    path.write_text(run_page(trace.spans, result), encoding="utf-8")
+    page = _opened(browser, path)
+    page.on("dialog", lambda dialog: page.said.append("alert"))
+    for row in page.locator("#rewrites-list button.row").all():
+        row.click()
+    page.locator(".chips button").first.click()
+    assert page.locator("img").count() == 0
+    assert "<img src=x" in page.locator("#node-title").text_content()
+    _held(page)
+    page.close()
+
+
+def test_a_large_page_opens_in_two_seconds(browser: Any, tmp_path: Path) -> None:
+    trace = Trace()
+    result = optimize_model(large_model(4000), trace=trace)
+    path = tmp_path / "large.html"
+    path.write_text(run_page(trace.spans, result), encoding="utf-8")
+    page = _opened(browser, path)
+    timing = "performance.getEntriesByType('navigation')[0].loadEventEnd"
+    page.wait_for_function(f"{timing} > 0")
+    assert page.evaluate(timing) < 2000
+    page.locator("#rewrites-more").click()
+    assert page.locator("#rewrites-list > li").count() == 100
+    _held(page)
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1200, 375])
+def test_the_chart_of_layers_marks_the_first(browser: Any, tmp_path: Path, width: int) -> None:
+    text = "(float[4] x) => (float[4] y) {{ a = Exp(x)  b = LeakyRelu<alpha={}>(a)  y = Tanh(b) }}"
+    files = [tmp_path / name for name in ("a.onnx", "b.onnx")]
+    for path, slope in zip(files, ("0.1", "-0.4"), strict=True):
+        onnx.save(parse(text.format(slope).replace("Exp", "Neg")), path)
+    first, second = map(str, files)
+    layers = layer_precision_compare(first, second, every=True)
+    path = tmp_path / "verify.html"
+    html = comparison_page(first, second, compare_models(first, second), layers)
+    path.write_text(html, encoding="utf-8")
+    page = _opened(browser, path, width=width)
+    assert page.locator("circle.first").count() == 1
+    _held(page)
+    page.close()
