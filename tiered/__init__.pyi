@@ -6,6 +6,7 @@ from tiered.backends import (
 )
 from tiered.backends.pipeline_edits import PipelineEdit as PipelineEdit
 from tiered.context import PassContext as PassContext
+from tiered.debug.all_values import run as run
 from tiered.debug.as_loaded import (
     compare_with_loaded as compare_with_loaded,
     layers_against_loaded as layers_against_loaded,

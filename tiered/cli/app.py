@@ -18,6 +18,7 @@ from tiered.cli.commands.completion import (
 from tiered.cli.commands.convert import ConvertOptions
 from tiered.cli.commands.extract import ExtractOptions
 from tiered.cli.commands.merge import MergeOptions
+from tiered.cli.commands.run import RunOptions
 from tiered.cli.commands.verify import CompareOptions
 from tiered.cli.config_file import apply_config_file
 from tiered.cli.declare import with_parameters
@@ -151,6 +152,23 @@ def merge(
     from tiered.cli.commands.merge import run_merge
 
     run_merge(first, second, out, options, write)
+
+
+@app.command
+def run(
+    model: str,
+    /,
+    *,
+    options: RunOptions = RunOptions(),  # noqa: B008 - frozen
+) -> None:
+    """Run a model on onnxruntime, and print statistics of its outputs or of all its values.
+
+    Args:
+        model: The ONNX file to read.
+    """
+    from tiered.cli.commands.run import run_run
+
+    run_run(model, options)
 
 
 @app.command

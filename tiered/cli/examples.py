@@ -24,6 +24,10 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "tiered merge encoder.onnx decoder.onnx out.onnx",
         "tiered merge a.onnx b.onnx out.onnx --map features=x --prefix b_ --verify",
     ),
+    "run": (
+        "tiered run in.onnx --inputs feeds.npz",
+        "tiered run in.onnx --all-values --out values",
+    ),
     "verify": (
         "tiered verify before.onnx after.onnx --layers",
         "tiered verify before.onnx after.onnx --numerics exact",

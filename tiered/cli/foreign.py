@@ -56,7 +56,6 @@ _ANSWERS: Final = {
 }
 _COMMANDS: Final = {
     "debug": "type tiered bisect MODEL, or tiered reduce MODEL OUT --check CMD",
-    "run": "type tiered verify A B",
     "surgeon": "type tiered extract MODEL OUT --from A --to B, or tiered optimize MODEL OUT",
 }
 _ASKED: Final = re.compile(r"--(?P<verb>disable|skip|no|enable|require|use)-(?P<name>.+)")

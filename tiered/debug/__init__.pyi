@@ -1,3 +1,4 @@
+from tiered.debug.all_values import AllValues as AllValues, ValueStatistics as ValueStatistics
 from tiered.debug.blame import Bisection as Bisection, Blame as Blame, bisect as bisect
 from tiered.debug.bundle import (
     Bundle as Bundle,

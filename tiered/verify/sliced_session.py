@@ -37,13 +37,21 @@ class SlicedSession:
         worker: where it runs.
         how: as for `Worker.open`.
         most: the bytes of weights that a slice may have; with None each node is a slice.
+        nodes: how many nodes a slice may have, whatever their weights, instead of `most`.
 
     Raises:
         OutOfMemory: one node alone reads more than that.
     """
 
     def __init__(
-        self, part: Part, folder: str, worker: Worker, most: int | None, **how: Any
+        self,
+        part: Part,
+        folder: str,
+        worker: Worker,
+        most: int | None,
+        *,
+        nodes: int | None = None,
+        **how: Any,
     ) -> None:
         self.inputs = tuple(name for name in part.inputs if name not in part.weights)
         self.outputs = tuple(part.outputs)
@@ -52,7 +60,10 @@ class SlicedSession:
         self._worker = worker
         self._how = how
         self._own = references(_operators(part))
-        self._slices = list(_slices(part, most, self._own))
+        if nodes is None:
+            self._slices = list(_slices(part, most, self._own))
+        else:
+            self._slices = _grouped(part, nodes, self._own)
         self._last = _last_reads(part, self._slices)
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
@@ -73,6 +84,20 @@ class SlicedSession:
             for name in [n for n in values if self._last.get(n, -1) <= at and n not in wanted]:
                 del values[name]
         return {name: self._value(name, values) for name in wanted}
+
+    def stream(self, feeds: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        """Yield all values that nodes compute, in order; a value is dropped after its last use.
+
+        Raises:
+            RuntimeFailure: a slice does not run.
+        """
+        values: dict[str, Any] = {**feeds, **self._defaults(feeds)}
+        for at, nodes in enumerate(self._slices):
+            names = [name for number in nodes for name in self._part.nodes[number].output if name]
+            values.update(self._run_slice(nodes, names, values))
+            yield from ((name, values[name]) for name in names)
+            for name in [name for name in values if self._last.get(name, -1) <= at]:
+                del values[name]
 
     def _run_slice(
         self, nodes: Collection[int], results: Sequence[str], values: Mapping[str, Any]
@@ -181,6 +206,20 @@ def _slices(part: Part, most: int | None, alone: Container[Key] = ()) -> Iterato
             waiting, nbytes = [], 0
     if waiting:
         yield waiting
+
+
+def _grouped(part: Part, count: int, alone: Container[Key]) -> list[list[int]]:
+    """Return the nodes in order, so many in a group; nodes of some operators are alone."""
+    groups: list[list[int]] = []
+    is_open = False
+    for at in part.in_order(part.nodes):
+        is_alone = (part.nodes[at].domain, part.nodes[at].op_type) in alone
+        if is_open and not is_alone and len(groups[-1]) < count:
+            groups[-1].append(at)
+        else:
+            groups.append([at])
+            is_open = not is_alone
+    return groups
 
 
 def _last_reads(part: Part, slices: Iterable[Sequence[int]]) -> dict[str, int]:

@@ -1,0 +1,75 @@
+"""tiered.run: outputs, and all values with their statistics."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import tiered
+from tests.small import loaded_apart
+from tiered import Model, UsageError
+from tiered.runtime import Session
+from tiered.testing import parse
+from tiered.verify.extract import tapped
+
+TEXT = """(float[N,4] x, bool c) => (float[N,4] y) <float[4] w = {1,2,3,4}> {
+    a = Mul(x, w)
+    b = If(c) <then_branch = t () => (float[n,4] p) { p = Log(a) },
+               else_branch = e () => (float[n,4] q) { q = Identity(a) }>
+    d = Relu(b)  y = Add(d, a) }"""
+FEEDS = {"x": np.array([[1, 0, -3, 4]], np.float32), "c": np.array(True)}
+BERT = Path(__file__).parents[2] / "examples" / "models" / "bert.ts.onnx"
+
+
+def test_the_outputs_are_those_of_a_session(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(parse(TEXT), path)
+    expected = Session(parse(TEXT)).run(FEEDS)["y"]
+    for model in (parse(TEXT), path, Model.load(path), loaded_apart(parse(TEXT), tmp_path)):
+        np.testing.assert_array_equal(tiered.run(model, FEEDS)["y"], expected)
+
+
+def test_all_values_come_in_order_with_the_same_bits() -> None:
+    values = tiered.run(parse(TEXT), FEEDS, all_values=True)
+    found = dict(values)
+    assert list(found) == ["a", "b", "d", "y"]
+    whole = Session(tapped(parse(TEXT), ["a", "b", "d", "y"], {})).run(FEEDS)
+    for name, array in whole.items():
+        np.testing.assert_array_equal(found[name], array)
+
+
+def test_the_statistics_count_what_is_not_finite() -> None:
+    values = tiered.run(parse(TEXT), FEEDS, all_values=True)
+    a, b, *_ = values.statistics()
+    assert (a.node, a.op_type, a.dtype, a.shape) == ("a", "Mul", "float32", (1, 4))
+    assert (a.minimum, a.maximum, a.nans, a.infs, a.zeros) == (-9, 16, 0, 0, 1)
+    assert (b.minimum, b.nans, b.infs, b.zeros) == (-np.inf, 1, 1, 1)
+
+
+def test_values_that_are_no_floats() -> None:
+    text = """(float[0] x) => (bfloat16[2] b, int64 n)
+        <float[2] w = {-0.0, 3}, string[1] s = {"a"}> {
+        b = Cast<to = 16>(w)  t = Identity(s)  q = SequenceConstruct(w, w)  n = SequenceLength(q)
+        e = Neg(x) }"""
+    values = tiered.run(parse(text), {"x": np.zeros(0, np.float32)}, all_values=True)
+    found = {each.name: each for each in values.statistics()}
+    assert (found["b"].dtype, found["b"].maximum, found["b"].zeros) == ("bfloat16", 3, 1)
+    assert (found["t"].dtype, found["t"].minimum) == ("string", None)
+    assert (found["q"].dtype, found["q"].shape) == ("sequence", None)
+    assert (found["e"].shape, found["e"].maximum) == ((0,), None)
+    assert found["n"].maximum == 2
+
+
+def test_it_is_lazy_and_runs_again_for_each_iteration() -> None:
+    values = tiered.run(BERT, all_values=True)
+    first = next(iter(values))[0]
+    assert next(iter(values))[0] == first
+    assert set(values.feeds) == {"input_ids", "attention_mask", "token_type_ids"}
+
+
+def test_an_input_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(UsageError, match="the model has no input 'z'; it has x, c"):
+        tiered.run(parse(TEXT), {"z": np.zeros(1)})
+    with pytest.raises(UsageError, match="not bytes"):
+        tiered.run(parse(TEXT).SerializeToString())  # type: ignore[call-overload]  # the point

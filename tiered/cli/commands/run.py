@@ -1,0 +1,148 @@
+"""`tiered run MODEL`: run a model, and print statistics of its outputs or of all its values.
+
+With `--json`, one object: model; values: [{name, node, op, dtype, shape, min, max, nans, infs,
+zeros, file}]. file is null without --out, and for what is no tensor; numbers that are not finite
+are null.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from tiered.cli.files import load_model
+from tiered.cli.flags import Flag, Names
+from tiered.cli.output.record import finite
+from tiered.cli.output.tables import Number, print_table
+from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.errors import ModelError
+
+if TYPE_CHECKING:
+    from tiered.debug.all_values import AllValues, ValueStatistics
+
+HEADERS = ("value", "operator", "type", "min", "max", "NaN", "Inf", "zeros")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The options of `tiered run`."""
+
+    inputs: Names = ()
+    """Inputs: x.npy, feeds.npz or a folder; missing ones are generated. Repeatable."""
+    seed: int = 0
+    """Seed of the generated inputs."""
+    all_values: Annotated[bool, Parameter(name=["--all-values", "--all"], negative=())] = False
+    """Every tensor that a node of the main graph computes, not only the outputs."""
+    out: Annotated[str | None, Parameter(name=["--out", "-o"], show_default=False)] = None
+    """A folder for the values, each as a .npy file, and values.json."""
+    json: Annotated[bool, Flag] = False
+    """Print one JSON object on stdout instead of the table."""
+
+
+def run_run(file: str, options: RunOptions) -> None:
+    """Run the model of a file.
+
+    Raises:
+        ModelError: a file cannot be read or written.
+        UsageError: an input belongs to no input of the model.
+        RuntimeFailure: onnxruntime does not run the model.
+    """
+    model = load_model(file)
+    from tiered.debug.all_values import run
+    from tiered.verify.samples import read_samples
+
+    given = read_samples(options.inputs)
+    wanted = None if options.all_values else {value.name for value in model.main.outputs}
+    with Progress(enabled=not options.json) as progress:
+        progress.say(f"running {printable(file)}")
+        values = run(model, _placed(model, given), all_values=True, seed=options.seed)
+        rows = list(_rows(values, wanted, options.out))
+    record = {"model": file, "values": rows}
+    if options.out is not None:
+        _write_json(os.path.join(options.out, "values.json"), record)
+    if options.json:
+        print_json(record)
+        return
+    title = f"{len(rows)} values" if options.all_values else "Outputs"
+    print_table(results(), title, HEADERS, [_cells(row) for row in rows])
+
+
+def _placed(model: Any, given: Any) -> dict[str, Any]:
+    """Return the arrays of the first sample by the names of inputs."""
+    names = [value.name for value in model.main.inputs if not value.is_overridable]
+    sample = given[0] if given else {}
+    places = {"": names[0] if names else "", **{f"#{at}": name for at, name in enumerate(names)}}
+    return {places.get(name, name): array for name, array in sample.items()}
+
+
+def _rows(
+    values: AllValues, wanted: set[str] | None, folder: str | None
+) -> Iterator[dict[str, Any]]:
+    """Yield the record of each value; its array is written at once, and not kept."""
+    if folder is not None:
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise ModelError(f"cannot write into {folder}: {error.strerror or error}") from error
+    for number, (name, array) in enumerate(values):
+        if wanted is None or name in wanted:
+            written = None if folder is None else _saved(folder, number, name, array)
+            yield _record(values.describe(name, array), written)
+
+
+def _saved(folder: str, number: int, name: str, array: Any) -> str | None:
+    """Write an array, and return the name of its file; None for what is no tensor."""
+    import numpy as np
+
+    if not isinstance(array, np.ndarray):
+        return None
+    # numpy cannot read dtypes of other packages: their bits are written.
+    known = array if array.dtype.kind in "biufcOSU" else array.view(f"u{array.dtype.itemsize}")
+    if known.dtype.kind == "O":
+        known = known.astype(str)
+    file = f"{number:05}_{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)[:80]}.npy"
+    try:
+        np.save(os.path.join(folder, file), known, allow_pickle=False)
+    except OSError as error:
+        raise ModelError(f"cannot write {file}: {error.strerror or error}") from error
+    return file
+
+
+def _write_json(path: str, record: dict[str, Any]) -> None:
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(record, file, indent=1)
+            file.write("\n")
+    except OSError as error:
+        raise ModelError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _record(found: ValueStatistics, file: str | None) -> dict[str, Any]:
+    low, high = found.minimum, found.maximum
+    return {
+        "name": found.name,
+        "node": found.node,
+        "op": found.op_type,
+        "dtype": found.dtype,
+        "shape": None if found.shape is None else list(found.shape),
+        "min": None if low is None else finite(low),
+        "max": None if high is None else finite(high),
+        "nans": found.nans,
+        "infs": found.infs,
+        "zeros": found.zeros,
+        "file": file,
+    }
+
+
+def _cells(row: dict[str, Any]) -> tuple[object, ...]:
+    kind = row["dtype"] if row["shape"] is None else f"{row['dtype']}{row['shape']}"
+    ends = ["" if row[end] is None else f"{row[end]:.4g}" for end in ("min", "max")]
+    counts = [row[name] for name in ("nans", "infs", "zeros")]
+    return row["name"], row["op"], kind, *map(Number, ends), *counts
