@@ -107,8 +107,15 @@ from tiered.pipeline.result import (
     OptimizeResult as OptimizeResult,
     OptimizeSummary as OptimizeSummary,
 )
+from tiered.precision.codes import FLOAT8 as FLOAT8
 from tiered.precision.integers import narrow_integers as narrow_integers
 from tiered.precision.lower import lower_precision as lower_precision
+from tiered.precision.weights import (
+    float8_format as float8_format,
+    int4_format as int4_format,
+    int8_format as int8_format,
+    quantise_weights as quantise_weights,
+)
 from tiered.rewriter import (
     COMMUTATIVE as COMMUTATIVE,
     Match as Match,

@@ -402,6 +402,10 @@ def default_pipeline() -> Sequential:
         "float_to_bfloat16",
         # Parked: for targets without int64; it needs all shapes that are known.
         "int64_to_int32",
+        # Parked: weights in few bits, when no pass is left that folds or fuses them.
+        "weights_to_int8",
+        "weights_to_int4",
+        "fp8_weight",
 
         # Parked: what a target takes becomes its functions, which no other pass edits.
         "merge_composite",

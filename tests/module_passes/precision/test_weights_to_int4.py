@@ -1,0 +1,120 @@
+"""weights_to_int4: blocks of all readers, ragged ones too, and what declines."""
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.module_passes.precision.weights import apply, noise_of, with_weight
+from tiered import Model, PassContext, get_backend, get_pass
+from tiered.runtime import run
+
+MATMUL = "(float[N,70] x) => (float[N,16] y) { y = MatMul(x, w) }"
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "axis"),
+    [
+        (MATMUL, (70, 16), 0),
+        ("(float[N,70] x) => (float[N,16] y) { y = Gemm<transB = 1>(x, w) }", (16, 70), 1),
+        ("(float[N,70] x) => (float[N,16] y) { y = Gemm(x, w) }", (70, 16), 0),
+        ("(int64[N] x) => (float[N,70] y) { y = Gather(w, x) }", (40, 70), 1),
+    ],
+)
+def test_blocks_are_along_the_summed_axis(text: str, shape: tuple[int, ...], axis: int) -> None:
+    proto = with_weight(text, shape)
+    model, _ = apply("weights_to_int4", proto)
+    (node,) = model.main.nodes_of("DequantizeLinear")
+    assert (node.attr("axis"), node.attr("block_size")) == (axis, 32)
+    assert [value.dtype for value in node.inputs if value is not None] == [21, 1, 21]
+    assert 0 < noise_of(proto, model) < 0.12
+
+
+def test_a_kernel_is_flattened() -> None:
+    text = "(float[1,8,5,5] x) => (float[1,16,3,3] y) { y = Conv(x, w) }"
+    proto = with_weight(text, (16, 8, 3, 3))
+    model, _ = apply("weights_to_int4", proto)
+    assert len(model.main.nodes_of("Reshape")) == 1
+    assert 0 < noise_of(proto, model) < 0.12
+
+
+def test_a_tied_weight_is_stored_once() -> None:
+    text = (
+        "(int64[N] i, float[M,64] x) => (float[N,64] y, float[M,48] z) "
+        "{ y = Gather(w, i) z = Gemm<transB = 1>(x, w) }"
+    )
+    model, _ = apply("weights_to_int4", with_weight(text, (48, 64)))
+    assert len(model.main.nodes_of("DequantizeLinear")) == 1
+
+
+def test_onnxruntime_gets_its_own_operator() -> None:
+    """Where the target has MatMulNBits, a later pass makes it of the blocks."""
+    proto = with_weight("(float[N,64] x) => (float[N,16] y) { y = MatMul(x, w) }", (64, 16))
+    model, _ = apply("weights_to_int4", proto)
+    before = run(model.to_proto(), {"x": np.ones((2, 64), np.float32)})["y"]
+    ctx = PassContext.isolated(backend=get_backend("onnxruntime_cpu"))
+    get_pass("fuse_blocks_into_matmul").apply(model, ctx)
+    (node,) = model.main.nodes_of("MatMulNBits", "com.microsoft")
+    after = run(model.to_proto(), {"x": np.ones((2, 64), np.float32)})["y"]
+    assert (node.attr("bits"), node.attr("block_size")) == (4, 32)
+    assert np.allclose(before, after, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "options", "reason"),
+    [
+        (MATMUL, (70, 16), {"min_elements": 5000}, "a small weight"),
+        (MATMUL, (70, 16), {"skip_op_types": ("MatMul",)}, "the node is skipped"),
+        (MATMUL, (70, 16), {"block_size": 1}, "not smaller"),
+        (
+            "(float[N,70] x) => (float[N,16] y, float[70,16] v) { y = MatMul(x, w) v = Neg(w) }",
+            (70, 16),
+            {},
+            "another node reads the weight as it is",
+        ),
+        (
+            "(float[1,8,5,5] x) => (float[1,16,7,7] y) { y = ConvTranspose(x, w) }",
+            (8, 16, 3, 3),
+            {},
+            "no blocks along the channels of a ConvTranspose",
+        ),
+    ],
+)
+def test_weights_that_stay(
+    text: str, shape: tuple[int, ...], options: dict[str, object], reason: str
+) -> None:
+    proto = with_weight(text, shape)
+    model, found = apply("weights_to_int4", proto, options)
+    assert model.to_proto() == Model.from_proto(proto).to_proto()
+    assert any(reason in each for each in found), found
+
+
+def test_an_older_opset_has_no_blocks() -> None:
+    proto = with_weight(MATMUL, (70, 16), opset=20)
+    _, found = apply("weights_to_int4", proto)
+    assert any("uint4 needs opset 21, the model has 20" in each for each in found)
+
+
+def test_weights_that_are_not_finite_stay() -> None:
+    proto = with_weight(MATMUL, (70, 16))
+    weight = onnx.numpy_helper.to_array(proto.graph.initializer[0]).copy()
+    weight[3, 4] = np.inf
+    proto.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weight, "w"))
+    _, found = apply("weights_to_int4", proto)
+    assert any("the weight has NaN or Inf" in each for each in found)
+
+
+def test_an_overridable_weight_stays() -> None:
+    proto = with_weight(MATMUL, (70, 16))
+    proto.graph.input.append(onnx.helper.make_tensor_value_info("w", 1, (70, 16)))
+    model, _ = apply("weights_to_int4", proto)
+    assert not model.main.nodes_of("DequantizeLinear")
+
+
+def test_a_weight_that_a_body_reads() -> None:
+    text = (
+        "(bool c, float[2,70] x) => (float[2,16] y) { y = If(c) <then_branch = t () => "
+        "(float[2,16] p) { p = MatMul(x, w) }, else_branch = e () => (float[2,16] q) "
+        "{ m = MatMul(x, w) q = Neg(m) }> }"
+    )
+    model, _ = apply("weights_to_int4", with_weight(text, (70, 16)))
+    assert len(model.main.nodes_of("DequantizeLinear")) == 1

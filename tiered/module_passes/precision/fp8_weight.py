@@ -1,0 +1,41 @@
+"""Constant weights  =>  DequantizeLinear of float8, with a scale for each channel"""
+
+from typing import Literal
+
+from tiered import FLOAT8, Model, PassContext, float8_format, module_pass, quantise_weights
+
+
+@module_pass(
+    opt_level=None,
+    followed_by=("eliminate_unused_initializer",),
+    acts_on=("Conv", "Gather", "Gemm", "MatMul"),
+    numerics="lossy",
+)
+def fp8_weight(
+    model: Model,
+    ctx: PassContext,
+    *,
+    format: Literal["E4M3FN", "E4M3FNUZ", "E5M2", "E5M2FNUZ", "F143", "F152"] = "E4M3FN",
+    exponent: int | None = None,
+    min_elements: int = 1024,
+    skip_op_types: tuple[str, ...] = (),
+    skip_nodes: tuple[str, ...] = (),
+) -> None:
+    """Store weights in float8; Conv, Gather, Gemm and MatMul read them.
+
+    Args:
+        format: the type; F143 and F152 are Graphcore's, which are E4M3FNUZ and E5M2FNUZ.
+        exponent: all scales are 2 to this power; none for the largest number of each channel.
+        min_elements: smaller weights stay.
+        skip_op_types: operators whose weights stay.
+        skip_nodes: globs of the names of nodes whose weights stay.
+    """
+    quantise_weights(
+        model,
+        float8_format(FLOAT8[format], exponent),
+        ctx.remark,
+        ctx.skip,
+        min_elements=min_elements,
+        skip_op_types=skip_op_types,
+        skip_nodes=skip_nodes,
+    )

@@ -1,0 +1,37 @@
+"""Constant weights  =>  DequantizeLinear of uint4, with a scale and a zero point for each block"""
+
+from tiered import Model, PassContext, int4_format, module_pass, quantise_weights
+
+
+@module_pass(
+    opt_level=None,
+    followed_by=("eliminate_unused_initializer",),
+    acts_on=("Conv", "Gather", "Gemm", "MatMul"),
+    numerics="lossy",
+)
+def weights_to_int4(
+    model: Model,
+    ctx: PassContext,
+    *,
+    block_size: int = 32,
+    min_elements: int = 1024,
+    skip_op_types: tuple[str, ...] = (),
+    skip_nodes: tuple[str, ...] = (),
+) -> None:
+    """Store weights of Conv, Gather, Gemm and MatMul in four bits, with the least squared error.
+
+    Args:
+        block_size: so many numbers share a scale and a zero point.
+        min_elements: smaller weights stay.
+        skip_op_types: operators whose weights stay.
+        skip_nodes: globs of the names of nodes whose weights stay.
+    """
+    quantise_weights(
+        model,
+        int4_format(block_size),
+        ctx.remark,
+        ctx.skip,
+        min_elements=min_elements,
+        skip_op_types=skip_op_types,
+        skip_nodes=skip_nodes,
+    )

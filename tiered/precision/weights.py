@@ -1,0 +1,246 @@
+"""Weights in few bits: a stored constant, and a DequantizeLinear that its readers share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
+from tiered.graph.core.dtypes import bits_of
+from tiered.precision.codes import Codes, float8_codes, four_bit_codes, signed_codes
+from tiered.rewriter import Skip
+
+Array = np.ndarray[Any, Any]
+OnFound = Callable[[str], None]
+OnSkip = Callable[["Node | None", Skip], None]
+
+_AT_ONCE: Final = 1 << 21
+"""So many numbers of a weight are converted together."""
+
+_CHANNELS: Final = {"Conv": 0, "ConvTranspose": 1, "Gather": 0, "MatMul": 1}
+"""The axis of a weight that its outputs have; that of a Gemm is 0 if it is transposed."""
+
+
+class WeightFormat(NamedTuple):
+    """How weights are stored.
+
+    Attributes:
+        dtype: that of the codes.
+        opset: the first one whose DequantizeLinear takes it.
+        block: so many numbers share a scale; 0 for a scale for each channel.
+        encode: returns the codes of rows, of blocks of a length, with scales of a dtype.
+    """
+
+    dtype: DataType
+    opset: int
+    block: int
+    encode: Callable[[Array, int, np.dtype[Any]], Codes]
+
+
+def int8_format(block: int) -> WeightFormat:
+    """Return int8, symmetric."""
+    return WeightFormat(DataType.INT8, 21 if block else 13, block, signed_codes)
+
+
+def int4_format(block: int) -> WeightFormat:
+    """Return uint4 with zero points, in blocks."""
+    return WeightFormat(DataType.UINT4, 21, block, four_bit_codes)
+
+
+def float8_format(low: DataType, exponent: int | None = None) -> WeightFormat:
+    """Return a float8 type, with a scale for each channel, or with one power of two for all."""
+
+    def encode(rows: Array, block: int, dtype: np.dtype[Any]) -> Codes:
+        return float8_codes(rows, block, dtype, low, exponent)
+
+    return WeightFormat(low, 19, 0, encode)
+
+
+class _Reader(NamedTuple):
+    node: Node
+    place: int
+    channel: int
+
+
+def quantise_weights(
+    model: Model,
+    form: WeightFormat,
+    on_found: OnFound,
+    on_skip: OnSkip,
+    *,
+    min_elements: int = 1024,
+    skip_op_types: tuple[str, ...] = (),
+    skip_nodes: tuple[str, ...] = (),
+) -> None:
+    """Store the constant weights of Conv, Gather, Gemm and MatMul in few bits.
+
+    Args:
+        model: the model, edited in place.
+        form: how they are stored.
+        on_found: called with each finding.
+        on_skip: called with each reader of a weight that stays, and the reason.
+        min_elements: smaller weights stay.
+        skip_op_types: operators whose weights stay.
+        skip_nodes: globs of the names of nodes whose weights stay.
+    """
+    readers = _readers(model)
+    if readers and model.opset() < form.opset:
+        text = "{} needs opset {}, the model has {}"
+        on_skip(None, Skip(text, form.dtype.name.lower(), form.opset, model.opset()))
+        return
+    before = after = 0
+    worst: tuple[float, str] = (math.inf, "")
+    count = 0
+    for value, uses in readers.items():
+        reason = _refusal(value, uses, form, min_elements)
+        for use in uses:
+            if use.node.op_type in skip_op_types or any(
+                fnmatchcase(use.node.label, pattern) for pattern in skip_nodes
+            ):
+                reason = "the node is skipped"
+        tensor = value.tensor
+        assert tensor is not None
+        stored = None if reason else _encoded(tensor.numpy(), uses[0].channel, form)
+        if stored is None:
+            on_skip(uses[0].node, Skip(reason or "the weight has NaN or Inf"))
+            continue
+        name = value.name
+        count, before, after = count + 1, before + tensor.nbytes, after + stored.nbytes
+        worst = min(worst, (stored.quality, name))
+        _replace(value, uses, stored, form)
+    if count:
+        low = form.dtype.name.lower()
+        on_found(f"{count} weights in {low}: {before} bytes are {after}")
+        if math.isfinite(worst[0]):
+            on_found(f"the least signal to noise of a weight: {worst[0]:.1f} dB, of {worst[1]}")
+
+
+def _readers(model: Model) -> dict[Value, list[_Reader]]:
+    """Return the constants that are weights, with the nodes that read them as such."""
+    found: dict[Value, list[_Reader]] = {}
+    for graph in model.graphs():
+        if graph.is_function:
+            continue
+        for node in graph.topological_order():
+            for value, reader in _weights(node):
+                found.setdefault(value, []).append(reader)
+    return found
+
+
+def _weights(node: Node) -> Iterator[tuple[Value, _Reader]]:
+    if node.domain or node.op_type not in (*_CHANNELS, "Gemm"):
+        return
+    place = 0 if node.op_type == "Gather" else 1
+    value = node.input(place)
+    if value is None or not value.is_constant or value.tensor is None or value.tensor.is_sparse:
+        return
+    rank = len(value.tensor.shape)
+    is_matrix = not node.op_type.startswith("Conv")
+    if value.dtype not in (DataType.FLOAT, DataType.FLOAT16) or (rank != 2) == is_matrix:
+        return
+    channel = _CHANNELS.get(node.op_type, 0 if node.attr("transB", 0) else 1)
+    if node.op_type == "Gather" and node.attr("axis") != 0:
+        return
+    yield value, _Reader(node, place, channel)
+
+
+def _refusal(value: Value, uses: list[_Reader], form: WeightFormat, least: int) -> str:
+    """Return why a weight stays; empty if its numbers decide."""
+    tensor = value.tensor
+    assert tensor is not None
+    if tensor.size < max(least, 1):
+        return "a small weight"
+    if len(value.users) != len(uses) or value.is_graph_output:
+        return "another node reads the weight as it is"
+    if value.dtype == DataType.FLOAT16 and value.owner.model.opset() < _OPSET_OF_HALVES:
+        return "scales of float16 need opset 19"
+    if form.block and len(tensor.shape) > 2 and uses[0].channel:
+        return "no blocks along the channels of a ConvTranspose"
+    columns = tensor.size // tensor.shape[uses[0].channel]
+    block = form.block or columns
+    scales = (tensor.size // columns) * -(-columns // block)
+    bits = tensor.size * form.dtype.bits + scales * (bits_of(tensor.dtype) + 4)
+    return "not smaller" if bits >= 8 * tensor.nbytes else ""
+
+
+_OPSET_OF_HALVES: Final = 19
+
+
+class _Stored(NamedTuple):
+    """A weight in few bits: codes and scales in the order of its axes, or flat.
+
+    Attributes:
+        codes: as the weight, or [channels, the rest] for blocks of a kernel.
+        scales, zeros: a number for each channel or block.
+        axis: of the DequantizeLinear.
+        shape: what the result is reshaped to, if that is needed.
+        quality: the signal to noise ratio, in dB.
+    """
+
+    codes: Array
+    scales: Array
+    zeros: Array | None
+    axis: int
+    shape: tuple[int, ...] | None
+    quality: float
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes in a file."""
+        arrays = [each for each in (self.codes, self.scales, self.zeros) if each is not None]
+        return sum(Tensor(None, each).nbytes for each in arrays)
+
+
+def _encoded(weight: Array, channel: int, form: WeightFormat) -> _Stored | None:
+    """Return a weight in few bits; None if a number is not finite."""
+    channels = weight.shape[channel]
+    columns = weight.size // channels
+    block = form.block or columns
+    rows = np.moveaxis(weight, channel, 0)
+    step = max(_AT_ONCE // columns, 1)
+    parts, signal, noise = list[Codes](), 0.0, 0.0
+    for start in range(0, channels, step):
+        part = rows[start : start + step].astype(np.float32).reshape(-1, columns)
+        if not np.isfinite(part).all():
+            return None
+        found = form.encode(part, block, weight.dtype)
+        parts.append(found)
+        signal += float(np.square(part, dtype=np.float64).sum())
+        noise += float(np.square(found.numbers(block) - part, dtype=np.float64).sum())
+    codes = np.concatenate([part.codes for part in parts])
+    scales = np.concatenate([part.scales for part in parts])
+    zeros = [part.zeros for part in parts if part.zeros is not None]
+    joined = np.concatenate(zeros) if zeros else None
+    quality = 10 * math.log10(signal / noise) if noise and signal else math.inf
+    if not form.block:
+        order = (channels, *np.delete(weight.shape, channel).tolist())
+        codes = np.ascontiguousarray(np.moveaxis(codes.reshape(order), 0, channel))
+        return _Stored(codes, scales[:, 0], joined, channel, None, quality)
+    if weight.ndim == 2 and channel == 1:
+        turned = None if joined is None else np.ascontiguousarray(joined.T)
+        codes, scales = np.ascontiguousarray(codes.T), np.ascontiguousarray(scales.T)
+        return _Stored(codes, scales, turned, 0, None, quality)
+    shape = None if weight.ndim == 2 else weight.shape
+    return _Stored(codes, scales, joined, 1, shape, quality)
+
+
+def _replace(value: Value, uses: list[_Reader], stored: _Stored, form: WeightFormat) -> None:
+    """Let the readers of a weight read it from its codes."""
+    graph: Graph = value.owner
+    name = value.name
+    codes = graph.constant(Tensor.of(stored.codes), f"{name}_{form.dtype.name.lower()}")
+    scales = graph.constant(Tensor.of(stored.scales), f"{name}_scale")
+    operands = [codes, scales]
+    if stored.zeros is not None:
+        operands.append(graph.constant(Tensor.of(stored.zeros), f"{name}_zero_point"))
+    made = graph.op.DequantizeLinear(*operands, axis=stored.axis, block_size=form.block)
+    if stored.shape is not None:
+        shape = graph.constant(np.array(stored.shape, np.int64), f"{name}_shape")
+        made = graph.op.Reshape(made, shape)
+    for use in uses:
+        use.node.owner.set_input(use.node, use.place, made)
+    graph.discard(value)
