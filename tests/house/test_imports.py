@@ -33,6 +33,7 @@ ORDER = (
     "legalization",
     "precision",
     "partition",
+    "memory",
     "verify",
     "pipeline",
     "instruments",

@@ -396,6 +396,31 @@ def layout(
 
 
 @app.command
+def memory(
+    model: str,
+    /,
+    *,
+    default_dim: int = 16,
+    in_place: bool = True,
+    svg: str | None = None,
+    options: ReadOptions = ReadOptions(),  # noqa: B008 - frozen
+) -> None:
+    """Print how many bytes of tensors are alive at the peak, where it is, and what is alive there.
+
+    Constants are counted apart. Inputs are alive all the time.
+
+    Args:
+        model: The ONNX file to read; it is not changed.
+        default_dim: The size of a dynamic dim without --dim.
+        in_place: Elementwise operators write over operands, and reshapes take no memory.
+        svg: A file for the curve.
+    """
+    from tiered.cli.commands.memory import run_memory
+
+    run_memory(model, default_dim=default_dim, in_place=in_place, svg=svg, options=options)
+
+
+@app.command
 def options(*, as_json: AsJson = False) -> None:
     """List the config options of `tiered optimize --set`.
 

@@ -48,6 +48,10 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "tiered explain in.onnx fuse_gelu --after default --node /mlp/Mul",
     ),
     "layout": ("tiered layout in.onnx --after default --dim batch=8",),
+    "memory": (
+        "tiered memory in.onnx --dim batch=8",
+        "tiered memory in.onnx --svg memory.svg --json",
+    ),
     "options": ("tiered options",),
     "new": ("tiered new shape/fuse_x --kind function",),
     "completion": (

@@ -1,0 +1,79 @@
+"""`tiered memory MODEL`: the bytes of tensors alive at each node, and the peak.
+
+`--json` prints one object: the fields of `tiered.memory.MemoryPlan`, with `peak` and `peak_at`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tiered.cli.flags import ReadOptions
+from tiered.cli.output.tables import print_table, size
+from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.cli.shapes import load_shaped
+from tiered.memory import MemoryPlan, memory_line, memory_plan, memory_svg
+
+FEW = 10
+"""Rows of the table without -v."""
+
+
+def run_memory(
+    file: str,
+    *,
+    default_dim: int,
+    in_place: bool,
+    svg: str | None,
+    options: ReadOptions,
+) -> None:
+    """Print the memory plan of the model of a file.
+
+    Raises:
+        UsageError: a wrong option.
+        ModelError: the file cannot be read, or does not work with the shapes.
+    """
+    with Progress() as progress:
+        model = load_shaped(file, options, progress)
+        progress.say("planning")
+        plan = memory_plan(model, default_dim=default_dim, in_place=in_place, views=in_place)
+    if svg is not None:
+        with open(svg, "w", encoding="utf-8", newline="\n") as chart:
+            chart.write(memory_svg(plan, f"{os.path.basename(file)}: bytes alive at each node"))
+    if options.json:
+        print_json(_as_json(plan))
+    else:
+        _print(plan, default_dim, None if options.verbose else FEW)
+
+
+def _as_json(plan: MemoryPlan) -> dict[str, object]:
+    return {
+        **plan._asdict(),
+        "steps": [step._asdict() for step in plan.steps],
+        "lifetimes": [each._asdict() for each in plan.lifetimes],
+        "peak": plan.peak,
+        "peak_at": plan.peak_at,
+    }
+
+
+def _print(plan: MemoryPlan, default_dim: int, limit: int | None) -> None:
+    console = results()
+    console.print(f"tensors at the peak: {size(plan.peak)}")
+    console.print(f"constants: {size(plan.weights)}")
+    if plan.steps:
+        step = plan.steps[plan.peak_at]
+        where = f"{step.node} ({step.op_type}), {plan.peak_at + 1} of {len(plan.steps)}"
+        console.print(printable(f"at the node {where}"), soft_wrap=True)
+        console.print(memory_line(plan))
+    alive = plan.alive_at(plan.peak_at)
+    rows = [(each.name, size(each.nbytes), each.last - each.first) for each in alive[:limit]]
+    if rows:
+        print_table(console, "Alive at the peak", ("tensor", "bytes", "nodes long"), rows)
+    if limit is not None and len(alive) > limit:
+        console.print(f"  and {len(alive) - limit:,} more (-v lists them)")
+    if plan.assumed:
+        named = ", ".join(name or "one without a name" for name in plan.assumed)
+        console.print(
+            printable(f"dynamic dims counted as {default_dim}: {named}; --dim NAME=SIZE sets one"),
+            soft_wrap=True,
+        )
+    if plan.unknown:
+        console.print(f"values of unknown rank, which count as nothing: {len(plan.unknown):,}")

@@ -1,0 +1,7 @@
+from tiered.memory.chart import memory_line as memory_line, memory_svg as memory_svg
+from tiered.memory.plan import (
+    Lifetime as Lifetime,
+    MemoryPlan as MemoryPlan,
+    Step as Step,
+    memory_plan as memory_plan,
+)
