@@ -134,12 +134,23 @@ def test_constants_that_are_not_one_stay(constants: str, nodes: str) -> None:
     )
 
 
-def test_constants_of_several_numbers_that_others_read_stay() -> None:
+def test_large_constants_stay() -> None:
+    many = ",".join(["1"] * 65)
     assert_unchanged(
         PASS,
-        "(float[N,3] x) => (float[N,3] y, float[N,3] z) <float[3] b = {1,5,-1}, float c = {2}>"
-        " { y = Min(x, b, c) z = Add(x, b) }",
+        f"(float[N,65] x) => (float[N,65] y) <float[65] b = {{{many}}}, float c = {{2}}>"
+        " { y = Min(x, b, c) }",
         because="no operands can be merged",
+    )
+
+
+def test_constants_of_several_numbers_that_others_read_are_folded() -> None:
+    head = "(float[N,3] x) => (float[N,3] y, float[N,3] z)"
+    assert_rewrites(
+        PASS,
+        f"{head} <float[3] b = {{1,5,-1}}, float c = {{2}}> {{ y = Min(x, b, c) z = Add(x, b) }}",
+        f"{head} <float[3] b = {{1,5,-1}}, float[3] d = {{1,2,-1}}> "
+        "{ y = Min(x, d) z = Add(x, b) }",
     )
 
 

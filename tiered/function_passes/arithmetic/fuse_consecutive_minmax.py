@@ -15,6 +15,9 @@ _INTEGERS: Final = frozenset(
      DataType.UINT32, DataType.UINT64, DataType.UINT8}
 )  # fmt: skip
 
+_MOST_ELEMENTS: Final = 64
+"""Larger constants are left alone: others may read them, and would keep them alive."""
+
 
 @rewrite(op.Max(rest.operands) | op.Min(rest.operands), opt_level=1)
 def fuse_consecutive_minmax(graph: Graph, operands: Sequence[Value], node: Node) -> Value | Skip:
@@ -86,7 +89,7 @@ def _merged(operands: Sequence[Value], op_type: str) -> list[Value | Array]:
     last = np.empty(0)
     for value in operands:
         constant = _constant(value)
-        if constant is None or (constant.size > 1 and value.n_users > 1):
+        if constant is None or constant.size > _MOST_ELEMENTS:
             merged.append(value)
             continue
         both = None if at is None else _pair(last, constant, op_type)
