@@ -91,6 +91,10 @@ bench-latency: $(VENV)/.installed-bench  ## Measure how fast MODELS=DIR run befo
 bench-looks: $(VENV)/.installed-test  ## Count how often rules look at nodes again on MODELS=DIR, and without need
 	@$(BIN)/python -m benchmarks.looks --models $(MODELS) $(BENCH_ARGS)
 
+.PHONY: bench-idle
+bench-idle: $(VENV)/.installed-test  ## Measure what the turn of a pass without work costs
+	@$(BIN)/python -m benchmarks.idle $(BENCH_ARGS)
+
 bench-startup: $(VENV)/.installed-test  ## Measure `tiered --help` beside the smallest program of its kind
 	@$(BIN)/python -m benchmarks.startup $(BENCH_ARGS)
 

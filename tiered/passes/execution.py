@@ -16,7 +16,8 @@ from tiered.errors import PassError, PostconditionError
 from tiered.graph import Model, Stamp
 from tiered.graph.core.provenance import write_origins
 from tiered.passes.interrupts import interrupted_between_edits
-from tiered.passes.pass_info import Decision, HeldCheck, Member, Place
+from tiered.passes.pass_info import Decision, HeldCheck, Member, PassResult, Place
+from tiered.passes.plan import plan_of
 from tiered.passes.planned import PlannedPass, Settings
 from tiered.passes.transaction import NOTHING, EditScope, RunState, Transaction
 
@@ -48,7 +49,8 @@ def execute(pass_: Runnable, model: Model, ctx: PassContext, place: Place) -> No
         _limited(model, context),
         model.transaction(),
     ):
-        Execution(model, context).execute(pass_, place)
+        execution = Execution(model, context, pass_, place)
+        execution.execute(pass_, execution.place)
         if context.config["provenance.metadata"] and not pass_.info.analysis:
             write_origins(model)
         obey()
@@ -82,19 +84,23 @@ def _limited(model: Model, ctx: PassContext) -> Iterator[None]:
 class Execution(RunState):
     """One outermost call: the passes that it runs share model, context and watchers."""
 
-    def __init__(self, model: Model, ctx: PassContext) -> None:
+    def __init__(self, model: Model, ctx: PassContext, pass_: Runnable, place: Place) -> None:
         super().__init__(model, ctx)
         self._following: list[str] = []
-        # By the identities of a pass and its place, both of which a plan keeps alive.
-        self._planned: dict[tuple[int, int], PlannedPass] = {}
-        self._places: dict[tuple[int, int], tuple[Place, Sequence[Member]]] = {}
-        # The stamp at which a pipeline at its place had nothing left to do; `_places`, which has
+        # The stamp at which a pipeline at its place had nothing left to do; the plan, which has
         # the same keys, keeps the identities alive.
         self._settled: dict[tuple[int, int], Stamp] = {}
         config = tuple(sorted((key, repr(value)) for key, value in ctx.config_set.items()))
         # The default backend never changes, and reading it takes longer than many passes.
         backend = ctx.backend.digest if ctx.names_backend else ""
         self._settings = Settings(ctx.opt_level, backend, config)
+        self._plan = plan_of(pass_, place, ctx, self._settings)
+        self._skips: dict[tuple[int, int], PassResult] = {}
+
+    @property
+    def place(self) -> Place:
+        """The place of the outermost pass, the same object in all calls with this plan."""
+        return self._plan.place
 
     def execute(self, pass_: Runnable, place: Place) -> tuple[str, ...]:
         """Run a pass if the context allows it; return the names of passes that edited the model.
@@ -107,22 +113,28 @@ class Execution(RunState):
             TieredError: a check or verification failed, or something was used wrongly.
         """
         key = id(pass_), id(place)
-        planned = self._planned.get(key)
+        planned = self._plan.planned.get(key)
         if planned is None:
             decision = self.ctx.decide(pass_, place)
             planned = PlannedPass.of(pass_, place, decision, self._settings)
-            self._planned[key] = planned
+            planned = self._plan.planned.setdefault(key, planned)
+        is_watched = self.watch.is_needed
+        if not is_watched and not planned.decision.run:
+            self._record_skip(key, planned)
+            return NOTHING
         changed: list[str] = []
-        decision = self._decide(planned, changed)
-        if not decision:
+        decision = planned.decision
+        if is_watched or planned.required:
+            decision = self._decide(planned, changed)
+        if not decision.run:
             self.watch.skipped(pass_.info, decision)
             self.record(planned.result(self.memory, ran=False, reason=decision.reason))
             return tuple(changed)
-        started, is_watched = time.perf_counter(), self.watch.is_needed
+        started = time.perf_counter()
         if not is_watched and self._is_idle(planned):
             self.memory.ended[pass_.text] = self.model.journal.stamp()
-            self.record(planned.result(self.memory, seconds=time.perf_counter() - started))
-            return tuple(changed)
+            self.record(planned.idle(self.memory, time.perf_counter() - started))
+            return tuple(changed) if changed else NOTHING
         transaction = Transaction(self, planned, started)
         run = transaction.run
         try:
@@ -147,11 +159,11 @@ class Execution(RunState):
 
     def places(self, pipeline: Places, place: Place) -> Sequence[Member]:
         """Return each pass of a pipeline with its place: the same places in every round."""
-        key = id(pipeline), id(place)
-        known = self._places.get(key)
+        key, places = (id(pipeline), id(place)), self._plan.places
+        known = places.get(key)
         if known is None:
             # The place is kept with them, as nothing else may have its identity.
-            known = self._places[key] = place, tuple(pipeline.places(place))
+            known = places.setdefault(key, (place, tuple(pipeline.places(place))))
         return known[1]
 
     def settle(self, pipeline: Places, place: Place) -> None:
@@ -180,6 +192,15 @@ class Execution(RunState):
                 for report in self.reports:
                     report.note("check", text)
                 _LOG.warning("%s", text)
+
+    def _record_skip(self, key: tuple[int, int], planned: PlannedPass) -> None:
+        """Record that a pass does not run here: the same result in each round."""
+        result = self._skips.get(key)
+        if result is None:
+            reason = planned.decision.reason
+            result = self._skips[key] = planned.result(self.memory, ran=False, reason=reason)
+        for report in self.reports:
+            report.results.append(result)
 
     def _decide(self, planned: PlannedPass, changed: list[str]) -> Decision:
         """Run the pass's dependencies, then return whether it runs now.

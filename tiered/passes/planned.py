@@ -54,6 +54,14 @@ class PlannedPass(NamedTuple):
             info, text, ran, reason, needed_by=needed_by, model=memory.serial, **outcome
         )
 
+    def idle(self, memory: Memory, seconds: float) -> PassResult:
+        """Return the result of a run with nothing to do: as `result`, but several times faster."""
+        pass_, reason = self.pass_, self.decision.reason
+        return PassResult(
+            pass_.info, pass_.text, True, reason, False, 0, 0, seconds, None, self.place.needed_by,
+            memory.serial,
+        )  # fmt: skip
+
     @classmethod
     def of(
         cls, pass_: Runnable, place: Place, decision: Decision, settings: Settings

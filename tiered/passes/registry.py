@@ -73,6 +73,8 @@ class Registry:
         self._index = index
         self._later: dict[str, Runnable] = {}
         self._names_for: dict[str, tuple[str, ...]] = {}
+        self.version = 0
+        """How often passes were registered or removed."""
         self.groups: set[str] = set()
         """The names of the groups of all pipelines that were made."""
 
@@ -174,6 +176,7 @@ class Registry:
         taken = known is not None and not (replace and name in self._registered)
         if known is not None and taken and self._loaded.get(name) is not pass_:
             raise UsageError(f"there are two passes {name!r}: {known.where} and {_where(pass_)}")
+        self.version += 1
         self._registered[name] = _Entry(_where(pass_), lambda: pass_)
         self._loaded[name] = pass_
         return pass_
@@ -192,6 +195,7 @@ class Registry:
         known = self._find(name)
         if known is not None:
             raise UsageError(f"there are two passes {name!r}: {known.where} and {where}")
+        self.version += 1
         self._registered[name] = _Entry(where, load)
 
     def add_to_alias(self, alias: str, name: str) -> None:
@@ -202,6 +206,7 @@ class Registry:
 
     def unregister(self, name: str) -> None:
         """Remove a pass that `register` or `register_later` added, and its aliases."""
+        self.version += 1
         if self._registered.pop(name, None) is not None:
             self._loaded.pop(name, None)
             for alias, names in list(self._names_for.items()):

@@ -14,6 +14,7 @@ from tiered.context import PassContext
 from tiered.errors import PassNotFoundError, UsageError, did_you_mean
 from tiered.passes import Pass, PassInfo, PassLike
 from tiered.passes.pass_info import Decision, Place
+from tiered.passes.plan import Plan
 from tiered.passes.registry import registry
 from tiered.support.numerics import Numerics
 from tiered.support.options import Option, checked_options
@@ -107,6 +108,11 @@ class Pipeline(Pass):
     def digest(self) -> str:
         """The sha256 of the text: equal for equal pipelines, in every process."""
         return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @cached_property
+    def plans(self) -> dict[object, Plan]:
+        """The decisions of earlier calls, by the settings that they depend on."""
+        return {}
 
     @cached_property
     def _named(self) -> tuple[tuple[Pass, list[str]], ...]:

@@ -96,10 +96,11 @@ def _by_level(chain: Sequence[Rules], pass_: Runnable, place: Place) -> _Rule:
     level = chain[-1].opt_level
     if level >= wanted:
         return _Rule(True, f"opt_level {level} includes level {wanted}", None)
-    return _Rule(False, f"needs opt_level {wanted}; it is {level}, {_level_site(chain)}", None)
+    return _Rule(False, f"needs opt_level {wanted}; it is {level}, {level_site(chain)}", None)
 
 
-def _level_site(chain: Sequence[Rules]) -> str:
+def level_site(chain: Sequence[Rules]) -> str:
+    """Return where the level was set, for reasons."""
     for context in reversed(chain):
         if context.sets_level:
             return f"set at {context.site}"
