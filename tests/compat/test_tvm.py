@@ -323,8 +323,8 @@ def test_all_keys_of_tvms_table_of_levels_are_there() -> None:
 @pytest.mark.parametrize(
     ("name", "nearest"),
     [
-        ("ToCPS", "partial_evaluate"),
-        ("un_cps", "eliminate_nop_if"),
+        ("ToCPS", "sink_into_if"),
+        ("un_cps", "hoist_from_if"),
         ("gradient", "before the export"),
     ],
 )

@@ -81,6 +81,10 @@ def default_pipeline() -> Sequential:
         "replace_clip_empty_inputs",
         "replace_castlike_with_cast",
 
+        # Parked: what follows an If goes into its branches, where it may become simpler, or back.
+        "sink_into_if",
+        "hoist_from_if",
+
         # Merging, fusing and lowering below may enable any pass above them: with this fixed point,
         # a second run of the pipeline changes nothing, at every level and for every target.
         _fix(

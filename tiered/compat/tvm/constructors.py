@@ -25,14 +25,18 @@ _LEVELS_OF_TVM: Final = {
 """TVM's levels of passes that are opt-in here, spelled otherwise, or absent."""
 
 _NO_CONTINUATIONS = (
-    "graphs pass no functions as values. The nearest passes are partial_evaluate, which unrolls "
-    "loops, and eliminate_nop_if, which selects a branch"
+    "functions take and return tensors, not functions, so none can get a continuation as an "
+    "argument. The nearest pass is sink_into_if, which moves what follows an If into both branches"
+)
+_NO_CONTINUATIONS_TO_REMOVE = (
+    "functions take no continuations, so there are none to remove. The nearest pass is "
+    "hoist_from_if, which moves what both branches of an If compute out of it"
 )
 NO_EQUIVALENT: Final = {
     "ToCPS": _NO_CONTINUATIONS,
-    "UnCPS": _NO_CONTINUATIONS,
+    "UnCPS": _NO_CONTINUATIONS_TO_REMOVE,
     "to_cps": _NO_CONTINUATIONS,
-    "un_cps": _NO_CONTINUATIONS,
+    "un_cps": _NO_CONTINUATIONS_TO_REMOVE,
     "ToBasicBlockNormalForm": (
         "a graph has no let expressions. The nearest pass is topological_sort"
     ),

@@ -1,1 +1,1 @@
-"""Local functions: what is outlined into them, and under which names."""
+"""Local functions and branches: what is outlined, under which names, and outputs of an If."""
