@@ -18,6 +18,7 @@ from tiered.cli.commands.completion import (
 from tiered.cli.commands.convert import ConvertOptions
 from tiered.cli.commands.extract import ExtractOptions
 from tiered.cli.commands.merge import MergeOptions
+from tiered.cli.commands.partition import PartitionOptions
 from tiered.cli.commands.run import RunOptions
 from tiered.cli.commands.verify import CompareOptions
 from tiered.cli.config_file import apply_config_file
@@ -348,6 +349,28 @@ def check(
     from tiered.cli.commands.check import run_check
 
     run_check(model, backend, opt_level=opt_level, edits=edit, options=options)
+
+
+@app.command
+def partition(
+    model: str,
+    out: str | None = None,
+    /,
+    *,
+    backend: Annotated[str, Parameter(completer=complete_backend)],
+    partitions: PartitionOptions = PartitionOptions(),  # noqa: B008 - frozen
+    options: ReadOptions = ReadOptions(),  # noqa: B008 - frozen
+) -> None:
+    """Print the regions of a model that a target takes, and write them.
+
+    Args:
+        model: The ONNX file to read.
+        out: The file to write: the model with a local function for each region.
+        backend: The target: a name that `tiered backends` lists, or a TOML file.
+    """
+    from tiered.cli.commands.partition import run_partition
+
+    run_partition(model, backend, out, partitions, options)
 
 
 @app.command

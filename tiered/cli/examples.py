@@ -36,6 +36,10 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "replay": ("tiered replay bug",),
     "reduce": ("tiered reduce in.onnx small.onnx --check 'python fails.py {}'",),
     "check": ("tiered check in.onnx --backend npu.toml -O3 --dim batch=1",),
+    "partition": (
+        "tiered partition in.onnx --backend npu.toml --as-models parts",
+        "tiered partition in.onnx out.onnx --backend onnxruntime_cpu --deny Softmax,Erf",
+    ),
     "backends": ("tiered backends", "tiered backends onnxruntime_cpu -v"),
     "passes": (
         "tiered passes fold_constant",

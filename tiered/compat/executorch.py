@@ -28,6 +28,18 @@ from tiered import passes
 from tiered.compat.returned_model import take_over
 from tiered.context import PassContext
 from tiered.graph import Model, Node, Value
+from tiered.partition import (
+    CapabilityBasedPartitioner as _Partitioner,
+    OperatorSupport,
+    Partition,
+    SourcePartition,
+    any_chain,
+    chain,
+    create_op_support,
+    create_pattern_support,
+    generate_pattern_op_partitions,
+    get_source_partitions,
+)
 from tiered.passes import NodeMapPass, Pass, PassLike, module_pass
 from tiered.passes.kinds.decorators import Declared
 from tiered.pipeline import Sequential
@@ -41,24 +53,44 @@ from tiered.rewriter import (
 )
 
 __all__ = [
+    "CapabilityBasedPartitioner",
     "ExportPass",
     "InternalMatch",
     "Match",
+    "OperatorSupport",
+    "OperatorSupportBase",
+    "Partition",
     "PassBase",
     "PassContext",
     "PassManager",
     "PassResult",
     "ReplacedPatterns",
+    "SourcePartition",
     "SubgraphMatcher",
+    "any_chain",
     "args_map",
+    "chain",
+    "create_op_support",
+    "create_pattern_support",
+    "generate_pattern_op_partitions",
+    "get_source_partitions",
     "replace_pattern",
     "replace_pattern_with_filters",
     "this_before_that_pass_constraint",
 ]
 
 InternalMatch = SubgraphMatch
+OperatorSupportBase = OperatorSupport
 ReplacedPatterns = ReplacedPattern
 replace_pattern_with_filters = replace_pattern
+
+
+class CapabilityBasedPartitioner(_Partitioner):
+    """`tiered.partition.CapabilityBasedPartitioner`, also with the method of the documentation."""
+
+    def fuse_partition(self, partitions: Iterable[Partition]) -> Any:
+        """Replace each partition by a call of a new local function, and return the graph."""
+        return self.fuse_partitions(partitions)
 
 
 class PassResult(NamedTuple):

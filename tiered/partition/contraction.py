@@ -3,7 +3,7 @@
 A target takes some nodes. Two of them may be in one group unless a path between them leaves the
 group and returns. With `connected` a group is one connected part of the graph, otherwise it may
 have several. Both forms are maximal: no two groups (no two adjacent ones, with `connected`) can
-become one without a cycle.
+become one without a cycle, but for the limits below on the searches of `connected`.
 
 Phases, in one sweep: the phase of a node is how often a path to it enters the target again. The
 nodes of one phase are a group: an edge or a path never leads from a phase to an earlier one, and
@@ -16,9 +16,16 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Container, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tiered.graph import Graph, Node
+
+_NEIGHBOURS: Final = 32
+"""With how many neighbours on each side a unit is compared."""
+_SEARCHED: Final = 256
+"""After how many units the search for a path gives up."""
+_WINDOW: Final = 2048
+"""How far apart in the order two units may be that become one."""
 
 
 class Group(NamedTuple):
@@ -160,7 +167,11 @@ def _groups_of(
 
 
 class _Merger:
-    """Merges adjacent units of one target; the order of the units is kept up to date."""
+    """Merges adjacent units of one target; the order of the units is kept up to date.
+
+    A unit is compared with its nearest neighbours, and a search ends at a limit, so that the time
+    is linear: beyond the limits two units stay apart.
+    """
 
     def __init__(
         self,
@@ -185,12 +196,12 @@ class _Merger:
             queued.discard(unit)
             if self._find(unit) != unit:
                 continue
-            near = sorted(filter(self._is_own, self.after[unit]), key=self.place.__getitem__)
+            near = self._nearest(unit, self.after[unit])
             other = next((other for other in near if self._can_join(unit, other)), None)
             if other is None:
                 continue
             made = self._merge(unit, other)
-            again = [made, *filter(self._is_own, self.before[made])]
+            again = [made, *self._nearest(made, self.before[made])]
             for each in sorted(set(again) - queued, key=self.place.__getitem__, reverse=True):
                 pending.append(each)
                 queued.add(each)
@@ -199,8 +210,11 @@ class _Merger:
             found.setdefault(self._find(at), []).append(at)
         return list(found.values())
 
-    def _is_own(self, unit: int) -> bool:
-        return self.own[unit]
+    def _nearest(self, unit: int, others: set[int]) -> list[int]:
+        """Return the next own units among the units before or after one."""
+        here, place = self.place[unit], self.place
+        own = [other for other in others if self.own[other]]
+        return heapq.nsmallest(_NEIGHBOURS, own, key=lambda other: abs(place[other] - here))
 
     def _find(self, unit: int) -> int:
         root = unit
@@ -242,8 +256,12 @@ class _Merger:
     def _can_join(self, first: int, second: int) -> bool:
         """Return whether no path leads from one unit to an adjacent one through a third one."""
         lowest, targets = self.place[first], self.after[first]
+        if self.place[second] - lowest > _WINDOW:
+            return False
         pending, seen = [second], {first, second}
         while pending:
+            if len(seen) > _SEARCHED:
+                return False
             for source in self.before[pending.pop()]:
                 if source in seen or self.place[source] < lowest:
                     continue

@@ -3,12 +3,15 @@ from types import ModuleType
 from typing import Any
 
 from tiered.compat.tvm.constructors import (
+    AnnotateTarget as AnnotateTarget,
     ChangeBatch as ChangeBatch,
     CombineParallelDense as CombineParallelDense,
     DeadCodeElimination as DeadCodeElimination,
     EliminateCommonSubexpr as EliminateCommonSubexpr,
     EtaExpand as EtaExpand,
     FuseOps as FuseOps,
+    MergeComposite as MergeComposite,
+    PartitionGraph as PartitionGraph,
     PrintIR as PrintIR,
     RemoveUnusedFunctions as RemoveUnusedFunctions,
     SimplifyFCTranspose as SimplifyFCTranspose,
@@ -35,6 +38,9 @@ from tiered.compat.tvm.own_passes import (
     module_pass as module_pass,
 )
 from tiered.compat.tvm.target import Target as Target, build as build
+from tiered.partition.composite import (
+    register_pattern_table as register_pattern_table,
+)
 from tiered.passes import Pass as Pass
 from tiered.passes.kinds.calling_pass import (
     FunctionPass as FunctionPass,

@@ -157,6 +157,54 @@ def EliminateCommonSubexpr(fskip: Callable[[Node], bool] | None = None) -> Pass:
     return pass_ if fskip is None else pass_.on(lambda node: not fskip(node))
 
 
+def AnnotateTarget(targets: str | Iterable[str], include_non_call_ops: bool = True) -> Pass:
+    """Return `annotate_target` for one target or several, as `Target` reads them.
+
+    Args:
+        targets: the targets, first choice first.
+        include_non_call_ops: accepted, and without effect: ONNX has no tuples.
+    """
+    from tiered.compat.tvm.target import Target
+
+    names = [targets] if isinstance(targets, str) else list(targets)
+    return tiered.get_pass("annotate_target", targets=[Target(n).backend.name for n in names])
+
+
+def MergeComposite(pattern_table: Iterable[Any]) -> Pass:
+    """Return a pass that outlines the matches of a pattern table, as `merge_composite` does.
+
+    Args:
+        pattern_table: (name, pattern) or (name, pattern, check) each, first choice first.
+    """
+    from tiered.partition.composite import parsed
+
+    table = parsed(pattern_table)
+
+    @tiered.module_pass(opt_level=0, name="merge_composite")
+    def merge(model: Model, ctx: PassContext) -> None:
+        tiered.merge_composites(model, table, ctx.skip)
+
+    return merge
+
+
+def PartitionGraph(mod_name: str = "default", bind_constants: bool = False) -> Pass:
+    """Return `partition_graph`.
+
+    Args:
+        mod_name: accepted, and without effect: functions are named after their region.
+        bind_constants: must be False, because functions have no constants of their own.
+
+    Raises:
+        UsageError: constants are to be bound.
+    """
+    if bind_constants:
+        raise UsageError(
+            "a local function has no initializers, so weights stay inputs; "
+            "tiered.partition.as_models makes models with their own weights"
+        )
+    return tiered.get_pass("partition_graph")
+
+
 def RemoveUnusedFunctions(entry_functions: Iterable[str] = ("main",)) -> Pass:
     """Return `remove_unused_functions`: a model has one entry, its main graph.
 

@@ -1,0 +1,90 @@
+"""tiered partition: the table of regions, and their files."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.partition.graphs import assert_same_bits
+from tiered.partition import Plan
+from tiered.runtime import Session
+from tiered.testing import parse
+
+NPU = """
+api_version = 1
+name = "npu"
+doc = "A chip"
+sources = ["its manual"]
+[operators]
+"Add, MatMul, Neg" = true
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """Return a target, and a model with an operator that it lacks."""
+    text = (
+        "(float[2,4] x) => (float[2,4] y) <float[4,4] w = "
+        "{1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8}> "
+        "{ a = MatMul(x, w) b = Add(a, x) c = Sin(b) d = Neg(c) y = Add(d, c) }"
+    )
+    target, model = tmp_path / "npu.toml", tmp_path / "model.onnx"
+    target.write_text(NPU)
+    onnx.save(parse(text), model)
+    return target, model
+
+
+def test_the_table_of_regions(cli: Cli, files: tuple[Path, Path]) -> None:
+    target, model = files
+    ended = cli("partition", model, "--backend", target)
+    assert (ended.code, ended.err) == (0, "")
+    assert "npu takes 4 of 5 nodes in 2 regions" in ended.out
+    assert "100.0%" in ended.out
+    assert "1 Sin" in ended.out
+
+
+def test_the_regions_as_json(cli: Cli, files: tuple[Path, Path]) -> None:
+    target, model = files
+    found = json.loads(cli("partition", model, "--backend", target, "--json").out)
+    assert [
+        (row["target"], row["nodes"], row["bytes_in"], row["bytes_out"], row["multiply_adds"])
+        for row in found["regions"]
+    ] == [("npu", 2, 32, 32, 32), ("npu", 2, 32, 32, 0), ("host", 1, 32, 32, 0)]
+    assert [row["share"] for row in found["regions"]] == [1.0, 0.0, 0.0]
+
+
+def test_the_models_of_a_plan(cli: Cli, files: tuple[Path, Path], tmp_path: Path) -> None:
+    target, model = files
+    folder, dot = tmp_path / "parts", tmp_path / "regions.dot"
+    ended = cli(
+        "partition", model, "--backend", target, "--as-models", folder, "--dot", dot, "--json"
+    )
+    assert json.loads(ended.out)["plan"] == json.loads((folder / "plan.json").read_text())
+    assert dot.read_text().startswith("digraph partitions {")
+    assert (folder / "partitions.dot").read_text() == dot.read_text()
+    feeds = {"x": np.arange(8, dtype=np.float32).reshape(2, 4)}
+    assert_same_bits(Session(str(model)).run(feeds), Plan.load(folder).run(feeds))
+
+
+def test_the_model_with_functions(cli: Cli, files: tuple[Path, Path], tmp_path: Path) -> None:
+    target, model = files
+    out = tmp_path / "out.onnx"
+    ended = cli("partition", model, out, "--backend", target, "--deny", "Neg")
+    assert (ended.code, ended.err) == (0, "")
+    made = onnx.load(out)
+    assert [(node.domain, node.op_type) for node in made.graph.node] == [
+        ("tiered.npu", "region_0"), ("", "Sin"), ("", "Neg"), ("", "Add"),
+    ]  # fmt: skip
+    feeds = {"x": np.ones((2, 4), np.float32)}
+    assert_same_bits(Session(str(model)).run(feeds), Session(str(out)).run(feeds))
+
+
+def test_the_model_itself_is_never_overwritten(cli: Cli, files: tuple[Path, Path]) -> None:
+    target, model = files
+    before = model.read_bytes()
+    assert cli("partition", model, model, "--backend", target).code == 2
+    assert cli("partition", model, "--backend", "nope").code == 2
+    assert model.read_bytes() == before

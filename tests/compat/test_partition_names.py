@@ -1,0 +1,45 @@
+"""The names of ExecuTorch and TVM for partitions and regions."""
+
+import pytest
+
+from tiered import Model, UsageError
+from tiered.compat import executorch, tvm
+from tiered.testing import parse
+
+TEXT = "(float[2] x) => (float[2] y) { a = Neg(x) b = Add(a, x) c = Sin(b) y = Mul(c, c) }"
+
+
+def test_the_partitioner_of_executorch() -> None:
+    class AddMul(executorch.OperatorSupportBase):
+        def is_node_supported(self, submodules: object, node: object) -> bool:
+            return getattr(node, "op_type", "") in ("Add", "Mul", "Neg")
+
+    of = Model.from_proto(parse(TEXT))
+    partitioner = executorch.CapabilityBasedPartitioner(of, AddMul())
+    partitions = partitioner.propose_partitions()
+    assert [len(partition) for partition in partitions] == [2]
+    graph = partitioner.fuse_partition(partitions)
+    assert [node.op_type for node in graph.topological_order()] == ["fused_0", "Sin", "Mul"]
+
+
+def test_the_flow_of_tvm() -> None:
+    table = [("onnxruntime_cpu.neg_add", "(x, z) => (y) { n = Neg(x)  y = Add(n, z) }")]
+    flow = tvm.transform.Sequential(
+        [
+            tvm.transform.MergeComposite(table),
+            tvm.transform.AnnotateTarget("llvm"),
+            tvm.transform.MergeCompilerRegions(),
+            tvm.transform.PartitionGraph(),
+        ]
+    )
+    made = flow(parse(TEXT))
+    assert {node.domain for node in made.graph.node} <= {"tiered.onnxruntime_cpu"}
+    assert {f.domain for f in made.functions} == {"tiered.composite", "tiered.onnxruntime_cpu"}
+    assert tvm.AnnotateTarget(["llvm"]).name == "annotate_target"
+    with pytest.raises(UsageError, match="weights stay inputs"):
+        tvm.PartitionGraph(bind_constants=True)
+
+
+def test_devices_of_tvm() -> None:
+    made = tvm.RewriteAnnotatedOps("cpu")(parse(TEXT))
+    assert {e.value for node in made.graph.node for e in node.metadata_props} == {"cpu"}

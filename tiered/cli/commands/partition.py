@@ -1,0 +1,183 @@
+"""`tiered partition MODEL --backend NAME`: the regions that a target takes, and their files.
+
+With `--json` one object:
+    model, backend, denied
+    regions: [{name, target, nodes, operators, bytes_in, bytes_out, multiply_adds, share}]; the last
+        one, "host", has the nodes that the target does not take.
+    plan: the content of plan.json, with --as-models.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from tiered.cli.files import check_data_files, check_output
+from tiered.cli.flags import Flag, Names, ReadOptions
+from tiered.cli.output.tables import Number, print_table, size
+from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.cli.shapes import load_shaped
+from tiered.errors import ModelError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tiered.backends import Backend
+    from tiered.graph import Model
+    from tiered.partition import Partition, Plan, Region
+
+FEW = 20
+"""Rows of the table without -v."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class PartitionOptions:
+    """The options of `tiered partition`."""
+
+    deny: Names = ()
+    """Operators that the target must not get: Softmax,com.microsoft::Gelu. Repeatable."""
+    as_models: Annotated[str | None, Parameter(show_default=False)] = None
+    """The folder for a model of each region and of the nodes between them, and plan.json."""
+    dot: Annotated[str | None, Parameter(show_default=False)] = None
+    """The file for the graph of the regions, for Graphviz."""
+    horizontal: Annotated[bool, Flag] = False
+    """Independent nodes may share a region, so that there are as few as possible."""
+    single: Annotated[bool, Flag] = False
+    """Keep regions of a single compute node."""
+
+
+def run_partition(
+    file: str, backend: str, out: str | None, chosen: PartitionOptions, options: ReadOptions
+) -> None:
+    """Print the regions of a model that a target takes, and write what is asked for.
+
+    Raises:
+        UsageError: a wrong name or option.
+        ModelError: a file cannot be read or written.
+    """
+    from tiered.backends import get_backend
+    from tiered.partition import fuse_partitions, report_of, to_dot
+
+    # Report a wrong name before a large model is read.
+    target, dot, folder = get_backend(backend), chosen.dot, chosen.as_models
+    for written in (out, dot):
+        if written is not None:
+            check_output(file, written)
+    with Progress() as progress:
+        model = load_shaped(file, options, progress)
+        progress.say("looking for partitions")
+        partitions = _partitions(model, target, chosen)
+        rows = report_of(model, partitions)
+        if dot is not None:
+            _write(dot, to_dot(model, partitions))
+        plan = None if folder is None else _save_plan(model, partitions, file, folder)
+        if out is not None:
+            check_data_files(model, out)
+            fuse_partitions(partitions, prefix="region_", domain=f"tiered.{target.name}")
+            model.save(out)
+    if options.json:
+        described = _described(file, target.name, chosen.deny, rows)
+        print_json(described if plan is None else {**described, "plan": plan.described()})
+    else:
+        _print(results(), file, target.name, rows, None if options.verbose else FEW)
+        for written in (out, dot, folder):
+            if written is not None:
+                results().print(printable(f"wrote {written}"))
+
+
+def _partitions(model: Model, target: Backend, chosen: PartitionOptions) -> list[Partition]:
+    from tiered.partition import BackendSupport, CapabilityBasedPartitioner
+
+    return CapabilityBasedPartitioner(
+        model,
+        {target.name: BackendSupport(target, _operators(chosen.deny))},
+        allows_single_node_partition=chosen.single,
+        skip_horizontal_fusion=not chosen.horizontal,
+    ).propose_partitions()
+
+
+def _operators(deny: tuple[str, ...]) -> list[str]:
+    return [name for entry in deny for name in entry.split(",") if name]
+
+
+def _save_plan(model: Model, partitions: list[Partition], file: str, folder: str) -> Plan:
+    """Write the models of the plan, and the partitions as DOT.
+
+    Raises:
+        UsageError: a file would overwrite the model or its weights.
+    """
+    from tiered.partition import as_models, to_dot
+
+    plan = as_models(model, partitions)
+    for name in (*(part.file for part in plan.parts), "host.onnx"):
+        path = os.path.join(folder, name)
+        if os.path.isdir(folder):
+            check_output(file, path)
+        check_data_files(model, path)
+    plan = plan.save(folder)
+    _write(os.path.join(folder, "partitions.dot"), to_dot(model, partitions))
+    return plan
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise ModelError(f"cannot write {printable(path)!r}: {error.strerror}") from error
+
+
+def _print(
+    console: Console, file: str, target: str, rows: list[Region], limit: int | None
+) -> None:
+    taken = [row for row in rows if row.target == target]
+    nodes, whole = sum(row.nodes for row in taken), sum(row.nodes for row in rows)
+    console.print(
+        printable(f"{file}: {target} takes {nodes:,} of {whole:,} nodes in {len(taken):,} regions")
+    )
+    table = [
+        (
+            row.name,
+            row.nodes,
+            size(row.bytes_in),
+            size(row.bytes_out),
+            Number(f"{_share(row, rows):.1%}"),
+            ", ".join(f"{count} {name}" for name, count in row.operators.most_common(3)),
+        )
+        for row in rows
+    ]
+    headers = ("region", "nodes", "bytes in", "bytes out", "multiply-adds", "operators")
+    # The last row is that of the other nodes.
+    shown = table if limit is None or len(table) <= limit else [*table[: limit - 1], table[-1]]
+    print_table(console, "Regions", headers, shown)
+    if len(shown) < len(table):
+        console.print(Number(f"  and {len(table) - len(shown):,} more rows (-v lists them)"))
+
+
+def _share(row: Region, rows: list[Region]) -> float:
+    return row.multiply_adds / (sum(each.multiply_adds for each in rows) or 1)
+
+
+def _described(file: str, target: str, deny: tuple[str, ...], rows: list[Region]) -> dict[str, Any]:
+    return {
+        "model": file,
+        "backend": target,
+        "denied": _operators(deny),
+        "regions": [
+            {
+                "name": row.name,
+                "target": row.target,
+                "nodes": row.nodes,
+                "operators": dict(sorted(row.operators.items())),
+                "bytes_in": row.bytes_in,
+                "bytes_out": row.bytes_out,
+                "multiply_adds": row.multiply_adds,
+                "share": _share(row, rows),
+            }
+            for row in rows
+        ],
+    }
