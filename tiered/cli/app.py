@@ -444,6 +444,48 @@ def memory(
 
 
 @app.command
+def docs(
+    name: Annotated[str, Parameter(name="PASS", completer=complete_pass)],
+    /,
+    *,
+    load: Names = (),
+    as_json: AsJson = False,
+) -> None:
+    """Print the reference page of a pass: law, conditions, options, level, place.
+
+    Args:
+        name: A pass, by any of its names.
+        load: As for `tiered optimize`: Python files or modules with passes of your own.
+        as_json: Print JSON instead of text.
+    """
+    from tiered.cli.commands.reference import run_reference
+    from tiered.cli.load_passes import load_passes
+
+    load_passes(load)
+    run_reference(name, as_json=as_json)
+
+
+@app.command
+def view(
+    model: str,
+    after: str | None = None,
+    /,
+    *,
+    browser: bool = True,
+) -> None:
+    """Open a model in Netron, or two, each in its own tab; needs the extra tiered[view].
+
+    Args:
+        model: The ONNX file to read.
+        after: A second one, to compare with it.
+        browser: Open the browser; else only print the addresses.
+    """
+    from tiered.cli.commands.view import run_view
+
+    run_view(model, after, browse=browser)
+
+
+@app.command
 def options(*, as_json: AsJson = False) -> None:
     """List the config options of `tiered optimize --set`.
 

@@ -56,6 +56,8 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "tiered memory in.onnx --dim batch=8",
         "tiered memory in.onnx --svg memory.svg --json",
     ),
+    "docs": ("tiered docs fuse_gelu", "tiered docs FoldConstant --json"),
+    "view": ("tiered view in.onnx", "tiered view in.onnx out.onnx"),
     "options": ("tiered options",),
     "new": ("tiered new shape/fuse_x --kind function",),
     "completion": (

@@ -60,7 +60,7 @@ def run_passes(name: str | None, *, op: str | None, search: str | None, as_json:
         print_json(described if is_list or len(described) > 1 else described[0])
     elif not is_list:
         for info in infos:
-            _print_one(results(), info)
+            print_pass(results(), info)
     else:
         general = [info for info in infos if op is not None and ANY in info.acts_on]
         _print_list([info for info in infos if info not in general], f"act on {op}" if op else "")
@@ -184,7 +184,8 @@ def _prose(doc: str) -> str:
     return doc.partition("\nArgs:\n")[0].strip()
 
 
-def _print_one(console: Console, info: PassInfo) -> None:
+def print_pass(console: Console, info: PassInfo) -> None:
+    """Print the declaration of a pass."""
     console.print(Text(info.name, style="bold"))
     for line in (info.law, *_prose(info.doc).splitlines()):
         console.print(f"  {printable(line)}".rstrip())
