@@ -120,12 +120,19 @@ def _trial(
                 by_definition = _on_reference(model)(feeds)
             except RuntimeFailure:
                 return None  # nothing to compare with
-            found = compare(by_definition, _on_reference(result)(feeds), numerics)
+            # onnxruntime agrees on the others, and may round otherwise than onnx.reference.
+            wrong = [output.name for output in found.outputs if not output.ok]
+            actual = _on_reference(result)(feeds)
+            found = compare(_only(wrong, by_definition), _only(wrong, actual), numerics)
             if _is_folded_otherwise((model, result), found):
                 return None
         return None if found.ok else str(found)
 
     return Trial(label, feeds, fault)
+
+
+def _only(names: Sequence[str], outputs: Outputs) -> Outputs:
+    return {name: outputs[name] for name in names}
 
 
 def _are_finite(outputs: Outputs) -> bool:
