@@ -527,7 +527,14 @@ def completion(shell: Shell, /) -> None:
     run_completion(app, shell)
 
 
-for _options in (BisectOptions, CompareOptions, ConvertOptions, ExtractOptions, MergeOptions):
+for _options in (
+    BisectOptions,
+    CompareOptions,
+    ConvertOptions,
+    ExtractOptions,
+    MergeOptions,
+    PartitionOptions,
+):
     with_parameters(_options)
 for _shared in (OptimizeOptions, ReadOptions, WriteOptions):
     Parameter(name="*")(with_parameters(_shared))
