@@ -72,7 +72,8 @@ class FloatNarrowing(Narrowing):
             return ""
         # An epsilon under a root or a divisor must not become 0; weights may.
         number = float(tensor.numpy().item())
-        is_lost = number != 0 and float(np.array(number).astype(self.low.numpy)) == 0
+        with np.errstate(over="ignore"):
+            is_lost = number != 0 and float(np.array(number).astype(self.low.numpy)) == 0
         return f"{number:g} is 0 in {self.low.name.lower()}" if is_lost else ""
 
     def converted(self, array: Array) -> tuple[Array, bool]:
