@@ -69,6 +69,10 @@ bench: $(VENV)/.installed-bench  ## Measure tiered and its peers side by side on
 	@$(BIN)/python -m benchmarks.peers --models $(MODELS) --json build/bench.json --svg build/bench.svg \
 	  $(BENCH_ARGS)
 
+.PHONY: bench-processes
+bench-processes: $(VENV)/.installed-bench  ## Compare the processes of each tool's command line
+	@$(BIN)/python -m benchmarks.processes --models $(MODELS) $(BENCH_ARGS)
+
 bench-growth: $(VENV)/.installed-test  ## Measure the time per node at 1,000, 10,000 and 50,000 nodes
 	@$(BIN)/python -m benchmarks.growth $(BENCH_ARGS)
 

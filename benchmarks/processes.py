@@ -1,0 +1,118 @@
+"""The whole processes that people start: `python -m benchmarks.processes --models DIR`.
+
+Each tool's own command line, and three lines of Python where it has none, from file to file. The
+tools take turns, and a ratio compares two processes of one turn: the time of tiered over the time
+of the tool. `--python` is the Python that has the peers, if this one does not.
+"""
+
+import argparse
+import importlib.util
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+ORT = """import sys, onnxruntime as ort
+options = ort.SessionOptions(); options.optimized_model_filepath = sys.argv[2]
+options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+options.log_severity_level = 3
+ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])"""
+COPY = "import sys, onnx; onnx.save(onnx.load(sys.argv[1]), sys.argv[2])"
+
+TOOLS = {
+    "tiered": ["-m", "tiered", "optimize", "{source}", "{target}", "-O3", "-q"],
+    "onnxsim": ["-m", "onnxsim", "{source}", "{target}"],
+    "onnxslim": ["-m", "onnxslim", "{source}", "{target}"],
+    "onnxoptimizer": ["-m", "onnxoptimizer", "{source}", "{target}"],
+    "onnxruntime": ["-c", ORT, "{source}", "{target}"],
+    "load and save": ["-c", COPY, "{source}", "{target}"],
+}
+
+
+def seconds(python: str, name: str, source: Path, folder: Path) -> tuple[float, float] | None:
+    """Return the time and the processor time of one process; None if the tool fails."""
+    target = folder / f"{source.stem}.onnx"
+    target.unlink(missing_ok=True)
+    words = [word.format(source=source, target=target) for word in TOOLS[name]]
+    program = sys.executable if name == "tiered" else python
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        [program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    taken = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode or not target.exists():
+        return None
+    return taken, usage.ru_utime + usage.ru_stime
+
+
+def ratios(
+    source: Path, tools: Sequence[str], python: str, turns: int, folder: Path
+) -> dict[str, tuple[float, float]]:
+    """Return by tool the medians of tiered's time and processor time over those of the tool."""
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in tools}
+    for turn in range(turns):
+        first = turn % (len(tools) + 1)
+        order = ["tiered", *tools]
+        took = {
+            name: seconds(python, name, source, folder)
+            for name in [*order[first:], *order[:first]]
+        }
+        own = took["tiered"]
+        if own is None:
+            sys.exit(f"tiered fails on {source}")
+        for name in tools:
+            other = took[name]
+            if other is not None:
+                found[name].append((own[0] / other[0], own[1] / other[1]))
+    return {
+        name: (statistics.median(a for a, _ in of), statistics.median(b for _, b in of))
+        for name, of in found.items()
+        if of
+    }
+
+
+def main(models: Path, python: str, turns: int) -> dict[str, tuple[float, float]]:
+    """Print the ratios by model and their geometric means, and return the means."""
+    tools = [name for name in TOOLS if name != "tiered" and _is_there(name, python)]
+    rows: dict[str, dict[str, tuple[float, float]]] = {}
+    print(f"{'time (processor time) of tiered over':30}" + "".join(f"{t:>18}" for t in tools))
+    with tempfile.TemporaryDirectory() as folder:
+        for source in sorted(models.glob("*.onnx")):
+            row = rows[source.stem] = ratios(source, tools, python, turns, Path(folder))
+            print(_line(source.stem, row, tools), flush=True)
+    means: dict[str, tuple[float, float]] = {}
+    for tool in tools:
+        of = [row[tool] for row in rows.values() if tool in row]
+        if of:
+            mean = statistics.geometric_mean
+            means[tool] = mean([a for a, _ in of]), mean([b for _, b in of])
+    print(_line("geometric mean", means, tools))
+    return means
+
+
+def _line(title: str, row: dict[str, tuple[float, float]], tools: Sequence[str]) -> str:
+    cells = (f"{row[t][0]:.2f} ({row[t][1]:.2f})" if t in row else "failed" for t in tools)
+    return f"{title:36}" + "".join(f"{cell:>18}" for cell in cells)
+
+
+def _is_there(name: str, python: str) -> bool:
+    package = "onnx" if name == "load and save" else name
+    if python == sys.executable:
+        return importlib.util.find_spec(package) is not None
+    asked = [python, "-c", f"import {package}"]
+    return subprocess.run(asked, capture_output=True, check=False).returncode == 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", type=Path, default=Path("examples/models"))
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--turns", type=int, default=3)
+    given = parser.parse_args()
+    main(given.models, given.python, given.turns)
