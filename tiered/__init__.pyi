@@ -60,6 +60,8 @@ from tiered.intervals.analysis import (
 from tiered.intervals.interval import Interval as Interval
 from tiered.layout.convert import place_transposes as place_transposes
 from tiered.layout.nhwc import IMAGE_OPERATORS as IMAGE_OPERATORS
+from tiered.layout.propagation import Permuted as Permuted, Propagation as Propagation
+from tiered.layout.rules import layout_rule as layout_rule
 from tiered.layout.sizes import LayoutSizes as LayoutSizes
 from tiered.layout.transpose_report import (
     LayoutReport as LayoutReport,

@@ -8,8 +8,11 @@ import pytest
 import tiered
 from tests.small import fuse_relu, look, model, ops, proto, registered
 from tiered import Graph, Model
+from tiered.backends.reading import backend_of
 from tiered.compat import tvm
 from tiered.errors import OptionError, PassNotFoundError, UsageError
+from tiered.passes.registry import registry
+from tiered.testing import parse
 
 
 def test_every_pass_has_a_constructor() -> None:
@@ -354,3 +357,29 @@ def test_fusion_has_tvms_argument() -> None:
 def test_the_graph_normal_form_has_no_copies() -> None:
     text = "g (float[2] x) => (float[2] y) { a = Identity(x)  b = Identity(a)  y = Relu(b) }"
     assert ops(tvm.transform.ToGraphNormalForm()(proto(text))) == ["Relu"]
+
+
+def test_legalize_takes_the_name_of_a_map() -> None:
+    """TVM's map of names; a legalization whose nodes the target refuses is rolled back."""
+
+    @tiered.rewrite(tiered.op.Mish(tiered.var.x), opt_level=None, legalizes="FChip")
+    def mish_of_map(graph: tiered.Graph, x: tiered.Value) -> tiered.Value:
+        """Mish(x)  =>  x * Tanh(Softplus(x))"""
+        return graph.op.Mul(x, graph.op.Tanh(graph.op.Softplus(x)))
+
+    def legalized(pass_: tiered.Pass, operators: str) -> list[str]:
+        table = {"api_version": 1, "name": "chip", "operators": {operators: True}}
+        backend = backend_of(table, "chip.toml", lambda name: {})
+        model = Model.from_proto(parse("(float[3] x) => (float[3] y) { y = Mish(x) }"))
+        pass_.apply(model, tiered.PassContext.isolated(opt_level=4, backend=backend))
+        return [node.op_type for node in model.main.topological_order()]
+
+    tiered.register(mish_of_map)
+    try:
+        assert str(tvm.Legalize()) == str(tiered.get_pass("legalize"))
+        made = legalized(tvm.Legalize("FChip"), "Mul, Tanh, Softplus")
+        assert made == ["Softplus", "Tanh", "Mul"]
+        assert legalized(tvm.Legalize("FChip"), "Mul, Tanh") == ["Mish"]
+        assert legalized(tvm.Legalize(), "Mul, Tanh, Softplus") == ["Mish"]
+    finally:
+        registry.unregister("mish_of_map")

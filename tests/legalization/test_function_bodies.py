@@ -2,7 +2,6 @@
 
 import warnings
 from functools import cache
-from itertools import islice
 
 import numpy as np
 import pytest
@@ -19,16 +18,19 @@ from tiered.support.numerics import Numerics
 from tiered.testing import parse
 
 OPERATORS = (
-    "AffineGrid", "Attention", "CausalConvWithState", "Celu", "CenterCropPad", "Clip",
-    "DepthToSpace", "DynamicQuantizeLinear", "Elu", "Gelu", "GreaterOrEqual",
-    "GroupNormalization", "HardSigmoid", "HardSwish", "HannWindow", "LayerNormalization",
-    "LeakyRelu", "LessOrEqual", "LogSoftmax", "MeanVarianceNormalization", "Mish",
-    "NegativeLogLikelihoodLoss", "PRelu", "RMSNormalization", "Range", "ReduceL1", "ReduceL2",
-    "ReduceLogSumExp", "ReduceSumSquare", "RotaryEmbedding", "Selu", "Softmax",
-    "SoftmaxCrossEntropyLoss", "Softplus", "Softsign", "SpaceToDepth", "Swish", "ThresholdedRelu",
+    "AffineGrid", "Attention", "BlackmanWindow", "CausalConvWithState", "Celu",
+    "CenterCropPad", "Clip", "DepthToSpace", "DynamicQuantizeLinear", "Elu", "Gelu",
+    "GreaterOrEqual", "GroupNormalization", "HammingWindow", "HannWindow", "HardSigmoid",
+    "HardSwish", "LayerNormalization", "LeakyRelu", "LessOrEqual", "LogSoftmax",
+    "MeanVarianceNormalization", "Mish", "NegativeLogLikelihoodLoss", "PRelu", "RMSNormalization",
+    "Range", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare",
+    "RotaryEmbedding", "Selu", "Softmax", "SoftmaxCrossEntropyLoss", "Softplus", "Softsign",
+    "SpaceToDepth", "Swish", "ThresholdedRelu",
 )  # fmt: skip
-CASES_PER_OPERATOR = 4
+"""The operators with a body and a case that onnxruntime runs.
 
+Bernoulli is random, and ONNX gives no value for an operand of CastLike.
+"""
 
 @cache
 def all_cases() -> list[TestCase]:
@@ -39,13 +41,12 @@ def all_cases() -> list[TestCase]:
 
 
 def cases_of(operator: str) -> list[TestCase]:
-    """Return the first cases with one node of an operator."""
-    found = (
+    """Return the cases with one node of an operator."""
+    return [
         case
         for case in all_cases()
         if case.model is not None and [node.op_type for node in case.model.graph.node] == [operator]
-    )
-    return list(islice(found, CASES_PER_OPERATOR))
+    ]
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
@@ -55,13 +56,16 @@ def test_the_body_computes_what_the_operator_does(operator: str) -> None:
 
 
 def _compare(case: TestCase, operator: str) -> bool:
-    """Compare one case; return False where onnxruntime lacks a kernel."""
+    """Compare one case; return False where onnxruntime lacks a kernel for it, or ONNX a body."""
     assert case.model is not None
     assert case.data_sets is not None
     model = Model.from_proto(case.model)
     (node,) = model.main.nodes
     assert has_function_body(node)
-    assert FunctionBody(Numerics.EXACT).apply(node) is None
+    declined = FunctionBody(Numerics.EXACT).apply(node)
+    if declined is not None:
+        assert "no function body" in str(declined)
+        return False
     simplify(list(model.main.topological_order()))
     model.check_view(types=True)
     model.check()
@@ -75,6 +79,9 @@ def _compare(case: TestCase, operator: str) -> bool:
         return False
     for name, before in expected.items():
         after = actual[name]
+        if name == "qk_matmul_output":
+            # The deviation "lowest_number_of_causal_masks" of onnxruntime.
+            before[(before == np.finfo(before.dtype).min) & np.isneginf(after)] = -np.inf
         assert after.dtype == before.dtype
         if operator in EXACT_BODIES or before.dtype.kind not in "f":
             np.testing.assert_array_equal(after, before, err_msg=case.name)

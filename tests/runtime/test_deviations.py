@@ -39,6 +39,16 @@ SHOWN: dict[str, tuple[str, dict[str, Any]]] = {
         "g (float[2] x) => (float[2] y) { y = Clip(x) }",
         {"x": np.array([np.inf, -np.inf], "f")},
     ),
+    "lowest_number_of_causal_masks": (
+        """g (float[1,1,2,2] q, float[1,1,2,3] m, float[1,1,1,2] c) =>
+            (float[1,1,2,2] y, float[1,1,2,3] s) {
+            y, p, v, s = Attention<is_causal = 1, qk_matmul_output_mode = 2>(q, q, q, m, c, c) }""",
+        {
+            "q": np.ones((1, 1, 2, 2), "f"),
+            "m": np.ones((1, 1, 2, 3), "f"),
+            "c": np.ones((1, 1, 1, 2), "f"),
+        },
+    ),
     "halves_kept_wide": (
         "g (float[2] x) => (float[2] y) { a = Cast<to=10>(x)  b = Neg(a)  y = Cast<to=1>(b) }",
         {"x": np.array([1e6, 0.1], "f")},
@@ -52,7 +62,8 @@ SHOWN: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def model(text: str) -> onnx.ModelProto:
-    return parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}')
+    opset = 23 if "Attention" in text else 21
+    return parser.parse_model(f'<ir_version: 10, opset_import: ["": {opset}]> {text}')
 
 
 @pytest.mark.parametrize("name", SHOWN)

@@ -156,6 +156,19 @@ def _multiplies_transpose_by_vector(model: onnx.ModelProto) -> bool:
     )
 
 
+def _returns_masked_scores(model: onnx.ModelProto) -> bool:
+    """Return whether an Attention with a mask and is_causal returns its scores."""
+    return any(
+        len(node.output) > 3
+        and bool(node.output[3])
+        and len(node.input) > 3
+        and bool(node.input[3])
+        and any(each.name == "is_causal" and each.i for each in node.attribute)
+        for node in nodes_of(model)
+        if node.op_type == "Attention" and not node.domain
+    )
+
+
 DEVIATIONS = (
     Deviation(
         "where_negative_zero",
@@ -198,6 +211,13 @@ DEVIATIONS = (
         "clip_without_bound",
         "Clip makes infinities finite where it has no bound",
         _has("Clip"),
+        _is_infinity,
+    ),
+    Deviation(
+        "lowest_number_of_causal_masks",
+        "Attention with an added mask and is_causal writes the lowest number to qk_matmul_output, "
+        "not -Inf",
+        _returns_masked_scores,
         _is_infinity,
     ),
     Deviation(

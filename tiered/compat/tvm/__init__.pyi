@@ -10,6 +10,7 @@ from tiered.compat.tvm.constructors import (
     EliminateCommonSubexpr as EliminateCommonSubexpr,
     EtaExpand as EtaExpand,
     FuseOps as FuseOps,
+    Legalize as Legalize,
     MergeComposite as MergeComposite,
     PartitionGraph as PartitionGraph,
     PrintIR as PrintIR,

@@ -272,3 +272,16 @@ def SimplifyFCTranspose(target_weight_name: Iterable[str] | None = None) -> Pass
                 graph.replace(node, [graph.constant(turned)])
 
     return simplify
+
+
+def Legalize(legalize_map_attr_name: str = "FTVMLegalize", **options: Any) -> Pass:
+    """Return `legalize`, by the rules of one map.
+
+    Args:
+        legalize_map_attr_name: the map: rules declared with `legalizes="name"`; TVM's own name
+            stands for the default map.
+        options: of `legalize`.
+    """
+    name = legalize_map_attr_name
+    maps = ("default" if name == "FTVMLegalize" else name,)
+    return tiered.get_pass("legalize", maps=maps, **options)

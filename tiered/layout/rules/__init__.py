@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
 
+from tiered.errors import UsageError
 from tiered.graph import Node
 from tiered.graph.opset.adapter import NoEquivalentForm
 from tiered.graph.queries.op_traits import BROADCASTING, UNARY
@@ -68,15 +69,56 @@ MICROSOFT: Final[Mapping[str, Rule]] = {
 RULES: Final[Mapping[str, Mapping[str, Rule]]] = {"": STANDARD, "com.microsoft": MICROSOFT}
 """By domain and operator."""
 
+REGISTERED: Final[dict[tuple[str, str], Rule]] = {}
+"""The rules of `layout_rule`, by domain and operator."""
+
+AnyRule = TypeVar("AnyRule", bound=Rule)
+
 _OF_ANY_OPSET: Final = ("LayerNormalization",)
 """Operators that onnxruntime writes in opsets older than the first that has them."""
 
 FIXED: Final = Skip("the operator fixes its axis order")
 
 
+def layout_rule(*op_types: str, domain: str) -> Callable[[AnyRule], AnyRule]:
+    """Register the decorated function as the layout rule of custom operators.
+
+        @layout_rule("Scale", domain="my.domain")
+        def scale(node):
+            rank = node.inputs[0].rank
+            if rank is None:
+                return Skip("its rank is not known")
+            labels = tuple(range(rank))
+            return Propagation((labels,), (labels,), lambda op: op.emit({0: op.operand(0)}))
+
+    A rule takes a node and returns a `Propagation`: which axes of operands and outputs are permuted
+    together, and how the operator is written in another order. A `Skip` says why it is in none.
+
+    Args:
+        op_types: the operators.
+        domain: their domain.
+
+    Raises:
+        UsageError: no operator is named, or one has such a rule already.
+    """
+    if not op_types or not all(isinstance(op_type, str) for op_type in op_types):
+        raise UsageError(f"layout_rule takes names of operators, not {op_types!r}")
+
+    def register(rule: AnyRule) -> AnyRule:
+        for op_type in op_types:
+            known = RULES.get(domain, {}).get(op_type) or REGISTERED.get((domain, op_type), rule)
+            if known is not rule:
+                name = f"{domain}::{op_type}" if domain else op_type
+                raise UsageError(f"there is a layout rule for {name} already")
+        REGISTERED.update(((domain, op_type), rule) for op_type in op_types)
+        return rule
+
+    return register
+
+
 def propagation_of(node: Node) -> Propagation | Skip:
     """Return how permutations propagate through a node, or why none does."""
-    rule = RULES.get(node.domain, {}).get(node.op_type)
+    rule = RULES.get(node.domain, {}).get(node.op_type) or REGISTERED.get(node.callee[:2])
     if rule is None:
         return FIXED
     if not node.domain and node.schema is None and node.op_type not in _OF_ANY_OPSET:
