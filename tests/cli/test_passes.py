@@ -131,7 +131,8 @@ INITIALIZERS_AND_INTERFACE = {
     *("infer_shapes", "move_subgraph_initializer", "remove_initializer_from_input"),
     *("remove_unused_opsets", "topological_sort", "unique_name_for_nodes"),
     *("check_with_fake_data", "layer_precision_compare", "model_overview"),
-    *("verify_equality", "verify_metric"),
+    *("verify_equality", "verify_metric", "add_checkpoints", "drop_unused_inputs"),
+    *("rename", "reorder"),
 }
 """Passes that look at any model, and rewrite no node of an operator that somebody may ask for."""
 

@@ -25,7 +25,7 @@ _LOWEST: Final = 4
 _LAW: Final = "operators of a high rank => operators of a lower rank"
 
 
-@function_pass(opt_level=1, required=("infer_shapes",))
+@function_pass(opt_level=1, required=("infer_shapes",), acts_on=("*",))
 def legalize_rank(graph: Graph, ctx: PassContext, *, max_rank: int = 0) -> None:
     """Merge neighbouring axes, and split Transposes into several, where the target needs it.
 
