@@ -128,7 +128,7 @@ def _convert(root: Graph, version: int, numerics: Numerics) -> list[Blocked]:
             f"{onnx.defs.onnx_opset_version()}"
         )
     called = {function.id for function in root.model.functions}
-    forms, blocked = list[tuple["Node", Form]](), list[Blocked]()
+    changed, blocked = list["Node"](), list[Blocked]()
     nodes = (node for node in root.walk() if not node.domain and node.callee not in called)
     # Each with the node of the model that it is, or was lowered from.
     pending = [(node, node) for node in nodes]
@@ -143,8 +143,11 @@ def _convert(root: Graph, version: int, numerics: Numerics) -> list[Blocked]:
                 pending += [(new, origin) for each in created for new in _with_bodies(each)]
         else:
             if form is not None:
-                forms.append((node, form))
+                changed.append(node)
     if not blocked:
+        # Only now: an operand may have been lowered after its reader was looked at.
+        found = ((node, form_between(node, before, version)) for node in changed if node.is_live)
+        forms = [(node, form) for node, form in found if form is not None]
         _set_import(root, version)
         _Writer().write(forms)
     return blocked
