@@ -99,7 +99,7 @@ def bounded(nbytes: int | None) -> Iterator[None]:
     import resource
 
     # Libraries that find no memory as they are loaded end the process, or spoil it.
-    for library in ("numpy", "onnx", "networkx"):
+    for library in ("numpy", "onnx", "networkx", "ml_dtypes"):
         importlib.import_module(library)
     before = resource.getrlimit(resource.RLIMIT_DATA)
     MemoryLimit().set(nbytes)
