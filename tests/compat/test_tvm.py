@@ -14,7 +14,6 @@ from tiered.errors import OptionError, PassNotFoundError, UsageError
 from tiered.passes.registry import registry
 from tiered.testing import parse
 
-
 WITH_ARGUMENTS = ("annotate_target", "merge_composite")
 """Passes that TVM itself makes with arguments only."""
 

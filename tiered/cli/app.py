@@ -534,6 +534,7 @@ for _options in (
     ExtractOptions,
     MergeOptions,
     PartitionOptions,
+    RunOptions,
 ):
     with_parameters(_options)
 for _shared in (OptimizeOptions, ReadOptions, WriteOptions):
