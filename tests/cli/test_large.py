@@ -160,8 +160,8 @@ def test_a_run_takes_no_more_memory_than_it_may(tmp_path: Path) -> None:
     assert _started(source, out, "--max-memory=500MB").wait() == 0
     out.unlink()
     process = _started(source, out, "--max-memory=1MB")
-    assert b"ran out of memory" in process.communicate()[1]
-    assert process.returncode == 1
+    assert b"1,000,000 bytes are too few to run; at least 4,000,000" in process.communicate()[1]
+    assert process.returncode == 2
     assert files(tmp_path) == ["m0.onnx"]
 
 

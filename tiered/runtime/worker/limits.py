@@ -10,7 +10,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
+
+from tiered.errors import UsageError
 
 OUT_OF_MEMORY = 77
 """The exit code of a process that took more than it was allowed."""
@@ -87,12 +89,21 @@ class MemoryLimit:
                 os._exit(OUT_OF_MEMORY)
 
 
+LEAST: Final = 4_000_000
+"""The smallest limit: Python and the libraries need so much for small objects."""
+
+
 @contextlib.contextmanager
 def bounded(nbytes: int | None) -> Iterator[None]:
     """Limit the bytes that this process may allocate from now on, if the system supports it.
 
     That is on Linux: more is a MemoryError there. Files that are mapped do not count.
+
+    Raises:
+        UsageError: fewer than `LEAST` bytes, with which native code ends the process.
     """
+    if nbytes is not None and nbytes < LEAST:
+        raise UsageError(f"memory.max: {nbytes:,} bytes are too few to run; at least {LEAST:,}")
     if nbytes is None or sys.platform != "linux":
         yield
         return
@@ -101,6 +112,7 @@ def bounded(nbytes: int | None) -> Iterator[None]:
     # Libraries that find no memory as they are loaded end the process, or spoil it.
     for library in ("numpy", "onnx", "networkx", "ml_dtypes"):
         importlib.import_module(library)
+    _use_libraries()
     before = resource.getrlimit(resource.RLIMIT_DATA)
     MemoryLimit().set(nbytes)
     try:
@@ -110,6 +122,23 @@ def bounded(nbytes: int | None) -> Iterator[None]:
         raise MemoryError(str(error)) from error
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def _use_libraries() -> None:
+    """Let native libraries allocate their thread-local data, for which they have no error."""
+    import ml_dtypes
+    import numpy as np
+    import onnx
+
+    with np.errstate(all="ignore"):
+        np.ones(2, ml_dtypes.bfloat16) + np.ones(2, ml_dtypes.bfloat16)
+    x = onnx.helper.make_tensor_value_info("x", 1, [1])
+    y = onnx.helper.make_tensor_value_info("y", 1, [1])
+    node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [x], [y]))
+    onnx.checker.check_model(model, full_check=True)
+    with contextlib.suppress(onnx.checker.ValidationError):
+        onnx.checker.check_model(onnx.ModelProto())
 
 
 def _allocated() -> int:
