@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from fnmatch import fnmatchcase
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +14,7 @@ from tiered.graph.queries.formals import formal_of, output_formal_of
 from tiered.intervals.analysis import LARGEST_DIM, Ranges, ranges
 from tiered.intervals.interval import Interval
 from tiered.precision.convert import Conversion, convert_precision
-from tiered.precision.narrowing import Narrowing
+from tiered.precision.narrowing import Narrowing, why_skipped
 from tiered.rewriter import Skip
 
 if TYPE_CHECKING:
@@ -144,11 +143,7 @@ def narrow_integers(
     """
 
     def keep(node: Node) -> str:
-        if node.op_type in skip_op_types:
-            return f"{node.op_type} is skipped"
-        if any(fnmatchcase(node.label, pattern) for pattern in skip_nodes):
-            return "the node is skipped"
-        return ""
+        return why_skipped(node, skip_op_types, skip_nodes)
 
     model.refresh_types()
     declared = _declared(model, bounds)

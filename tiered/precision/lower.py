@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from tiered.graph import DataType, Model, Node
 from tiered.precision.convert import Conversion, convert_precision
-from tiered.precision.narrowing import FloatNarrowing
+from tiered.precision.narrowing import FloatNarrowing, why_skipped
 from tiered.rewriter import Skip
 
 if TYPE_CHECKING:
@@ -43,10 +42,8 @@ def lower_precision(
     """
 
     def keep(node: Node) -> str:
-        if node.op_type in skip_op_types:
-            return f"{node.op_type} is skipped"
-        if any(fnmatchcase(node.label, pattern) for pattern in skip_nodes):
-            return "the node is skipped"
+        if reason := why_skipped(node, skip_op_types, skip_nodes):
+            return reason
         if backend is None or backend.supports(node.op_type, node.domain, low):
             return ""
         takes_float = backend.supports(node.op_type, node.domain, DataType.FLOAT)

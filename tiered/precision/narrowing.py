@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,15 @@ Array = np.ndarray[Any, Any]
 
 Keep = Callable[[Node], str]
 """Returns why a node keeps its type; empty if it need not."""
+
+
+def why_skipped(node: Node, op_types: Collection[str], patterns: Iterable[str]) -> str:
+    """Return why the user's options keep a node as it is; empty if they do not."""
+    if node.op_type in op_types:
+        return f"{node.op_type} is skipped"
+    if any(fnmatchcase(node.label, pattern) for pattern in patterns):
+        return "the node is skipped"
+    return ""
 
 
 class Narrowing(ABC):

@@ -17,8 +17,8 @@ from tiered.precision.narrowing import Narrowing
 MOVES: Final = frozenset(
     {
         "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND",
-        "Identity", "Pad", "Reshape", "Reverse", "Slice", "SpaceToDepth", "Split", "Squeeze",
-        "Tile", "Transpose", "Unsqueeze", "Where",
+        "Identity", "Pad", "Reshape", "ReverseSequence", "Slice", "SpaceToDepth", "Split",
+        "Squeeze", "Tile", "Transpose", "Unsqueeze", "Where",
     }
 )  # fmt: skip
 """Operators that move elements: they have the type that needs the fewest Casts."""
