@@ -67,8 +67,8 @@ def optimize(
     out: str | None = None,
     /,
     *more: str,
-    options: OptimizeOptions = OptimizeOptions(),  # noqa: B008 - frozen
-    watch: WatchOptions = WatchOptions(),  # noqa: B008 - frozen
+    options: OptimizeOptions = OptimizeOptions(),
+    watch: WatchOptions = WatchOptions(),
 ) -> int | None:
     """Optimise a model and print what changed.
 
@@ -94,8 +94,8 @@ def convert(
     out: str | None = None,
     /,
     *,
-    options: ConvertOptions = ConvertOptions(),  # noqa: B008 - frozen
-    write: WriteOptions = WriteOptions(),  # noqa: B008 - frozen
+    options: ConvertOptions = ConvertOptions(),
+    write: WriteOptions = WriteOptions(),
 ) -> None:
     """Convert a model to another opset, IR version or precision, and print what changed.
 
@@ -117,8 +117,8 @@ def extract(
     out: str | None = None,
     /,
     *,
-    options: ExtractOptions = ExtractOptions(),  # noqa: B008 - frozen
-    write: WriteOptions = WriteOptions(),  # noqa: B008 - frozen
+    options: ExtractOptions = ExtractOptions(),
+    write: WriteOptions = WriteOptions(),
 ) -> None:
     """Write the part of a model between tensors, with the weights that it needs.
 
@@ -138,8 +138,8 @@ def merge(
     out: str | None = None,
     /,
     *,
-    options: MergeOptions = MergeOptions(),  # noqa: B008 - frozen
-    write: WriteOptions = WriteOptions(),  # noqa: B008 - frozen
+    options: MergeOptions = MergeOptions(),
+    write: WriteOptions = WriteOptions(),
 ) -> None:
     """Write two models as one: outputs of A become inputs of B.
 
@@ -160,7 +160,7 @@ def run(
     model: str,
     /,
     *,
-    options: RunOptions = RunOptions(),  # noqa: B008 - frozen
+    options: RunOptions = RunOptions(),
 ) -> None:
     """Run a model on onnxruntime, and print statistics of its outputs or of all its values.
 
@@ -178,7 +178,7 @@ def verify(
     second: Annotated[str, Parameter(name="B")],
     /,
     *,
-    options: CompareOptions = CompareOptions(),  # noqa: B008 - frozen
+    options: CompareOptions = CompareOptions(),
     as_json: AsJson = False,
 ) -> None:
     """Run two models on the same inputs and compare their outputs; exit code 3 if they differ.
@@ -198,7 +198,7 @@ def bisect(
     model: str,
     /,
     *,
-    options: BisectOptions = BisectOptions(),  # noqa: B008 - frozen
+    options: BisectOptions = BisectOptions(),
 ) -> None:
     """Find the first rewrite of the passes that makes a model wrong; exit code 3 if there is one.
 
@@ -276,7 +276,7 @@ def inspect(
     /,
     *,
     backend: BackendName = None,
-    options: ReadOptions = ReadOptions(),  # noqa: B008 - frozen
+    options: ReadOptions = ReadOptions(),
 ) -> None:
     """Print the contents of a model, without changing it.
 
@@ -300,7 +300,7 @@ def explain(
     load: Names = (),
     opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2,
     backend: BackendName = None,
-    options: ReadOptions = ReadOptions(),  # noqa: B008 - frozen
+    options: ReadOptions = ReadOptions(),
 ) -> None:
     """Explain node by node why a pass fires or does not fire, without changing the model.
 
@@ -336,7 +336,7 @@ def check(
     backend: Annotated[str, Parameter(completer=complete_backend)],
     opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2,
     edit: Names = (),
-    options: ReadOptions = ReadOptions(),  # noqa: B008 - frozen
+    options: ReadOptions = ReadOptions(),
 ) -> None:
     """Print the nodes that a target supports, and why it does not support the others.
 
@@ -358,8 +358,8 @@ def partition(
     /,
     *,
     backend: Annotated[str, Parameter(completer=complete_backend)],
-    partitions: PartitionOptions = PartitionOptions(),  # noqa: B008 - frozen
-    options: ReadOptions = ReadOptions(),  # noqa: B008 - frozen
+    partitions: PartitionOptions = PartitionOptions(),
+    options: ReadOptions = ReadOptions(),
 ) -> None:
     """Print the regions of a model that a target takes, and write them.
 
@@ -401,7 +401,7 @@ def layout(
     after: str = "",
     backend: BackendName = None,
     html: Annotated[str | None, Parameter(show_default=False)] = None,
-    options: ReadOptions = ReadOptions(),  # noqa: B008 - frozen
+    options: ReadOptions = ReadOptions(),
 ) -> None:
     """Print the cost of Transposes, which ones can be removed, and what blocks the others.
 
@@ -411,7 +411,7 @@ def layout(
         model: The ONNX file to read; it is not changed.
         after: Passes to run first: 'default', 'a,b,fix(c,d)'.
         backend: The target; `--after default` runs its pipeline.
-        html: Write a page: where Transposes are, what each costs, what blocks it.
+        html: Write a page that lists the Transposes, their costs, and the nodes that block them.
     """
     from tiered.cli.commands.layout import run_layout
 
@@ -426,7 +426,7 @@ def memory(
     default_dim: int = 16,
     in_place: bool = True,
     svg: str | None = None,
-    options: ReadOptions = ReadOptions(),  # noqa: B008 - frozen
+    options: ReadOptions = ReadOptions(),
 ) -> None:
     """Print how many bytes of tensors are alive at the peak, where it is, and what is alive there.
 
