@@ -229,7 +229,7 @@ class Backend:
         return all(rule.slow or self._against(rule, node) for rule in rules)
 
     def substitutes_of(self, node: Node) -> Iterator[tuple[str, str]]:
-        """Yield (domain, operator) of each substitute whose conditions hold for a node."""
+        """Yield (domain, operator) of each substitute that the profile allows for a node."""
         for substitute in self.substitutes.get((node.domain, node.op_type), ()):
             if not self._against(substitute.rule, node):
                 yield substitute.key

@@ -14,7 +14,7 @@ STANDARD_DOMAINS: Final = ("", "ai.onnx.ml")
 
 
 class Refusal(NamedTuple):
-    """Why a target rejects a node: what was found, and what the target accepts instead."""
+    """The reason for which a target rejects a node: the property found, and the accepted ones."""
 
     found: str
     takes: tuple[str, ...] = ()

@@ -28,7 +28,7 @@ OPTIONAL = {
     "--external-data": "1KiB",
     "--verify": "each",
 }
-"""Options whose value is optional, with the value that is the default."""
+"""Options with an optional value, and the value that each has without one."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Turn an exception into an exit code and a message: what was found, where, what to do."""
+"""Turn an exception into an exit code and a message with the place, the cause and the remedy."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def print_summary(console: Console, outcome: Outcome, result: OptimizeResult) ->
 
 
 def _of_lossy_passes(result: OptimizeResult) -> Iterator[Remark]:
-    """Yield what passes that reduce accuracy changed, and what they left alone and why."""
+    """Yield the remarks of passes that reduce accuracy: their changes, and the nodes they skip."""
     names = {done.name for done in result.report.results if done.info.numerics is Numerics.LOSSY}
     for remark in result.remarks:
         if remark.pass_name in names and remark.kind in ("analysis", "missed"):
@@ -127,9 +127,9 @@ def _count(placed: tuple[int, int]) -> str:
 def _headline(outcome: Outcome, result: OptimizeResult) -> str:
     source, target = printable(outcome.source), outcome.target
     goal = printable(target) if target is not None else "nothing written"
-    what = f"--passes at -O{outcome.options.opt_level}" if outcome.options.passes else ""
-    what = outcome.what or what or f"-O{outcome.options.opt_level}"
-    return f"{source} -> {goal}  ({what}, {seconds(result.seconds)})"
+    level = f"-O{outcome.options.opt_level}"
+    run = outcome.what or (f"--passes at {level}" if outcome.options.passes else level)
+    return f"{source} -> {goal}  ({run}, {seconds(result.seconds)})"
 
 
 def _print_change(console: Console, before: Statistics, after: Statistics) -> None:
