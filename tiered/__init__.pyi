@@ -68,7 +68,7 @@ from tiered.layout.transpose_report import (
     layout_report as layout_report,
 )
 from tiered.legalization.search import legalize_nodes as legalize_nodes
-from tiered.legalization.sources import substitute as substitute
+from tiered.legalization.sources import legalize_by as legalize_by, substitute as substitute
 from tiered.partition import (
     BackendSupport as BackendSupport,
     cut_out_regions as cut_out_regions,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, get_args
 
 import onnx
 
-from tiered.errors import ModelError
+from tiered.errors import ModelError, UsageError
 from tiered.graph import Function, Model, Node
 from tiered.graph.opset.same_meaning import why_not_at
 from tiered.graph.queries.function_body import EXACT_BODIES, function_body, has_function_body
@@ -135,6 +135,32 @@ class Substitution(NamedTuple):
             return made
         node.owner.replace(node, made)
         return None
+
+
+def legalize_by(node: Node, name: str) -> Skip | None:
+    """Replace a node by the rule of a pass that is declared with `legalizes`, whatever the target.
+
+    Args:
+        node: the node.
+        name: the pass.
+
+    Returns:
+        Why the rule leaves the node as it is; None if it was replaced.
+
+    Raises:
+        UsageError: the pass is not declared with `legalizes`.
+    """
+    info = registry.named(name).info
+    if not info.legalizes:
+        raise UsageError(
+            f"{info.name} is not a legalization; {', '.join(registry.legalizations())} are"
+        )
+    model = node.owner.model
+    mark = model.mark()
+    declined = RegisteredRule(info.name, info.numerics).apply(node)
+    if declined is not None:
+        model.undo_to(mark)
+    return declined
 
 
 def substitute(node: Node, domain: str, name: str) -> Sequence[Value | None] | Skip:

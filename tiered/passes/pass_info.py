@@ -53,7 +53,8 @@ class PassInfo(_PassInfo):
     opset lacks a standard one. `acts_on` are the operators that it rewrites or moves,
     "elementwise" for all such, "*" for any. `interface_options` are options with the values that
     make it change the interface. `numerics_option` is the option that sets the numeric class, and
-    with it the lowest level. `legalizes` is the map of legalizations that a rule belongs to.
+    with it the lowest level: a class, or else what makes the pass reassociating unless it is false
+    or empty. `legalizes` is the map of legalizations that a rule belongs to.
     `quantization` is the form of quantised models that it makes, if it runs only for backends that
     want that form. `limits` are its own numeric limits, if any.
     """
@@ -88,7 +89,7 @@ class PassInfo(_PassInfo):
     def with_options(self, options: Mapping[str, Any]) -> PassInfo:
         """Return the info of the pass with these values of its options."""
         if self.numerics_option in options:
-            numerics = Numerics(options[self.numerics_option])
+            numerics = _class_of(options[self.numerics_option])
             own, least = self.opt_level, LEVEL_OF[numerics]
             level = None if own is None or least is None else max(own, least)
             return self._replace(numerics=numerics, opt_level=level)
@@ -101,6 +102,13 @@ class PassInfo(_PassInfo):
     def is_node_wise(self) -> bool:
         """Whether the pass works node by node, so that it can be bound to a part of a model."""
         return self.kind in ("rewrite", "function")
+
+
+def _class_of(choice: object) -> Numerics:
+    """Return the class that a value of `numerics_option` stands for."""
+    if isinstance(choice, str) and choice in list(Numerics):
+        return Numerics(choice)
+    return Numerics.REASSOCIATING if choice else Numerics.EXACT
 
 
 class Runnable(Protocol):

@@ -1,5 +1,8 @@
 import pytest
 
+from tests.legalization.compared import assert_close, floats
+from tiered import get_pass
+from tiered.support.numerics import Numerics
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "simplify_inference"
@@ -119,3 +122,43 @@ def test_a_ratio_that_can_be_overridden_is_no_0() -> None:
         "(float[2] x, float r = {0}) => (float[2] y) <bool t = {1}> { y = Dropout(x, r, t) }",
         because="it is in training mode",
     )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "BatchNormalization(x, c, c, c, c)",
+        "InstanceNormalization(x, s, s)",
+        "GroupNormalization<num_groups=1>(x, s, s)",
+        "LayerNormalization(x, w)",
+        "LpNormalization(x)",
+        "MeanVarianceNormalization<axes=[0,2]>(x)",
+    ],
+)
+def test_norms_are_expanded_on_demand(call: str) -> None:
+    text = (
+        "(float[2,2,3] x, float[2] s, float[3] w) => (float[2,2,3] y) <float[2] c = {1,2}> "
+        f"{{ d = Dropout(x) y = {call} }}"
+    ).replace("(x,", "(d,").replace("(x)", "(d)").replace("Dropout(d)", "Dropout(x)")
+    feeds = {"x": floats(2, 2, 3), "s": floats(2), "w": floats(3)}
+    found = assert_close(PASS, text, feeds, expand_norms=True)
+    assert not any(name.endswith("Normalization") or name == "Dropout" for name in found)
+    assert_unchanged(PASS, text.replace("d = Dropout(x)", "d = Relu(x)"))
+
+
+def test_a_norm_that_cannot_be_expanded_stays() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2,3] x, float[3] s) => (float[2,3] y, float[2,1] m) "
+        "{ y, m = LayerNormalization(x, s) }",
+        because="mean or deviation is an output",
+        expand_norms=True,
+    )
+
+
+def test_the_mode_sets_class_and_level() -> None:
+    made = get_pass(PASS, expand_norms=True)
+    assert (made.info.numerics, made.info.opt_level) == (Numerics.REASSOCIATING, 3)
+    plain = made.with_options(expand_norms=False)
+    assert plain.info.numerics is Numerics.EXACT
+    assert get_pass(PASS).info.opt_level == 0

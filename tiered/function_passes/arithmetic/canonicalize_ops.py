@@ -1,21 +1,32 @@
 """Add(constant, x)  =>  Add(x, constant), Sum(a, b)  =>  Add(a, b), Transpose  =>  explicit perm"""
 
-from typing import Final
+from typing import Final, Literal
 
-from tiered import Graph, Node, PassContext, Skip, function_pass
+import numpy as np
+
+from tiered import DataType, Graph, Node, PassContext, Skip, Value, function_pass
 
 _COMMUTATIVE: Final = ("Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Mul", "Or", "Xor")
 
 
 @function_pass(
-    opt_level=3, required=("infer_shapes",), looks_for=("Sum", *_COMMUTATIVE, "Transpose")
+    opt_level=3,
+    required=("infer_shapes",),
+    looks_for=("Sum", *_COMMUTATIVE, "Transpose", "Conv", "ConvTranspose", "Gemm"),
+    numerics_option="bias",
 )
-def canonicalize_ops(graph: Graph, ctx: PassContext) -> None:
+def canonicalize_ops(graph: Graph, ctx: PassContext, *, bias: Literal["", "split"] = "") -> None:
     """Write equivalent forms of an operator in one form, so that one pattern matches them.
 
     A constant operand of a commutative operator is the second one, a Sum of two is an Add, and a
     Transpose has an explicit perm. Max and Min keep their order, which decides between two zeros.
+
+    Args:
+        bias: `split` makes an Add of the bias of Conv, ConvTranspose and Gemm; passes that fuse
+            biases would fuse it again.
     """
+    if bias == "split":
+        _split_biases(graph, ctx)
     for node in graph.nodes_of("Sum"):
         if len(node.inputs) == 2:
             with graph.rewrite("Sum(a, b) => Add(a, b)", node):
@@ -39,3 +50,44 @@ def canonicalize_ops(graph: Graph, ctx: PassContext) -> None:
 def _has_constant_left(node: Node) -> bool:
     left, right = node.inputs
     return left is not None and right is not None and left.is_constant and not right.is_constant
+
+
+def _split_biases(graph: Graph, ctx: PassContext) -> None:
+    for op_type in ("Conv", "ConvTranspose", "Gemm"):
+        for node in graph.nodes_of(op_type):
+            x, w, bias = node.input(0), node.input(1), node.input(2)
+            if x is None or bias is None:
+                continue
+            reason = _why_not_split(node, x)
+            if reason is not None:
+                ctx.skip(node, reason)
+                continue
+            with graph.rewrite(f"{op_type}(x, w, bias) => Add({op_type}(x, w), bias)", node):
+                like = graph.op.like
+                product = (
+                    like(node, x, w, beta=None) if op_type == "Gemm" else like(node, x, w)
+                )
+                graph.replace(node, (graph.op.Add(product, _summand(graph, node, x, bias)),))
+
+
+def _summand(graph: Graph, node: Node, x: Value, bias: Value) -> Value:
+    """Return the bias in the shape and scale in which it is added."""
+    if node.op_type != "Gemm":
+        ones = [1] * ((x.rank or 0) - 2)
+        return graph.op.Reshape(bias, np.array([-1, *ones], np.int64)) if ones else bias
+    beta = node.attr("beta")
+    return bias if beta == 1 else graph.op.Mul(bias, float(beta))
+
+
+def _why_not_split(node: Node, x: Value) -> Skip | None:
+    if node.has_references:
+        return Skip("{}", node.parameter_reason)
+    if node.op_type != "Gemm":
+        return Skip("the rank of the image is not known") if x.rank is None else None
+    if node.version < 11:
+        return Skip("Gemm needs a bias before opset 11")
+    if node.attr("beta") == 0:
+        return Skip("beta is 0, which hides NaN of the bias")
+    if node.attr("beta") != 1 and (x.dtype is None or not DataType(x.dtype).is_float):
+        return Skip("beta scales a bias that is not float")
+    return None

@@ -55,7 +55,8 @@ class Declared(TypedDict, total=False):
     numerics: Promise | Numerics | str
     """Its promise about the outputs; `exact` by default. `tiered.verify` makes promises."""
     numerics_option: str
-    """The option, a `Numerics`, that sets the promise, and with it the lowest level."""
+    """The option that sets the promise, and with it the lowest level: a `Numerics`, or a mode. A
+    mode is reassociating unless it is false or empty."""
     legalizes: str | bool
     """Whether `legalize` may apply the rule to nodes that a target refuses; as a string, the name
     of the map of such rules that it belongs to, if it is not the default one."""
