@@ -24,7 +24,7 @@ from tiered.verify.custom_ops import known, open_defined, references
 from tiered.verify.extract import Part, Types, cut
 
 if TYPE_CHECKING:
-    from tiered.runtime import Worker
+    from tiered.runtime import Worker, WorkerSession
     from tiered.runtime.session import ModelLike, Runner
 
 
@@ -38,6 +38,8 @@ class SlicedSession:
         how: as for `Worker.open`.
         most: the bytes of weights that a slice may have; with None each node is a slice.
         nodes: how many nodes a slice may have, whatever their weights, instead of `most`.
+        keeps_open: open each slice once, for all runs, until `close`; all weights are then in
+            memory together.
 
     Raises:
         OutOfMemory: one node alone reads more than that.
@@ -51,6 +53,7 @@ class SlicedSession:
         most: int | None,
         *,
         nodes: int | None = None,
+        keeps_open: bool = False,
         **how: Any,
     ) -> None:
         self.inputs = tuple(name for name in part.inputs if name not in part.weights)
@@ -65,6 +68,14 @@ class SlicedSession:
         else:
             self._slices = _grouped(part, nodes, self._own)
         self._last = _last_reads(part, self._slices)
+        self._open: dict[tuple[int, tuple[str, ...]], WorkerSession] | None = None
+        if keeps_open:
+            self._open = {}
+
+    def close(self) -> None:
+        """Close the slices that are kept open."""
+        while self._open:
+            self._open.popitem()[1].close()
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
         """Return values by name: any of the main graph, not only outputs.
@@ -85,16 +96,26 @@ class SlicedSession:
                 del values[name]
         return {name: self._value(name, values) for name in wanted}
 
-    def stream(self, feeds: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-        """Yield all values that nodes compute, in order; a value is dropped after its last use.
+    def stream(
+        self, feeds: Mapping[str, Any], wanted: Collection[str] | None = None
+    ) -> Iterator[tuple[str, Any]]:
+        """Yield values that nodes compute, in order; a value is dropped after its last use.
+
+        Args:
+            feeds: the inputs.
+            wanted: the names of the values; None for all.
 
         Raises:
             RuntimeFailure: a slice does not run.
         """
         values: dict[str, Any] = {**feeds, **self._defaults(feeds)}
         for at, nodes in enumerate(self._slices):
-            names = [name for number in nodes for name in self._part.nodes[number].output if name]
-            values.update(self._run_slice(nodes, names, values))
+            made = [name for number in nodes for name in self._part.nodes[number].output if name]
+            names = [name for name in made if wanted is None or name in wanted]
+            kept = dict.fromkeys(name for name in made if self._last.get(name, -1) > at)
+            results = list(dict.fromkeys((*names, *kept)))
+            if results:
+                values.update(self._run_slice(nodes, results, values))
             yield from ((name, values[name]) for name in names)
             for name in [name for name in values if self._last.get(name, -1) <= at]:
                 del values[name]
@@ -110,12 +131,22 @@ class SlicedSession:
         own = self._own_results(nodes, feeds)
         if own is not None:
             return own
-        model = cut(self._part, nodes, bare_types(feeds), results, reads)
+        if self._open is None:
+            with self._opened(nodes, results, feeds) as session:
+                return session.run(feeds)
+        key = (next(iter(nodes)), tuple(results))
+        if key not in self._open:
+            self._open[key] = self._opened(nodes, results, feeds)
+        return self._open[key].run(feeds)
+
+    def _opened(
+        self, nodes: Collection[int], results: Sequence[str], feeds: Mapping[str, Any]
+    ) -> WorkerSession:
+        model = cut(self._part, nodes, bare_types(feeds), results, list(feeds))
         for info in model.graph.output:
             info.ClearField("type")
         folder = with_files(model, self._folder)
-        with open_defined(self._worker, model, folder=folder, **self._how) as session:
-            return session.run(feeds)
+        return open_defined(self._worker, model, folder=folder, **self._how)
 
     def _own_results(
         self, nodes: Collection[int], feeds: Mapping[str, Any]

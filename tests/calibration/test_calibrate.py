@@ -1,0 +1,148 @@
+"""Ranges are those of the user's samples, without masks, and inside of what is proven."""
+
+import numpy as np
+import pytest
+
+from tiered import Model, Value
+from tiered.calibration.calibrate import Calibration, SampledModel, calibrate
+from tiered.calibration.observers import METHODS, Method
+from tiered.errors import UsageError
+from tiered.testing import parse
+
+SCORES = """
+(float[N,4] x, bool[N,4] keep) => (float[N,4] y)
+<float lowest = {-3.4e38}, float[4,4] w = {1,0,0,0, 0,1,0,0, 0,0,1,0, 0,0,0,1}>
+{ s = MatMul(x, w)  m = Where(keep, s, lowest)  t = Identity(m)  y = Softmax(t) }
+"""
+
+
+def _model(text: str, opset: int = 17) -> Model:
+    model = Model.from_proto(parse(text, opset=opset))
+    model.refresh_types()
+    return model
+
+
+def _sample(low: float, high: float) -> dict[str, np.ndarray]:
+    x = np.linspace(low, high, 8, dtype=np.float32).reshape(2, 4)
+    return {"x": x, "keep": np.array([[True, False] * 2] * 2)}
+
+
+def _values(model: Model, *names: str) -> list[Value]:
+    values = [model.main.value(name) for name in names]
+    return [value for value in values if value is not None]
+
+
+def _interval(found: Calibration, name: str) -> tuple[float, float]:
+    interval = found.interval(name)
+    assert interval is not None
+    return interval
+
+
+def test_ranges_are_those_of_all_samples() -> None:
+    model = _model(SCORES)
+    found = calibrate(
+        model, _values(model, "x", "s"), [_sample(-1, 2), _sample(-3, 1)], method="minmax"
+    )
+    assert found.samples == 2
+    assert not found.is_made
+    assert found.interval("x") == found.interval("s") == (-3.0, 2.0)
+    assert found.ranges["s"].seen == 16
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("mask", ["-3.4e38", "-1e9", "-10000"])
+def test_masks_decide_no_range(method: Method, mask: str) -> None:
+    model = _model(SCORES.replace("-3.4e38", mask))
+    found = calibrate(model, _values(model, "m", "t"), [_sample(-1, 2)], method=method)
+    for name in ("m", "t"):
+        low, high = _interval(found, name)
+        assert -1.1 <= low <= 0 <= high <= 2.1
+        assert found.ranges[name].masked == 4
+
+
+def test_a_mask_of_minus_infinity_decides_no_range() -> None:
+    text = SCORES.replace("-3.4e38", "-1e38").replace(
+        "m = Where(keep, s, lowest)", "l = Add(lowest, lowest) k = Mul(l, l) n = Neg(k)"
+        "  m = Where(keep, s, n)"
+    )
+    model = _model(text)
+    found = calibrate(model, _values(model, "m"), [_sample(-1, 2)], method="minmax")
+    assert found.interval("m") == pytest.approx((-1.0, 1.5714285))
+
+
+def test_a_large_negative_number_that_reaches_no_softmax_counts() -> None:
+    model = _model("(float[4] x) => (float[4] y) <float c = {-20000}> { y = Add(x, c) }")
+    found = calibrate(model, _values(model, "y"), [{"x": np.zeros(4, np.float32)}])
+    assert _interval(found, "y")[0] == pytest.approx(-20000)
+
+
+def test_a_measured_range_is_inside_of_the_proven_one() -> None:
+    model = _model("(float[4] x) => (float[4] y) { y = Sigmoid(x) }")
+    x = np.array([-50, 0, 1, 50], np.float32)
+    low, high = _interval(calibrate(model, _values(model, "y"), [{"x": x}]), "y")
+    assert 0 <= low <= high <= 1.0000001
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "array", [np.zeros(5), np.full(5, np.nan), np.zeros(0), np.array([1e-42, 0]), np.array([3.0])]
+)
+def test_degenerate_tensors_have_finite_ranges(method: Method, array: np.ndarray) -> None:
+    model = _model("(float[N] x) => (float[N] y) { y = Neg(x) }")
+    large = {"x": np.array([1e6], np.float32)}
+    for samples in ([{"x": array.astype(np.float32)}], [{"x": array.astype(np.float32)}, large]):
+        found = calibrate(model, _values(model, "x"), samples, method=method)
+        interval = found.interval("x")
+        assert interval is None or np.isfinite(interval).all()
+
+
+def test_inputs_are_made_without_samples() -> None:
+    model = _model(SCORES)
+    found = calibrate(model, _values(model, "s"), samples=3)
+    assert found.is_made
+    assert found.samples == 3
+    assert found.ranges["s"].seen > 0
+
+
+def test_values_of_bodies_are_not_measured() -> None:
+    text = """
+    (bool c, float[2] x) => (float[2] y)
+    { y = If(c) <then_branch = g () => (float[2] a) { a = Neg(x) },
+                 else_branch = h () => (float[2] b) { b = Abs(x) }> }
+    """
+    model = _model(text)
+    (body, _) = next(model.main.topological_order().__iter__()).bodies
+    found = calibrate(model, [body.outputs[0], *_values(model, "x", "y")])
+    assert sorted(found.ranges) == ["x", "y"]
+
+
+def test_a_range_that_leaves_out_an_outlier_has_a_smaller_error() -> None:
+    model = _model("(float[N] x) => (float[N] y) { y = Neg(x) }")
+    numbers = np.random.default_rng(0).standard_normal(100_000).astype(np.float32)
+    numbers[0] = 12.0
+    sample = {"x": numbers}
+    bounds = {}
+    for method in METHODS:
+        found = calibrate(model, _values(model, "x"), [sample], method=method, percentile=99.9)
+        bounds[method] = _interval(found, "x")
+
+    def error(low: float, high: float) -> float:
+        step = (high - low) / 255
+        rounded = np.clip(np.rint(numbers / step), np.rint(low / step), np.rint(high / step))
+        return float(np.square(rounded * step - numbers).mean())
+
+    assert error(*bounds["mse"]) < 0.9 * error(*bounds["minmax"])
+    assert bounds["percentile"][1] < 5
+
+
+def test_only_planned_values_leave_the_worker() -> None:
+    model = _model("(float[4] x) => (float[4] y) { a = Neg(x) b = Abs(a) c = Exp(b) y = Neg(c) }")
+    with SampledModel(model) as running:
+        found = [name for name, _ in running.stream({"x": np.ones(4, np.float32)}, ["b"])]
+    assert found == ["b"]
+
+
+def test_an_unknown_method_is_an_error() -> None:
+    model = _model(SCORES)
+    with pytest.raises(UsageError, match="no calibration method 'max'"):
+        calibrate(model, _values(model, "s"), method="max")  # type: ignore[arg-type]  # wrong
