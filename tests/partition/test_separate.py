@@ -8,6 +8,7 @@ import onnx
 import pytest
 from hypothesis import given, settings
 
+from tests.conformance.regions import faults
 from tests.partition.graphs import assert_same_bits, model, random_models
 from tests.small import loaded_apart
 from tiered import Model, ModelError, UsageError
@@ -185,3 +186,11 @@ def test_a_folder_without_a_plan_is_an_error(tmp_path: Path) -> None:
 def test_training_info_and_dead_nodes_belong_to_no_part() -> None:
     of = model("g (float[2] x) => (float[2] y) { d = Cos(x)  y = Neg(x) }")
     assert [part.name for part in _check(of).parts] == ["000_npu"]
+
+
+MODELS = sorted((Path(__file__).parents[2] / "examples" / "models").glob("*.onnx"))
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: str(path.name))
+def test_regions_of_models_are_functions_and_models_with_the_same_bits(path: Path) -> None:
+    assert faults(path, onnx.load(path), range(2)) == []
