@@ -20,6 +20,7 @@ from tiered.cli.commands.extract import ExtractOptions
 from tiered.cli.commands.merge import MergeOptions
 from tiered.cli.commands.partition import PartitionOptions
 from tiered.cli.commands.run import RunOptions
+from tiered.cli.commands.split import SplitOptions
 from tiered.cli.commands.verify import CompareOptions
 from tiered.cli.config_file import apply_config_file
 from tiered.cli.declare import with_parameters
@@ -129,6 +130,25 @@ def extract(
     from tiered.cli.commands.extract import run_extract
 
     run_extract(model, out, options, write)
+
+
+@app.command
+def split(
+    model: str,
+    /,
+    *,
+    options: SplitOptions = SplitOptions(),  # noqa: B008 - frozen
+) -> None:
+    """Write consecutive parts of a model, cut at tensors; `tiered merge` puts them together again.
+
+    A part also returns what later parts read of it, under the same names.
+
+    Args:
+        model: The ONNX file to read; it is never changed.
+    """
+    from tiered.cli.commands.split import run_split
+
+    run_split(model, options)
 
 
 @app.command
@@ -535,6 +555,7 @@ for _options in (
     MergeOptions,
     PartitionOptions,
     RunOptions,
+    SplitOptions,
 ):
     with_parameters(_options)
 for _shared in (OptimizeOptions, ReadOptions, WriteOptions):

@@ -20,6 +20,10 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "tiered extract in.onnx part.onnx --from /layer1/Relu_output_0 --to logits",
         "tiered extract in.onnx head.onnx --to hidden --verify",
     ),
+    "split": (
+        "tiered split in.onnx --at /layer1/Relu_output_0,hidden --out-dir parts",
+        "tiered split in.onnx --at left+right --out-dir parts --verify",
+    ),
     "merge": (
         "tiered merge encoder.onnx decoder.onnx out.onnx",
         "tiered merge a.onnx b.onnx out.onnx --map features=x --prefix b_ --verify",

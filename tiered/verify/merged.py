@@ -1,8 +1,8 @@
-"""Verification of merged models: the result computes what the two models compute, in turn."""
+"""Verification of merged and split models: the whole computes what the parts compute, in turn."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tiered.errors import VerificationError
@@ -53,6 +53,39 @@ def check_merged(
             if not found[-1].ok:
                 raise VerificationError(
                     f"the merged model computes something else than the two models: {found[-1]}\n"
+                    f"  inputs      {sample.label}"
+                )
+    return found
+
+
+def check_split(
+    whole: Model, parts: Sequence[Model], inputs: Iterable[Source] = ()
+) -> list[Comparison]:
+    """Run a model, and its parts one after the other, and compare all outputs bit by bit.
+
+    Args:
+        whole: the model before it was split.
+        parts: its parts; an output of one is the input of its name of later ones.
+        inputs: inputs of the model; missing ones are made.
+
+    Raises:
+        VerificationError: an output differs.
+        RuntimeFailure: onnxruntime does not run the model or a part.
+    """
+    found = []
+    proto = export_model(whole, is_bare=True)
+    wanted = Wanted(given=read_samples(inputs))
+    with _opened(whole) as session:
+        for sample in samples_for(proto, session, wanted):
+            expected = session.run(sample.inputs.feeds)
+            values = dict(sample.inputs.feeds)
+            for part in parts:
+                with _opened(part) as one:
+                    values |= one.run({name: values[name] for name in one.inputs})
+            found.append(compare(expected, {name: values[name] for name in expected}))
+            if not found[-1].ok:
+                raise VerificationError(
+                    f"the parts compute something else than the model: {found[-1]}\n"
                     f"  inputs      {sample.label}"
                 )
     return found

@@ -51,7 +51,11 @@ def split(model: AnyModel, at: Iterable[str | Sequence[str]]) -> list[onnx.Model
         UsageError: there is no such tensor, its type is unknown, it is a weight, or a cut leaves
             nothing to compute.
     """
-    view = view_of(model)
+    return [part.to_proto() for part in split_models(view_of(model), at)]
+
+
+def split_models(view: Model, at: Iterable[str | Sequence[str]]) -> list[Model]:
+    """Return consecutive parts of a model; weights on disk stay there. See `split`."""
     get_pass("infer_shapes").apply(view)
     names = [_names("at", (cut,) if isinstance(cut, str) else cut) for cut in at]
     cuts = [[tensor_named(view, name, "split") for name in cut] for cut in names]
@@ -62,7 +66,7 @@ def split(model: AnyModel, at: Iterable[str | Sequence[str]]) -> list[onnx.Model
         if not stage:
             raise UsageError(f"split: no node is left to compute {', '.join(cut)}")
     return [
-        _part(view.copy(), inputs, outputs).to_proto()
+        _part(view.copy(), inputs, outputs)
         for inputs, outputs in _borders(view, stages)
     ]
 

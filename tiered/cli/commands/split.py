@@ -1,0 +1,129 @@
+"""`tiered split MODEL --at A,B --out-dir DIR`: consecutive parts of a model, as files.
+
+With `--json` one object:
+    model, verified
+    parts: [{file, nodes, inputs, outputs}]; inputs and outputs have the type by name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from tiered.cli.files import check_data_files, check_output, load_model
+from tiered.cli.flags import Flag, Names
+from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.errors import ModelError, UsageError
+
+if TYPE_CHECKING:
+    from tiered.graph import Model
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class SplitOptions:
+    """The options of `tiered split`."""
+
+    at: Names = ()
+    """Tensors to cut at, from the inputs to the outputs: a,b makes three parts. Tensors of one cut
+    are joined by +: a+b makes two. Repeatable."""
+    out_dir: Annotated[str | None, Parameter(show_default=False)] = None
+    """The folder for the parts: MODEL_0.onnx, MODEL_1.onnx, ... It is made if it is not there."""
+    verify: Annotated[str | None, Parameter(show_default=False)] = None
+    """Run the model, and the parts one after the other, and compare the outputs bit by bit. Exit
+    code 3 if they differ."""
+    inputs: Names = ()
+    """Inputs for --verify: x.npy, feeds.npz or a folder; missing ones are generated. Repeatable."""
+    json: Annotated[bool, Flag] = False
+    """Print one JSON object instead of text; --out-dir may be missing then."""
+
+
+def run_split(file: str, options: SplitOptions) -> None:
+    """Split the model of a file.
+
+    Raises:
+        UsageError: no tensor or folder is named, or there is no such tensor.
+        ModelError: a file cannot be read or written.
+        VerificationError: the parts compute something else; nothing is written.
+    """
+    cuts = _cuts(options.at)
+    if not cuts:
+        raise UsageError("nowhere to cut: type --at TENSOR, or --at A,B for three parts")
+    if options.out_dir is None and not options.json:
+        raise UsageError("no folder to write to: type --out-dir DIR")
+    with Progress() as progress:
+        model = load_model(file)
+        from tiered.pipeline.compose.parts import split_models
+
+        progress.say(f"splitting {printable(file)}")
+        parts = split_models(model.copy(), cuts)
+        names = _names(file, options.out_dir, len(parts))
+        if options.verify is not None:
+            from tiered.verify.merged import check_split
+
+            progress.say("running the model and its parts")
+            check_split(model, parts, options.inputs)
+        if options.out_dir is not None:
+            _save(file, model, options.out_dir, names, parts)
+    verified = options.verify is not None
+    described = [_described(name, part) for name, part in zip(names, parts, strict=True)]
+    if options.json:
+        print_json({"model": file, "verified": verified, "parts": described})
+    else:
+        _print(file, described, verified=verified)
+
+
+def _cuts(entries: Sequence[str]) -> list[list[str]]:
+    """Return the tensors of each cut."""
+    cuts = [cut for entry in entries for cut in entry.split(",") if cut]
+    return [[name for name in cut.split("+") if name] for cut in cuts]
+
+
+def _names(file: str, folder: str | None, count: int) -> list[str]:
+    stem = os.path.splitext(os.path.basename(file))[0]
+    return [os.path.join(folder or "", f"{stem}_{at}.onnx") for at in range(count)]
+
+
+def _save(
+    file: str, model: Model, folder: str, names: Sequence[str], parts: Sequence[Model]
+) -> None:
+    """Write the parts; the folder is checked for all of them first.
+
+    Raises:
+        UsageError: a part would overwrite the model or its weights.
+        ModelError: a file cannot be written.
+    """
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise ModelError(f"cannot make {printable(folder)!r}: {error.strerror}") from error
+    for name in names:
+        check_output(file, name)
+        check_data_files(model, name)
+    for name, part in zip(names, parts, strict=True):
+        part.save(name)
+
+
+def _described(name: str, part: Model) -> dict[str, Any]:
+    return {
+        "file": name,
+        "nodes": sum(len(graph.nodes) for graph in part.graphs()),
+        "inputs": {value.name: str(value.type) for value in part.main.inputs},
+        "outputs": {value.name: str(value.type) for value in part.main.outputs},
+    }
+
+
+def _print(file: str, parts: Sequence[dict[str, Any]], *, verified: bool) -> None:
+    console = results()
+    console.print(printable(f"{file} -> {len(parts)} parts"), soft_wrap=True)
+    for part in parts:
+        console.print(printable(f"{part['file']}: {part['nodes']:,} nodes"), soft_wrap=True)
+        for what in ("inputs", "outputs"):
+            named = ", ".join(f"{name}: {kind}" for name, kind in part[what].items())
+            console.print(printable(f"  {what}: {named or 'none'}"), soft_wrap=True)
+    said = "yes (exact; the parts ran one after the other)" if verified else "no (--verify)"
+    console.print(f"verified: {said}")
