@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from fnmatch import fnmatchcase
 
 from tiered.errors import UsageError, did_you_mean
 from tiered.graph import Graph, Model, Node, Value
@@ -50,6 +51,32 @@ def output_named(model: Model, name: str, owner: str) -> Value:
         UsageError: the model has no such output.
     """
     return _named(model.main.outputs, name, owner, "output")
+
+
+def initializers_matching(model: Model, patterns: Sequence[str], owner: str) -> list[Value]:
+    """Return the initializers of all graphs that one of the names or globs matches.
+
+    Args:
+        model: the model.
+        patterns: names or globs; none match every initializer.
+        owner: the pass that asks, for the message.
+
+    Raises:
+        UsageError: a name or glob matches no initializer.
+    """
+    every = [value for graph in model.graphs() for value in graph.initializers]
+    names = {value.name for value in every}
+    for pattern in patterns:
+        if pattern not in names and not any(fnmatchcase(name, pattern) for name in names):
+            hint = did_you_mean(pattern, names)
+            raise UsageError(f"{owner}: no initializer is named {pattern!r}{hint}")
+    return [
+        value
+        for value in every
+        if not patterns
+        or value.name in patterns
+        or any(fnmatchcase(value.name, pattern) for pattern in patterns)
+    ]
 
 
 def _named(values: Iterable[Value], name: str, owner: str, what: str) -> Value:

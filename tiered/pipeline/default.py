@@ -39,6 +39,7 @@ def default_pipeline() -> Sequential:
         "truncate_on_var",
         # Parked. A part of the model, and tensors to look at: by the names that the file has.
         "extract",
+        "merge_models",
         "add_checkpoints",
         # Parked. What callers feed and get: dtypes, layouts, names, order. Unused inputs go last.
         "remove_input_cast",
@@ -417,6 +418,10 @@ def default_pipeline() -> Sequential:
         "merge_compiler_regions",
         "partition_graph",
         "rewrite_annotated_ops",
+
+        # Parked: which file has a weight, when no pass is left that makes new ones.
+        "bake_parameters",
+        "unbake",
 
         # Last: the result is valid, or the error names the broken promise.
         "final_check",

@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import onnx
@@ -26,6 +26,31 @@ _BLOCK: Final = 1 << 20
 
 _SECRET: Final = f"stored:{os.urandom(16).hex()}:"
 """Random in each process, so that a model cannot name a file to be read into its output."""
+
+Place = Literal["model", "data"]
+"""Where a saved model has the bytes of a tensor: in the model file, or in the file of weights."""
+
+_PLACE: Final = "tiered.place"
+
+
+def place_of(proto: onnx.TensorProto) -> Place | None:
+    """Return where a saved model has the bytes; None if nothing says so.
+
+    External data of a model that was read says nothing: it stays where it is.
+    """
+    if proto.data_location == onnx.TensorProto.EXTERNAL and not is_stored(proto):
+        return None
+    found = {entry.value for entry in proto.external_data if entry.key == _PLACE}
+    return "model" if "model" in found else "data" if "data" in found else None
+
+
+def set_place(proto: onnx.TensorProto, place: Place | None) -> None:
+    """Set where a saved model has the bytes of a tensor that is not external data."""
+    for at in reversed(range(len(proto.external_data))):
+        if proto.external_data[at].key == _PLACE:
+            del proto.external_data[at]
+    if place is not None:
+        proto.external_data.add(key=_PLACE, value=place)
 
 
 def stored_prefix() -> bytes:

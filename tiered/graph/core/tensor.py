@@ -14,7 +14,17 @@ from onnx import numpy_helper
 
 from tiered.errors import ModelError
 from tiered.graph.core.dtypes import DataType, bits_of
-from tiered.graph.core.lazy_bytes import SPILLED, blocks_of_file, is_stored, span_of_stored, spill
+from tiered.graph.core.lazy_bytes import (
+    SPILLED,
+    Place,
+    blocks_of_file,
+    is_stored,
+    location_of,
+    place_of,
+    set_place,
+    span_of_stored,
+    spill,
+)
 
 # Decoded arrays up to this many bytes are kept: shapes, axes and scalars are read again and again.
 _KEEP_BYTES = 1 << 14
@@ -107,6 +117,34 @@ class Tensor:
         return type(proto) is onnx.TensorProto and proto.data_location == _EXTERNAL
 
     @property
+    def can_be_external(self) -> bool:
+        """Return whether ONNX can have the elements in a separate file."""
+        return not self.is_sparse and self.dtype != _STRING
+
+    @property
+    def place(self) -> Place | None:
+        """Return where a saved model has the bytes; None if the options of saving decide."""
+        return place_of(self.proto) if isinstance(self.proto, onnx.TensorProto) else None
+
+    def placed(self, place: Place) -> Tensor:
+        """Return the same elements, which a saved model has at a place; no byte of a file is read.
+
+        Raises:
+            ModelError: the bytes are external data, and the file is missing or too short.
+        """
+        assert not self.is_sparse, "a sparse tensor is always in the model file"
+        proto = onnx.TensorProto()
+        proto.CopyFrom(self.to_proto(""))
+        if self.is_external:
+            path, offset, length = self.external_span()
+            del proto.external_data[:]
+            entries = (("location", location_of(path, os.stat(path))), ("offset", offset))
+            for key, value in (*entries, ("length", length)):
+                proto.external_data.add(key=key, value=str(value))
+        set_place(proto, place)
+        return Tensor(proto, folder=self._folder)
+
+    @property
     def size(self) -> int:
         """Return the number of elements."""
         return math.prod(self.shape)
@@ -191,12 +229,14 @@ class Tensor:
     def embedded(self, name: str) -> onnx.TensorProto:
         """Return a TensorProto of this name that holds its bytes, except those of external data."""
         proto = self.to_proto(name)
-        if not is_stored(proto):
+        if not is_stored(proto) and place_of(proto) is None:
             return proto
-        path, offset, length = self.external_span()
         whole = onnx.TensorProto()
         whole.CopyFrom(proto)
         whole.ClearField("external_data")
+        if not is_stored(proto):
+            return whole
+        path, offset, length = self.external_span()
         whole.ClearField("data_location")
         with open(path, "rb") as file:
             file.seek(offset)

@@ -13,7 +13,7 @@ from google.protobuf.message import EncodeError
 from onnx import numpy_helper
 
 from tiered.errors import ModelError
-from tiered.graph.core.lazy_bytes import blocks_of_file, location_of
+from tiered.graph.core.lazy_bytes import blocks_of_file, location_of, place_of, set_place
 from tiered.graph.core.node import domain_of
 from tiered.graph.core.schema import schema_of
 from tiered.graph.core.tensor import Tensor
@@ -96,13 +96,17 @@ def save_model(
     tensors = [*tensors_of(proto)]
     on_disk = [tensor for tensor in tensors if tensor.data_location == tensor.EXTERNAL]
     has_external = any(map(_is_external, on_disk))
+    placed_tensors = [tensor for tensor in tensors if place_of(tensor) is not None]
+    is_mixed = has_external or storage.external is not None
     outside = [
         tensor
-        for tensor in (tensors if has_external or storage.external is not None else ())
+        for tensor in (tensors if is_mixed else placed_tensors)
         if _goes_out(Tensor(tensor, folder=model.folder), storage, has_external=has_external)
         and not (storage.share and _stays(tensor, model.folder, folder))
     ]
     placed = _placed(model, outside, [] if storage.single else on_disk)
+    for tensor in placed_tensors:
+        set_place(tensor, None)
     if storage.single:
         _take_in(on_disk, model.folder)
     try:
@@ -146,10 +150,12 @@ def _placed(
 
 def _goes_out(tensor: Tensor, storage: Storage, *, has_external: bool) -> bool:
     """Return whether a tensor is written to the weights file."""
-    if storage.single or tensor.is_sparse or tensor.dtype == onnx.TensorProto.STRING:
+    if storage.single or not tensor.can_be_external:
         return False
     if tensor.is_external:
         return True
+    if tensor.place is not None:
+        return tensor.place == "data"
     if storage.external is not None:
         return tensor.nbytes >= max(storage.external, 1)
     return has_external and tensor.nbytes >= _NEW_EXTERNAL

@@ -1,0 +1,50 @@
+"""A model, and the model of a file that reads its outputs  =>  one model"""
+
+from collections.abc import Mapping
+
+from tiered import InterfaceMap, Model, PassContext, Skip, merge, module_pass
+
+
+@module_pass(opt_level=None, acts_on=("*",), changes_interface=True)
+def merge_models(
+    model: Model,
+    ctx: PassContext,
+    *,
+    file: str = "",
+    connect: dict[str, str] | None = None,
+    prefix: str = "",
+    keep: bool = False,
+) -> Skip | None:
+    """Connect outputs of the model with inputs of a second one, as `tiered merge` does.
+
+    Names, opsets and functions are reconciled; inputs of equal name and type are one input.
+
+    Args:
+        file: the second model.
+        connect: the input of the second model by output of this one; by default those of equal
+            name, else the only output and the only input.
+        prefix: for the names of the second model that are not connected.
+        keep: connected outputs stay outputs.
+
+    Raises:
+        UsageError: there is no such output or input, or nothing connects.
+        ModelError: the file cannot be read, or the models do not fit together.
+    """
+    if not file:
+        return Skip("no second model is given")
+    second = Model.load(file)
+    if _is_done(model, second, connect or {}, prefix=prefix, keep=keep):
+        return Skip("the model has the outputs of the second")
+    model.exchange(merge(model, second, connect=connect, prefix=prefix, keep=keep))
+    model.note_interface(InterfaceMap(new=f"the outputs of {file} were added"))
+    return None
+
+
+def _is_done(
+    model: Model, second: Model, connect: Mapping[str, str], *, prefix: str, keep: bool
+) -> bool:
+    """Return whether the model has the outputs of the second one, and none that it could read."""
+    shown = {value.name for value in model.main.outputs}
+    if not shown.issuperset(prefix + value.name for value in second.main.outputs):
+        return False
+    return keep or shown.isdisjoint(connect or [value.name for value in second.main.inputs])
