@@ -25,7 +25,7 @@ from tiered.debug.oracles import (
     OutputOracle as OutputOracle,
     SameEnd as SameEnd,
 )
-from tiered.debug.reduction import extract_model as extract_model, reduce_model as reduce_model
+from tiered.debug.reduction import reduce_model as reduce_model
 from tiered.debug.reproducers import reproduce as reproduce, write_reproducer as write_reproducer
 from tiered.debug.runs import Subject as Subject
 

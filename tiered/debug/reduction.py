@@ -1,4 +1,4 @@
-"""Smaller models: a part by the names of tensors, and a reduction that still fails.
+"""Reduction of a model that fails to a smaller one that still fails.
 
 A reduction removes nodes, outputs and weights as long as a check fails on the rest: in halves, then
 in smaller parts. The outputs of a removed node become inputs. Dims get smaller, with the weights
@@ -8,7 +8,6 @@ that have them.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -16,7 +15,7 @@ import onnx
 from onnx import numpy_helper
 
 from tiered.debug.search import fewest
-from tiered.errors import TieredError, UsageError, did_you_mean
+from tiered.errors import TieredError, UsageError
 from tiered.graph import Model
 from tiered.verify.extract import Part, Types, cut, tapped
 
@@ -29,53 +28,6 @@ SMALL = 64
 _FEW = 16
 """Elements up to which an integer tensor may be a shape, or sizes to split by."""
 _INTEGERS = (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
-
-
-def extract_model(
-    model: str | os.PathLike[str] | onnx.ModelProto,
-    outputs: Sequence[str],
-    inputs: Sequence[str] = (),
-) -> onnx.ModelProto:
-    """Return the nodes of the main graph that compute some tensors, as a model.
-
-    Args:
-        model: a file, or a ModelProto, which is not changed.
-        outputs: the names of the tensors that the new model computes.
-        inputs: the names of tensors that become inputs, in this order; their producers are left
-            out. The inputs of the model that are still needed follow.
-
-    Returns:
-        A model with the weights and local functions that it needs; types are inferred.
-
-    Raises:
-        ModelError: the model is malformed, or the file cannot be read.
-        UsageError: there is no such tensor, none is named as output, one is a weight, or an output
-            does not depend on an input.
-    """
-    view = Model.from_proto(model) if isinstance(model, onnx.ModelProto) else Model.load(model)
-    part = Part.of(view.to_proto(annotate=True))
-    if not outputs:
-        raise UsageError("extract_model takes the name of at least one output")
-    for name in (*inputs, *outputs):
-        if not part.has(name):
-            known = [*part.inputs, *part.producer, *part.weights]
-            raise UsageError(f"the main graph has no tensor {name!r}{did_you_mean(name, known)}")
-        if name in part.weights and name not in part.inputs:
-            raise UsageError(f"{name!r} is a weight; expected a computed tensor or an input")
-    nodes = part.needed(outputs, known=inputs)
-    border = part.border(nodes, outputs)
-    unused = [name for name in inputs if name not in border]
-    if unused:
-        wanted = _listed(outputs)
-        raise UsageError(f"{wanted} can be computed without {_listed(unused)}; leave it out")
-    reads = [*dict.fromkeys(inputs), *sorted(set(border) - set(inputs))]
-    order = {name: place for place, name in enumerate(part.inputs)}
-    rest = sorted(reads[len(set(inputs)) :], key=lambda name: order.get(name, len(order)))
-    return cut(part, nodes, {}, outputs, [*reads[: len(set(inputs))], *rest])
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(map(repr, names))
 
 
 def reduce_model(
