@@ -38,6 +38,7 @@ BackendName = Annotated[
     str | None, Declared(show_default=False, completer=complete_backend)
 ]
 
+AsJson = Annotated[bool, Declared(name="--json", negative=(), show_default=False)]
 Verbose = Annotated[bool, Declared(name=["--verbose", "-v"], negative=(), show_default=False)]
 
 LEVELS = range(5)
@@ -45,15 +46,45 @@ OPENING, CLOSING, QUOTES = "({[", ")}]", "'\""
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptimizeOptions:
-    """The options of `tiered optimize`."""
+class _Destination:
+    """Where a command writes its model."""
 
     output: Annotated[str | None, Declared(name=["--output", "-o"])] = None
     """The file to write, instead of OUT."""
-    out_dir: Annotated[str | None, Declared(show_default=False)] = None
-    """The folder for the results of several models, each under the name of its file."""
     force: Annotated[bool, Flag] = False
     """Replace OUT even if it is an ONNX model and not an earlier result of MODEL."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Writing:
+    """On what a command verifies its model, what it prints, and how it stores the weights."""
+
+    inputs: Names = ()
+    """Inputs for --verify: x.npy, feeds.npz or a folder; missing ones are generated. Repeatable."""
+    dry_run: Annotated[bool, Flag] = False
+    """Write nothing."""
+    json: Annotated[bool, Flag] = False
+    """Print one JSON object on stdout instead of the summary."""
+    quiet: Annotated[bool, Declared(name=["--quiet", "-q"], negative=(), show_default=False)] = (
+        False
+    )
+    """Print only errors (and the JSON with --json)."""
+    verbose: Verbose = False
+    """Print every pass and every remark."""
+    external_data: Annotated[str | None, Declared(show_default=False)] = None
+    """Write weights of =SIZE bytes (1KiB) or more to OUT.data, beside OUT."""
+    single_file: Annotated[bool, Flag] = False
+    """Write all weights into OUT, including external ones; up to 2 GiB."""
+    share_weights: Annotated[bool, Flag] = False
+    """Keep external weights in their files if OUT is in the same folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Passes:
+    """Which passes `tiered optimize` runs, on what, and what it demands of the result."""
+
+    out_dir: Annotated[str | None, Declared(show_default=False)] = None
+    """The folder for the results of several models, each under the name of its file."""
     opt_level: Annotated[int, Declared(name=["--opt-level", "-O"])] = 2
     """0 inference form, 1 structure, 2 exact algebra, 3 fusions, 4 approximations."""
     disable: Disable = ()
@@ -75,68 +106,32 @@ class OptimizeOptions:
     expect: Names = ()
     """Fail unless the result meets this: Gelu>=12, com.microsoft::BiasGelu, nodes<=500,
     bytes<=90MB, parameters<1000. Repeatable."""
-    verify: Annotated[str | None, Declared(show_default=False)] = None
-    """Run the model after each pass (for a large model only the changed region: =region); or
-    =final, =structure, =off. Exit code 3 if the outputs differ."""
-    inputs: Names = ()
-    """Inputs for --verify: x.npy, feeds.npz or a folder; missing ones are generated. Repeatable."""
-    test_input_shape: Names = ()
-    """The shapes of generated inputs for --verify, as for --input-shape; the model keeps its."""
-    reproducer: str | None = None
-    """Folder for a bundle that `tiered replay` runs, if a pass fails or the outputs differ."""
-    dry_run: Annotated[bool, Flag] = False
-    """Write nothing."""
-    json: Annotated[bool, Flag] = False
-    """Print one JSON object on stdout instead of the summary."""
-    quiet: Annotated[bool, Declared(name=["--quiet", "-q"], negative=(), show_default=False)] = (
-        False
-    )
-    """Print only errors (and the JSON with --json)."""
-    verbose: Verbose = False
-    """Print every pass and every remark."""
-    external_data: Annotated[str | None, Declared(show_default=False)] = None
-    """Write weights of =SIZE bytes (1KiB) or more to OUT.data, beside OUT."""
-    single_file: Annotated[bool, Flag] = False
-    """Write all weights into OUT, including external ones; up to 2 GiB."""
-    share_weights: Annotated[bool, Flag] = False
-    """Keep external weights in their files if OUT is in the same folder."""
+    strict: Annotated[bool, Flag] = False
+    """Fail if an entry matches no pass, or if the backend does not take the result."""
     max_memory: Annotated[str | None, Declared(show_default=False)] = None
     """Limit of the memory of the run, without mapped weights: 2GB, 50%."""
     annotate: Annotated[bool, Flag] = False
     """Write the inferred types into the model."""
-    strict: Annotated[bool, Flag] = False
-    """Fail if an entry matches no pass, or if the backend does not take the result."""
+    verify: Annotated[str | None, Declared(show_default=False)] = None
+    """Run the model after each pass (for a large model only the changed region: =region); or
+    =final, =structure, =off. Exit code 3 if the outputs differ."""
+    test_input_shape: Names = ()
+    """The shapes of generated inputs for --verify, as for --input-shape; the model keeps its."""
+    reproducer: str | None = None
+    """Folder for a bundle that `tiered replay` runs, if a pass fails or the outputs differ."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class WriteOptions:
+class OptimizeOptions(_Writing, _Passes, _Destination):
+    """The options of `tiered optimize`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteOptions(_Writing, _Destination):
     """The options of the commands that write one model, by passes of their own."""
 
-    output: Annotated[str | None, Declared(name=["--output", "-o"])] = None
-    """The file to write, instead of OUT."""
-    force: Annotated[bool, Flag] = False
-    """Replace OUT even if it is an ONNX model and not an earlier result of MODEL."""
     verify: Annotated[str | None, Declared(show_default=False)] = None
-    """Run the model before and after and compare what both compute, as for `tiered optimize`. Exit
-    code 3 if it differs."""
-    inputs: Names = ()
-    """Inputs for --verify: x.npy, feeds.npz or a folder; missing ones are generated. Repeatable."""
-    dry_run: Annotated[bool, Flag] = False
-    """Write nothing."""
-    json: Annotated[bool, Flag] = False
-    """Print one JSON object on stdout instead of the summary."""
-    quiet: Annotated[bool, Declared(name=["--quiet", "-q"], negative=(), show_default=False)] = (
-        False
-    )
-    """Print only errors (and the JSON with --json)."""
-    verbose: Verbose = False
-    """Print every pass and every remark."""
-    external_data: Annotated[str | None, Declared(show_default=False)] = None
-    """Write weights of =SIZE bytes (1KiB) or more to OUT.data, beside OUT."""
-    single_file: Annotated[bool, Flag] = False
-    """Write all weights into OUT, including external ones; up to 2 GiB."""
-    share_weights: Annotated[bool, Flag] = False
-    """Keep external weights in their files if OUT is in the same folder."""
+    """Compare what the model computes before and after, as for `tiered optimize`."""
 
     def with_passes(self, passes: str) -> OptimizeOptions:
         """Return the options of `tiered optimize` that run these passes."""

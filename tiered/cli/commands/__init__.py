@@ -1,1 +1,1 @@
-"""The commands, one file each; `tiered.cli.app` has their names, options and help."""
+"""The commands, one file each; `tiered.cli.declarations` has their names, options and help."""

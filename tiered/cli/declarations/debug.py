@@ -1,0 +1,98 @@
+"""The commands that run models, compare them and search for what is wrong."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from tiered.cli.commands.bisect import BisectOptions
+from tiered.cli.commands.run import RunOptions
+from tiered.cli.commands.verify import CompareOptions
+from tiered.cli.flags import AsJson
+
+
+def run(
+    model: str,
+    /,
+    *,
+    options: RunOptions = RunOptions(),
+) -> None:
+    """Run a model on onnxruntime, and print statistics of its outputs or of all its values.
+
+    Args:
+        model: The ONNX file to read.
+    """
+    from tiered.cli.commands.run import run_run
+
+    run_run(model, options)
+
+
+def verify(
+    first: Annotated[str, Parameter(name="A")],
+    second: Annotated[str, Parameter(name="B")],
+    /,
+    *,
+    options: CompareOptions = CompareOptions(),
+    as_json: AsJson = False,
+) -> None:
+    """Run two models on the same inputs and compare their outputs; exit code 3 if they differ.
+
+    Args:
+        first: The ONNX file with the correct outputs.
+        second: The ONNX file to compare with it.
+        as_json: Print JSON instead of text.
+    """
+    from tiered.cli.commands.verify import run_verify
+
+    run_verify(first, second, options, as_json=as_json)
+
+
+def bisect(
+    model: str,
+    /,
+    *,
+    options: BisectOptions = BisectOptions(),
+) -> None:
+    """Find the first rewrite of the passes that makes a model wrong; exit code 3 if there is one.
+
+    Args:
+        model: The ONNX file to read.
+    """
+    from tiered.cli.commands.bisect import run_bisect
+
+    run_bisect(model, options)
+
+
+def replay(folder: Annotated[str, Parameter(name="DIR")], /) -> None:
+    """Run a bundle and print its failure; exit code 3 if it fails, 0 if it is fixed.
+
+    Args:
+        folder: The folder that --reproducer wrote.
+    """
+    from tiered.cli.commands.bisect import run_replay
+
+    run_replay(folder)
+
+
+def reduce(
+    model: str,
+    out: str,
+    /,
+    *,
+    check: str,
+) -> None:
+    """Write a smaller model that still fails, given a command that fails on it.
+
+    Args:
+        model: The ONNX file to read.
+        out: The file to write.
+        check: A command; {} is replaced by the model's file. A model fails if the command ends as
+            on the whole model.
+    """
+    from tiered.cli.commands.reduce import run_reduce
+
+    run_reduce(model, out, check)
+
+
+COMMANDS = (run, verify, bisect, replay, reduce)

@@ -1,0 +1,158 @@
+"""The commands that print properties of a model: names, options and help."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from tiered.cli.commands.completion import complete_backend, complete_pass
+from tiered.cli.flags import BackendName, Names, ReadOptions
+
+
+def inspect(
+    model: str,
+    /,
+    *,
+    backend: BackendName = None,
+    options: ReadOptions = ReadOptions(),
+) -> None:
+    """Print the contents of a model, without changing it.
+
+    Args:
+        model: The ONNX file to read.
+        backend: Print the number of unsupported nodes of each operator on this target.
+    """
+    from tiered.cli.commands.inspect import run_inspect
+
+    run_inspect(model, backend=backend, options=options)
+
+
+def explain(
+    model: str,
+    pass_: Annotated[str, Parameter(name="PASS", completer=complete_pass)],
+    /,
+    *,
+    node: str | None = None,
+    after: str = "",
+    load: Names = (),
+    opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2,
+    backend: BackendName = None,
+    options: ReadOptions = ReadOptions(),
+) -> None:
+    """Explain node by node why a pass fires or does not fire, without changing the model.
+
+    Args:
+        model: The ONNX file to read.
+        pass_: A pass, optionally with options and scope: 'fold_constant{max_growth=0}'.
+        node: Only this node, with the matched part before the first failed condition.
+        after: Passes to run first: 'default', 'a,b,fix(c,d)'.
+        load: As for `tiered optimize`: Python files or modules with passes of your own.
+        opt_level: The level, as for `tiered optimize`.
+        backend: The target, as for optimize: a name or a TOML file; portable by default.
+    """
+    from tiered.cli.commands.explain import run_explain
+    from tiered.cli.load_passes import load_passes
+
+    load_passes(load)
+    run_explain(
+        model,
+        pass_,
+        node=node,
+        after=after,
+        opt_level=opt_level,
+        backend=backend,
+        options=options,
+    )
+
+
+def check(
+    model: str,
+    /,
+    *,
+    backend: Annotated[str, Parameter(completer=complete_backend)],
+    opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2,
+    edit: Names = (),
+    options: ReadOptions = ReadOptions(),
+) -> None:
+    """Print the nodes that a target supports, and why it does not support the others.
+
+    Args:
+        model: The ONNX file to read.
+        backend: The target: a name that `tiered backends` lists, or a TOML file.
+        opt_level: The level of the passes that may replace unsupported nodes.
+        edit: Change the pipeline of the target: 'drop a', 'after a: b,c'. Repeatable.
+    """
+    from tiered.cli.commands.check import run_check
+
+    run_check(model, backend, opt_level=opt_level, edits=edit, options=options)
+
+
+def layout(
+    model: str,
+    /,
+    *,
+    after: str = "",
+    backend: BackendName = None,
+    html: Annotated[str | None, Parameter(show_default=False)] = None,
+    options: ReadOptions = ReadOptions(),
+) -> None:
+    """Print the cost of Transposes, which ones can be removed, and what blocks the others.
+
+    A dynamic dim counts as 16.
+
+    Args:
+        model: The ONNX file to read; it is not changed.
+        after: Passes to run first: 'default', 'a,b,fix(c,d)'.
+        backend: The target; `--after default` runs its pipeline.
+        html: Write a page that lists the Transposes, their costs, and the nodes that block them.
+    """
+    from tiered.cli.commands.layout import run_layout
+
+    run_layout(model, after=after, backend=backend, html=html, options=options)
+
+
+def memory(
+    model: str,
+    /,
+    *,
+    default_dim: int = 16,
+    in_place: bool = True,
+    svg: str | None = None,
+    options: ReadOptions = ReadOptions(),
+) -> None:
+    """Print how many bytes of tensors are alive at the peak, where it is, and what is alive there.
+
+    Constants are counted apart. Inputs are alive all the time.
+
+    Args:
+        model: The ONNX file to read; it is not changed.
+        default_dim: The size of a dynamic dim without --dim.
+        in_place: Elementwise operators write over operands, and reshapes take no memory.
+        svg: A file for the curve.
+    """
+    from tiered.cli.commands.memory import run_memory
+
+    run_memory(model, default_dim=default_dim, in_place=in_place, svg=svg, options=options)
+
+
+def view(
+    model: str,
+    after: str | None = None,
+    /,
+    *,
+    browser: bool = True,
+) -> None:
+    """Open a model in Netron, or two, each in its own tab; needs the extra tiered[view].
+
+    Args:
+        model: The ONNX file to read.
+        after: A second one, to compare with it.
+        browser: Open the browser; else only print the addresses.
+    """
+    from tiered.cli.commands.view import run_view
+
+    run_view(model, after, browse=browser)
+
+
+COMMANDS = (inspect, explain, check, layout, memory, view)

@@ -1,0 +1,148 @@
+"""The commands that write a model: names, options and help."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from tiered.cli.commands.completion import complete_backend
+from tiered.cli.commands.convert import ConvertOptions
+from tiered.cli.commands.extract import ExtractOptions
+from tiered.cli.commands.merge import MergeOptions
+from tiered.cli.commands.partition import PartitionOptions
+from tiered.cli.commands.split import SplitOptions
+from tiered.cli.flags import OptimizeOptions, ReadOptions, WriteOptions
+from tiered.cli.watch import WatchOptions
+
+
+def optimize(
+    model: str,
+    out: str | None = None,
+    /,
+    *more: str,
+    options: OptimizeOptions = OptimizeOptions(),
+    watch: WatchOptions = WatchOptions(),
+) -> int | None:
+    """Optimise a model and print what changed.
+
+    Args:
+        model: The ONNX file to read; it is never changed.
+        out: The file to write. Optional with --dry-run, --json and --out-dir.
+        more: More models to read; they need --out-dir.
+    """
+    if more or options.out_dir is not None:
+        from tiered.cli.commands.optimize_several import run_several
+
+        sources = [file for file in (model, out, *more) if file is not None]
+        return run_several(sources, options, watch)
+    from tiered.cli.commands.optimize import run_optimize
+
+    run_optimize(model, out, options, watch)
+    return None
+
+
+def convert(
+    model: str,
+    out: str | None = None,
+    /,
+    *,
+    options: ConvertOptions = ConvertOptions(),
+    write: WriteOptions = WriteOptions(),
+) -> None:
+    """Convert a model to another opset, IR version or precision, and print what changed.
+
+    Nodes that cannot be converted to an opset are listed, and nothing is written. With --to, nodes
+    that stay float are listed with the reason.
+
+    Args:
+        model: The ONNX file to read; it is never changed.
+        out: The file to write. Optional with --dry-run and --json.
+    """
+    from tiered.cli.commands.convert import run_convert
+
+    run_convert(model, out, options, write)
+
+
+def extract(
+    model: str,
+    out: str | None = None,
+    /,
+    *,
+    options: ExtractOptions = ExtractOptions(),
+    write: WriteOptions = WriteOptions(),
+) -> None:
+    """Write the part of a model between tensors, with the weights that it needs.
+
+    Args:
+        model: The ONNX file to read; it is never changed.
+        out: The file to write. Optional with --dry-run and --json.
+    """
+    from tiered.cli.commands.extract import run_extract
+
+    run_extract(model, out, options, write)
+
+
+def split(
+    model: str,
+    /,
+    *,
+    options: SplitOptions = SplitOptions(),
+) -> None:
+    """Write consecutive parts of a model, cut at tensors; `tiered merge` puts them together again.
+
+    A part also returns what later parts read of it, under the same names.
+
+    Args:
+        model: The ONNX file to read; it is never changed.
+    """
+    from tiered.cli.commands.split import run_split
+
+    run_split(model, options)
+
+
+def merge(
+    first: Annotated[str, Parameter(name="A")],
+    second: Annotated[str, Parameter(name="B")],
+    out: str | None = None,
+    /,
+    *,
+    options: MergeOptions = MergeOptions(),
+    write: WriteOptions = WriteOptions(),
+) -> None:
+    """Write two models as one: outputs of A become inputs of B.
+
+    Opsets, functions and names are reconciled; inputs of equal name and type are one input.
+
+    Args:
+        first: The ONNX file with the first model.
+        second: The ONNX file with the model that reads its outputs.
+        out: The file to write. Optional with --dry-run and --json.
+    """
+    from tiered.cli.commands.merge import run_merge
+
+    run_merge(first, second, out, options, write)
+
+
+def partition(
+    model: str,
+    out: str | None = None,
+    /,
+    *,
+    backend: Annotated[str, Parameter(completer=complete_backend)],
+    partitions: PartitionOptions = PartitionOptions(),
+    options: ReadOptions = ReadOptions(),
+) -> None:
+    """Print the regions of a model that a target takes, and write them.
+
+    Args:
+        model: The ONNX file to read.
+        out: The file to write: the model with a local function for each region.
+        backend: The target: a name that `tiered backends` lists, or a TOML file.
+    """
+    from tiered.cli.commands.partition import run_partition
+
+    run_partition(model, backend, out, partitions, options)
+
+
+COMMANDS = (optimize, convert, extract, split, merge, partition)
