@@ -5,7 +5,13 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from tiered.backends.standard import NO_OPERATOR, Refusal, is_no_operator, is_standard
+from tiered.backends.standard import (
+    NO_OPERATOR,
+    Refusal,
+    is_no_operator,
+    is_standard,
+    newer_operator,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,8 +48,11 @@ class AnyRuntime:
 
     def refusals(self, node: Node) -> tuple[Refusal, ...]:
         """Return why a node is not for every runtime; empty if it is."""
-        is_taken = self.has(node) or node.owner.model.function(*node.callee) is not None
-        return () if is_taken else (NO_OPERATOR,)
+        if node.owner.model.function(*node.callee) is not None:
+            return ()
+        if node.is_early:
+            return (newer_operator(node) or NO_OPERATOR,)
+        return () if self.has(node) else (NO_OPERATOR,)
 
     def runs_slowly(self, node: Node) -> bool:
         """Return False: the speed of kernels is unknown."""

@@ -213,7 +213,8 @@ class Backend:
         if node.is_op("Constant"):
             return ()  # it holds data
         rules = self.rules(node.op_type, node.domain)
-        if self._has_only_rules and any(rule.is_unconditional for rule in rules):
+        is_certain = self._has_only_rules and not node.is_early
+        if is_certain and any(rule.is_unconditional for rule in rules):
             return ()
         if not rules:
             is_call = node.owner.model.function(*node.callee) is not None

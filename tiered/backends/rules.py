@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tiered.backends.standard import Refusal
+from tiered.backends.standard import NO_OPERATOR, Refusal, newer_operator
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.schema import NEWEST, Schema, schema_of
 
@@ -234,9 +234,23 @@ def data_parameter(operands: Iterable[Operand]) -> str:
     return next((name for name in (*parameters, "") if "(" not in name), "")
 
 
+def _early_refusals(rule: OperatorRule, node: Node) -> Iterator[Refusal]:
+    """Yield why a rule is not for an operator at an opset where ONNX does not have it yet.
+
+    It is for such operators only if it says so by `versions`.
+    """
+    opset = node.owner.root.opset(node.domain)
+    if rule.versions == ANY:
+        yield newer_operator(node) or NO_OPERATOR
+    elif not rule.versions.holds(opset):
+        yield Refusal(f"version {opset} of the operator", (f"version {rule.versions}",))
+
+
 def refusals(rule: OperatorRule, node: Node) -> Iterator[Refusal]:
     """Yield the violated conditions of a rule except dtypes, cheap ones first."""
-    if not rule.versions.holds(node.version):
+    if node.is_early:
+        yield from _early_refusals(rule, node)
+    elif not rule.versions.holds(node.version):
         yield Refusal(f"version {node.version} of the operator", (f"version {rule.versions}",))
     if rule.opset != ANY and not rule.opset.holds(opset := node.owner.opset(node.domain)):
         yield Refusal(f"opset {opset}", (f"opset {rule.opset}",))

@@ -38,12 +38,17 @@ STANDARD_NAMES: Final = {"FastGelu": "Gelu"}
 
 
 def newer_operator(node: Node) -> Refusal | None:
-    """Return a refusal if only a newer opset of ONNX has the operator of a custom node."""
+    """Return a refusal if only a newer opset of ONNX has the operator of a node.
+
+    The node has a runtime's own operator, or is early (`Node.is_early`).
+    """
     from tiered.graph.core.schema import schema_of
 
     name, opset = STANDARD_NAMES.get(node.op_type, node.op_type), node.owner.opset()
     newest = schema_of(name, "")
-    if not node.domain or newest is None or schema_of(name, "", opset) is not None:
+    if newest is None or schema_of(name, "", opset) is not None:
+        return None
+    if not node.domain and not node.is_early:
         return None
     later = range(opset + 1, newest.since_version + 1)
     first = next(version for version in later if schema_of(name, "", version) is not None)

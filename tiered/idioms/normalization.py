@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiered.graph.core.dtypes import DataType
+from tiered.graph.core.schema import EARLY_OPERATORS
 from tiered.graph.core.types import non_negative_axes
 from tiered.rewriter.language import const, op, var
 from tiered.rewriter.skip import Skip
@@ -76,6 +77,21 @@ def batch_norm_of(node: Node) -> BatchNorm | Skip:
     if not (spread > 0).all():
         return Skip("var + epsilon is not positive")
     return BatchNorm(scale / np.sqrt(spread), mean, shift)
+
+
+def layer_norm(graph: Graph, x: Value, *operands: Value | None, **attributes: Any) -> Value:
+    """Return a LayerNormalization, also at an opset before 17 (`Node.is_early`).
+
+    A pass that makes one from other operators declares `offers=["LayerNormalization"]`, so that
+    only targets with that kernel get it.
+    """
+    if graph.opset() >= EARLY_OPERATORS["LayerNormalization"]:
+        normed: Value = graph.op.LayerNormalization(x, *operands, **attributes)
+        return normed
+    node = graph.add_node(
+        "LayerNormalization", (x, *operands), 1, attributes, name=graph.model.hint
+    )
+    return node.output
 
 
 # --- norms over some axes -------------------------------------------------------------------------

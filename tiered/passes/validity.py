@@ -8,6 +8,7 @@ from tiered.context import PassContext
 from tiered.errors import ModelError, TieredError
 from tiered.graph.queries.onnx_checker import (
     current_complaint,
+    early_nodes,
     is_only_declared,
     wrong_declarations,
 )
@@ -24,7 +25,7 @@ def check_result(model: Model, ctx: PassContext) -> None:
     Raises:
         ModelError: the passes made an invalid model, or the context is strict.
     """
-    complaint = current_complaint(model)
+    complaint = complaint_of(model, ctx)
     wrong = wrong_declarations(model)
     if complaint is None and not wrong:
         return
@@ -48,6 +49,24 @@ def check_result(model: Model, ctx: PassContext) -> None:
     if ctx.strict:
         raise ModelError(text)
     model.note(text)
+
+
+def complaint_of(model: Model, ctx: PassContext) -> str | None:
+    """Return what onnx.checker has against a model, but for operators that the target has.
+
+    ONNX may have an operator only from a later opset on, and the target already here.
+    """
+    complaint = current_complaint(model)
+    if complaint is None or not ctx.names_backend:
+        return complaint
+    early = early_nodes(model)
+    if not early or not all(map(ctx.backend.takes, early)):
+        return complaint
+    found = current_complaint(model, early=True)
+    if found is None:
+        names, opset = ", ".join(sorted({node.op_type for node in early})), model.opset()
+        model.note(f"{names} is not in ONNX at opset {opset}, but {ctx.backend} has it there")
+    return found
 
 
 def _complaint_about_folded(model: Model) -> str | None:

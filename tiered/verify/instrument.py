@@ -12,7 +12,8 @@ import onnx
 from tiered.context import PassContext
 from tiered.errors import VerificationError
 from tiered.graph import Model, Stamp
-from tiered.graph.queries.onnx_checker import current_complaint, is_only_declared
+from tiered.graph.queries.onnx_checker import is_only_declared
+from tiered.passes.validity import complaint_of
 from tiered.runtime.compare.outputs import Comparison
 from tiered.runtime.worker.client import Worker, shared_worker
 from tiered.runtime.worker.limits import physical_memory
@@ -319,7 +320,7 @@ def _check_structure(model: Model, info: PassInfo) -> None:
     except AssertionError as error:
         raise VerificationError(f"{info.name} left {model.label} inconsistent: {error}") from error
     acyclic(model)
-    complaint = current_complaint(model)
+    complaint = complaint_of(model, PassContext.current())
     was_valid = complaint is not None and model.complaint_as_loaded() is None
     if was_valid and not is_only_declared(model):
         raise VerificationError(f"{info.name} made {model.label} invalid: {complaint}")

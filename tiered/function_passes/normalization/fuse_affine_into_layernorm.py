@@ -3,6 +3,7 @@
 import numpy as np
 
 from tiered import Graph, Node, Skip, Value, broadcasts_into, const, op, rewrite, var
+from tiered.idioms.normalization import layer_norm
 
 _is_one = const(lambda array: bool((array == 1).all()))
 _scaled = op.Mul(op.LayerNormalization(var.x, _is_one, attrs=...).bind("norm"), var.scale)
@@ -31,8 +32,7 @@ def fuse_affine_into_layernorm(
     ]
     if operands[0] is None or (bias is not None and operands[1] is None):
         return Skip("scale or bias is not per element")
-    result: Value = graph.op.LayerNormalization(x, *operands, **norm.attributes)
-    return result
+    return layer_norm(graph, x, *operands, **norm.attributes)
 
 
 def _fitted(

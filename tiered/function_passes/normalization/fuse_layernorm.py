@@ -1,7 +1,7 @@
 """(x - mean) / Sqrt(variance + epsilon)  =>  LayerNormalization(x, 1)"""
 
 from tiered import Graph, Node, Skip, Value, rewrite, same_axes
-from tiered.idioms.normalization import layer_norm_pattern, norm_over_last_dims
+from tiered.idioms.normalization import layer_norm, layer_norm_pattern, norm_over_last_dims
 
 
 @rewrite(
@@ -9,6 +9,7 @@ from tiered.idioms.normalization import layer_norm_pattern, norm_over_last_dims
     opt_level=3,
     required=("infer_shapes",),
     followed_by=("fuse_affine_into_layernorm",),
+    offers=["LayerNormalization"],
     numerics="reassociating",
 )
 def fuse_layernorm(
@@ -19,7 +20,10 @@ def fuse_layernorm(
     axes_of_mean: Value,
     epsilon: Value,
 ) -> Value | Skip:
-    """Normalise the last dims by one operator; scale and bias follow it."""
+    """Normalise the last dims by one operator; scale and bias follow it.
+
+    Before opset 17 only for targets that have the operator there, as onnxruntime has.
+    """
     found = norm_over_last_dims(node, x, axes_of_mean, epsilon)
     if isinstance(found, Skip):
         return found
@@ -28,6 +32,4 @@ def fuse_layernorm(
         return Skip("the axes are not constant")
     if not same_axes(over.ravel(), over_of_mean.ravel(), x.rank):
         return Skip("mean and variance are over other axes")
-    return graph.op.LayerNormalization(
-        x, found.ones(graph), axis=found.axis, epsilon=found.epsilon
-    )
+    return layer_norm(graph, x, found.ones(graph), axis=found.axis, epsilon=found.epsilon)

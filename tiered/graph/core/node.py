@@ -11,7 +11,14 @@ from onnx.defs import OpSchema
 
 from tiered.errors import ModelError
 from tiered.graph.core.provenance import origins_of
-from tiered.graph.core.schema import Schema, decode_attribute, default_of, schema_of
+from tiered.graph.core.schema import (
+    EARLY_OPERATORS,
+    Schema,
+    decode_attribute,
+    default_of,
+    schema_in_use,
+    schema_of,
+)
 from tiered.graph.core.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -216,8 +223,17 @@ class Node:
 
     @property
     def schema(self) -> Schema | None:
-        """Return the schema in force for the model's opset, None for an unknown operator."""
-        return schema_of(self.op_type, self.domain, self.owner.root.opset(self.domain))
+        """Return the schema in force for the model's opset, None for an unknown operator.
+
+        An operator that runtimes run at older opsets than ONNX has the first schema there.
+        """
+        return schema_in_use(self.op_type, self.domain, self.owner.root.opset(self.domain))
+
+    @property
+    def is_early(self) -> bool:
+        """Whether ONNX has the operator only from a later opset on, but runtimes run it already."""
+        first = EARLY_OPERATORS.get(self.op_type)
+        return first is not None and not self.domain and self.owner.root.opset("") < first
 
     @property
     def version(self) -> int:

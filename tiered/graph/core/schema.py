@@ -37,6 +37,19 @@ def schema_of(op_type: str, domain: str, version: int = NEWEST) -> Schema | None
         return None
 
 
+EARLY_OPERATORS: Final = {"LayerNormalization": 17}
+"""ONNX's operators that runtimes also run at older opsets, with the first opset that has them.
+
+onnxruntime registers LayerNormalization from opset 1 on, in the form of opset 17.
+"""
+
+
+def schema_in_use(op_type: str, domain: str, version: int) -> Schema | None:
+    """Return the schema at an opset version, or before it the first one of an early operator."""
+    first = 0 if domain else EARLY_OPERATORS.get(op_type, 0)
+    return schema_of(op_type, domain, max(version, first))
+
+
 @lru_cache(maxsize=16)
 def operators_of(domain: str) -> frozenset[str]:
     """Return the names of the operators that onnx defines in a domain."""

@@ -17,6 +17,7 @@ from tiered.graph.core.schema import (
     attributes_of,
     decode_attribute,
     default_of,
+    schema_in_use,
     schema_of,
 )
 from tiered.graph.opset.adapter import Change, Form, NoEquivalentForm
@@ -45,7 +46,7 @@ def form_between(node: Node, before: int, after: int) -> Form | None:
     Raises:
         NoEquivalentForm: the opset has no form that means the same.
     """
-    own = schema_of(node.op_type, "", before)
+    own = schema_in_use(node.op_type, "", before)
     there = schema_of(node.op_type, "", after)
     if own is None and there is None:
         return None

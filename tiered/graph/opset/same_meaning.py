@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from tiered.errors import ModelError
-from tiered.graph.core.schema import Schema, attributes_of, default_of, schema_of
+from tiered.graph.core.schema import Schema, attributes_of, default_of, schema_in_use, schema_of
 from tiered.graph.opset.adapter import Form, NoEquivalentForm
 from tiered.graph.opset.newest_form import form_at, readings
 from tiered.graph.queries.formals import dtype_name, formal_of
@@ -52,7 +52,7 @@ def why_not_at(node: Node, before: int, version: int | None) -> str | None:
     """Return how a node differs at another version; None if it does not, or if it is unknown."""
     if version is None:
         return "uses it"
-    own = schema_of(node.op_type, node.domain, before)
+    own = schema_in_use(node.op_type, node.domain, before)
     other = schema_of(node.op_type, node.domain, version)
     if own is None and other is None:
         return None

@@ -10,6 +10,7 @@ from onnx import checker, shape_inference
 
 from tiered.errors import ModelError
 from tiered.graph.core.lazy_bytes import is_stored
+from tiered.graph.core.schema import EARLY_OPERATORS
 from tiered.graph.core.types import TensorType, is_compatible, read_type, write_type
 from tiered.graph.io.export import export_model, without_invented
 from tiered.graph.io.protos import graphs_of, nodes_of
@@ -22,9 +23,14 @@ from tiered.graph.shape_inference.onnx_inference import (
 
 if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState
+    from tiered.graph.core.node import Node
 
 _SMALL: Final = 1024
 """Initializers up to this many elements are checked too; larger ones are not."""
+
+
+_EARLY_DOMAIN: Final = "tiered.early"
+"""The domain of early operators in a model for the checker."""
 
 
 def check_model(model: ModelState) -> None:
@@ -42,12 +48,19 @@ def check_model(model: ModelState) -> None:
     model.note(f"onnx.checker rejects the model as it was loaded: {before}")
 
 
-def current_complaint(model: ModelState) -> str | None:
+def current_complaint(model: ModelState, *, early: bool = False) -> str | None:
     """Return the complaint of onnx.checker about a model; None if it accepts the model.
 
     A complaint that depends on unsound inference by onnx does not count.
+
+    Args:
+        model: the model.
+        early: whether to accept operators that ONNX has only at later opsets, but runtimes
+            already here (`Node.is_early`).
     """
     proto = _checkable(model)
+    if early:
+        _make_custom(proto)
     complaint = _complaint(proto, full=_can_be_inferred(model, proto))
     if complaint is None or _complaint(proto, full=False) is not None:
         return complaint
@@ -59,6 +72,21 @@ def current_complaint(model: ModelState) -> str | None:
         return complaint
     hide_outputs(proto, hidden)
     return complaint if _type_complaint(proto) is not None else None
+
+
+def early_nodes(model: ModelState) -> list[Node]:
+    """Return the nodes that ONNX has only at later opsets, but runtimes run (`Node.is_early`)."""
+    return [node for graph in model.graphs() for node in graph.nodes if node.is_early]
+
+
+def _make_custom(proto: onnx.ModelProto) -> None:
+    """Give early operators a domain that onnx does not know, so that it checks all others."""
+    for node in nodes_of(proto):
+        if node.op_type in EARLY_OPERATORS and not node.domain:
+            node.domain = _EARLY_DOMAIN
+    proto.opset_import.add(domain=_EARLY_DOMAIN, version=1)
+    for function in proto.functions:
+        function.opset_import.add(domain=_EARLY_DOMAIN, version=1)
 
 
 def is_only_declared(model: ModelState, outputs: Collection[str] = ()) -> bool:

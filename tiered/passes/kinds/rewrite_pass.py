@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tiered.backends.standard import NO_OPERATOR, newer_operator
-from tiered.graph import Graph, Model
+from tiered.graph import Graph, Model, Node
 from tiered.graph.core.journal import Edit, Entry
 from tiered.passes.kinds.body import BodyPass, is_attached
 from tiered.passes.run import Allows, PassRun
@@ -71,8 +71,9 @@ def _approval(
 ) -> Callable[[Sequence[Entry]], Skip | None]:
     """Return a check of the operators that a rewrite made against the target's table.
 
-    The target must support the exact form of an operator from outside ONNX, and of an integer one
-    that replaces a float one. It must have every other operator, unless it lacked a removed one.
+    The target must support the exact form of an operator from outside ONNX, of one at an older
+    opset than ONNX has it, and of an integer one that replaces a float one. It must have every
+    other operator, unless it lacked a removed one.
     """
     backend = ctx.target
 
@@ -80,11 +81,17 @@ def _approval(
         removed = (entry[1] for entry in edits if entry[0] is Edit.REMOVE_NODE)
         return any(backend.may_be_slow(node.op_type, node.domain) for node in removed)
 
+    def is_first_early(node: Node, edits: Sequence[Entry]) -> bool:
+        if not node.is_early:
+            return False
+        removed = (entry[1] for entry in edits if entry[0] is Edit.REMOVE_NODE)
+        return not any(other.is_op(node.op_type) for other in removed)
+
     def approve(edits: Sequence[Entry]) -> Skip | None:
         for edit, node, *_ in edits:
             if edit is not Edit.ADD_NODE or not node.is_live:
                 continue
-            is_new = bool(node.domain) or makes_integers
+            is_new = bool(node.domain) or makes_integers or is_first_early(node, edits)
             if is_new and (refused := backend.refusals(node)):
                 reason = refused[0]
                 if reason == NO_OPERATOR:
