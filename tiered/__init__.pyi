@@ -109,6 +109,7 @@ from tiered.pipeline.result import (
     OptimizeResult as OptimizeResult,
     OptimizeSummary as OptimizeSummary,
 )
+from tiered.precision.budget import budget_of as budget_of
 from tiered.precision.codes import FLOAT8 as FLOAT8
 from tiered.precision.integers import narrow_integers as narrow_integers
 from tiered.precision.lower import lower_precision as lower_precision
@@ -117,6 +118,10 @@ from tiered.precision.weights import (
     int4_format as int4_format,
     int8_format as int8_format,
     quantise_weights as quantise_weights,
+)
+from tiered.quantization.quantize import (
+    QuantisationSettings as QuantisationSettings,
+    quantise_model as quantise_model,
 )
 from tiered.rewriter import (
     COMMUTATIVE as COMMUTATIVE,

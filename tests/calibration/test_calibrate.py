@@ -137,7 +137,7 @@ def test_a_range_that_leaves_out_an_outlier_has_a_smaller_error() -> None:
 
 def test_only_planned_values_leave_the_worker() -> None:
     model = _model("(float[4] x) => (float[4] y) { a = Neg(x) b = Abs(a) c = Exp(b) y = Neg(c) }")
-    with SampledModel(model) as running:
+    with SampledModel.of(model) as running:
         found = [name for name, _ in running.stream({"x": np.ones(4, np.float32)}, ["b"])]
     assert found == ["b"]
 

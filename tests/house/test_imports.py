@@ -36,6 +36,7 @@ ORDER = (
     "verify",
     "calibration",
     "precision",
+    "quantization",
     "pipeline",
     "instruments",
     "debug",

@@ -52,12 +52,21 @@ class Quantization:
     """The form of quantised models that the target runs.
 
     `form` qdq: a tensor between QuantizeLinear and DequantizeLinear counts with its quantised
-    dtype; `operators`: quantised models consist of QLinear operators.
+    dtype; `operators`: quantised models consist of QLinear operators. The other fields say how
+    a model is quantised for the target; see `tiered.quantization.scheme.Scheme`.
     """
 
     form: QuantizationForm = "none"
     per_channel: bool = False
     symmetric_weights: bool = False
+    activations: DataType = DataType.UINT8
+    weights: DataType = DataType.INT8
+    symmetric_activations: bool = False
+    reduce_range: bool = False
+    operators: tuple[str, ...] = ()
+    integer_results: tuple[str, ...] = ("Conv", "ConvTranspose")
+    per_tensor: tuple[str, ...] = ()
+    unsigned_weights: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

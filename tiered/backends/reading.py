@@ -112,11 +112,7 @@ def backend_of(table: Mapping[str, Any], where: str, parent: Parent) -> Backend:
         activations=dtypes.take("activations", _dtypes_in(groups), frozenset()),
         weights=dtypes.take("weights", _dtypes_in(groups), frozenset()),
         emulated=dtypes.take("emulated", _pair_of_dtypes, {}),
-        quantization=Quantization(
-            form=quantization.take("form", _one_of(QuantizationForm), "none"),
-            per_channel=quantization.take("per_channel", _boolean, False),
-            symmetric_weights=quantization.take("symmetric_weights", _boolean, False),
-        ),
+        quantization=_quantization(quantization),
         verification=Verification(
             rtol=verification.take("rtol", _number, None),
             atol=verification.take("atol", _number, None),
@@ -141,6 +137,22 @@ def backend_of(table: Mapping[str, Any], where: str, parent: Parent) -> Backend:
         below.end()
     _check_substitutes(backend, where)
     return backend
+
+
+def _quantization(table: _Table) -> Quantization:
+    return Quantization(
+        form=table.take("form", _one_of(QuantizationForm), "none"),
+        per_channel=table.take("per_channel", _boolean, False),
+        symmetric_weights=table.take("symmetric_weights", _boolean, False),
+        activations=DataType(table.take("activations", _dtype, DataType.UINT8)),
+        weights=DataType(table.take("weights", _dtype, DataType.INT8)),
+        symmetric_activations=table.take("symmetric_activations", _boolean, False),
+        reduce_range=table.take("reduce_range", _boolean, False),
+        operators=table.take("operators", _strings, ()),
+        integer_results=table.take("integer_results", _strings, ("Conv", "ConvTranspose")),
+        per_tensor=table.take("per_tensor", _strings, ()),
+        unsigned_weights=table.take("unsigned_weights", _strings, ()),
+    )
 
 
 def _check_substitutes(backend: Backend, where: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
+import onnx
 
 from tiered.calibration.masks import LARGEST, mask_limits
 from tiered.calibration.observers import Method, Range, Seen, observer_of, ranges_of
@@ -62,16 +63,21 @@ class SampledModel:
     Use it as a context manager.
 
     Args:
-        model: it must not change meanwhile.
+        proto: the model.
+        folder: where its external data is.
         nodes: how many nodes run at once.
     """
 
-    def __init__(self, model: Model, *, nodes: int = SLICE) -> None:
-        self._proto = export_model(model, is_bare=True)
-        self._part = Part.of(self._proto)
+    def __init__(self, proto: onnx.ModelProto, folder: str = "", *, nodes: int = SLICE) -> None:
+        self._proto = proto
         self._session = SlicedSession(
-            self._part, model.folder, shared_worker(), None, nodes=nodes, keeps_open=True
+            Part.of(proto), folder, shared_worker(), None, nodes=nodes, keeps_open=True
         )
+
+    @classmethod
+    def of(cls, model: Model) -> SampledModel:
+        """Return a model as it is now."""
+        return cls(export_model(model, is_bare=True), model.folder)
 
     def __enter__(self) -> SampledModel:
         return self
@@ -148,7 +154,7 @@ def calibrate(
         for name, value in values.items()
     }
     read = list(given)
-    with SampledModel(model) as running:
+    with SampledModel.of(model) as running:
         feeds = running.samples(read, seed=seed, count=samples)
         for number, each in enumerate(feeds, 1):
             on_sample(f"calibrating: sample {number} of {len(feeds)}")

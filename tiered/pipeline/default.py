@@ -405,6 +405,8 @@ def default_pipeline() -> Sequential:
         # Parked: a narrower type than float, when no pass is left that computes in it.
         "float_to_half",
         "float_to_bfloat16",
+        # Parked: integers of 8 bits, when no pass is left that fuses what is multiplied.
+        "quantize",
         # Parked: for targets without int64; it needs all shapes that are known.
         "int64_to_int32",
         # Parked: weights in few bits, when no pass is left that folds or fuses them.

@@ -106,11 +106,11 @@ _METRICS: Final = {
     "mean_abs": _Metric(lambda a, b: float(np.abs(a - b).mean()), False, 0.0, math.inf),
 }
 
-_FORM: Final = re.compile(r"\s*(\w+)\s*(>=|<=)\s*(\S+)\s*")
+_FORM: Final = re.compile(r"\s*(\w+)\s*(>=|<=)\s*(\S+?)(?:(?<=\d)\s*dB)?\s*")
 
 
 def budget_of(text: str) -> Budget:
-    """Return the budget that a string describes, as `cosine>=0.999` or `relative<=1e-3`.
+    """Return the budget that a string describes, as `cosine>=0.999` or `sqnr>=20dB`.
 
     Raises:
         UsageError: the string is none, or names no metric.

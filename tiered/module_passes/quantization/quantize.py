@@ -1,0 +1,57 @@
+"""Conv, ConvTranspose, Gemm, MatMul  =>  the same between DequantizeLinear and QuantizeLinear"""
+
+from typing import Literal
+
+from tiered import Model, PassContext, QuantisationSettings, budget_of, module_pass, quantise_model
+
+
+@module_pass(
+    opt_level=None,
+    required=("inline", "fuse_bn_into_conv", "fold_constant"),
+    followed_by=("eliminate_unused_initializer", "eliminate_deadend"),
+    acts_on=("Conv", "ConvTranspose", "Gemm", "MatMul"),
+    numerics="lossy",
+)
+def quantize(
+    model: Model,
+    ctx: PassContext,
+    *,
+    inputs: tuple[str, ...] = (),
+    method: Literal["minmax", "percentile", "mse", "entropy"] = "mse",
+    percentile: float = 99.999,
+    samples: int = 8,
+    seed: int = 0,
+    budget: str = "",
+    reduce_range: bool | None = None,
+    skip_op_types: tuple[str, ...] = (),
+    skip_nodes: tuple[str, ...] = (),
+) -> None:
+    """Quantise products by ranges that are measured on samples; a quantised model stays as it is.
+
+    The backend decides dtypes, symmetry and which operators are quantised; without one, data is
+    uint8 and weights are int8, with a scale for each output channel.
+
+    Args:
+        inputs: files and folders of samples; without any, inputs are made.
+        method: how the range of a tensor follows from its numbers.
+        percentile: of the numbers that the method of that name keeps.
+        samples: how many inputs are made.
+        seed: of made inputs.
+        budget: how far outputs may move, as `sqnr>=20dB`; the worst products return to float.
+        reduce_range: 7 bits for weights; by default as the backend needs.
+        skip_op_types: operators that stay float.
+        skip_nodes: globs of the names of nodes that stay float.
+    """
+    settings = QuantisationSettings(
+        inputs=inputs,
+        method=method,
+        percentile=percentile,
+        samples=samples,
+        seed=seed,
+        budget=budget_of(budget) if budget else None,
+        reduce_range=reduce_range,
+        skip_op_types=skip_op_types,
+        skip_nodes=skip_nodes,
+    )
+    backend = ctx.backend if ctx.names_backend else None
+    quantise_model(model, settings, ctx.remark, ctx.skip, backend=backend)

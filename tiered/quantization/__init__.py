@@ -1,0 +1,1 @@
+"""Quantisation: which operators compute on integers, their scales, and what that costs."""

@@ -1,0 +1,138 @@
+"""The signal to noise ratio of a quantised model: of its outputs, and of each product alone."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+
+from tiered.calibration.calibrate import SampledModel
+from tiered.precision.budget import Budget
+
+Feeds = Mapping[str, Any]
+
+_LOCAL = "/quantised alone"
+
+
+class Noise:
+    """The energy of a signal and of its error."""
+
+    def __init__(self) -> None:
+        self.signal = self.error = 0.0
+
+    def add(self, exact: Any, found: Any) -> None:
+        """Add the finite elements of an array of floats."""
+        wide = np.asarray(exact, np.float64)
+        is_finite = np.isfinite(wide) & (np.abs(wide) < 1e30)
+        other = np.asarray(found, np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            difference = np.where(is_finite, other - wide, 0.0)
+        self.signal += float(np.square(wide[is_finite]).sum())
+        self.error += float(np.square(difference).sum())
+
+    @property
+    def decibels(self) -> float:
+        """The ratio in dB; infinite without an error."""
+        if math.isnan(self.error) or (self.error and not self.signal):
+            return -math.inf
+        if not self.error:
+            return math.inf
+        return 10 * math.log10(self.signal / self.error) if self.signal else -math.inf
+
+
+class Reference:
+    """The outputs of a model of floats for samples, which quantised ones are compared with.
+
+    Args:
+        proto: the model.
+        folder: where its external data is.
+        feeds: the samples.
+    """
+
+    def __init__(self, proto: onnx.ModelProto, folder: str, feeds: Sequence[Feeds]) -> None:
+        self.proto, self.folder, self.feeds = proto, folder, feeds
+        self._outputs = list(map(_floats, _runs(proto, folder, feeds)))
+
+    def decibels(self, proto: onnx.ModelProto) -> float:
+        """Return the ratio of a quantised model: the least of its outputs of floats."""
+        noise: dict[str, Noise] = defaultdict(Noise)
+        found = _runs(proto, self.folder, self.feeds)
+        for exact, outputs in zip(self._outputs, found, strict=True):
+            for name, array in exact.items():
+                noise[name].add(array, outputs[name])
+        return min((each.decibels for each in noise.values()), default=math.inf)
+
+    def metric(self, proto: onnx.ModelProto, budget: Budget) -> float:
+        """Return what a budget limits, of a quantised model: that of the worst sample."""
+        found = _runs(proto, self.folder, self.feeds)
+        pairs = zip(self._outputs, found, strict=True)
+        return budget.worst_of([budget.measure(exact, outputs) for exact, outputs in pairs])
+
+    def alone(self, proto: onnx.ModelProto, names: Collection[str]) -> dict[str, float]:
+        """Return the ratio of each product, when it alone is quantised, by the name of its output.
+
+        Args:
+            proto: the quantised model.
+            names: the outputs of the products, in the main graph.
+        """
+        probe = _probe(self.proto, proto, names)
+        wanted = {each for name in names for each in (name, f"{name}{_LOCAL}")}
+        noise: dict[str, Noise] = defaultdict(Noise)
+        waiting: dict[str, Any] = {}
+        with SampledModel(probe, self.folder) as running:
+            for feeds in self.feeds:
+                for name, array in running.stream(feeds, wanted):
+                    owner = name.removesuffix(_LOCAL)
+                    other = waiting.pop(owner, None)
+                    if other is None:
+                        waiting[owner] = array
+                    elif owner == name:
+                        noise[owner].add(array, other)
+                    else:
+                        noise[owner].add(other, array)
+        return {name: each.decibels for name, each in noise.items()}
+
+
+def _runs(proto: onnx.ModelProto, folder: str, feeds: Sequence[Feeds]) -> list[dict[str, Any]]:
+    with SampledModel(proto, folder) as running:
+        return [running.run(each) for each in feeds]
+
+
+def _floats(outputs: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: array
+        for name, array in outputs.items()
+        if isinstance(array, np.ndarray) and array.dtype.kind == "f"
+    }
+
+
+def _probe(
+    exact: onnx.ModelProto, quantised: onnx.ModelProto, names: Collection[str]
+) -> onnx.ModelProto:
+    """Return the exact model with each quantised product beside it, which reads exact values."""
+    probe = onnx.ModelProto()
+    probe.CopyFrom(exact)
+    graph = probe.graph
+    known = {name for node in graph.node for name in node.output}
+    constants = {tensor.name for tensor in graph.initializer}
+    for node in quantised.graph.node:
+        is_product = any(name in names for name in node.output)
+        if not is_product and any(name in known for name in node.output):
+            continue
+        made = graph.node.add()
+        made.CopyFrom(node)
+        if is_product:
+            made.name = f"{node.output[0]}{_LOCAL}"
+            made.output[0] += _LOCAL
+    graph.initializer.extend(
+        tensor for tensor in quantised.graph.initializer if tensor.name not in constants
+    )
+    versions = {each.domain for each in probe.opset_import}
+    probe.opset_import.extend(
+        each for each in quantised.opset_import if each.domain not in versions
+    )
+    return probe

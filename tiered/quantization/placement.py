@@ -1,0 +1,163 @@
+"""The edit: QuantizeLinear and DequantizeLinear where the plan has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from tiered.graph import Graph, Model, Node, Tensor, Value
+from tiered.quantization.plan import Plan, Unit
+from tiered.quantization.scales import Parameters, Weight, bias_of, least_scales, weight_of
+from tiered.quantization.scheme import Scheme
+
+
+class Placed(NamedTuple):
+    """What a unit is stored as: the scales of its weight, and how well that is represented.
+
+    Attributes:
+        dtype: of the weight, or of the data where both operands are data.
+        scales: of the weight; empty without one.
+    """
+
+    dtype: str
+    scales: tuple[float, ...]
+
+
+def channel_axis(node: Node, slot: int, rank: int) -> int | None:
+    """Return the axis of a weight that the result has too; None where one scale is needed."""
+    if node.op_type == "Conv":
+        return 0
+    if node.op_type == "ConvTranspose":
+        # The channels of each group follow one another on axis 1.
+        return 1 if node.attr("group") == 1 else None
+    if slot == 0 or rank != 2:
+        return None
+    if node.op_type == "Gemm":
+        return 0 if node.attr("transB") else 1
+    return 1
+
+
+def place(
+    model: Model, plan: Plan, scheme: Scheme, parameters: Mapping[Value, Parameters]
+) -> dict[str, Placed]:
+    """Quantise what a plan has; return what each product is stored as, by its output's name.
+
+    Args:
+        model: it is edited.
+        plan: each data operand of a unit is one of its pairs.
+        scheme: of the target.
+        parameters: of each value that gets a pair.
+    """
+    return _Placement(model, scheme, parameters).run(plan)
+
+
+class _Placement:
+    def __init__(
+        self, model: Model, scheme: Scheme, parameters: Mapping[Value, Parameters]
+    ) -> None:
+        self.opset = model.opset()
+        self.scheme = scheme
+        self.parameters = parameters
+        self.weights: dict[tuple[Value, int | None, bool, bytes], tuple[Value, Weight]] = {}
+        self.biases: dict[tuple[Value, bytes], Value] = {}
+
+    def run(self, plan: Plan) -> dict[str, Placed]:
+        """Edit the model."""
+        stored = {unit.node.output.name: self._store(unit) for unit in plan.units}
+        for value, readers in plan.pairs.items():
+            self._pair(value, readers)
+        return stored
+
+    def _pair(self, value: Value, readers: Mapping[Node, None]) -> None:
+        graph, found = value.owner, self.parameters[value]
+        scale = graph.constant(np.array(found.scale, np.float32), f"{value.name}_scale")
+        zero = graph.constant(np.array(found.zero, found.dtype.numpy), f"{value.name}_zero_point")
+        uses = [use for use in value.users if use.node in readers]
+        q = graph.op.QuantizeLinear(value, scale, zero, name=f"{value.name}_QuantizeLinear")
+        x = graph.op.DequantizeLinear(q, scale, zero, name=f"{value.name}_DequantizeLinear")
+        for use in uses:
+            use.node.owner.set_input(use.node, use.slot, x)
+
+    # --- constants --------------------------------------------------------------------------------
+
+    def _store(self, unit: Unit) -> Placed:
+        scales: tuple[float, ...] = ()
+        node = unit.node
+        for slot, role in unit.roles.items():
+            if role == "data":
+                continue
+            value = node.inputs[slot]
+            assert value is not None
+            x, weight = self._weight(node, slot, value, self._least(unit))
+            node.owner.set_input(node, slot, x)
+            scales = tuple(weight.scales.reshape(-1).tolist())
+            if unit.bias is not None and slot == 1:
+                self._set_bias(unit, weight)
+        return Placed(self.scheme.weights.name.lower(), scales)
+
+    def _least(self, unit: Unit) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]] | None:
+        """Return the least scales that the bias of a unit allows; None if any do."""
+        if unit.bias is None:
+            return None
+        bias = unit.node.inputs[unit.bias]
+        data = unit.node.inputs[0]
+        assert bias is not None
+        assert bias.tensor is not None
+        assert data is not None
+        least = least_scales(bias.tensor.numpy(), self.parameters[data].scale)
+        has_channels = self.scheme.has_channels(unit.node.op_type, self.opset)
+        return least if has_channels else least.max(keepdims=True)
+
+    def _weight(
+        self,
+        node: Node,
+        slot: int,
+        value: Value,
+        least: np.ndarray[tuple[int, ...], np.dtype[np.float32]] | None,
+    ) -> tuple[Value, Weight]:
+        tensor = value.tensor
+        assert tensor is not None
+        axis = None
+        if self.scheme.has_channels(node.op_type, self.opset):
+            axis = channel_axis(node, slot, len(tensor.shape))
+        if least is not None and axis is None:
+            least = least.max(keepdims=True)
+        unsigned = node.op_type in self.scheme.unsigned_weights
+        array = tensor.numpy()
+        weight = weight_of(array, axis, self.scheme, unsigned=unsigned, least=least)
+        assert weight is not None, "a weight that is not finite is in no plan"
+        key = value, axis, unsigned, weight.scales.tobytes()
+        if key not in self.weights:
+            self.weights[key] = _dequantized(value.owner, value.name, weight), weight
+        return self.weights[key]
+
+    def _set_bias(self, unit: Unit, weight: Weight) -> None:
+        node, slot = unit.node, unit.bias
+        assert slot is not None
+        bias, data = node.inputs[slot], node.inputs[0]
+        assert bias is not None
+        assert bias.tensor is not None
+        assert data is not None
+        codes, steps = bias_of(
+            bias.tensor.numpy(), self.parameters[data].scale, weight.scales.reshape(-1)
+        )
+        key = bias, steps.tobytes()
+        if key not in self.biases:
+            axis = None if weight.axis is None else 0
+            steps = steps if axis == 0 else steps[:1].reshape(())
+            stored = Weight(codes, steps, np.zeros(steps.shape, np.int32), axis)
+            self.biases[key] = _dequantized(bias.owner, bias.name, stored)
+        node.owner.set_input(node, slot, self.biases[key])
+
+
+def _dequantized(graph: Graph, name: str, weight: Weight) -> Value:
+    """Return a DequantizeLinear of a constant."""
+    codes = graph.constant(Tensor.of(weight.codes), f"{name}_quantized")
+    scale = graph.constant(weight.scales, f"{name}_scale")
+    zero = graph.constant(weight.zeros, f"{name}_zero_point")
+    label = f"{name}_DequantizeLinear"
+    if weight.axis is None:
+        return graph.op.DequantizeLinear(codes, scale, zero, name=label)
+    return graph.op.DequantizeLinear(codes, scale, zero, axis=weight.axis, name=label)

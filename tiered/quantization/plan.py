@@ -1,0 +1,252 @@
+"""The plan: which operators are quantised, where their operands are, and why others stay float."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+import numpy as np
+
+from tiered.graph import DataType, Model, Node, Value
+from tiered.quantization.scheme import PRODUCTS, Scheme
+from tiered.quantization.slots import ACTIVATIONS, data_operands, graphs_of, index_nodes
+
+Role = Literal["data", "weight"]
+Keep = Callable[[Node], str]
+"""Returns why a node stays float; empty if it need not."""
+
+_INTEGER_NODES: Final = frozenset(
+    {"DynamicQuantizeLinear", "MatMulInteger", "ConvInteger", "QuantizeLinear"}
+)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A product that is quantised.
+
+    Attributes:
+        node: it.
+        roles: of its first two operands, by slot; one that is an output of a DequantizeLinear
+            already is not listed.
+        bias: the slot of a constant bias that becomes int32; None without.
+    """
+
+    node: Node
+    roles: Mapping[int, Role]
+    bias: int | None = None
+
+    @property
+    def data(self) -> list[Value]:
+        """The operands that are quantised at run time."""
+        return self._of("data")
+
+    @property
+    def weights(self) -> list[Value]:
+        """The constant operands."""
+        return self._of("weight")
+
+    def _of(self, role: Role) -> list[Value]:
+        chosen = (self.node.inputs[slot] for slot, each in self.roles.items() if each == role)
+        return [value for value in chosen if value is not None]
+
+
+@dataclass
+class Plan:
+    """What is quantised.
+
+    Attributes:
+        units: the products.
+        kept: the products that stay float, each with its reason.
+        pairs: the values that get a QuantizeLinear and a DequantizeLinear, each with the nodes
+            that read the dequantised value.
+        groups: values with one scale: the representative of each value that shares one.
+    """
+
+    units: list[Unit]
+    kept: list[tuple[Node, str]]
+    pairs: dict[Value, dict[Node, None]] = field(default_factory=dict)
+    groups: dict[Value, Value] = field(default_factory=dict)
+
+    def group(self, value: Value) -> Value:
+        """Return the representative of the values that share a scale with a value."""
+        while self.groups.get(value, value) is not value:
+            value = self.groups[value]
+        return value
+
+
+def plan_of(model: Model, scheme: Scheme, keep: Keep = lambda node: "") -> Plan:
+    """Decide what is quantised.
+
+    Args:
+        model: with inferred types.
+        scheme: of the target.
+        keep: what the user keeps.
+    """
+    products = [
+        node
+        for graph in graphs_of(model)
+        for node in graph.topological_order()
+        if not node.domain and node.op_type in PRODUCTS
+    ]
+    refusal = scheme.refusal(model.opset())
+    if not refusal and _is_quantised(model):
+        refusal = "the model is quantised already"
+    if refusal:
+        return Plan([], [(node, refusal) for node in products])
+    indices = index_nodes(model)
+    units, kept = list[Unit](), list[tuple[Node, str]]()
+    for node in products:
+        found = keep(node) or _unit(node, scheme, is_index=node in indices)
+        if isinstance(found, Unit):
+            units.append(found)
+        else:
+            kept.append((node, found))
+    return placed(Plan(units, kept), scheme)
+
+
+def without(plan: Plan, nodes: Mapping[Node, str], scheme: Scheme) -> Plan:
+    """Return the plan with more nodes that stay float, each with its reason."""
+    units = [unit for unit in plan.units if unit.node not in nodes]
+    kept = [*plan.kept, *((unit.node, nodes[unit.node]) for unit in plan.units
+                          if unit.node in nodes)]  # fmt: skip
+    return placed(Plan(units, kept), scheme)
+
+
+def _is_quantised(model: Model) -> bool:
+    """Return whether data is quantised somewhere; weights in few bits do not count."""
+    return any(
+        node.op_type in _INTEGER_NODES or node.op_type.startswith("QLinear")
+        for graph in graphs_of(model)
+        for node in graph.topological_order()
+    )
+
+
+def _unit(node: Node, scheme: Scheme, *, is_index: bool) -> Unit | str:
+    if node.op_type not in scheme.operators:
+        return f"the target has no integer {node.op_type}"
+    if node.parameter_reason is not None:
+        return node.parameter_reason
+    if is_index:
+        return "the result decides a shape or an index"
+    roles: dict[int, Role] = {}
+    for slot in (0, 1):
+        value = node.inputs[slot]
+        assert value is not None
+        if value.dtype != DataType.FLOAT:
+            return "operands are not of float32"
+        if _is_dequantized(value):
+            continue
+        if value.is_constant and (refusal := _weight_refusal(value)):
+            return refusal
+        roles[slot] = "weight" if value.is_constant else "data"
+    if "data" not in roles.values():
+        return "no operand is data"
+    return Unit(node, roles, _bias_slot(node, roles))
+
+
+def _weight_refusal(value: Value) -> str:
+    """Return why a constant has no integer form; empty if it has one."""
+    tensor = value.tensor
+    if tensor is None or tensor.is_sparse:
+        return "the weight is sparse"
+    if not tensor.size:
+        return "the weight is empty"
+    return "" if np.isfinite(tensor.numpy()).all() else "the weight has NaN or Inf"
+
+
+def _is_dequantized(value: Value) -> bool:
+    return value.producer is not None and value.producer.op_type == "DequantizeLinear"
+
+
+def _bias_slot(node: Node, roles: Mapping[int, Role]) -> int | None:
+    """Return the slot of a bias that kernels add in int32."""
+    bias = node.input(2)
+    if bias is None or not bias.is_constant or roles.get(0) != "data" or roles.get(1) != "weight":
+        return None
+    if bias.tensor is None or bias.tensor.is_sparse or bias.dtype != DataType.FLOAT:
+        return None
+    if node.op_type == "Gemm" and (node.attr("alpha"), node.attr("beta")) != (1.0, 1.0):
+        return None
+    is_vector = len(bias.tensor.shape) == 1 and bias.tensor.size == node.output.dim(
+        1 if node.op_type != "Gemm" else -1
+    )
+    return 2 if is_vector and np.isfinite(bias.tensor.numpy()).all() else None
+
+
+# --- where values are quantised -------------------------------------------------------------------
+
+
+def placed(plan: Plan, scheme: Scheme) -> Plan:
+    """Add the pairs of QuantizeLinear and DequantizeLinear that the units need."""
+    for unit in plan.units:
+        for value in unit.data:
+            plan.pairs.setdefault(value, {})[unit.node] = None
+    results = _integer_results(plan, scheme)
+    integer = set(results)
+    for value in results:
+        readers = {use.node: None for use in value.users if use.node.op_type not in _NO_READERS}
+        plan.pairs.setdefault(value, {}).update(readers)
+    _place_inside(plan, integer)
+    return plan
+
+
+_NO_READERS: Final = frozenset({"Shape", "Size", "QuantizeLinear", "If", "Loop", "Scan"})
+
+
+def _integer_results(plan: Plan, scheme: Scheme) -> list[Value]:
+    """Return the results that are quantised because their kernels have integer ones only."""
+    results: list[Value] = []
+    for unit in plan.units:
+        value = _activated(unit.node.output)
+        if unit.node.op_type in scheme.integer_results and not value.is_graph_output:
+            results.append(value)
+    return results
+
+
+def _activated(value: Value) -> Value:
+    """Return the result of the activation that alone reads a value; else the value."""
+    readers = value.readers
+    if value.has_one_user and not readers[0].domain and readers[0].op_type in ACTIVATIONS:
+        is_first = readers[0].inputs[0] is value and readers[0].graph is value.graph
+        return readers[0].output if is_first else value
+    return value
+
+
+def _place_inside(plan: Plan, integer: set[Value]) -> None:
+    """Quantise movement of elements and sums between quantised values.
+
+    A result of integer kernels, of movement of such, or of their sums is integer itself.
+    """
+    nodes = {unit.node: None for unit in plan.units}
+    graphs = dict.fromkeys(node.owner for node in nodes)
+    for graph in graphs:
+        for node in graph.topological_order():
+            if node in nodes:
+                continue
+            moved = data_operands(node)
+            is_sum = node.is_op("Add")
+            operands = [each for each in node.inputs if each is not None] if is_sum else moved
+            if not operands or any(each not in integer for each in operands):
+                continue
+            output = _activated(node.output) if is_sum else node.outputs[0]
+            if output is None or (is_sum and output not in plan.pairs):
+                continue
+            for each in operands:
+                plan.pairs.setdefault(each, {})[node] = None
+            for result in [output] if is_sum else node.outputs:
+                if result is None or result.dtype != DataType.FLOAT or result.is_graph_output:
+                    continue
+                readers = {use.node: None for use in result.users
+                           if use.node.op_type not in _NO_READERS}  # fmt: skip
+                plan.pairs.setdefault(result, {}).update(readers)
+                integer.add(result)
+                if not is_sum:
+                    _unify(plan, [result, *operands])
+
+
+def _unify(plan: Plan, values: Iterable[Value]) -> None:
+    first, *others = (plan.group(value) for value in values)
+    for other in others:
+        if other is not first:
+            plan.groups[other] = first

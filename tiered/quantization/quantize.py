@@ -1,0 +1,291 @@
+"""Static quantisation: plan, calibrate, place, and return the worst products to float."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final
+
+import onnx
+
+from tiered.calibration.calibrate import MADE, Calibration, SampledModel, calibrate
+from tiered.calibration.masks import LARGEST, mask_limits
+from tiered.calibration.observers import Method
+from tiered.graph import Model, Node, Value
+from tiered.graph.io.export import export_model
+from tiered.intervals.analysis import ranges
+from tiered.precision.budget import Budget, fewest_returned
+from tiered.quantization.measure import Feeds, Reference
+from tiered.quantization.placement import Placed, place
+from tiered.quantization.plan import Keep, Plan, Unit, plan_of, without
+from tiered.quantization.scales import Parameters, parameters_of
+from tiered.quantization.scheme import Scheme, scheme_of
+from tiered.rewriter import Skip
+from tiered.verify.samples import Source, read_samples
+
+if TYPE_CHECKING:
+    from tiered.backends import Backend
+
+OnFound = Callable[[str], None]
+OnSkip = Callable[["Node | None", Skip], None]
+
+_UNSEEN: Final = 4
+"""Of so many samples of the user, one is kept for measuring; of made ones, as many more are made.
+"""
+
+
+@dataclass(frozen=True)
+class QuantisationSettings:
+    """How a model is quantised.
+
+    Attributes:
+        inputs: the user's samples; without any, inputs are made.
+        method: of the calibration.
+        percentile: of the method of that name.
+        seed: of made inputs.
+        samples: how many are made.
+        budget: how far the outputs may move; None for any distance.
+        measures: whether the ratios are measured without a budget too.
+        skip_op_types, skip_nodes: what stays float: operators, and globs of names of nodes.
+        reduce_range: 7 bits for weights; None as the backend needs.
+    """
+
+    inputs: Sequence[Source] = ()
+    method: Method = "mse"
+    percentile: float = 99.999
+    seed: int = 0
+    samples: int = MADE
+    budget: Budget | None = None
+    measures: bool = False
+    skip_op_types: Sequence[str] = ()
+    skip_nodes: Sequence[str] = ()
+    reduce_range: bool | None = None
+
+    def keep(self, node: Node) -> str:
+        """Return why the user keeps a node in float; empty if not."""
+        if node.op_type in self.skip_op_types:
+            return f"{node.op_type} is skipped"
+        is_named = any(fnmatchcase(node.label, pattern) for pattern in self.skip_nodes)
+        return "the node is skipped" if is_named else ""
+
+
+@dataclass(frozen=True)
+class Quantised:
+    """What quantisation did.
+
+    Attributes:
+        plan: what is quantised; the nodes are those of the edited model.
+        stored: the weight of each product, by the name of its output.
+        parameters: of each quantised value, by name.
+        sqnr: of the model, in dB; None if it was not measured.
+        alone: that of each product when it alone is quantised, by the name of its output.
+        returned: the products that the budget returned to float, each with its ratio.
+        calibration: what was measured; None if nothing is quantised.
+    """
+
+    plan: Plan
+    stored: Mapping[str, Placed] = field(default_factory=dict)
+    parameters: Mapping[str, Parameters] = field(default_factory=dict)
+    sqnr: float | None = None
+    alone: Mapping[str, float] = field(default_factory=dict)
+    returned: Sequence[tuple[Node, float]] = ()
+    calibration: Calibration | None = None
+
+
+def quantise_model(
+    model: Model,
+    settings: QuantisationSettings,
+    on_found: OnFound = lambda text: None,
+    on_skip: OnSkip = lambda node, reason: None,
+    *,
+    backend: Backend | None = None,
+    on_step: OnFound = lambda text: None,
+) -> Quantised:
+    """Quantise the products of a model, as QDQ.
+
+    A model that has quantised data already stays as it is.
+
+    Args:
+        model: edited in place.
+        settings: how.
+        on_found: called with each finding.
+        on_skip: called with each product that stays float, and the reason.
+        backend: the target; its table decides dtypes, symmetry and operators.
+        on_step: called with what is done next, for progress.
+
+    Raises:
+        UsageError: a file of inputs belongs to no input of the model.
+        ModelError: a file of inputs cannot be read.
+        RuntimeFailure: onnxruntime does not run the model.
+    """
+    scheme = scheme_of(backend)
+    if settings.reduce_range is not None:
+        scheme = replace(scheme, reduce_range=settings.reduce_range)
+    model.refresh_types()
+    found = _Quantisation(model, settings, scheme, on_found, on_step).run()
+    for node, reason in found.plan.kept:
+        on_skip(node, Skip(reason))
+    for node, ratio in found.returned:
+        on_found(f"returned to float: {node.label}, {ratio:.1f} dB alone")
+    units, kept = len(found.plan.units), len(found.plan.kept)
+    if units:
+        on_found(f"{units} of {units + kept} products are quantised")
+    if found.sqnr is not None:
+        on_found(f"signal to noise of the outputs: {found.sqnr:.1f} dB")
+    return found
+
+
+class _Quantisation:
+    def __init__(
+        self,
+        model: Model,
+        settings: QuantisationSettings,
+        scheme: Scheme,
+        on_found: OnFound,
+        on_step: OnFound,
+    ) -> None:
+        self.model = model
+        self.settings = settings
+        self.scheme = scheme
+        self.on_found = on_found
+        self.on_step = on_step
+
+    def run(self) -> Quantised:
+        """Edit the model."""
+        keep: Keep = self.settings.keep
+        plan = plan_of(self.model, self.scheme, keep)
+        plan = without(plan, self._masked(plan), self.scheme)
+        if not plan.units:
+            return Quantised(plan)
+        calibrated, unseen = self._samples()
+        measured = calibrate(
+            self.model,
+            plan.pairs,
+            calibrated,
+            method=self.settings.method,
+            percentile=self.settings.percentile,
+            levels=self.scheme.levels,
+            on_sample=self.on_step,
+        )
+        self.measured = measured
+        plan = self._with_ranges(plan)
+        if self.settings.budget is None and not self.settings.measures:
+            return self._placed(plan)
+        self.on_step("running the model of floats")
+        proto = export_model(self.model, is_bare=True)
+        reference = Reference(proto, self.model.folder, unseen)
+        return self._within_budget(plan, reference)
+
+    def _samples(self) -> tuple[list[Feeds], list[Feeds]]:
+        """Return the samples to calibrate with, and those to measure with."""
+        given = read_samples(self.settings.inputs)
+        measures = self.settings.measures or self.settings.budget is not None
+        count = self.settings.samples
+        if not given:
+            self.on_found("no samples are given: ranges are those of made inputs")
+        with SampledModel.of(self.model) as running:
+            more = count // 2 if measures else 0
+            feeds = running.samples(given, seed=self.settings.seed, count=count + more)
+        if not given:
+            return list(feeds[:count]), list(feeds[count:])
+        if not measures or len(feeds) < _UNSEEN:
+            return list(feeds), list(feeds)
+        return ([each for at, each in enumerate(feeds) if at % _UNSEEN],
+                [each for at, each in enumerate(feeds) if not at % _UNSEEN])  # fmt: skip
+
+    def _masked(self, plan: Plan) -> dict[Node, str]:
+        """Return the products that must not be quantised for their numbers."""
+        limits = mask_limits(self.model)
+        return {
+            unit.node: "an operand has masks"
+            for unit in plan.units
+            if any(value in limits for value in unit.data)
+        }
+
+    # --- ranges -----------------------------------------------------------------------------------
+
+    def _with_ranges(self, plan: Plan) -> Plan:
+        """Return the plan without the products that have a value without a range."""
+        while True:
+            unknown = {value for value in plan.pairs if self._range(value) is None}
+            removed = {
+                unit.node: self._reason(unknown.intersection(_touched(unit)))
+                for unit in plan.units
+                if unknown.intersection(_touched(unit))
+            }
+            if not removed:
+                return plan
+            plan = without(plan, removed, self.scheme)
+
+    @staticmethod
+    def _reason(values: Iterable[Value]) -> str:
+        is_inner = any(not value.owner.is_main for value in values)
+        return "a value inside a body is not measured" if is_inner else "no finite number was seen"
+
+    def _range(self, value: Value) -> tuple[float, float] | None:
+        """Return the measured range of a value, or the proven one of a value inside a body."""
+        if value.owner.is_main:
+            return self.measured.interval(value.name)
+        proof = self.model.analysis(ranges)[value]
+        is_usable = proof.is_finite and proof.magnitude < LARGEST
+        return (float(proof.low), float(proof.high)) if is_usable else None
+
+    def _parameters(self, plan: Plan) -> dict[Value, Parameters]:
+        """Return the scale of each value; values that share one get that of the widest range."""
+        ends: dict[Value, tuple[float, float]] = {}
+        for value in plan.pairs:
+            found = self._range(value)
+            assert found is not None
+            low, high = ends.get(plan.group(value), found)
+            ends[plan.group(value)] = min(low, found[0]), max(high, found[1])
+        chosen = {group: parameters_of(*pair, self.scheme) for group, pair in ends.items()}
+        return {value: chosen[plan.group(value)] for value in plan.pairs}
+
+    # --- the edit and the budget ------------------------------------------------------------------
+
+    def _placed(self, plan: Plan) -> Quantised:
+        parameters = self._parameters(plan)
+        names = {value.name: found for value, found in parameters.items()}
+        stored = place(self.model, plan, self.scheme, parameters)
+        return Quantised(plan, stored, names, calibration=self.measured)
+
+    def _tried(self, plan: Plan) -> onnx.ModelProto:
+        """Return the model with a plan, and undo it."""
+        mark = self.model.mark()
+        place(self.model, plan, self.scheme, self._parameters(plan))
+        proto = export_model(self.model, is_bare=True)
+        self.model.undo_to(mark)
+        return proto
+
+    def _within_budget(self, plan: Plan, reference: Reference) -> Quantised:
+        """Quantise; the products with the least ratio stay float until the budget holds."""
+        self.on_step("measuring each product")
+        whole = self._tried(plan)
+        names = [unit.node.output.name for unit in plan.units if unit.node.owner.is_main]
+        alone = reference.alone(whole, names)
+        worst = sorted(plan.units, key=lambda unit: alone.get(unit.node.output.name, math.inf))
+        budget, returned = self.settings.budget, tuple[Unit, ...]()
+        if budget is not None:
+
+            def measure(units: Sequence[Unit]) -> float:
+                self.on_step(f"budget: {len(units)} of {len(worst)} products in float")
+                return reference.metric(self._tried(self._less(plan, units, budget)), budget)
+
+            returned = fewest_returned(worst, measure, budget).items
+            plan = self._less(plan, returned, budget)
+        ratio = reference.decibels(self._tried(plan) if returned else whole)
+        done = self._placed(plan) if plan.units else Quantised(plan)
+        pairs = [(unit.node, alone.get(unit.node.output.name, math.inf)) for unit in returned]
+        return replace(done, sqnr=ratio, alone=alone, returned=pairs)
+
+    def _less(self, plan: Plan, units: Sequence[Unit], budget: Budget) -> Plan:
+        return without(plan, {unit.node: f"the budget {budget}" for unit in units}, self.scheme)
+
+
+def _touched(unit: Unit) -> set[Value]:
+    """Return the values whose ranges a product needs."""
+    readers = unit.node.output.readers
+    after = {reader.output for reader in readers if len(reader.outputs) == 1}
+    return {*unit.data, unit.node.output, *after}
