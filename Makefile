@@ -40,6 +40,10 @@ fuzz-passes: $(VENV)/.installed-test  ## Judge random models for FUZZ_ARGS='--mi
 at-rest: $(VENV)/.installed-test  ## Optimise twice, for AT_REST_ARGS='--folder models': a second run changes nothing
 	@$(BIN)/python -m tests.conformance.at_rest $(AT_REST_ARGS)
 
+.PHONY: docs
+docs: $(VENV)/.installed-docs  ## Build the documentation site in build/docs/html, without a warning
+	@$(BIN)/python -m docs.site
+
 check: lint types test  ## All that CI checks: ruff, mypy --strict, tests
 
 lint: $(VENV)/.installed-dev  ## Run ruff

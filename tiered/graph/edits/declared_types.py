@@ -26,7 +26,7 @@ def set_declared_type(graph: Graph, value: Value, value_type: ValueType) -> None
     """Change the declared type of an input or output of a graph.
 
     Types that depend on an input are inferred again. Value_info that contradicts the new type is
-dropped.
+    dropped.
 
     Raises:
         ModelError: the graph has no declaration of the value, its contents have another type, or
