@@ -28,7 +28,7 @@ from tiered.errors import RuntimeFailure, UsageError
 from tiered.instruments import Verify
 from tiered.passes.report import Report
 from tiered.runtime import Worker
-from tiered.runtime.worker.client import _Child
+from tiered.runtime.worker.child import Child
 from tiered.verify.methods import Subject
 from tiered.verify.model_check import failure_of
 
@@ -102,13 +102,13 @@ def test_each_pass_that_changed_something_is_run_once(
 
 
 def test_no_pass_has_the_time_in_which_the_worker_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    greet = _Child.greet
+    greet = Child.greet
 
-    def slow(child: _Child) -> None:
+    def slow(child: Child) -> object:
         time.sleep(3)
-        greet(child)
+        return greet(child)
 
-    monkeypatch.setattr(_Child, "greet", slow)
+    monkeypatch.setattr(Child, "greet", slow)
     with Worker() as starting:
         context = run([fuse], model(CHAIN), verify=Verify(worker=starting))
     (result,) = context.report.of("fuse")

@@ -251,7 +251,7 @@ BRANCHES = """(float[2] x) => (float[2] y) <bool c = {1}, float[2] w = {1,2}> {
 def test_folding_does_not_go_on_without_the_process(
     command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tiered.runtime.worker.client._COMMAND", command)
+    monkeypatch.setattr("tiered.runtime.worker.child.PYTHON", command)
     model = Model.from_proto(parse(BRANCHES))
     with pytest.raises(HelperError, match="the process that runs models cannot start"):
         get_pass("fold_constant").apply(model)
@@ -282,7 +282,7 @@ def test_an_interrupt_leaves_no_answer_for_the_next(
 
     session = worker.open(NEG)
     with monkeypatch.context() as patched:
-        patched.setattr("tiered.runtime.worker.client.receive", interrupted)
+        patched.setattr("tiered.runtime.worker.child.receive", interrupted)
         with pytest.raises(KeyboardInterrupt):
             session.run(X)
     assert session.run(X, ["z"])["z"].tolist() == [1, 2]

@@ -13,27 +13,21 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import signal
-import subprocess
-import sys
-import tempfile
 import threading
-import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
-from tiered.errors import Crashed, HelperError, OutOfMemory, RuntimeFailure, TimedOut
+from tiered.errors import OutOfMemory, RuntimeFailure
 from tiered.runtime.session import label_of, loadable
-from tiered.runtime.worker.frames import Blob, pack, receive, send, unpack
-from tiered.runtime.worker.limits import OUT_OF_MEMORY, physical_memory
+from tiered.runtime.worker.child import Child, Ended
+from tiered.runtime.worker.frames import Blob, pack, unpack
+from tiered.runtime.worker.limits import physical_memory
 
 if TYPE_CHECKING:
     from tiered.runtime.session import ModelLike, Setting
 
-_START_SECONDS = 60.0  # to load Python and onnxruntime, from the slowest of disks
-_END_SECONDS = 5.0
-_LAST_WORDS = 600  # characters of the end of standard error that an error repeats
+_SERVER = "tiered.runtime.worker.server"
 
 SECONDS = 60.0
 """The default limit of the time that one request may take."""
@@ -54,7 +48,7 @@ class Worker:
     def __init__(self, *, seconds: float | None = SECONDS, memory: int | None = None) -> None:
         self.seconds = seconds
         self.memory = physical_memory() if memory is None else memory
-        self._child: _Child | None = None
+        self._child: Child | None = None
         self._lock = threading.RLock()
         self._numbers = 0
 
@@ -74,7 +68,7 @@ class Worker:
         with self._lock:
             if not self._is_alive():
                 self._end()
-                self._child = _Child()
+                self._child = Child(_SERVER)
 
     def ready(self) -> None:
         """Start the process and wait until it takes requests, so that no request has that time.
@@ -87,7 +81,7 @@ class Worker:
             assert self._child is not None
             self._greet(self._child)
 
-    def _greet(self, child: _Child) -> None:
+    def _greet(self, child: Child) -> None:
         if child.is_ready:
             return
         try:
@@ -164,7 +158,7 @@ class Worker:
                     self._child.greet()
                 limits = {"seconds": self.seconds, "memory": self.memory}
                 body, found = self._child.exchange({**request, **limits}, blobs, self.seconds)
-            except _Ended as end:
+            except Ended as end:
                 self._end()
                 raise end.failure(doing, self.seconds, self.memory) from None
             except BaseException:
@@ -281,170 +275,3 @@ class _Answer:
     def __init__(self, done: Any, blobs: Sequence[bytearray]) -> None:
         self.done = done
         self.blobs = blobs
-
-
-class _Ended(Exception):
-    """The process ended before it answered."""
-
-    def __init__(self, child: _Child, *, is_overdue: bool) -> None:
-        super().__init__()
-        self._is_overdue = is_overdue
-        self._code = child.wait()
-        self._stderr_end = child.last_words()
-
-    def failure(self, doing: str, seconds: float | None, memory: int | None) -> RuntimeFailure:
-        """Return the error for a process that ended or took too long."""
-        if self._is_overdue:
-            return TimedOut(f"{doing} took more than {seconds:g} s and was stopped")
-        if self._code == OUT_OF_MEMORY:
-            size = "its limit" if memory is None else f"{memory / 2**30:.1f} GiB"
-            return OutOfMemory(f"{doing} took more memory than {size} and was stopped")
-        words = f"; its last words: {self._stderr_end}" if self._stderr_end else ""
-        return Crashed(f"the runtime crashed while {doing} ({_reason(self._code)}){words}")
-
-
-def _reason(code: int | None) -> str:
-    """Say how a process ended."""
-    if code is None:
-        return "it does not end"
-    if code < 0:
-        with contextlib.suppress(ValueError):
-            name = signal.Signals(-code).name
-            also = ", perhaps out of memory" if name == "SIGKILL" else ""
-            return f"{name}{also}"
-    return f"exit code {code:#x}" if code > 255 else f"exit code {code}"
-
-
-_COMMAND: Final = (sys.executable, "-P", "-m", "tiered.runtime.worker.server")
-
-
-def _cannot_start(found: str) -> HelperError:
-    return HelperError(
-        f"the process that runs models cannot start: {found} ({' '.join(_COMMAND)}); "
-        "sys.executable must be a Python that can import tiered and onnxruntime"
-    )
-
-
-class _Child:
-    """One process, and the pipes to it.
-
-    Raises:
-        HelperError: the process cannot start.
-    """
-
-    def __init__(self) -> None:
-        # A file and not a pipe, which would fill up unread; it is closed by `end`.
-        self._errors = cast(IO[bytes], tempfile.TemporaryFile(prefix="tiered-"))  # noqa: SIM115 - see above
-        self.is_ready = False
-        self._owner = os.getpid()
-        # What this process can import, that one can; -P keeps the current folder out of it. What is
-        # Python's own comes first: a `types.py` beside a script would end the process at its start.
-        own = os.path.dirname(os.__file__)
-        first = {own, os.path.join(own, "lib-dynload")}
-        path = os.pathsep.join(sorted(filter(None, sys.path), key=lambda each: each not in first))
-        try:
-            self.process = subprocess.Popen(
-                _COMMAND,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-                env={**os.environ, "PYTHONPATH": path},
-                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-            )
-        except OSError as error:
-            self._errors.close()
-            raise _cannot_start(error.strerror or str(error)) from error
-        self._requests = cast(BinaryIO, self.process.stdin)
-        self._answers = cast(BinaryIO, self.process.stdout)
-        self._finalizer = weakref.finalize(self, _kill, self.process)
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether it runs and is ours: a fork of this process must start its own."""
-        return self._owner == os.getpid() and self.process.poll() is None
-
-    def greet(self) -> None:
-        """Wait until it is ready.
-
-        Raises:
-            HelperError: it cannot start.
-        """
-        try:
-            with self._bounded(_START_SECONDS):
-                receive(self._answers)
-        except _Ended as end:
-            raise _cannot_start(str(end.failure("starting", _START_SECONDS, None))) from None
-        self.is_ready = True
-
-    def exchange(
-        self, request: dict[str, Any], blobs: Sequence[Blob], seconds: float | None
-    ) -> tuple[Any, list[bytearray]]:
-        """Send a request and return the answer.
-
-        Raises:
-            _Ended: there was none.
-        """
-        with self._bounded(seconds):
-            with contextlib.suppress(BrokenPipeError):  # the read then reports the end
-                send(self._requests, request, blobs)
-            return receive(self._answers)
-
-    @contextlib.contextmanager
-    def _bounded(self, seconds: float | None) -> Iterator[None]:
-        """Kill the process if the block takes too long.
-
-        Raises:
-            _Ended: the process has ended.
-        """
-        overdue = threading.Event()
-
-        def stop() -> None:
-            overdue.set()
-            self.process.kill()
-
-        timer = None if seconds is None else threading.Timer(seconds, stop)
-        if timer is not None:
-            timer.daemon = True
-            timer.start()
-        try:
-            yield
-        except (EOFError, OSError):
-            raise _Ended(self, is_overdue=overdue.is_set()) from None
-        finally:
-            if timer is not None:
-                timer.cancel()
-
-    def wait(self) -> int | None:
-        """Return how it ended; its pipes are closed, so that it will."""
-        self._close()
-        try:
-            return self.process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            return self.process.wait(_END_SECONDS)
-
-    def last_words(self) -> str:
-        """Return the end of its standard error, in one line."""
-        self._errors.seek(0, os.SEEK_END)
-        self._errors.seek(max(0, self._errors.tell() - 4 * _LAST_WORDS))
-        text = " ".join(self._errors.read().decode(errors="replace").split())
-        return text if len(text) <= _LAST_WORDS else f"... {text[-_LAST_WORDS:]}"
-
-    def end(self) -> None:
-        """End it, whatever it is doing."""
-        if self._owner == os.getpid():
-            self._finalizer()
-            self._close()
-        self._errors.close()
-
-    def _close(self) -> None:
-        for stream in (self._requests, self._answers):
-            with contextlib.suppress(OSError):
-                stream.close()
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        process.kill()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_END_SECONDS)

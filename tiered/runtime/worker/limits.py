@@ -22,13 +22,23 @@ _POLL = 0.05  # seconds
 
 def physical_memory() -> int | None:
     """Return the bytes of memory that this process could have at most, None if unknown."""
-    found: list[int] = []
+    found = _limit_of_data()
     if hasattr(os, "sysconf"):
         with contextlib.suppress(ValueError, OSError):
             found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     with contextlib.suppress(OSError, ValueError), open("/sys/fs/cgroup/memory.max") as file:
         found.append(int(file.read()))
     return min(found, default=None)
+
+
+def _limit_of_data() -> list[int]:
+    """Return the limit of this process, if it has one."""
+    if sys.platform != "linux":
+        return []
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    return [] if soft == resource.RLIM_INFINITY else [soft]
 
 
 def die_after(seconds: float | None) -> None:
@@ -109,10 +119,7 @@ def bounded(nbytes: int | None) -> Iterator[None]:
         return
     import resource
 
-    # Libraries that find no memory as they are loaded end the process, or spoil it.
-    for library in ("numpy", "onnx", "networkx", "ml_dtypes"):
-        importlib.import_module(library)
-    _use_libraries()
+    load_libraries()
     before = resource.getrlimit(resource.RLIMIT_DATA)
     MemoryLimit().set(nbytes)
     try:
@@ -124,8 +131,13 @@ def bounded(nbytes: int | None) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
-def _use_libraries() -> None:
-    """Let native libraries allocate their thread-local data, for which they have no error."""
+def load_libraries() -> None:
+    """Load native libraries, and let them allocate their thread-local data.
+
+    Without memory for that they end the process, or spoil it.
+    """
+    for library in ("numpy", "onnx", "networkx", "ml_dtypes"):
+        importlib.import_module(library)
     import ml_dtypes
     import numpy as np
     import onnx
