@@ -67,6 +67,10 @@ class HelperError(TieredError):
     """The process that runs models cannot start; the models are not the cause."""
 
 
+class FleetError(TieredError):
+    """The machines of a batch, or their packages, are not as expected."""
+
+
 class UsageError(TieredError):
     """A wrong name, option or argument."""
 

@@ -40,6 +40,7 @@ ORDER = (
     "pipeline",
     "instruments",
     "debug",
+    "fleet",
     "cli",
 )
 # What stands outside of the order: it may use all of the package, and nothing inside may use it.

@@ -7,6 +7,7 @@ from typing import Any
 
 from cyclopts import App, CycloptsError, Group, Parameter, UnknownOptionError
 
+from tiered.cli.commands.batch import BatchOptions, FolderOptions
 from tiered.cli.commands.bisect import BisectOptions
 from tiered.cli.commands.completion import Shell, run_completion
 from tiered.cli.commands.convert import ConvertOptions
@@ -18,6 +19,7 @@ from tiered.cli.commands.split import SplitOptions
 from tiered.cli.commands.verify import CompareOptions
 from tiered.cli.config_file import apply_config_file
 from tiered.cli.declarations import catalogue, debug, read, write
+from tiered.cli.declarations.batch import batch
 from tiered.cli.declare import with_parameters
 from tiered.cli.examples import COMMANDS, EXAMPLES, FIRST, with_examples
 from tiered.cli.flags import OptimizeOptions, ReadOptions, WriteOptions
@@ -29,6 +31,9 @@ from tiered.cli.watch import WatchOptions
 EPILOGUE = """\
 Exit codes: 0 done, 1 model or file error, 2 usage, 3 verification failed (nothing is written), \
 4 a target or an expectation not met, 5 a bug in tiered or in a pass, 130 interrupted."""
+
+BATCH_EPILOGUE = """\
+Exit codes: 0 all models done, 1 a model failed, 2 usage, 130 interrupted."""
 
 
 def _version() -> str:
@@ -61,11 +66,14 @@ def completion(shell: Shell, /) -> None:
 for _commands in (write.COMMANDS, read.COMMANDS, debug.COMMANDS, catalogue.COMMANDS):
     for _command in _commands:
         app.command(_command)
+app.command(batch)
 for _options in (
+    BatchOptions,
     BisectOptions,
     CompareOptions,
     ConvertOptions,
     ExtractOptions,
+    FolderOptions,
     MergeOptions,
     PartitionOptions,
     RunOptions,
@@ -78,6 +86,10 @@ Parameter(name="*", group=Group("Watching passes", sort_key=1))(with_parameters(
 for _name in COMMANDS:
     app[_name].help_epilogue = with_examples(EPILOGUE, EXAMPLES[_name])
     with_parameters(app[_name].default_command)
+batch.help_epilogue = with_examples(BATCH_EPILOGUE, EXAMPLES["batch"])
+for _name in ("verify", "check", "inspect"):
+    batch[_name].help_epilogue = batch.help_epilogue
+    with_parameters(batch[_name].default_command)
 
 
 def parsed(tokens: Sequence[str]) -> tuple[str | None, Callable[[], Any]]:

@@ -11,6 +11,12 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "tiered optimize a.onnx b.onnx --out-dir optimised -O3",
         "tiered optimize in.onnx --dry-run --expect 'nodes<=500'",
     ),
+    "batch": (
+        "tiered batch models --out-dir optimised -O3 --jobs 4 --timeout 600",
+        "tiered batch 'exports/**/*.onnx' list.txt --out-dir optimised --resume",
+        "tiered batch verify optimised --against models --out-dir reports",
+        "tiered batch list.txt --out-dir shared/out -O3 --cluster tcp://head:8786",
+    ),
     "convert": (
         "tiered convert in.onnx out.onnx --opset 21 --verify",
         "tiered convert in.onnx out.onnx --opset 13 --ir 8 --expand",

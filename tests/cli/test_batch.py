@@ -1,0 +1,81 @@
+"""`tiered batch`: the command line of many models."""
+
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.cli.conftest import SMALL, Cli
+from tiered.cli.app import app
+from tiered.cli.flags import OptimizeOptions
+from tiered.cli.plain import plain_arguments
+from tiered.cli.words import words_of
+from tiered.testing import parse
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    onnx.save(parse(SMALL), folder / "a.onnx")
+    (folder / "b.onnx").write_bytes(b"no model")
+    return folder
+
+
+def test_the_words_of_options_are_read_as_the_options() -> None:
+    plain = OptimizeOptions(opt_level=3, force=True, verify="final", external_data="1KiB")
+    read = plain_arguments(["a.onnx", *words_of(plain)])
+    assert read is not None
+    assert read[1] == plain
+    lists = OptimizeOptions(disable=("a,b", "c"), edit=("drop x",), dim=("n=1",), expect=("n<=1",))
+    _, bound, _ = app.parse_args(["optimize", "a.onnx", *words_of(lists)], exit_on_error=False)
+    assert bound.arguments["options"] == lists
+    assert words_of(OptimizeOptions()) == ()
+
+
+def test_a_batch_prints_lines_a_table_and_totals(cli: Cli, models: Path, tmp_path: Path) -> None:
+    table = tmp_path / "all.jsonl"
+    ended = cli("batch", models, "--out-dir", tmp_path / "out", "-O3", "--results", table)
+    assert ended.code == 1
+    assert f"{models}/a.onnx: done, 3 -> 1 nodes" in ended.err
+    assert f"{models}/b.onnx: failed: " in ended.err
+    assert "2 models: 1 done, 1 failed" in ended.out
+    assert [json.loads(line)["status"] for line in table.read_text().splitlines()] == [
+        *("done", "failed")
+    ]
+    again = cli("batch", models, "--out-dir", tmp_path / "out", "-O3", "--resume", "--json")
+    assert [json.loads(line)["status"] for line in again.out.splitlines()] == ["skipped", "failed"]
+    only = cli("batch", models / "a.onnx", "--out-dir", tmp_path / "out", "-O3", "--resume", "-q")
+    assert (only.code, only.out, only.err) == (0, "", "")
+
+
+def test_check_and_inspect_write_reports(cli: Cli, models: Path, tmp_path: Path) -> None:
+    (models / "b.onnx").unlink()
+    given = ("--out-dir", tmp_path / "out", "-q")
+    assert cli("batch", "inspect", models, *given).code == 0
+    assert json.loads((tmp_path / "out" / "a.onnx.json").read_text())["nodes"] == 3
+    ended = cli("batch", "check", models, *given, "--backend", "onnxruntime_cpu")
+    assert ended.code == 0
+    assert json.loads((tmp_path / "out" / "a.onnx.json").read_text())["is_met"] is True
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "--out-dir DIR"),
+        (["--out-dir", "out", "-o", "x.onnx"], "--output is for one model"),
+        (["--out-dir", "out", "--reproducer", "x"], "use --reproducers DIR"),
+        (["--out-dir", "out", "--html", "x.html"], "--html is for one model"),
+        (["--out-dir", "out", "--results", "x.csv"], ".jsonl or .parquet"),
+        (["--out-dir", "out", "-O", "9"], "-O takes 0 to 4"),
+        (["--out-dir", "s3://bucket/out"], "--manifest FILE"),
+    ],
+)
+def test_wrong_options_are_reported_before_any_work(
+    cli: Cli, models: Path, options: list[str], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(models)
+    ended = cli("batch", models, *options)
+    assert (ended.code, words in ended.err) == (2, True), ended.err
+    assert not (models / "out").exists()

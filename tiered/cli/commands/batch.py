@@ -1,0 +1,186 @@
+"""`tiered batch SOURCE... --out-dir DIR`: one command for many models.
+
+Exit codes: 0 all done, 1 a model failed, 2 usage. `--json` prints a JSON object a line, with the
+fields of `tiered.fleet.result.Result`; the file of --results has the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+
+from tiered.cli.commands.optimize import check_options
+from tiered.cli.commands.verify import CompareOptions
+from tiered.cli.flags import Flag, OptimizeOptions, ReadOptions
+from tiered.cli.output.fleet import BatchReport, print_results
+from tiered.cli.watch import WatchOptions
+from tiered.cli.words import words_of
+from tiered.errors import UsageError
+
+if TYPE_CHECKING:
+    from tiered.fleet import Command
+
+_OWN: Final = ("out_dir", "json", "quiet", "verbose", "max_memory")
+"""Options of `tiered optimize` that concern the whole batch."""
+
+_ONE_MODEL: Final = ("output", "reproducer", "dry_run")
+_ONE_MODEL_WATCH: Final = (
+    *("remarks", "print_pipeline", "time", "statistics", "trace", "html", "html_without_times"),
+    *("dump", "dump_weights", "print_before", "print_after", "diff"),
+)
+"""Options that print, or name a file, for one model."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class BatchOptions:
+    """How a batch runs."""
+
+    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"], show_default=False)] = None
+    """How many processes at most; by default one a processor, on a cluster all that it has."""
+    resume: Annotated[bool, Flag] = False
+    """Skip what the manifest of DIR lists as done with the same input, options and versions."""
+    timeout: Annotated[float | None, Parameter(show_default=False)] = None
+    """The seconds that one model may take."""
+    fail_fast: Annotated[bool, Parameter(negative="--keep-going")] = False
+    """Start no more models after the first failure; by default all models are tried."""
+    reproducers: str | None = None
+    """A folder for bundles of models that fail, crash, hang or exceed the memory."""
+    results: str | None = None
+    """A file for the results: .jsonl, or .parquet (needs tiered[fleet])."""
+    manifest: str | None = None
+    """The file that records what is done; by default tiered-batch.jsonl in DIR."""
+    cluster: str | None = None
+    """The Dask scheduler (tcp://...), or its scheduler file; needs tiered[fleet]."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class FolderOptions:
+    """Where a batch writes its reports, and what it prints."""
+
+    out_dir: Annotated[str | None, Parameter(show_default=False)] = None
+    """The folder for the results, each under the name of its model, and for the manifest."""
+    max_memory: Annotated[str | None, Parameter(show_default=False)] = None
+    """Limit of the memory of all processes together: 2GB, 50%."""
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False)] = (
+        False
+    )
+    """Print only the table of failures."""
+
+
+def run_batch_optimize(
+    sources: Sequence[str], options: OptimizeOptions, watch: WatchOptions, batch: BatchOptions
+) -> int:
+    """Optimise many models; return the exit code.
+
+    Raises:
+        UsageError: options that do not go together.
+    """
+    from tiered.fleet import Command
+
+    check_options(options, watch)
+    _check_batch_options(options, _ONE_MODEL)
+    _check_batch_options(watch, _ONE_MODEL_WATCH)
+    words = (*words_of(options, _OWN), *words_of(watch, ("config",)))
+    folder = FolderOptions(
+        out_dir=options.out_dir, max_memory=options.max_memory, quiet=options.quiet
+    )
+    command = Command("optimize", words)
+    return _run(sources, command, batch, folder, as_json=options.json)
+
+
+def run_batch_verify(
+    sources: Sequence[str],
+    against: str,
+    options: CompareOptions,
+    batch: BatchOptions,
+    folder: FolderOptions,
+    *,
+    as_json: bool,
+) -> int:
+    """Compare many models with those of equal names in a folder; return the exit code."""
+    from tiered.fleet import Command
+
+    _check_batch_options(options, ("html", "svg"))
+    command = Command("verify", words_of(options), against)
+    return _run(sources, command, batch, folder, as_json=as_json)
+
+
+def run_batch_report(
+    sources: Sequence[str],
+    command: Command,
+    options: ReadOptions,
+    batch: BatchOptions,
+    folder: FolderOptions,
+) -> int:
+    """Write what a command prints of each of many models; return the exit code."""
+    words = (*command.options, *words_of(options, ("json",)))
+    whole = replace(command, options=words)
+    return _run(sources, whole, batch, folder, as_json=options.json)
+
+
+def _check_batch_options(options: object, names: Sequence[str]) -> None:
+    """Check that options for one model are not given.
+
+    Raises:
+        UsageError: one is.
+    """
+    defaults = type(options)()
+    for name in names:
+        if getattr(options, name) != getattr(defaults, name):
+            instead = "; use --reproducers DIR" if name == "reproducer" else ""
+            raise UsageError(f"--{name.replace('_', '-')} is for one model, not a batch{instead}")
+
+
+def _run(
+    sources: Sequence[str],
+    command: Command,
+    batch: BatchOptions,
+    folder: FolderOptions,
+    *,
+    as_json: bool,
+) -> int:
+    """Run a batch, print its results, and return the exit code."""
+    from tiered.fleet import FleetOptions, run, submit
+    from tiered.fleet.tables import check_table, write_table
+
+    if folder.out_dir is None:
+        raise UsageError("a batch needs a folder for its results: --out-dir DIR")
+    if batch.results is not None:
+        check_table(batch.results)
+    options = FleetOptions(
+        jobs=batch.jobs,
+        timeout=batch.timeout,
+        max_memory=_memory(folder.max_memory),
+        resume=batch.resume,
+        fail_fast=batch.fail_fast,
+        reproducers=batch.reproducers,
+        manifest=batch.manifest,
+    )
+    given = sources, folder.out_dir, command, options
+    with BatchReport(is_quiet=folder.quiet) as report:
+        if batch.cluster is None:
+            results = run(*given, report)
+        else:
+            from tiered.fleet.cluster import connect
+
+            with connect(batch.cluster) as client:
+                results = submit(client, *given, report)
+    if batch.results is not None:
+        write_table(batch.results, results)
+    print_results(results, as_json=as_json, is_quiet=folder.quiet)
+    return 0 if all(result.ok for result in results) else 1
+
+
+def _memory(given: str | None) -> int | None:
+    """Return the bytes of --max-memory."""
+    if given is None:
+        return None
+    from tiered.runtime.worker.limits import physical_memory
+    from tiered.support.options import size_in_bytes
+
+    return size_in_bytes(given, physical_memory() or 0)

@@ -1,0 +1,101 @@
+"""The commands that run another command on many models: names, options and help."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from tiered.cli.commands.batch import BatchOptions, FolderOptions
+from tiered.cli.commands.completion import complete_backend
+from tiered.cli.commands.verify import CompareOptions
+from tiered.cli.flags import AsJson, BackendName, Names, OptimizeOptions, ReadOptions
+from tiered.cli.watch import WatchOptions
+
+batch = App(name="batch", help_format="plaintext")
+
+
+@batch.default
+def batch_optimize(
+    *sources: Annotated[str, Parameter(name="SOURCE")],
+    batch: BatchOptions = BatchOptions(),
+    options: OptimizeOptions = OptimizeOptions(),
+    watch: WatchOptions = WatchOptions(),
+) -> int:
+    """Optimise many models, each in a process of its own; a model that fails stops no other.
+
+    Results are whole or absent, and recorded in a manifest: --resume goes on where a batch ended.
+
+    Args:
+        sources: Folders, globs, lists (.txt, one entry a line) and files; also URLs (s3://...).
+    """
+    from tiered.cli.commands.batch import run_batch_optimize
+
+    return run_batch_optimize(sources, options, watch, batch)
+
+
+@batch.command(name="verify")
+def batch_verify(
+    *sources: Annotated[str, Parameter(name="SOURCE")],
+    against: str,
+    batch: BatchOptions = BatchOptions(),
+    folder: FolderOptions = FolderOptions(),
+    options: CompareOptions = CompareOptions(),
+    as_json: AsJson = False,
+) -> int:
+    """Compare many models with those of the same names in a folder.
+
+    Args:
+        sources: The models to compare, as for `tiered batch`.
+        against: The folder with the correct models.
+        as_json: Print the results as JSON lines.
+    """
+    from tiered.cli.commands.batch import run_batch_verify
+
+    return run_batch_verify(sources, against, options, batch, folder, as_json=as_json)
+
+
+@batch.command(name="check")
+def batch_check(
+    *sources: Annotated[str, Parameter(name="SOURCE")],
+    backend: Annotated[str, Parameter(completer=complete_backend)],
+    opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2,
+    edit: Names = (),
+    batch: BatchOptions = BatchOptions(),
+    folder: FolderOptions = FolderOptions(),
+    options: ReadOptions = ReadOptions(),
+) -> int:
+    """Write which nodes of many models a target supports.
+
+    Args:
+        sources: The models, as for `tiered batch`.
+        backend: The target: a name that `tiered backends` lists, or a TOML file.
+        opt_level: The level of the passes that may replace unsupported nodes.
+        edit: Change the pipeline of the target: 'drop a', 'after a: b,c'. Repeatable.
+    """
+    from tiered.cli.commands.batch import run_batch_report
+    from tiered.fleet.job import Command
+
+    words = (f"--backend={backend}", f"--opt-level={opt_level}", *(f"--edit={e}" for e in edit))
+    return run_batch_report(sources, Command("check", words), options, batch, folder)
+
+
+@batch.command(name="inspect")
+def batch_inspect(
+    *sources: Annotated[str, Parameter(name="SOURCE")],
+    backend: BackendName = None,
+    batch: BatchOptions = BatchOptions(),
+    folder: FolderOptions = FolderOptions(),
+    options: ReadOptions = ReadOptions(),
+) -> int:
+    """Write the contents of many models as JSON.
+
+    Args:
+        sources: The models, as for `tiered batch`.
+        backend: Count the unsupported nodes of each operator on this target.
+    """
+    from tiered.cli.commands.batch import run_batch_report
+    from tiered.fleet.job import Command
+
+    words = () if backend is None else (f"--backend={backend}",)
+    return run_batch_report(sources, Command("inspect", words), options, batch, folder)

@@ -1,0 +1,137 @@
+"""A process that runs command lines of `tiered` on request: those of the jobs of a batch.
+
+It is started as `python -m tiered.cli.job_server` and exchanges frames on its standard streams, as
+the worker that runs models. First it sends the bytes that it holds. The requests are
+
+    {"do": "run", "words": [...], "files": [path, ...], "out": path or null, "target": path or
+     null, "force": bool}
+    {"do": "digest", "paths": [path, ...]}
+    {"do": "data", "path": path}
+
+each with "memory", the most bytes that it may hold, or null. An answer is {"done": ..., "retire":
+whether the process holds so much that another one should take its place}. When the process that
+asks is gone, this one ends with all processes that it has started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import os
+import queue
+import signal
+import threading
+import time
+from typing import Any, BinaryIO, Final
+
+from tiered.cli import main as run_command_line
+from tiered.cli.files import check_output
+from tiered.cli.source_mark import check_replaced
+from tiered.errors import TieredError
+from tiered.fleet.digests import data_files, sha256_of
+from tiered.fleet.usage import held_by, peak_since_reset, reset_peak
+from tiered.runtime.worker.frames import receive, send
+from tiered.runtime.worker.limits import LEAST, MemoryLimit, load_libraries, sacrifice
+
+_RETIRED: Final = 128 << 20
+"""Bytes that an idle process may hold beyond those of its start."""
+
+
+class Server:
+    """Answers requests, within a limit of memory."""
+
+    def __init__(self) -> None:
+        self.idle = held_by()
+        self._limit = MemoryLimit()
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Serve one request."""
+        memory = request["memory"]
+        self._limit.set(None if memory is None else max(LEAST, memory - self.idle))
+        done = self._do(request)
+        gc.collect()
+        gc.freeze()  # what is left is code, which the collector need not visit again
+        return {"done": done, "retire": held_by() > self.idle + _RETIRED}
+
+    def _do(self, request: dict[str, Any]) -> Any:
+        match request["do"]:
+            case "run":
+                return _run(request)
+            case "digest":
+                return [_digest(path) for path in request["paths"]]
+            case "data":
+                return data_files(request["path"])
+        raise AssertionError(f"no such request: {request['do']}")
+
+
+def _digest(path: str) -> str:
+    try:
+        return sha256_of(path) if os.path.exists(path) else ""
+    except TieredError:
+        return ""
+
+
+def _run(request: dict[str, Any]) -> dict[str, Any]:
+    """Run a command line, and return what it printed and the digests of its files."""
+    reset_peak()
+    start = time.perf_counter()
+    out, err = io.StringIO(), io.StringIO()
+    words, target = request["words"], request["target"]
+    source = request["files"][-1]
+    try:
+        if target is not None:
+            check_output(source, target)
+            if not request["force"] and os.path.exists(target):
+                check_replaced(source, target)
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = run_command_line(words)
+        said = err.getvalue()
+    except TieredError as error:
+        code, said = error.exit_code, str(error)
+    seconds = time.perf_counter() - start
+    written = request["out"]
+    is_written = written is not None and code == 0
+    return {
+        "code": code,
+        "out": out.getvalue(),
+        "err": said,
+        "seconds": seconds,
+        "peak": peak_since_reset(),
+        "sha256_in": [_digest(path) for path in request["files"]],
+        "sha256_out": _digest(written) if is_written else "",
+    }
+
+
+def _read(requests: BinaryIO, waiting: queue.Queue[dict[str, Any]]) -> None:
+    """Read requests until the process that asks is gone; then end this one and all below it."""
+    while True:
+        try:
+            request, _ = receive(requests)
+        except EOFError:
+            break
+        waiting.put(request)
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(1)
+
+
+def main() -> None:
+    """Serve the process that started this one, until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    sacrifice()
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    load_libraries()
+    server = Server()
+    waiting: queue.Queue[dict[str, Any]] = queue.Queue()
+    threading.Thread(target=_read, args=(requests, waiting), daemon=True).start()
+    send(answers, {"done": server.idle})
+    with contextlib.suppress(BrokenPipeError):
+        while True:
+            send(answers, server.answer(waiting.get()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""The engine of a Dask cluster: tasks are sent to its workers, which run jobs in processes.
+
+Dask schedules, retries and watches its workers. A job runs in a process below the worker, so that a
+model which crashes loses no worker; a task whose worker is lost runs again on another one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import queue
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from tiered.errors import FleetError, TieredError
+from tiered.fleet.job import Job
+from tiered.fleet.peak import predicted_peak
+from tiered.fleet.process import JobProcess
+from tiered.fleet.result import Result
+from tiered.fleet.tasks import Digest, Run, Task
+from tiered.fleet.versions import check_versions, text_of, versions
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+T = TypeVar("T")
+
+RETRIES: Final = 2
+"""How often Dask tries a task again, on another worker if it can."""
+
+_AHEAD: Final = 2
+"""Tasks that are submitted for each thread of a worker, so that none waits for the next one."""
+
+
+def connect(cluster: str) -> Client:
+    """Return a client of a scheduler, by its address or its scheduler file.
+
+    Raises:
+        FleetError: Dask is not installed, or there is no scheduler.
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise FleetError("a cluster needs dask[distributed]; install tiered[fleet]") from error
+    try:
+        if "://" in cluster:
+            return Client(cluster)
+        return Client(scheduler_file=cluster)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise FleetError(f"no Dask scheduler at {cluster!r}: {error}") from error
+
+
+class DaskEngine:
+    """The workers of a Dask cluster.
+
+    Args:
+        client: of the cluster.
+        memory: the most bytes that the jobs of one worker may hold together; None for no limit.
+        jobs: how many tasks at once, at most; None for what keeps all workers busy.
+
+    Raises:
+        FleetError: there is no worker, or one has other versions than this process.
+    """
+
+    def __init__(self, client: Client, memory: int | None, jobs: int | None = None) -> None:
+        self._client = client
+        self._memory = memory
+        self._jobs = jobs
+        self._running: set[Any] = set()
+        self._expected = versions()
+        found = client.run(_versions_of_worker)
+        if not found:
+            raise FleetError("the cluster has no worker; start one: dask worker ADDRESS")
+        for address, its in found.items():
+            check_versions(str(address), its, self._expected)
+
+    @property
+    def window(self) -> int:
+        """How many tasks may be submitted and not done: workers may come and go."""
+        threads = sum(self._client.nthreads().values())
+        return self._jobs or max(1, _AHEAD * threads)
+
+    def peak_of(self, job: Job) -> int:
+        """Return the bytes that a job is expected to take."""
+        return predicted_peak(job.source.nbytes, runs=False)
+
+    def room(self) -> None:
+        """Return None: Dask's workers have their own limits."""
+
+    def submit(self, task: Task, *, is_alone: bool = False) -> Future[Any]:
+        """Send a task to a worker."""
+        result: Future[Any] = Future()
+        result.set_running_or_notify_cancel()
+        sent = self._client.submit(
+            perform_on_worker, task, self._expected, self._memory, pure=False, retries=RETRIES
+        )
+        self._running.add(sent)
+
+        def finish(done: Any) -> None:
+            self._running.discard(done)
+            _pass_on(done, task, result)
+
+        sent.add_done_callback(finish)
+        return result
+
+    def close(self) -> None:
+        """Cancel all tasks."""
+        with contextlib.suppress(OSError, RuntimeError):
+            self._client.cancel(list(self._running))
+
+
+def _pass_on(done: Any, task: Task, result: Future[Any]) -> None:
+    """Give the outcome of a task of Dask to a future; a lost worker is the line of its model."""
+    try:
+        result.set_result(done.result())
+    except TieredError as error:
+        result.set_exception(error)
+    except Exception as error:  # noqa: BLE001 - whatever Dask or the worker raised
+        lost = _lost(task, error)
+        if lost is None:
+            result.set_exception(FleetError(f"a task failed on the cluster: {error}"))
+        else:
+            result.set_result(lost)
+
+
+def _lost(task: Task, error: Exception) -> Result | tuple[str, ...] | None:
+    """Return the answer to a task whose worker was lost, every time that it was tried."""
+    if isinstance(task, Digest):
+        return ("",) * len(task.paths)
+    if not isinstance(task, Run):
+        return None
+    reason = f"its worker was lost: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return Result(
+        source=task.job.source.path,
+        target=task.job.target,
+        status="crashed",
+        reason=reason,
+        exit_code=1,
+        command=task.identity,
+        versions=text_of(versions()),
+    )
+
+
+# --- on the worker --------------------------------------------------------------------------------
+
+
+def perform_on_worker(task: Task, expected: dict[str, str], memory: int | None) -> Any:
+    """Perform a task in a process below this worker.
+
+    Raises:
+        FleetError: this worker has other versions than the submitter.
+    """
+    check_versions(_address(), versions(), expected)
+    threads = _threads()
+    share = None if memory is None else memory // threads
+    processes = _processes(os.getpid(), share)
+    try:
+        process = processes.get_nowait()
+    except queue.Empty:
+        process = JobProcess(share)
+        atexit.register(process.close)
+    try:
+        if isinstance(task, Run):
+            task = replace(task, limits=replace(task.limits, memory=share))
+        return task.perform(process)
+    finally:
+        processes.put(process)
+
+
+@cache
+def _processes(pid: int, memory: int | None) -> queue.LifoQueue[JobProcess]:
+    """Return the processes of this worker that are free."""
+    return queue.LifoQueue()
+
+
+def _versions_of_worker() -> dict[str, str]:
+    return versions()
+
+
+def _address() -> str:
+    return _of_worker(lambda worker: str(worker.address), "of this process")
+
+
+def _threads() -> int:
+    return _of_worker(lambda worker: int(worker.state.nthreads), 1)
+
+
+def _of_worker(read: Callable[[Any], T], default: T) -> T:
+    from distributed import get_worker
+
+    try:
+        return read(get_worker())
+    except ValueError:  # no worker
+        return default
