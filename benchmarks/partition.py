@@ -20,7 +20,7 @@ from tiered import Model
 from tiered.partition import OperatorSupport, fuse_partitions, propose_partitions
 
 SIZES = (10_000, 20_000, 40_000)
-LIMIT = 2.6
+LIMIT = 3.0
 TAKEN = OperatorSupport(dict.fromkeys(["Neg", "Add", "Mul"]))
 
 

@@ -9,7 +9,7 @@ from tiered.errors import UsageError
 from tiered.graph import Graph, Model, Node
 from tiered.graph.core.marks import is_left_alone, mark_against
 from tiered.partition.supports import COMPOSITES
-from tiered.partition.versions import METADATA_SINCE, outlined
+from tiered.partition.versions import METADATA_SINCE, FunctionIds, outlined
 from tiered.rewriter import Match, Pattern, Skip, find_matches
 from tiered.rewriter.subgraphs.pattern_text import PatternLike, template_of
 
@@ -70,15 +70,21 @@ def merge_composites(
         ModelError: the IR version has no functions.
     """
     calls: list[Node] = []
+    ids = FunctionIds(model)
     for name, pattern, check in parsed(table):
         for graph in list(model.graphs()):
             if not is_left_alone(graph) and not _is_composite(graph.root):
-                calls += _merge_in(graph, name, pattern, check, on_skip)
+                calls += _merge_in(graph, ids, name, pattern, check, on_skip)
     return calls
 
 
 def _merge_in(
-    graph: Graph, name: str, pattern: Pattern, check: Check | None, on_skip: OnSkip | None
+    graph: Graph,
+    ids: FunctionIds,
+    name: str,
+    pattern: Pattern,
+    check: Check | None,
+    on_skip: OnSkip | None,
 ) -> list[Node]:
     calls: list[Node] = []
     matches = list(find_matches(graph, pattern))
@@ -99,7 +105,7 @@ def _merge_in(
             continue
         nodes = sorted(match.nodes, key=place.__getitem__)
         with graph.rewrite(f"a match of {name!r}  =>  a call of its function", match.node):
-            call = outlined(graph, nodes, name, domain=COMPOSITES, metadata=metadata)
+            call = outlined(graph, nodes, name, ids, domain=COMPOSITES, metadata=metadata)
         if call.graph is not None:
             calls.append(call)
     return calls

@@ -21,8 +21,9 @@ from tiered.partition.supports import (
     any_chain,
     is_taken_whole,
 )
-from tiered.partition.versions import DOMAIN, outlined
+from tiered.partition.versions import DOMAIN, FunctionIds, outlined
 from tiered.rewriter.subgraphs.pattern_text import PatternLike
+from tiered.support.loading import paused_collector
 
 NON_COMPUTE: Final = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
 """Operators that move no data: a partition of these alone is not worth a call."""
@@ -114,6 +115,10 @@ class CapabilityBasedPartitioner:
 
     def propose_partitions(self) -> list[Partition]:
         """Return the partitions, in an order without back edges; the graph is not changed."""
+        with paused_collector():
+            return self._propose()
+
+    def _propose(self) -> list[Partition]:
         targets: dict[Node, str] = {}
         for node in self.graph.topological_order():
             if node.is_op("Constant"):
@@ -237,9 +242,10 @@ def fuse_partitions(
     if not parts:
         return []
     graph = parts[0][0].owner
-    with graph.model.transaction():
+    ids = FunctionIds(graph.model)
+    with paused_collector(), graph.model.transaction():
         return [
-            outlined(graph, nodes, f"{prefix}{at}", domain=domain)
+            outlined(graph, nodes, f"{prefix}{at}", ids, domain=domain)
             for at, nodes in enumerate(parts)
             if boundary_of(nodes).outputs
         ]

@@ -23,7 +23,7 @@ from tiered.partition.partitioner import (
 from tiered.partition.plan import Plan
 from tiered.partition.separate import as_models as separate
 from tiered.partition.supports import OperatorSupport, is_taken_whole
-from tiered.partition.versions import check_metadata, outlined
+from tiered.partition.versions import FunctionIds, check_metadata, outlined
 
 
 def mark_targets(model: Model, supports: Mapping[str, OperatorSupport]) -> int:
@@ -153,6 +153,7 @@ def partition_graph(model: Model, *, as_models: bool = False) -> Model | Plan:
 def cut_out_regions(model: Model) -> list[Node]:
     """Replace each marked region by a call of a new local function, and return the calls."""
     calls: list[Node] = []
+    ids = FunctionIds(model)
     for graph in list(_open_graphs(model)):
         if graph.owner is not None and not graph.owner.is_live:
             continue  # its owner is in a function now
@@ -165,6 +166,7 @@ def cut_out_regions(model: Model) -> list[Node]:
                     graph,
                     part.nodes,
                     region,
+                    ids,
                     domain=f"tiered.{part.target}",
                     metadata={COMPILER: part.target},
                 )

@@ -32,18 +32,42 @@ def check_metadata(model: ModelState) -> None:
         )
 
 
+class FunctionIds:
+    """The ids of the local functions of a model, and the free names for new ones."""
+
+    def __init__(self, model: ModelState) -> None:
+        self.taken = {function.id for function in model.functions}
+        self._numbers: dict[tuple[str, str], int] = {}
+
+    def take(self, domain: str, name: str) -> str:
+        """Return the name, or the name with a number if a function has it; it is taken then."""
+        free, number = name, self._numbers.get((domain, name), 0)
+        while (domain, free, "") in self.taken:
+            number += 1
+            free = f"{name}_{number}"
+        self._numbers[domain, name] = number
+        self.taken.add((domain, free, ""))
+        return free
+
+
 def outlined(
     graph: Graph,
     nodes: Sequence[Node],
     name: str,
+    ids: FunctionIds,
     *,
     domain: str = DOMAIN,
     metadata: Mapping[str, str] | None = None,
 ) -> Node:
-    """Outline nodes that are known to be convex, under a name that no function has."""
-    taken = {function.id for function in graph.model.functions}
-    free, number = name, 0
-    while (domain, free, "") in taken:
-        number += 1
-        free = f"{name}_{number}"
-    return graph.outline(nodes, free, domain, is_convex=True, taken=taken, metadata=metadata)
+    """Outline nodes that are known to be convex, under a name that no function has.
+
+    Args:
+        graph: the graph of the nodes.
+        nodes: the nodes, producers first.
+        name: the name, if it is free.
+        ids: the ids of all functions of the model; the new one is added.
+        domain: the domain of the function.
+        metadata: of the call and of the function.
+    """
+    free = ids.take(domain, name)
+    return graph.outline(nodes, free, domain, is_convex=True, taken=(), metadata=metadata)
