@@ -326,6 +326,33 @@ def test_a_body_without_declared_inputs_gets_types_inferred_later() -> None:
     assert [str(value.type) for value in scan.bodies[0].inputs] == ["float[2,3]", "float[2,3]"]
 
 
+UNDECLARED = """(float16[2,3] x, int64 n, float[5,N] w) => (float16[A,B] u, float[C] v, float[D,E] q) {
+    y, r = Loop(n, , x) <body = b (int64 i, bool c, float16[?,?] s) => (bool d, float16[?,?] t, float z) {
+        d = Identity(c) t = Concat<axis = 0>(s, s) z = Cast<to = 1>(i) }>
+    k, p = Scan<num_scan_inputs = 1, body = b (float[?] s2, float[?] r2) => (float[?] t2, float[?] q2) {
+        t2 = Add(s2, r2) q2 = Neg(t2) }>(m, w)
+    m = ReduceMax<keepdims = 0>(w, zero) u = Relu(y) v = Relu(r) q = Relu(p) }"""
+
+
+def test_a_loop_gives_its_body_the_dtypes_of_its_operands() -> None:
+    text = UNDECLARED.replace(") {\n    y", ") <int64[1] zero = {0}> {\n    y", 1)
+    made = onnx.parser.parse_model(f"{HEADER} {text}")
+    for node in made.graph.node:
+        for attribute in node.attribute:
+            for value in (*attribute.g.input, *attribute.g.output):
+                value.ClearField("type")
+    model = Model.from_proto(made)
+    model.refresh_types()
+    (loop,), (scan,) = model.main.nodes_of("Loop"), model.main.nodes_of("Scan")
+    # Each iteration may change the shape.
+    kinds = [str(value.type) for value in loop.bodies[0].inputs]
+    assert kinds == ["int64", "bool", "float16"]
+    assert str(scan.bodies[0].inputs[1].type) == "float[N]"
+    model.set_input_shapes({"w": [5, 7]})
+    model.refresh_types()
+    assert str(scan.bodies[0].inputs[1].type) == "float[7]"
+
+
 def test_a_scan_with_a_parameter_as_its_axes_is_not_inferred() -> None:
     text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
       g (float[3,2] x, float[2] s) => (float[2] t, float[3,2] y) { t, y = local.f<n=1>(s, x) }

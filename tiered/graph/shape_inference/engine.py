@@ -80,5 +80,8 @@ class ShapeInference:
 
 
 def _computed(model: ModelState) -> Iterator[Value]:
+    """Yield what nodes compute, and the inputs of bodies, which follow from operands."""
     for graph in model.graphs():
         yield from (value for value in graph._values.values() if value.producer is not None)
+        if graph.owner is not None:
+            yield from graph._inputs

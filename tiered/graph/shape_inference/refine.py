@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tiered.graph.core.types import Dim, Shape, TensorType, ValueType, tensor_type
 from tiered.graph.core.value import ELEMENT_DTYPES, NOT_INFERRED, Value
 from tiered.graph.edits.invalidate import forget_elements
-from tiered.graph.shape_inference.rules.control_flow import scan_inputs
+from tiered.graph.shape_inference.rules.control_flow import body_inputs
 from tiered.graph.shape_inference.symbolic_dims import is_invented
 
 if TYPE_CHECKING:
@@ -98,10 +98,9 @@ class Refiner:
     def _refine(self, node: Node, *, inferred: bool) -> list[Value]:
         """Infer the incomplete types of a node; return the values whose types became more exact."""
         refined = list[Value]()
-        if node.op_type == "Scan" and not node.domain:
-            for value, given in scan_inputs(node):
-                if is_incomplete(value.type) and self._take(value, given):
-                    refined.append(value)
+        for value, given in body_inputs(node) if node.bodies else ():
+            if is_incomplete(value.type) and self._take(value, given):
+                refined.append(value)
         incomplete = [
             value for value in node._outputs if value is not None and is_incomplete(value._type)
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.types import Dim, Shape, TensorType, tensor_type
 from tiered.graph.shape_inference.rules.shape_rule import shape_rule
 from tiered.graph.shape_inference.symbolic_dims import is_invented
@@ -80,11 +81,40 @@ def _if(node: Node, _: list[TensorType]) -> Types:
     ]
 
 
-def scan_inputs(node: Node) -> list[tuple[Value, TensorType]]:
+def body_inputs(node: Node) -> list[tuple[Value, TensorType]]:
+    """Return the inputs of the body of a Loop or Scan with the types that follow from the operands.
+
+    Files need not declare these inputs.
+    """
+    if node.domain:
+        return []
+    return {"Loop": _loop_inputs, "Scan": _scan_inputs}.get(node.op_type, _no_inputs)(node)
+
+
+def _no_inputs(node: Node) -> list[tuple[Value, TensorType]]:
+    return []
+
+
+def _loop_inputs(node: Node) -> list[tuple[Value, TensorType]]:
+    """Return the inputs of the body of a Loop: the counter, the condition, the carried values.
+
+    A carried value keeps its dtype; each iteration may change its shape.
+    """
+    if not node.bodies or len(node.inputs) != len(node.bodies[0].inputs):
+        return []
+    counter, condition, *carried = node.bodies[0].inputs
+    kinds = [(counter, DataType.INT64), (condition, DataType.BOOL)]
+    for value, initial in zip(carried, node.inputs[2:], strict=True):
+        if initial is not None and initial.dtype is not None:
+            kinds.append((value, DataType(initial.dtype)))
+    return [(value, tensor_type(dtype, None)) for value, dtype in kinds]
+
+
+def _scan_inputs(node: Node) -> list[tuple[Value, TensorType]]:
     """Return the inputs of the body of a Scan with the types that follow from the operands.
 
     States keep the shapes of their initial values, as the standard requires; a scanned operand
-    loses the scan axis. Inputs without a known shape are left out.
+    loses the scan axis.
     """
     bodies, operands = node.bodies, node.inputs
     if node.has_references:
@@ -101,9 +131,10 @@ def scan_inputs(node: Node) -> list[tuple[Value, TensorType]]:
     found = []
     for value, operand, axis in zip(bodies[0].inputs, operands, axes, strict=False):
         kind = None if operand is None else operand.type
-        if not isinstance(kind, TensorType) or kind.shape is None:
+        if not isinstance(kind, TensorType) or value.dtype not in (None, kind.dtype):
             continue
-        if value.dtype not in (None, kind.dtype):
+        if kind.shape is None:
+            found.append((value, kind))
             continue
         shape = list(kind.shape)
         if axis is not None:
