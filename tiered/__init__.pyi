@@ -145,6 +145,7 @@ from tiered.runtime import (
     divides_safely as divides_safely,
     fold_constants as fold_constants,
     freed_bytes as freed_bytes,
+    trip_count_of as trip_count_of,
 )
 from tiered.support.options import Size as Size, size_in_bytes as size_in_bytes
 

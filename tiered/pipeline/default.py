@@ -55,6 +55,8 @@ def default_pipeline() -> Sequential:
 
         # The passes below need not look at functions without a call.
         "remove_unused_functions",
+        # Parked: constants go into functions, for users who keep these.
+        "specialize_functions",
         # All passes below see one flat graph; it also removes the functions that it inlined.
         "inline",
         # Nearly every guard asks for dtypes and shapes.

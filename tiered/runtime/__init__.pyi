@@ -14,6 +14,7 @@ from tiered.runtime.fold.evaluate import (
     freed_bytes as freed_bytes,
 )
 from tiered.runtime.fold.fold_constants import fold_constants as fold_constants
+from tiered.runtime.fold.trip_count import trip_count_of as trip_count_of
 from tiered.runtime.inputs.make import (
     Inputs as Inputs,
     feasible_inputs as feasible_inputs,

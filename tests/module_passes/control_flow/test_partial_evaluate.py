@@ -3,6 +3,7 @@ import pytest
 
 from tests.rollback import assert_undone
 from tiered import Model, PassContext, get_pass
+from tiered.runtime import Session, make_inputs
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "partial_evaluate"
@@ -161,6 +162,64 @@ BODY = "<body = b (int64 i, bool ci, float[2] xi) => (bool co, float[2] xo) {{ {
 )
 def test_loops_that_stay(text: str, because: str) -> None:
     assert_unchanged(PASS, text, because=because)
+
+
+WHILE = (
+    "(float[2] x) => (float[2] y) <int64 a = {{0}}, int64 one = {{1}}, int64 three = {{3}}, bool c = {{1}}> {{"
+    " z, y = Loop({limit}, c, a, x) <body = b (int64 i, bool ci, int64 k, float[2] v) =>"
+    " (bool co, int64 k2, float[2] v2) {{ {body} }}> }}"
+)
+LESS = "k2 = Add(k, one) co = Less(k2, three) v2 = Exp(v)"
+
+
+@pytest.mark.parametrize(
+    ("limit", "body"),
+    [
+        ("", LESS),
+        ("", "k2 = Add(i, one) co = LessOrEqual(k2, k) v2 = Exp(v)".replace("(k2, k)", "(k2, two)").replace("co =", "two = Add(one, one) co =")),
+        ("", "f = Cast<to=1>(k) g = Cast<to=1>(one) h = Add(f, g) t = Cast<to=1>(three) co = Less(h, t) k2 = Add(k, one) v2 = Exp(v)"),
+        ("", "k2 = Add(k, one) e = Equal(k2, three) n = Not(e) co = And(n, ci) v2 = Exp(v)"),
+    ],
+)
+def test_a_while_loop_over_constants_is_unrolled_on_demand(limit: str, body: str) -> None:
+    text = WHILE.format(limit=limit, body=body)
+    after = "(float[2] x) => (float[2] y) { a = Exp(x) b = Exp(a) y = Exp(b) }"
+    assert unrolled(text, 3) == unrolled(after, 0)
+    assert_undone(PASS, text, max_iterations=3)
+
+
+def unrolled(text: str, most: int) -> str:
+    """Return the hash of the live nodes after the pass, where equal bits have been compared."""
+    before = parse(text)
+    model = Model.from_proto(before)
+    get_pass(PASS, max_iterations=most).apply(model, PassContext.isolated())
+    feeds = make_inputs(before).feeds
+    one, other = Session(before).run(feeds)["y"], Session(model.to_proto()).run(feeds)["y"]
+    assert one.tobytes() == other.tobytes()
+    for name in ("eliminate_identity", "eliminate_deadend", "eliminate_unused_initializer"):
+        get_pass(name).apply(model, PassContext.isolated())
+    return model.main.structural_hash()
+
+
+def test_a_limit_ends_a_while_loop_before_its_condition() -> None:
+    text = WHILE.format(limit="two", body=LESS).replace("bool c =", "int64 two = {2}, bool c =")
+    after = "(float[2] x) => (float[2] y) { a = Exp(x) y = Exp(a) }"
+    assert unrolled(text, 5) == unrolled(after, 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "because"),
+    [
+        (LESS, "it runs more than 2 times"),
+        (LESS.replace("k2, three", "k2, k2").replace("Less(", "Equal("), "it runs more than 2 times"),
+        # Integer division by zero ends a process.
+        ("k2 = Div(k, a) co = Less(k2, three) v2 = Exp(v)", "the body decides when it ends"),
+        ("s = ReduceSum<keepdims=0>(v) t = Cast<to=7>(s) k2 = Add(k, one) co = Less(t, three) v2 = Exp(v)", "the body decides when it ends"),
+        ("f = Cast<to=1>(k) g = Cast<to=7>(f) k2 = Add(k, one) co = Less(g, three) v2 = Exp(v)", "the body decides when it ends"),
+    ],
+)
+def test_while_loops_that_stay(body: str, because: str) -> None:
+    assert_unchanged(PASS, WHILE.format(limit="", body=body), because=because, max_iterations=2)
 
 
 def test_a_draw_of_each_iteration_is_another_one() -> None:

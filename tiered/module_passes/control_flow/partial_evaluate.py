@@ -11,8 +11,8 @@ from tiered import (
     PassContext,
     Skip,
     is_deterministic,
-    loop_turns,
     module_pass,
+    trip_count_of,
 )
 
 _UNROLLED: Final = ("Loop", "Scan")
@@ -29,8 +29,9 @@ def partial_evaluate(
     """Replace a Loop or Scan with a known trip count by copies of its body.
 
     A trip count of 0 leaves the initial values, 1 leaves the body. A higher count makes the model
-    grow, so it is unrolled only on demand. TVM's pass of this name also evaluates an If; here
-    `eliminate_nop_if` does that.
+    grow, so it is unrolled only on demand; then the trip count of `while i < 3` is computed too, if
+    its condition depends on constants alone. TVM's pass of this name also evaluates an If; here
+    `eliminate_nop_if` does that, and `specialize_functions` binds constants in local functions.
 
     Args:
         max_iterations: the highest trip count that is unrolled.
@@ -45,7 +46,7 @@ def partial_evaluate(
         node = pending.popleft()
         if not node.is_live:
             continue
-        iterations = _iterations(node, max_iterations)
+        iterations = _iterations(node, max_iterations, max_nodes)
         if not isinstance(iterations, Skip) and iterations > 1:
             made = iterations * sum(1 for _ in node.bodies[0].walk())
             if made > max_nodes:
@@ -67,14 +68,14 @@ def partial_evaluate(
         )
 
 
-def _iterations(node: Node, most: int) -> int | Skip:
+def _iterations(node: Node, most: int, max_nodes: int) -> int | Skip:
     """Return the trip count of a Loop or Scan, or why it is not unrolled."""
     body, is_scan = node.bodies[0] if node.bodies else None, node.op_type == "Scan"
     if body is None or not (_scan_fits if is_scan else _fits)(node, body):
         return Skip("its operands do not match its body")
     if body.annotations:
         return Skip("quantization annotations refer to the body")
-    count = _length(node) if is_scan else loop_turns(node)
+    count = _length(node) if is_scan else trip_count_of(node, min(most, max_nodes))
     if isinstance(count, str):
         return Skip("{}", count)
     if count > max(most, 1):

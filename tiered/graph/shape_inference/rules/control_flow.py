@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _SCAN_WITHOUT_BATCH: Final = 9
 """The opset version from which a Scan has no batch axis."""
 
+BODY_DECIDES: Final = "the body decides when it ends"
+"""Why the trip count of a Loop is unknown, if its condition is computed."""
+
 _UNLIMITED: Final = 1 << 63
 """More than any trip count."""
 
@@ -187,7 +190,7 @@ def loop_turns(node: Node) -> int | str:
         again = source
     repeats = 1 if again is body.inputs[1] else _scalar(again, None)
     if repeats is None:
-        return "the body decides when it ends"
+        return BODY_DECIDES
     if not repeats:
         return 1
     return limit if limit < _UNLIMITED else "nothing ends it"
