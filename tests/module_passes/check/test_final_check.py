@@ -100,6 +100,30 @@ def test_a_pipeline_without_the_pass_is_checked_too(tmp_path: Path) -> None:
     assert out.exists()
 
 
+CONTRIB = """<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1]>
+g (float[3,4] x) => (float[a,b] y)
+{ r = Relu(x) g = com.microsoft.FastGelu(r) s = Add(x, g) y = Identity(s) }"""
+
+
+@rewrite(op.Relu(var.x), opt_level=0)
+def transpose_result(graph: Graph, x: Value) -> Value:
+    return graph.op.Transpose(x)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_dims_behind_an_operator_of_another_domain_are_checked(strict: bool) -> None:
+    with pytest.raises(ModelError, match="Incompatible dimensions"):
+        optimize(parse(CONTRIB), passes=[transpose_result], strict=strict)
+    with pytest.raises(VerificationError, match="transpose_result made the model invalid: "):
+        optimize(parse(CONTRIB), passes=[transpose_result], verify="structure")
+
+
+def test_an_operator_of_another_domain_without_known_types_is_left_as_it_is() -> None:
+    text = CONTRIB.replace("com.microsoft.FastGelu(r)", "zeta.Unknown(r)")
+    made = optimize(parse(text.replace("com.microsoft", "zeta")), passes=["eliminate_identity"])
+    assert [node.op_type for node in made.graph.node] == ["Relu", "Unknown", "Add"]
+
+
 def test_verification_of_the_structure_names_the_pass() -> None:
     with pytest.raises(VerificationError, match="transpose_weight made the model invalid: "):
         optimize(parse(PRODUCT), passes=[transpose_weight], verify="structure")

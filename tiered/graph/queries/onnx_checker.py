@@ -10,7 +10,7 @@ from onnx import checker, shape_inference
 
 from tiered.errors import ModelError
 from tiered.graph.core.lazy_bytes import is_stored
-from tiered.graph.core.schema import EARLY_OPERATORS
+from tiered.graph.core.schema import EARLY_OPERATORS, operators_of
 from tiered.graph.core.types import TensorType, is_compatible, read_type, write_type
 from tiered.graph.io.export import export_model, without_invented
 from tiered.graph.io.protos import graphs_of, nodes_of
@@ -24,6 +24,7 @@ from tiered.graph.shape_inference.onnx_inference import (
 if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
+    from tiered.graph.core.value import Value
 
 _SMALL: Final = 1024
 """Initializers up to this many elements are checked too; larger ones are not."""
@@ -140,8 +141,9 @@ def _can_be_inferred(model: ModelState, proto: onnx.ModelProto) -> bool:
 
 
 def _checkable(model: ModelState) -> onnx.ModelProto:
-    """Return a model without its weights."""
+    """Return a model without its weights and without operators that onnx does not define."""
     proto = export_model(model, max_elements=_SMALL)
+    _make_inputs_of_undefined(model, proto)
     if not model.has_stored_constants:
         return proto
     for node in nodes_of(proto):
@@ -151,6 +153,32 @@ def _checkable(model: ModelState) -> onnx.ModelProto:
         if is_stored(tensor):  # the checker requires data if there are elements
             tensor.CopyFrom(onnx.TensorProto(data_type=tensor.data_type, dims=[0]))
     return proto
+
+
+def _make_inputs_of_undefined(model: ModelState, proto: onnx.ModelProto) -> None:
+    """Make the outputs of operators that onnx does not define inputs of the main graph.
+
+    After a node that it does not know, onnx's inference reports no error of any other node.
+    """
+    functions = {function.id[:2] for function in model.functions}
+    inputs: dict[str, onnx.ValueInfoProto] = {}
+    for node in model.main.nodes:
+        is_call = (node.domain, node.op_type) in functions
+        if operators_of(node.domain) or node.bodies or is_call:
+            continue
+        infos = [_info(value) for value in node.outputs if value is not None]
+        if all(info.type.tensor_type.HasField("shape") for info in infos):
+            inputs.update((info.name, info) for info in infos)
+    if not inputs:
+        return
+    kept = [node for node in proto.graph.node if not inputs.keys() & set(node.output)]
+    del proto.graph.node[:]
+    proto.graph.node.extend(kept)
+    proto.graph.input.extend(inputs.values())
+
+
+def _info(value: Value) -> onnx.ValueInfoProto:
+    return onnx.ValueInfoProto(name=value.name, type=without_invented(write_type(value.type)))
 
 
 def _leave_out_numbers(value: onnx.AttributeProto) -> None:
