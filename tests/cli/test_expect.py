@@ -67,6 +67,7 @@ def test_an_operator_that_no_pass_makes(cli: Cli, clips: Path) -> None:
         ("Attension>=12", "did you mean 'Attention'?"),
         ("node<=5", "did you mean 'nodes'?"),
         ("com.microsoft::BiasGellu==0", "did you mean 'com.microsoft::BiasGelu'?"),
+        ("com.microsft::BiasGelu<4", "did you mean 'com.microsoft::BiasGelu'?"),
         ("com.microsoft.BiasGelu==0", "did you mean 'com.microsoft::BiasGelu'?"),
         ("BiasGelu==0", "did you mean 'com.microsoft::BiasGelu'?"),
         ("zeta::GateLinear==0", "no operator 'zeta::GateLinear'"),
@@ -136,3 +137,9 @@ def test_the_summary_counts_what_was_fused(cli: Cli, clips: Path) -> None:
     assert "fused:" not in cli("optimize", clips, "--dry-run", "-O2").out
     ended = cli("optimize", clips, "--dry-run", "-O3", "--json")
     assert json.loads(ended.out)["fused"] == {"Clip": 2}
+
+
+@pytest.mark.parametrize("entries", [5, "nodes<=5", None])
+def test_what_is_no_list_is_a_usage_error_in_python(entries: object) -> None:
+    with pytest.raises(UsageError, match="expect takes a list of texts"):
+        optimize_model(parse(CLIPS), expect=entries)  # type: ignore[arg-type]  # the point

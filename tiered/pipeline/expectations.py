@@ -76,6 +76,8 @@ def parse_expectations(entries: Iterable[str]) -> tuple[Expectation, ...]:
     """
     if isinstance(entries, str):
         raise UsageError(f"expect takes a list of texts, not {entries!r}; write [{entries!r}]")
+    if not isinstance(entries, Iterable):
+        raise UsageError(f"expect takes a list of texts, as in ['nodes<=500'], not {entries!r}")
     return tuple(_parse(text.strip()) for entry in entries for text in entry.split(","))
 
 
@@ -134,18 +136,18 @@ def _unknown(name: str, known: Iterable[str]) -> UsageError:
     candidates = sorted({*known, *TOTALS})
     bare = re.split(r"::|\.", name)[-1]
     others = [other for other in candidates if other.rpartition("::")[2] == bare]
-    hint = f"; did you mean {others[0]!r}?" if others else did_you_mean(name, candidates)
+    hint = did_you_mean(name, others, cutoff=0.0) or did_you_mean(name, candidates)
     return UsageError(f"--expect: there is no operator {name!r}{hint}")
 
 
-def _listed(backend: Backend) -> set[str]:
-    """Return the operators that onnx, the backend or a built-in one lists."""
+def _listed(*backends: Backend) -> set[str]:
+    """Return the operators that onnx, these backends or a built-in one lists."""
     import onnx
 
     from tiered.backends.known import built_in_backends
 
     known = {_name(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas()}
-    for target in (backend, *built_in_backends()):
+    for target in (*backends, *built_in_backends()):
         known.update(_name(*key) for key in target.operators)
     return known
 
@@ -193,7 +195,7 @@ def check_expectations(
             why = "" if expectation.is_total else _why(name, pipeline, remarks)
             missed.append(f"expected {expectation}, found {count}{_other(expectation, after)}{why}")
         elif count == 0 and name in unjudged:
-            raise _unknown(name, after.operators)
+            raise _unknown(name, {*after.operators, *_listed()})
     if missed:
         raise TargetError("; ".join(missed))
 
