@@ -1,5 +1,6 @@
 """Passes of a user's own file, without a package."""
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tiered.passes.registry import registry
+from tiered.testing import parse
 
 OWN = '''
 """Passes of mine."""
@@ -31,15 +33,22 @@ def own_mul(graph: Graph, x: Value, y: Value, *, times: int = 1) -> Value:
 '''
 
 
+@contextlib.contextmanager
+def passes_forgotten() -> Iterator[None]:
+    """Unregister the passes that a block registers."""
+    before = registry.names()
+    yield
+    for name in set(registry.names()) - set(before):
+        registry.unregister(name)
+
+
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "beside.py").write_text("THING = 1\n")
     path = tmp_path / "my_passes.py"
     path.write_text(OWN)
-    before = registry.names()
-    yield path
-    for name in set(registry.names()) - set(before):
-        registry.unregister(name)
+    with passes_forgotten():
+        yield path
 
 
 def ops(path: Path) -> list[str]:
@@ -71,6 +80,36 @@ def test_other_commands_load_them_too(cli: Cli, small: Path, own: Path) -> None:
         cli("optimize", small, "--out-dir", folder, "--load", own, "--passes", "own_sub").code == 0
     )
     assert ops(folder / small.name) == ["Identity", "Sub", "Identity"]
+
+
+RAISING = """
+from tiered import Graph, Value, op, rewrite, var
+
+
+@rewrite(op.Relu(var.x), opt_level=None)
+def raising(graph: Graph, x: Value) -> Value:
+    raise ValueError("boom")
+"""
+
+
+def test_the_bundle_of_a_loaded_pass_is_replayed(cli: Cli, tmp_path: Path) -> None:
+    model, own, folder = tmp_path / "m.onnx", tmp_path / "own.py", tmp_path / "bundle"
+    onnx.save(parse("(float[2] x) => (float[2] y) { a = Neg(x) y = Relu(a) }"), model)
+    own.write_text(RAISING)
+    typed = ("--load", own, "--passes", "raising", "--reproducer", folder)
+    with passes_forgotten():
+        ended = cli("optimize", model, tmp_path / "out.onnx", *typed)
+        assert f"tiered replay {folder} --load {own}" in ended.err
+    with passes_forgotten():
+        unknown = cli("replay", folder)
+        assert unknown.code == 2
+        assert "own.py:5 defined it: load it with --load FILE" in unknown.err
+        shown = cli("replay", folder, "--load", own)
+        assert (shown.code, "raising is wrong" in shown.err) == (3, True)
+    with passes_forgotten():
+        found = cli("bisect", model, *typed)
+        assert found.code == 3
+        assert f"tiered replay {folder} --load {own}" in found.out
 
 
 def test_a_config_file_loads_them(cli: Cli, small: Path, own: Path) -> None:

@@ -88,3 +88,16 @@ def test_the_model_itself_is_never_overwritten(cli: Cli, files: tuple[Path, Path
     assert cli("partition", model, model, "--backend", target).code == 2
     assert cli("partition", model, "--backend", "nope").code == 2
     assert model.read_bytes() == before
+
+
+def test_another_model_is_replaced_only_by_force(
+    cli: Cli, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    target, model = files
+    other = tmp_path / "other.onnx"
+    onnx.save(parse("(float[4] x) => (float[4] y) { y = Abs(x) }"), other)
+    kept = other.read_bytes()
+    ended = cli("partition", model, other, "--backend", target)
+    assert (ended.code, other.read_bytes()) == (2, kept)
+    assert "use --force" in ended.err
+    assert cli("partition", model, other, "--backend", target, "--force").code == 0

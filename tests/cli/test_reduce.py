@@ -49,3 +49,14 @@ def test_the_model_that_is_read_is_not_written(cli: Cli, tmp_path: Path, check: 
     given = tmp_path / "m.onnx"
     onnx.save(parse(TEXT), given)
     assert cli("reduce", given, given, "--check", check).code == 2
+
+
+def test_another_model_is_replaced_only_by_force(cli: Cli, tmp_path: Path, check: str) -> None:
+    given, other = tmp_path / "m.onnx", tmp_path / "other.onnx"
+    onnx.save(parse(TEXT), given)
+    onnx.save(parse("(float[4] x) => (float[4] y) { y = Abs(x) }"), other)
+    kept = other.read_bytes()
+    ended = cli("reduce", given, other, "--check", check)
+    assert (ended.code, other.read_bytes()) == (2, kept)
+    assert "use --force to replace it\n" in ended.err
+    assert cli("reduce", given, other, "--check", check, "--force").code == 0

@@ -38,6 +38,7 @@ BackendName = Annotated[
     str | None, Declared(show_default=False, completer=complete_backend)
 ]
 
+Force = Annotated[bool, Flag]
 AsJson = Annotated[bool, Declared(name="--json", negative=(), show_default=False)]
 Verbose = Annotated[bool, Declared(name=["--verbose", "-v"], negative=(), show_default=False)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import shlex
 import sys
 from collections.abc import Iterable
 from types import ModuleType
@@ -30,6 +31,11 @@ def load_passes(entries: Iterable[str]) -> None:
         if not entry:
             raise UsageError("--load takes a Python file or a module, not ''")
         _register(entry)
+
+
+def with_loads(command: str, entries: Iterable[str]) -> str:
+    """Return a command with the --load options of the passes that it needs."""
+    return " ".join([command, *(f"--load {shlex.quote(entry)}" for entry in entries)])
 
 
 def _register(entry: str) -> None:

@@ -32,8 +32,13 @@ _SAMPLE: Final = 4096
 """... so many bytes at each."""
 
 
-def check_replaced(source: str, target: str) -> None:
+def check_replaced(source: str, target: str, hint: str = "") -> None:
     """Raise if the target holds an ONNX model that is not an earlier result of the source.
+
+    Args:
+        source: the file that is read.
+        target: the file to write.
+        hint: what else to do, for the error.
 
     Raises:
         UsageError: it does.
@@ -47,7 +52,7 @@ def check_replaced(source: str, target: str) -> None:
         return
     raise UsageError(
         f"{printable(target)!r} is an ONNX model and not an earlier result of "
-        f"{printable(source)!r}; use --force to replace it, or --out-dir DIR if both are inputs"
+        f"{printable(source)!r}; use --force to replace it{hint}"
     )
 
 

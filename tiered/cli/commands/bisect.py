@@ -25,10 +25,11 @@ from tiered.cli.flags import (
     Require,
     split_names,
 )
+from tiered.cli.load_passes import with_loads
 from tiered.cli.output.terminal import notes, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes, shapes_of_inputs
 from tiered.cli.watch import config_of
-from tiered.errors import UsageError, VerificationError
+from tiered.errors import PassNotFoundError, UsageError, VerificationError
 
 if TYPE_CHECKING:
     from tiered.debug import Blame, Oracle, Subject
@@ -45,6 +46,8 @@ class BisectOptions:
     """As for `tiered optimize`."""
     require: Require = ()
     """As for `tiered optimize`."""
+    load: Names = ()
+    """As for `tiered optimize`: Python files or modules with passes of your own."""
     passes: Pipeline = None
     """As for `tiered optimize`."""
     backend: BackendName = None
@@ -118,7 +121,8 @@ def run_bisect(source: str, options: BisectOptions) -> None:
         for line in blame.lines():
             results().print(printable(line), soft_wrap=True)
         if folder is not None:
-            results().print(f"  reproduce  tiered replay {printable(folder)}", soft_wrap=True)
+            command = with_loads(f"tiered replay {printable(folder)}", options.load)
+            results().print(f"  reproduce  {command}", soft_wrap=True)
     if blame is not None and blame.kind == "cannot run":
         raise VerificationError(
             f"{source}: the result of {blame.pass_name} cannot run, so it is not verified"
@@ -180,12 +184,19 @@ def run_replay(folder: str) -> None:
     Raises:
         VerificationError: it does.
         ModelError: the folder holds no bundle.
+        UsageError: the pass of the bundle is not known, and the bundle has no result of it.
     """
     from tiered.debug import load_bundle, replay
     from tiered.debug.bundle import replayed_error
 
     bundle = load_bundle(folder)
-    found = replay(bundle)
+    try:
+        found = replay(bundle)
+    except PassNotFoundError as error:
+        where = bundle.failure.pass_source
+        raise UsageError(
+            f"{error}; {where or 'a file'} defined it: load it with --load FILE"
+        ) from error
     if found.fails:
         raise replayed_error(found, bundle, os.path.normpath(folder))
     results().print(printable(f"{folder}: {found.symptom}"), soft_wrap=True)

@@ -17,7 +17,7 @@ from tiered.cli.files import (
 )
 from tiered.cli.flags import LEVELS, OptimizeOptions, split_names
 from tiered.cli.html import run_page_for
-from tiered.cli.load_passes import load_passes
+from tiered.cli.load_passes import load_passes, with_loads
 from tiered.cli.outcome import Failed, Outcome
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes, shapes_of_inputs
@@ -105,7 +105,7 @@ def check_target(source: str, target: str, options: OptimizeOptions) -> None:
     if not options.force and not options.dry_run and os.path.exists(target):
         from tiered.cli.source_mark import check_replaced
 
-        check_replaced(source, target)
+        check_replaced(source, target, ", or --out-dir DIR if both are inputs")
 
 
 def optimize_file(
@@ -225,7 +225,7 @@ def _reproduced(
         return f"no reproducer: {late}"
     if blame is None:
         return "no reproducer: the same run once more was right"
-    return f"{blame}\nreproduce  tiered replay {folder}"
+    return f"{blame}\nreproduce  {with_loads(f'tiered replay {folder}', options.load)}"
 
 
 class _Passes:

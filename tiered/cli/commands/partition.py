@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from tiered.cli.files import check_data_files, check_output
-from tiered.cli.flags import Flag, Names, ReadOptions
+from tiered.cli.flags import Flag, Force, Names, ReadOptions
 from tiered.cli.output.tables import Number, print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
+from tiered.cli.source_mark import check_replaced
 from tiered.errors import ModelError
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class PartitionOptions:
     """Independent nodes may share a region, so that there are as few as possible."""
     single: Annotated[bool, Flag] = False
     """Keep regions of a single compute node."""
+    force: Force = False
+    """Replace OUT even if it is an ONNX model."""
 
 
 def run_partition(
@@ -67,6 +70,8 @@ def run_partition(
     for written in (out, dot):
         if written is not None:
             check_output(file, written)
+    if out is not None and not chosen.force:
+        check_replaced(file, out)
     with Progress() as progress:
         model = load_shaped(file, options, progress)
         progress.say("looking for partitions")

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from tiered.cli.files import check_input, check_output
 from tiered.cli.output.terminal import notes, printable, results
+from tiered.cli.source_mark import check_replaced
 from tiered.errors import ModelError
 
 
-def run_reduce(source: str, target: str, command: str) -> None:
+def run_reduce(source: str, target: str, command: str, *, force: bool) -> None:
     """Write a smaller model on which a command fails as it does on the one given.
 
     Raises:
-        UsageError: the command does not fail on the model, or there is no such command.
+        UsageError: the command does not fail on the model, there is no such command, or the
+            target is a model that must not be replaced.
         ModelError: a file cannot be read or written.
     """
     check_input(source)
     check_output(source, target)
+    if not force:
+        check_replaced(source, target)
     import onnx
 
     from tiered.debug import SameEnd, reduce_model

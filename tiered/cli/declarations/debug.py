@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from tiered.cli.commands.bisect import BisectOptions
 from tiered.cli.commands.run import RunOptions
 from tiered.cli.commands.verify import CompareOptions
-from tiered.cli.flags import AsJson
+from tiered.cli.flags import AsJson, Force, Names
 
 
 def run(
@@ -60,18 +60,23 @@ def bisect(
         model: The ONNX file to read.
     """
     from tiered.cli.commands.bisect import run_bisect
+    from tiered.cli.load_passes import load_passes
 
+    load_passes(options.load)
     run_bisect(model, options)
 
 
-def replay(folder: Annotated[str, Parameter(name="DIR")], /) -> None:
+def replay(folder: Annotated[str, Parameter(name="DIR")], /, *, load: Names = ()) -> None:
     """Run a bundle and print its failure; exit code 3 if it fails, 0 if it is fixed.
 
     Args:
         folder: The folder that --reproducer wrote.
+        load: As for `tiered optimize`: Python files or modules with passes of your own.
     """
     from tiered.cli.commands.bisect import run_replay
+    from tiered.cli.load_passes import load_passes
 
+    load_passes(load)
     run_replay(folder)
 
 
@@ -81,6 +86,7 @@ def reduce(
     /,
     *,
     check: str,
+    force: Force = False,
 ) -> None:
     """Write a smaller model that still fails, given a command that fails on it.
 
@@ -89,10 +95,11 @@ def reduce(
         out: The file to write.
         check: A command; {} is replaced by the model's file. A model fails if the command ends as
             on the whole model.
+        force: Replace OUT even if it is an ONNX model.
     """
     from tiered.cli.commands.reduce import run_reduce
 
-    run_reduce(model, out, check)
+    run_reduce(model, out, check, force=force)
 
 
 COMMANDS = (run, verify, bisect, replay, reduce)
