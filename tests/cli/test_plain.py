@@ -99,6 +99,25 @@ def test_a_quiet_plain_line_loads_neither_cyclopts_nor_rich(small: Path) -> None
     assert not modules & {"cyclopts", "rich", "rich.console", "tiered.cli.app"}
 
 
+def test_a_quiet_plain_line_loads_nothing_for_other_commands_and_targets(small: Path) -> None:
+    modules = _modules_of("optimize", small, small.with_name("out.onnx"), "-O3", "-q")
+    few_runs_need = {
+        "logging",
+        "tomllib",
+        "tiered.backends.backend",
+        "tiered.backends.rules",
+        "tiered.cli.facts",
+        "tiered.graph.edits.inline",
+        "tiered.graph.edits.opset",
+        "tiered.graph.edits.outline",
+        "tiered.graph.edits.unroll",
+        "tiered.graph.queries.structural_hash",
+        "tiered.graph.shape_inference.set_input_shapes",
+        "tiered.legalization.sources",
+    }
+    assert not modules & few_runs_need
+
+
 @pytest.mark.parametrize("out", ["out.onnx", "missing/out.onnx"])
 def test_a_process_that_ends_at_once_has_written_all(small: Path, out: str) -> None:
     """Its output is a pipe, in which Python buffers; exit functions run, as of `--max-memory`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import onnx
 
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import TensorType, read_type
+from tiered.graph.queries.stored_tensors import stored_tensors
 from tiered.graph.shape_inference.symbolic_dims import is_invented
 from tiered.pipeline.leftovers import fixing_options
 from tiered.pipeline.result import operator_name
@@ -171,18 +172,6 @@ def _most_first(entry: tuple[str, int]) -> tuple[int, str]:
 def _function_name(key: tuple[str, str, str]) -> str:
     domain, name, overload = key
     return f"{domain}::{name}:{overload}" if overload else f"{domain}::{name}"
-
-
-def stored_tensors(graphs: Iterable[Graph]) -> Iterator[tuple[str, Tensor]]:
-    """Yield the stored tensors: initializers, including overridable ones, and Constant nodes."""
-    for graph in graphs:
-        for value in graph.initializers:
-            if value.default is not None:
-                yield value.name, value.default
-        for node in graph.nodes_of("Constant"):
-            tensor = node.constant_tensor()
-            if tensor is not None:
-                yield node.label, tensor
 
 
 def _weights(tensors: Iterable[Tensor]) -> Weights:

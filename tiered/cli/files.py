@@ -85,7 +85,7 @@ def check_data_files(model: Model, target: str) -> None:
     Raises:
         UsageError: the target, or its data file, is one of the model's data files.
     """
-    from tiered.cli.facts import stored_tensors
+    from tiered.graph.queries.stored_tensors import stored_tensors
 
     written = {os.path.realpath(f"{target}{suffix}") for suffix in ("", ".data", ".1.data")}
     for name, tensor in stored_tensors(model.graphs()):

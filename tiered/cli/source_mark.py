@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tiered.cli.output.terminal import printable
@@ -80,7 +79,8 @@ def marked(result: OptimizeResult, mark: str) -> OptimizeResult:
     before = skeleton.ByteSize()
     skeleton.metadata_props.add(key=KEY, value=mark)
     grown = skeleton.ByteSize() - before
-    return replace(result, after=replace(result.after, nbytes=result.after.nbytes + grown))
+    after = result.after
+    return result._replace(after=after._replace(nbytes=after.nbytes + grown))
 
 
 def _read(path: str) -> onnx.ModelProto | None:

@@ -1,7 +1,8 @@
 """Model: a whole ModelProto as a view that is edited in place, journalled, and rolled back.
 
 `ModelState` holds the graphs and the journal. `Model` adds loading, saving, shape inference and
-checks. Edits are methods of `Graph`, which lists them by the file that defines them.
+checks. Edits are methods of `Graph`, which lists them by the file that defines them. What few runs
+use is loaded by the method that uses it.
 """
 
 from __future__ import annotations
@@ -21,23 +22,17 @@ from tiered.graph.core.model import ModelState
 from tiered.graph.core.node import Node
 from tiered.graph.edits.builder import operators_of
 from tiered.graph.edits.content import close_model, exchange_content
-from tiered.graph.edits.opset import convert_model, convert_root
-from tiered.graph.edits.outline import outline
 from tiered.graph.edits.undo import undo_table
 from tiered.graph.io.export import export_model, inferred_declarations
 from tiered.graph.io.load import check_calls, load_function, load_model
 from tiered.graph.io.protobuf_scan import read_skeleton
 from tiered.graph.io.save import save_model, tensors_of
 from tiered.graph.opset.newest_form import operand_index, operands_of
-from tiered.graph.opset.same_meaning import check_import
-from tiered.graph.queries import call_graph as calls, invariants, onnx_checker
-from tiered.graph.queries.networkx_view import to_networkx
+from tiered.graph.queries import call_graph as calls, onnx_checker
 from tiered.graph.queries.schema_check import check_operators
-from tiered.graph.queries.structural_hash import structural_hash
-from tiered.graph.shape_inference import set_input_shapes as shapes_of_inputs, type_coverage
 from tiered.graph.shape_inference.engine import ShapeInference
 from tiered.graph.shape_inference.symbolic_dims import Dims
-from tiered.support.loading import paused_collector
+from tiered.support.loading import loaded_later, paused_collector
 from tiered.support.numerics import Numerics
 
 if TYPE_CHECKING:
@@ -51,9 +46,9 @@ _INFO_IN_FUNCTIONS = 10
 Node._newest_operands = operands_of
 Node._operand_index = operand_index
 Graph._operators = operators_of
-Graph._to_networkx = to_networkx
-Graph._structural_hash = structural_hash
-Graph._outline = outline
+Graph._to_networkx = loaded_later("tiered.graph.queries.networkx_view", "to_networkx")
+Graph._structural_hash = loaded_later("tiered.graph.queries.structural_hash", "structural_hash")
+Graph._outline = loaded_later("tiered.graph.edits.outline", "outline")
 
 
 class Model(ModelState):
@@ -204,6 +199,8 @@ class Model(ModelState):
             OpsetError: nodes have no form at the opset; nothing is changed.
             UsageError: onnx does not know the opset, or the model cannot have the IR version.
         """
+        from tiered.graph.edits.opset import convert_model
+
         convert_model(self, version, ir=ir, numerics=numerics)
 
     def exchange(self, proto: onnx.ModelProto) -> None:
@@ -229,6 +226,8 @@ class Model(ModelState):
             OpsetError: nodes have no form at the opset; nothing is changed.
             UsageError: onnx does not know the opset.
         """
+        from tiered.graph.edits.opset import convert_root
+
         convert_root(root, version)
 
     def check_import(self, root: Graph, domain: str, version: int | None) -> None:
@@ -237,6 +236,8 @@ class Model(ModelState):
         Raises:
             ModelError: nodes would be invalid at that version, or would have another meaning.
         """
+        from tiered.graph.opset.same_meaning import check_import
+
         check_import(root, domain, version)
 
     def check_callee(self, graph: Graph, callee: tuple[str, str, str]) -> None:
@@ -251,7 +252,9 @@ class Model(ModelState):
 
     def type_coverage(self) -> TypeCoverage:
         """Return how many values have a type, and which have none; its `str()` is a sentence."""
-        return type_coverage.type_coverage(self)
+        from tiered.graph.shape_inference.type_coverage import type_coverage
+
+        return type_coverage(self)
 
     def set_input_shapes(
         self,
@@ -268,11 +271,15 @@ class Model(ModelState):
             UsageError: there is no such input or dim, or a size or name is invalid.
             ShapeError: an input has another rank or size, or the model needs other sizes.
         """
-        shapes_of_inputs.set_input_shapes(self, shapes, dims)
+        from tiered.graph.shape_inference.set_input_shapes import set_input_shapes
+
+        set_input_shapes(self, shapes, dims)
 
     def declare_known_sizes(self) -> None:
         """Write inferred sizes into the declared types of outputs and inner values."""
-        shapes_of_inputs.declare_known_sizes(self)
+        from tiered.graph.shape_inference.set_input_shapes import declare_known_sizes
+
+        declare_known_sizes(self)
 
     def declare_inferred_types(self) -> None:
         """Write the inferred types of inner values into the model, as value_info."""
@@ -322,6 +329,8 @@ class Model(ModelState):
         Raises:
             AssertionError: an invariant does not hold, which is a bug in tiered.
         """
+        from tiered.graph.queries import invariants
+
         broken = list(invariants.violations(self))
         if types and not broken:
             broken = list(invariants.type_violations(self))

@@ -5,7 +5,6 @@ Direct calls, members of pipelines and dependencies all run this way.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,14 +24,10 @@ if TYPE_CHECKING:
     from tiered.passes.pass_info import Member, Runnable
 
 
-
 class Places(Protocol):
     """A pipeline, as the execution uses it."""
 
     def places(self, place: Place, /) -> Iterator[Member]: ...
-
-
-_LOG = logging.getLogger("tiered")
 
 
 def execute(pass_: Runnable, model: Model, ctx: PassContext, place: Place) -> None:
@@ -56,7 +51,13 @@ def execute(pass_: Runnable, model: Model, ctx: PassContext, place: Place) -> No
         obey()
     if is_bare and not (last := ctx.report.results[-1]).ran:
         # The context is the call's own, so the caller cannot read the reason from it.
-        _LOG.warning("%s did not run: %s (`.apply` runs it anyway)", last.text, last.reason)
+        _warn("%s did not run: %s (`.apply` runs it anyway)", last.text, last.reason)
+
+
+def _warn(text: str, *told: object) -> None:
+    import logging  # few runs warn
+
+    logging.getLogger("tiered").warning(text, *told)
 
 
 @contextmanager
@@ -191,7 +192,7 @@ class Execution(RunState):
                 text = f"{error} (suppressed)"
                 for report in self.reports:
                     report.note("check", text)
-                _LOG.warning("%s", text)
+                _warn("%s", text)
 
     def _record_skip(self, key: tuple[int, int], planned: PlannedPass) -> None:
         """Record that a pass does not run here: the same result in each round."""

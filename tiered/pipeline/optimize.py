@@ -12,7 +12,6 @@ import onnx
 from tiered.context import OnError, PassContext
 from tiered.errors import UsageError
 from tiered.graph import Model
-from tiered.graph.shape_inference.set_input_shapes import with_dims
 from tiered.instruments.hooks import TraceHook
 from tiered.passes import Pass, get_pass
 from tiered.passes.execution import execute
@@ -182,6 +181,8 @@ def _run(model: Model, settings: Settings) -> _Run:
     shapes = context_settings.pop("input_shapes", None)
     dims = context_settings.pop("dims", None)
     if dims:
+        from tiered.graph.shape_inference.set_input_shapes import with_dims
+
         shapes = with_dims(model, shapes or {}, dims)
     given = context_settings.pop("inputs", ())
     tested = {**(shapes or {}), **(context_settings.pop("test_shapes", None) or {})}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tiered.context import PassContext
-from tiered.graph import Model, Tensor
+from tiered.graph import Model
+from tiered.graph.queries.stored_tensors import stored_tensors
 from tiered.passes.report import Remark, Report
 from tiered.pipeline.base import Pipeline
 
@@ -22,8 +22,7 @@ def operator_name(node: Node) -> str:
     return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
+class Statistics(NamedTuple):
     """The contents of a model in numbers.
 
     Attributes:
@@ -47,25 +46,27 @@ class Statistics:
             skeleton: the bytes of the model without the weights that are on disk, where they are
                 known already.
         """
-        operators: Counter[str] = Counter()
-        tensors: list[Tensor] = []
-        for graph in model.graphs():
-            for node in graph.nodes:
-                operators[operator_name(node)] += 1
-            tensors += (v.default for v in graph.initializers if v.default is not None)
-            constants = (node.constant_tensor() for node in graph.nodes_of("Constant"))
-            tensors += (tensor for tensor in constants if tensor is not None)
+        operators = _operators(model)
+        tensors = [tensor for _, tensor in stored_tensors(model.graphs())]
         stored = sum(tensor.nbytes for tensor in tensors if tensor.is_on_disk)
         return cls(
-            nodes=operators.total(),
-            operators=dict(sorted(operators.items(), key=lambda item: (-item[1], item[0]))),
+            nodes=sum(operators.values()),
+            operators=operators,
             parameters=sum(tensor.size for tensor in tensors),
             nbytes=(model.skeleton_size() if skeleton is None else skeleton) + stored,
         )
 
 
-@dataclass(frozen=True, slots=True)
-class OptimizeSummary:
+def _operators(model: Model) -> dict[str, int]:
+    """Return how many nodes of each operator there are, the most frequent first."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for graph in model.graphs():
+        counts.update({key: len(alike) for key, alike in graph._by_op.items() if alike})
+    named = {f"{domain}::{name}" if domain else name: n for (domain, name), n in counts.items()}
+    return dict(sorted(named.items(), key=lambda item: (-item[1], item[0])))
+
+
+class OptimizeSummary(NamedTuple):
     """The changes of an optimisation; as text it is a table.
 
     Attributes:
@@ -114,8 +115,7 @@ def _row(name: str, before: int, after: int) -> tuple[str, str, str, str]:
     return name, f"{before:,}", f"{after:,}", change
 
 
-@dataclass(frozen=True, slots=True)
-class OptimizeResult:
+class OptimizeResult(NamedTuple):
     """An optimised model and how it came about; as text it is the table of its summary.
 
     Attributes:

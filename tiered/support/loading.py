@@ -53,6 +53,20 @@ def load_later(
     return load, lambda: sorted({*module_of(), *vars(sys.modules[package])})
 
 
+def loaded_later(module: str, name: str) -> Callable[..., Any]:
+    """Return a function that loads a function of a module at its first call, and calls it."""
+
+    @functools.cache
+    def function() -> Callable[..., Any]:
+        found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+        return found
+
+    def call(*args: Any, **named: Any) -> Any:
+        return function()(*args, **named)
+
+    return call
+
+
 def _moved(old: str, new: str) -> Any:
     """Return the object of a name that moved, with a warning that names the new place."""
     warnings.warn(

@@ -318,12 +318,10 @@ def _optimize(
     """Return the result, and the operators of --expect that only the result can prove to exist."""
     settings = _settings(options, watchers.options)
     progress.say(f"reading {printable(source)}")
-    from tiered.backends.pipeline_edits import edits_of
     from tiered.cli.source_mark import marked, source_mark
     from tiered.context import PassContext
     from tiered.graph.io.save import check_storage
     from tiered.pipeline import edited, parse_pipeline, pipeline_for
-    from tiered.pipeline.edits import USER
     from tiered.pipeline.expectations import check_names, parse_expectations
     from tiered.pipeline.optimize import optimize_model
 
@@ -332,11 +330,15 @@ def _optimize(
     storage_of(options)
     shapes, dims = parse_shapes(options.input_shape), parse_dims(options.dim)
     passes = None if options.passes is None else parse_pipeline(options.passes)
-    edits = edits_of(options.edit, USER)
-    backend = PassContext(**settings).backend
-    pipeline = pipeline_for(backend, edits) if passes is None else edited(passes, edits)
+    context = PassContext(**settings)
+    pipeline = (
+        pipeline_for(context.target, options.edit)
+        if passes is None
+        else edited(passes, options.edit)
+    )
     model = load_model(source)
-    unjudged = check_names(parse_expectations(options.expect), model, backend, pipeline)
+    expectations = parse_expectations(options.expect)
+    unjudged = check_names(expectations, model, context.backend, pipeline) if expectations else ()
     if target is not None:
         check_data_files(model, target)
         check_storage(model, storage_of(options))
@@ -346,7 +348,7 @@ def _optimize(
         model,
         **settings,
         passes=passes,
-        edits=edits,
+        edits=options.edit,
         input_shapes=shapes,
         dims=dims,
         instruments=instruments,

@@ -20,21 +20,21 @@ from tiered.graph.core.topological_sort import sort_nodes
 from tiered.graph.core.value import Value
 from tiered.graph.edits import (
     declared_types as edit_declared_types,
-    inline as edit_inline,
     interface as edit_interface,
     nodes as edit_nodes,
     operands as edit_operands,
     replace as edit_replace,
     surgery as edit_surgery,
-    unroll as edit_unroll,
     values as edit_values,
 )
+from tiered.support.loading import loaded_later
 
 if TYPE_CHECKING:
     import networkx as nx
 
     from tiered.graph.core.model import ModelState
     from tiered.graph.core.operators import Operators
+    from tiered.graph.edits import inline as edit_inline, unroll as edit_unroll
 
 _BY_PLACE: Final = ("If", "Loop", "Scan")
 
@@ -368,12 +368,19 @@ class Graph:
     delete = edit_surgery.delete
     delete_value = edit_surgery.delete_value
 
-    # edits/inline.py and edits/unroll.py
-    dissolve = edit_inline.dissolve
-    copy_nodes = edit_inline.copy_nodes
-    inline_call = edit_inline.inline_call
-    unroll = edit_unroll.unroll
-    unroll_scan = edit_unroll.unroll_scan
+    # edits/inline.py and edits/unroll.py, which few runs load
+    if TYPE_CHECKING:
+        dissolve = edit_inline.dissolve
+        copy_nodes = edit_inline.copy_nodes
+        inline_call = edit_inline.inline_call
+        unroll = edit_unroll.unroll
+        unroll_scan = edit_unroll.unroll_scan
+    else:
+        dissolve = loaded_later("tiered.graph.edits.inline", "dissolve")
+        copy_nodes = loaded_later("tiered.graph.edits.inline", "copy_nodes")
+        inline_call = loaded_later("tiered.graph.edits.inline", "inline_call")
+        unroll = loaded_later("tiered.graph.edits.unroll", "unroll")
+        unroll_scan = loaded_later("tiered.graph.edits.unroll", "unroll_scan")
 
     def outline(
         self,

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from tiered import Model, Numerics, PassContext, legalize_nodes, module_pass
+from tiered import Model, Numerics, PassContext, module_pass
 
 
 @module_pass(
@@ -31,4 +31,6 @@ def legalize(
         maps: the maps of registered legalizations to use.
     """
     if ctx.names_backend:
+        from tiered import legalize_nodes  # with its tables, which few runs need
+
         legalize_nodes(model, ctx.backend, ctx.skip, numerics=Numerics(numerics), maps=maps)
