@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tiered.errors import ModelError, TieredError, UsageError
@@ -30,11 +29,11 @@ def check_html(path: str | None) -> None:
     check_page(path)
 
 
-@dataclass
 class RunPage:
     """The page of one run of `tiered optimize`; `result` is None if the run fails."""
 
-    result: OptimizeResult | None = None
+    def __init__(self) -> None:
+        self.result: OptimizeResult | None = None
 
 
 @contextmanager

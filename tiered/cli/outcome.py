@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from tiered.cli.flags import OptimizeOptions
@@ -12,8 +11,7 @@ if TYPE_CHECKING:
     from tiered.pipeline.result import OptimizeResult
 
 
-@dataclass(frozen=True)
-class Failed:
+class Failed(NamedTuple):
     """The error that ended a run, and the results of the passes before it."""
 
     error: str
@@ -21,8 +19,7 @@ class Failed:
     passes: Sequence[PassResult]
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The input, options and result of one run.
 
     `target` is None if nothing was written, `result` is None if the run failed before its result.

@@ -5,8 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tiered.errors import OptionError, TargetError, UsageError, did_you_mean
 from tiered.pipeline.result import Statistics, operator_name
@@ -36,22 +35,21 @@ _FEW_REASONS: Final = 3
 _SPELLING: Final = "Gelu>=12, com.microsoft::Gelu, nodes<=500, bytes<=90MB or parameters<1000"
 
 
-@dataclass(frozen=True)
-class Expectation:
+class Expectation(NamedTuple):
     """How many nodes of an operator, or nodes, bytes or parameters in all, a result must have.
 
     Attributes:
         name: an operator, with its domain as in `com.microsoft::Gelu`, or one of `TOTALS`.
         relation: one of >=, <=, ==, =, > and <.
-        count: the number to compare with.
+        number: the number to compare with.
     """
 
     name: str
     relation: str
-    count: int
+    number: int
 
     def __str__(self) -> str:
-        return f"{self.name}{self.relation}{self.count}"
+        return f"{self.name}{self.relation}{self.number}"
 
     @property
     def is_total(self) -> bool:
@@ -65,7 +63,7 @@ class Expectation:
         )
 
     def holds(self, found: int) -> bool:
-        return _COMPARE[self.relation](found, self.count)
+        return _COMPARE[self.relation](found, self.number)
 
 
 def parse_expectations(entries: Iterable[str]) -> tuple[Expectation, ...]:

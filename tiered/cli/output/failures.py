@@ -7,8 +7,8 @@ import os
 import re
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from textwrap import dedent
+from typing import NamedTuple
 
 from tiered.cli.output.terminal import notes, printable
 from tiered.errors import PassError, TieredError
@@ -28,8 +28,7 @@ class WrongCommandLine(Exception):
         self.answer = answer
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(NamedTuple):
     """The exit code of a failed command and its message on stderr."""
 
     exit_code: int

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 Convert = Callable[[Any], Any]
 
+_NONE: Final[Mapping[str, tuple[str, Convert | None]]] = {}
 
-@dataclass(frozen=True)
-class InterfaceMap:
+
+class InterfaceMap(NamedTuple):
     """Which arrays go together, before and after an edit of the interface.
 
     Attributes:
@@ -21,8 +21,8 @@ class InterfaceMap:
         new: why outputs for the new interface cannot be compared; "" if they can.
     """
 
-    tensors: Mapping[str, tuple[str, Convert | None]] = field(default_factory=dict)
-    feeds: Mapping[str, tuple[str, Convert | None]] = field(default_factory=dict)
+    tensors: Mapping[str, tuple[str, Convert | None]] = _NONE
+    feeds: Mapping[str, tuple[str, Convert | None]] = _NONE
     new: str = ""
 
     def after(self, earlier: InterfaceMap) -> InterfaceMap:
