@@ -46,7 +46,7 @@ LEVELS = range(5)
 OPENING, CLOSING, QUOTES = "({[", ")}]", "'\""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class _Destination:
     """Where a command writes its model."""
 
@@ -56,7 +56,7 @@ class _Destination:
     """Replace OUT even if it is an ONNX model and not an earlier result of MODEL."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class _Writing:
     """On what a command verifies its model, what it prints, and how it stores the weights."""
 
@@ -80,7 +80,7 @@ class _Writing:
     """Keep external weights in their files if OUT is in the same folder."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class _Passes:
     """Which passes `tiered optimize` runs, on what, and what it demands of the result."""
 
