@@ -112,7 +112,11 @@ from tiered.pipeline.result import (
 from tiered.precision.budget import budget_of as budget_of
 from tiered.precision.codes import FLOAT8 as FLOAT8
 from tiered.precision.integers import narrow_integers as narrow_integers
-from tiered.precision.lower import lower_precision as lower_precision
+from tiered.precision.lower import (
+    PrecisionRules as PrecisionRules,
+    lower_precision as lower_precision,
+)
+from tiered.precision.mixed import mixed_precision as mixed_precision
 from tiered.precision.weights import (
     float8_format as float8_format,
     int4_format as int4_format,

@@ -259,3 +259,9 @@ def test_an_interval_holds_its_elements() -> None:
     assert measured(numbers).holds(numbers)
     assert not Interval(-math.inf, 1).holds(numbers)
     assert not Interval(0, 1).holds(np.array([2]))
+
+
+def test_clip_limits_what_may_be_nan() -> None:
+    text = "(float[2] x) => (float[2] y) <float l = {-3}, float h = {3}> { y = Clip(x, l, h) }"
+    assert interval(text, "y") == Interval(-3, 3, True)
+    assert interval(text.replace("{3}", "{nan}"), "y") == Interval(-math.inf, math.inf, True)

@@ -407,6 +407,7 @@ def default_pipeline() -> Sequential:
         # Parked: a narrower type than float, when no pass is left that computes in it.
         "float_to_half",
         "float_to_bfloat16",
+        "float_to_mixed",
         # Parked: integers of 8 bits, when no pass is left that fuses what is multiplied.
         "quantize",
         # Parked: for targets without int64; it needs all shapes that are known.

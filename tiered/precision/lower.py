@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tiered.graph import DataType, Model, Node
+from tiered.graph import DataType, Model, Node, Value
 from tiered.precision.convert import Conversion, convert_precision
-from tiered.precision.narrowing import FloatNarrowing, why_skipped
+from tiered.precision.narrowing import FloatNarrowing, is_chosen, is_in_unit, why_skipped
 from tiered.rewriter import Skip
 
 if TYPE_CHECKING:
@@ -17,6 +19,66 @@ OnFound = Callable[[str], None]
 OnSkip = Callable[["Node | None", Skip], None]
 
 
+@dataclass(frozen=True, kw_only=True)
+class PrecisionRules:
+    """What the user says of nodes, by operator and by globs of names.
+
+    Attributes:
+        skip_op_types, skip_nodes: these stay float.
+        force_op_types, force_nodes: these do not, if their schemas allow it: whatever the target
+            takes, a constant becomes or is measured.
+        backend: the target; nodes that it takes in float only stay float.
+    """
+
+    skip_op_types: tuple[str, ...] = ()
+    skip_nodes: tuple[str, ...] = ()
+    force_op_types: tuple[str, ...] = ()
+    force_nodes: tuple[str, ...] = ()
+    backend: Backend | None = None
+
+    def forces(self, node: Node | None) -> bool:
+        """Return whether a node has to be in the narrower type."""
+        return node is not None and is_chosen(node, self.force_op_types, self.force_nodes)
+
+
+class RuledNarrowing(FloatNarrowing):
+    """From float to a narrower type, but for nodes and values with a reason.
+
+    Args:
+        low: the narrower type.
+        rules: the user's, which come first.
+        kept: the nodes that stay float, and why.
+        beyond: the values that do not fit, and why.
+    """
+
+    def __init__(
+        self,
+        low: DataType,
+        rules: PrecisionRules,
+        kept: Mapping[Node, str] = MappingProxyType({}),
+        beyond: Mapping[Value, str] = MappingProxyType({}),
+    ) -> None:
+        super().__init__(low)
+        self._rules = rules
+        self._kept = kept
+        self._beyond = beyond
+
+    def keep(self, node: Node) -> str:
+        """Return why a node stays float."""
+        rules = self._rules
+        skipped = why_skipped(node, rules.skip_op_types, rules.skip_nodes)
+        if skipped or (rules.forces(node) and not is_in_unit(node)):
+            return skipped
+        reason = super().keep(node) or why_unsupported(node, self.low, rules.backend)
+        return reason or self._kept.get(node, "")
+
+    def refuse(self, value: Value, node: Node | None = None, place: int = 0) -> str:
+        """Return why a value stays float."""
+        if value not in self._beyond or self._rules.forces(node or value.producer):
+            return ""
+        return self._beyond[value]
+
+
 def lower_precision(
     model: Model,
     low: DataType,
@@ -24,9 +86,7 @@ def lower_precision(
     on_skip: OnSkip,
     *,
     keep_io_types: bool = True,
-    skip_op_types: tuple[str, ...] = (),
-    skip_nodes: tuple[str, ...] = (),
-    backend: Backend | None = None,
+    rules: PrecisionRules,
 ) -> Conversion:
     """Compute in a narrower type than float, and note what was converted and what stayed.
 
@@ -36,20 +96,23 @@ def lower_precision(
         on_found: called with each finding.
         on_skip: called with each node that stays float, and the reason.
         keep_io_types: inputs and outputs of the model stay float.
-        skip_op_types: operators that stay float.
-        skip_nodes: globs of the names of nodes that stay float.
-        backend: the target; nodes that it takes in float only stay float.
+        rules: the user's.
     """
+    found = convert_precision(model, RuledNarrowing(low, rules), keeps_io=keep_io_types)
+    report(found, low, on_found, on_skip)
+    return found
 
-    def keep(node: Node) -> str:
-        if reason := why_skipped(node, skip_op_types, skip_nodes):
-            return reason
-        if backend is None or backend.supports(node.op_type, node.domain, low):
-            return ""
-        takes_float = backend.supports(node.op_type, node.domain, DataType.FLOAT)
-        return f"{backend} takes {node.op_type} in float only" if takes_float else ""
 
-    found = convert_precision(model, FloatNarrowing(low, keep), keeps_io=keep_io_types)
+def why_unsupported(node: Node, low: DataType, backend: Backend | None) -> str:
+    """Return why a target does not take a node in a narrower type; empty if it does."""
+    if backend is None or backend.supports(node.op_type, node.domain, low):
+        return ""
+    takes_float = backend.supports(node.op_type, node.domain, DataType.FLOAT)
+    return f"{backend} takes {node.op_type} in float only" if takes_float else ""
+
+
+def report(found: Conversion, low: DataType, on_found: OnFound, on_skip: OnSkip) -> None:
+    """Report what a conversion did, and each node that stayed float."""
     name = low.name.lower()
     for node, reason in found.plan.kept_nodes:
         on_skip(node, Skip(reason))
@@ -60,4 +123,3 @@ def lower_precision(
         example = next(iter(found.clamped))
         count = len(found.clamped)
         on_found(f"constants with numbers beyond {name}, which are clamped: {count}, as {example}")
-    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
@@ -14,8 +14,10 @@ from tiered.graph.core.dtypes import float_info
 
 Array = np.ndarray[Any, Any]
 
-Keep = Callable[[Node], str]
-"""Returns why a node keeps its type; empty if it need not."""
+
+def is_chosen(node: Node, op_types: Collection[str], patterns: Iterable[str]) -> bool:
+    """Return whether a node has one of the operators, or a name that a glob matches."""
+    return node.op_type in op_types or any(fnmatchcase(node.label, each) for each in patterns)
 
 
 def why_skipped(node: Node, op_types: Collection[str], patterns: Iterable[str]) -> str:
@@ -56,22 +58,20 @@ class FloatNarrowing(Narrowing):
 
     Args:
         low: the narrower type.
-        keep: returns why a node stays float; empty if it need not.
     """
 
     wide = DataType.FLOAT
 
-    def __init__(self, low: DataType, keep: Keep) -> None:
+    def __init__(self, low: DataType) -> None:
         self.low = low
-        self._keep = keep
 
     def keep(self, node: Node) -> str:
         """Return why a node stays float."""
-        if node.op_type in _QUANTISES or any(map(_is_quantised, node.inputs)):
+        if is_in_unit(node):
             return "inside a Q/DQ unit"
         constants = (value for value in node.inputs if value is not None and value.is_constant)
         refused = (self._refused(value) for value in constants if value.dtype == self.wide)
-        return next(filter(None, refused), "") or self._keep(node)
+        return next(filter(None, refused), "")
 
     def _refused(self, value: Value) -> str:
         """Return why a constant has no narrower form; empty if it has one."""
@@ -92,6 +92,11 @@ class FloatNarrowing(Narrowing):
 
 
 _QUANTISES: Final = frozenset({"DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"})
+
+
+def is_in_unit(node: Node) -> bool:
+    """Return whether a node quantises, or reads what is dequantised."""
+    return node.op_type in _QUANTISES or any(map(_is_quantised, node.inputs))
 
 
 def _is_quantised(value: Value | None) -> bool:

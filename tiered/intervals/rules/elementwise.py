@@ -168,9 +168,12 @@ def _clip(call: Call) -> Interval:
         min(max(x.high, least.high), most.high),
         x.may_be_nan or least.may_be_nan or most.may_be_nan,
     )
+    # A bound that is NaN may limit nothing.
+    if least.may_be_nan or most.may_be_nan:
+        return hull((found, least, most, x))
     # Of NaN, kernels return a bound or NaN; of crossed bounds, either.
     if found.may_be_nan or least.high > most.low:
-        return hull((found, least, most, x))
+        return hull((found, least, most))
     return found
 
 

@@ -1,6 +1,6 @@
 """Tensors of float  =>  tensors of float16, with Casts where float has to stay"""
 
-from tiered import DataType, Model, PassContext, lower_precision, module_pass
+from tiered import DataType, Model, PassContext, PrecisionRules, lower_precision, module_pass
 
 
 @module_pass(
@@ -18,6 +18,8 @@ def float_to_half(
     keep_io_types: bool = True,
     skip_op_types: tuple[str, ...] = (),
     skip_nodes: tuple[str, ...] = (),
+    force_op_types: tuple[str, ...] = (),
+    force_nodes: tuple[str, ...] = (),
 ) -> None:
     """Compute in float16 where the schemas of the operators allow it.
 
@@ -25,6 +27,8 @@ def float_to_half(
         keep_io_types: inputs and outputs of the model stay float.
         skip_op_types: operators that stay float.
         skip_nodes: globs of the names of nodes that stay float.
+        force_op_types: operators that do not, if the schema allows it.
+        force_nodes: globs of the names of nodes that do not.
     """
     lower_precision(
         model,
@@ -32,7 +36,11 @@ def float_to_half(
         ctx.remark,
         ctx.skip,
         keep_io_types=keep_io_types,
-        skip_op_types=skip_op_types,
-        skip_nodes=skip_nodes,
-        backend=ctx.backend if ctx.names_backend else None,
+        rules=PrecisionRules(
+            skip_op_types=skip_op_types,
+            skip_nodes=skip_nodes,
+            force_op_types=force_op_types,
+            force_nodes=force_nodes,
+            backend=ctx.backend if ctx.names_backend else None,
+        ),
     )

@@ -1,0 +1,211 @@
+"""float_to_mixed: which nodes stay float, by which measurement, and what each reason says."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tiered import DataType, Model, PassContext, get_pass
+from tiered.backends.reading import backend_of
+from tiered.errors import RuntimeFailure, UsageError, VerificationError
+from tiered.testing import parse
+
+FLOAT, HALF, BFLOAT = int(DataType.FLOAT), int(DataType.FLOAT16), int(DataType.BFLOAT16)
+BEYOND = "(float[2,4] x) => (float[2,4] y) <float k = {30000}> { a = Relu(x) b = Mul(a, k) y = Tanh(b) }"
+
+
+def converted(
+    text: str | onnx.ModelProto, ctx: PassContext | None = None, **options: object
+) -> tuple[Model, list[str]]:
+    """Return the mixed model, valid and at rest, and the findings."""
+    model, ctx = Model.from_proto(parse(text)), ctx or PassContext.isolated()
+    lower = get_pass("float_to_mixed").with_options(**options)
+    lower.apply(model, ctx)
+    model.check_view(types=True)
+    proto = model.to_proto()
+    onnx.checker.check_model(proto, full_check=True)
+    again = Model.from_proto(proto)
+    lower.apply(again, PassContext.isolated(backend=ctx.backend if ctx.names_backend else None))
+    assert again.to_proto() == proto
+    return model, [str(remark).removeprefix("float_to_mixed: ") for remark in ctx.remarks]
+
+
+def dtypes(model: Model) -> dict[str, int | None]:
+    """Return the dtype of the output of each operator but Cast."""
+    nodes = [node for node in model.main.topological_order() if not node.is_op("Cast")]
+    return {node.op_type: node.output.dtype for node in nodes}
+
+
+def test_what_fits_is_narrow_and_the_outputs_are_measured() -> None:
+    model, found = converted(
+        "(float[N,4] x) => (float[N,4] y) <float[4,4] w = {1,2,3,4, 1,2,3,4, 1,2,3,4, 1,2,3,4}> "
+        "{ a = MatMul(x, w) y = Softmax(a) }"
+    )
+    assert dtypes(model) == {"MatMul": HALF, "Softmax": HALF}
+    assert any(text.startswith("measured on 2 made inputs by onnxruntime: cosine") for text in found)
+
+
+def test_values_that_are_measured_too_large_stay() -> None:
+    model, found = converted(BEYOND)
+    assert dtypes(model) == {"Relu": HALF, "Mul": FLOAT, "Tanh": FLOAT}
+    assert any("Mul left alone: measured up to" in text for text in found)
+
+
+def test_a_range_that_is_proven_needs_no_margin() -> None:
+    text = BEYOND.replace("b = Mul", "c = Mul").replace("y = Tanh", "b = Clip(c, l, h) y = Tanh")
+    text = text.replace("k = {30000}", "k = {30000}, float l = {-30000}, float h = {30000}")
+    model, _ = converted(text)
+    assert dtypes(model) == {"Relu": HALF, "Mul": FLOAT, "Clip": FLOAT, "Tanh": HALF}
+
+
+def test_bfloat16_has_the_range_of_float() -> None:
+    model, _ = converted(BEYOND, to="bf16")
+    assert dtypes(model) == {"Relu": BFLOAT, "Mul": BFLOAT, "Tanh": BFLOAT}
+
+
+def test_a_mean_whose_sum_does_not_fit_stays() -> None:
+    model, found = converted(
+        "(float[1,9000] x) => (float[1,1] y) <int64[1] i = {1}, float k = {9}> "
+        "{ a = Relu(x) b = Add(a, k) m = ReduceMean(b, i) y = Neg(m) }"
+    )
+    assert dtypes(model) == {"Relu": HALF, "Add": HALF, "ReduceMean": FLOAT, "Neg": HALF}
+    assert any("1 ReduceMean left alone: a sum up to" in text for text in found)
+
+
+def test_a_local_error_keeps_a_node() -> None:
+    text = "(float[4] x) => (float[4] y) <float k = {4096}> { a = Add(x, k) b = Sub(a, k) y = Neg(b) }"
+    model, found = converted(text)
+    assert dtypes(model) == {"Add": FLOAT, "Sub": FLOAT, "Neg": HALF}
+    assert any("1 Sub left alone: a local error of" in text for text in found)
+    assert any("which amplifies its rounding" in text for text in found)
+    assert dtypes(converted(text, max_error=2.0)[0])["Sub"] == HALF
+
+
+def test_integers_that_differ_keep_their_source() -> None:
+    text = (
+        "(float[2,8] x) => (int64[2,8] y, float[2,8] z) <float k = {3000}> "
+        "{ a = Sin(x) b = Mul(a, k) y = Cast<to=7>(b) z = Neg(a) }"
+    )
+    model, found = converted(text)
+    (mul,) = model.main.nodes_of("Mul")
+    assert mul.output.dtype == FLOAT
+    assert any("of its integers differ" in text for text in found)
+
+
+def test_numbers_of_a_mask_decide_nothing() -> None:
+    model, _ = converted(
+        "(float[2,4] x) => (float[2,4] y) <float[4] m = {0,0,-3e38,0}> "
+        "{ a = Add(x, m) y = Softmax(a) }"
+    )
+    assert dtypes(model) == {"Add": HALF, "Softmax": HALF}
+
+
+def test_a_budget_returns_the_worst_nodes() -> None:
+    text = (
+        "(float[64,4] x) => (float[64,4] y, float[64,4] z) <float k = {64}> "
+        "{ a = Add(x, k) b = Sub(a, k) y = Neg(b) c = Sin(x) z = Neg(c) }"
+    )
+    model, found = converted(text, budget="relative<=2e-3", max_error=1.0)
+    assert [node.output.dtype for node in model.main.nodes_of("Sub")] == [FLOAT]
+    assert [node.output.dtype for node in model.main.nodes_of("Sin")] == [HALF]
+    assert any("left alone: returned for relative<=0.002" in text for text in found)
+    assert any("by onnx.reference: relative 0.0" in text for text in found)
+
+
+def test_a_budget_of_bfloat16() -> None:
+    text = "(float[4,4] x) => (float[4,4] y) { a = Exp(x) b = Sin(a) c = Cos(b) y = Tanh(c) }"
+    model, _ = converted(text, budget="relative<=1e-5", to="bf16")
+    assert BFLOAT not in dtypes(model).values()
+
+
+def test_a_budget_that_cannot_be_met_leaves_the_model() -> None:
+    proto = parse("(float[4] x) => (float[4] y) { a = Exp(x) y = Sin(a) }")
+    model = Model.from_proto(proto)
+    force = get_pass("float_to_mixed", budget="max_abs<=1e-9", force_op_types=("Exp",))
+    with pytest.raises(VerificationError, match="the budget max_abs<=1e-09 cannot be met"):
+        force.apply(model)
+    assert model.to_proto() == proto
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ({"skip_op_types": ("Relu",)}, {"Relu": FLOAT, "Mul": FLOAT, "Tanh": FLOAT}),
+        ({"force_op_types": ("Tanh",)}, {"Relu": HALF, "Mul": FLOAT, "Tanh": HALF}),
+        ({"force_nodes": ("b*",)}, {"Relu": HALF, "Mul": HALF, "Tanh": FLOAT}),
+    ],
+)
+def test_the_user_decides_first(options: dict[str, Any], kept: dict[str, int]) -> None:
+    proto = parse(BEYOND)
+    for node in proto.graph.node:
+        node.name = node.output[0]
+    assert dtypes(converted(proto, **options)[0]) == kept
+
+
+def test_given_inputs_are_measured(tmp_path: Path) -> None:
+    text = "(float[4] x) => (float[4] y) { a = Relu(x) y = Abs(a) }"
+    np.save(tmp_path / "x.npy", np.array([1, 2, 3, 50000], np.float32))
+    model, found = converted(text, inputs=(str(tmp_path / "x.npy"),))
+    assert dtypes(model) == {"Relu": FLOAT, "Abs": FLOAT}
+    assert any("measured up to 5e+04" in text for text in found)
+    assert any(text.startswith("measured on 1 given input by") for text in found)
+
+
+def test_suspects_stay_where_nothing_can_be_measured() -> None:
+    text = (
+        "(float[4] x) => (float[4] y, float[4] z) "
+        "{ a = Tanh(x) b = Exp(a) c = Exp(x) y = Add(b, c) z = com.acme.Unknown(x) }"
+    )
+    proto = parse(text)
+    proto.opset_import.add(domain="com.acme", version=1)
+    model, ctx = Model.from_proto(proto), PassContext.isolated()
+    get_pass("float_to_mixed").apply(model, ctx)
+    first, second = model.main.nodes_of("Exp")
+    assert (first.output.dtype, second.output.dtype) == (HALF, FLOAT)
+    found = [str(remark) for remark in ctx.remarks]
+    assert any("nothing was measured" in text for text in found)
+    assert any("its range is neither measured nor proven" in text for text in found)
+    with pytest.raises(RuntimeFailure):
+        get_pass("float_to_mixed", budget="cosine>=0.9").apply(Model.from_proto(proto))
+
+
+def test_a_target_keeps_what_it_takes_in_float_only() -> None:
+    table = {
+        "api_version": 1,
+        "name": "halves",
+        "operators": {"Exp, Cast": True, "Relu": {"dtypes": ["float"]}},
+    }
+    backend = backend_of(table, "halves.toml", lambda name: {})
+    ctx = PassContext.isolated(backend=backend)
+    model, found = converted("(float[4] x) => (float[4] y) { a = Exp(x) y = Relu(a) }", ctx)
+    assert dtypes(model) == {"Exp": HALF, "Relu": FLOAT}
+    assert any("halves takes Relu in float only" in text for text in found)
+
+
+def test_bodies_are_narrow_and_shared_constants_too() -> None:
+    model, _ = converted(
+        "(float[4] x, bool c) => (float[4] y) <float[4] w = {1,2,3,4}> { a = Mul(x, w) y = If(c) <"
+        "then_branch = g () => (float[4] t) { t = Mul(a, w) }, "
+        "else_branch = h () => (float[4] e) { e = Add(a, w) }> }"
+    )
+    (branch,) = model.main.nodes_of("If")
+    assert [body.nodes[0].output.dtype for body in branch.bodies] == [HALF, HALF]
+
+
+def test_the_interface_changes_if_asked() -> None:
+    model, _ = converted(BEYOND, keep_io_types=False)
+    assert [value.dtype for value in model.main.inputs] == [HALF]
+
+
+def test_an_old_opset() -> None:
+    text = "(float[2,4] x) => (float[2,1] y) { a = Exp(x) y = ReduceMean<axes = [1]>(a) }"
+    proto = parse(text, opset=8)
+    assert dtypes(converted(proto)[0]) == {"Exp": HALF, "ReduceMean": HALF}
+
+
+def test_a_budget_must_be_readable() -> None:
+    model = Model.from_proto(parse(BEYOND))
+    with pytest.raises(UsageError, match="is no budget"):
+        get_pass("float_to_mixed", budget="good").apply(model)

@@ -1,0 +1,264 @@
+"""Mixed precision: the nodes that stay float are found by ranges, local errors and a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from tiered.calibration.calibrate import calibrate
+from tiered.calibration.masks import mask_limits
+from tiered.errors import RuntimeFailure, VerificationError
+from tiered.graph import DataType, Model, Node, Value
+from tiered.graph.core.dtypes import float_info
+from tiered.intervals.analysis import ranges
+from tiered.intervals.interval import is_integer
+from tiered.precision.budget import Budget, budget_of, fewest_returned
+from tiered.precision.convert import Conversion, convert_precision
+from tiered.precision.local_errors import LocalError, local_errors
+from tiered.precision.lower import OnFound, OnSkip, PrecisionRules, RuledNarrowing, report
+from tiered.precision.plan import plan_of
+from tiered.precision.trials import Outputs, Trials
+from tiered.precision.variables import MOVES, variables_of
+from tiered.verify.samples import Source
+
+_MARGIN: Final = 4
+"""Measured numbers may be so many times as large for other inputs."""
+
+_AMPLIFIED: Final = 4
+"""A local error of so many eps is no longer that of rounding the outputs."""
+
+_SUSPECTS: Final = frozenset(
+    {"CumSum", "Div", "Exp", "GroupNormalization", "InstanceNormalization", "LayerNormalization",
+     "Log", "LogSoftmax", "Pow", "RMSNormalization", "Reciprocal", "ReduceL1", "ReduceL2",
+     "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSum", "ReduceSumSquare",
+     "Softmax", "Softplus", "Sqrt"}
+)  # fmt: skip
+"""Operators that stay float where nothing can be measured and no range is proven."""
+
+
+def mixed_precision(
+    model: Model,
+    low: DataType,
+    on_found: OnFound,
+    on_skip: OnSkip,
+    *,
+    rules: PrecisionRules,
+    budget: str = "",
+    inputs: Iterable[Source] = (),
+    max_error: float = 0.05,
+    keep_io_types: bool = True,
+    seed: int = 0,
+    samples: int = 2,
+) -> Conversion:
+    """Compute in a narrower type where the outputs allow it, and note what stayed and why.
+
+    A node stays float by the first that holds: the user's rules, the kernels of the target, a
+    value that is not proven to fit and was measured too large, a local error; and, from the
+    largest local error on, for the budget.
+
+    Args:
+        model: the model, edited in place.
+        low: the narrower type.
+        on_found: called with each finding.
+        on_skip: called with each node that stays float, and the reason.
+        rules: the user's.
+        budget: the limit of the outputs, as `cosine>=0.999`; "" for none.
+        inputs: files or arrays to measure on; made without any.
+        max_error: the largest local error, L2 error / L2 norm.
+        keep_io_types: inputs and outputs of the model stay float.
+        seed: of made inputs.
+        samples: how many are made.
+
+    Raises:
+        UsageError: the budget is not readable, or a file belongs to no input.
+        RuntimeFailure: there is a budget, and onnxruntime does not run the model.
+        VerificationError: the budget does not hold with all nodes in float.
+    """
+    wanted = budget_of(budget) if budget else None
+    model.refresh_types()
+    search = _Search(model, low, rules, keep_io_types)
+    try:
+        trials = Trials.of(model, inputs, seed=seed, made=samples)
+        search.measure(trials, max_error)
+    except RuntimeFailure as error:
+        if wanted is not None:
+            raise
+        search.suspect()
+        on_found(f"nothing was measured: {str(error).partition(chr(10))[0]}")
+        trials = None
+    if trials is not None and wanted is not None:
+        search.meet(wanted, trials)
+    if trials is not None:
+        measured = search.measured(trials, wanted)
+        on_found(f"measured on {trials} by {search.judge}: {measured}")
+    found = convert_precision(model, search.narrowing(), keeps_io=keep_io_types)
+    report(found, low, on_found, on_skip)
+    return found
+
+
+class _Search:
+    """What is known of the nodes and values of a model so far."""
+
+    def __init__(self, model: Model, low: DataType, rules: PrecisionRules, keeps_io: bool) -> None:
+        self.model = model
+        self.low = low
+        self.rules = rules
+        self.keeps_io = keeps_io
+        self.limit = float(float_info(low.numpy).max)
+        self.amplified = _AMPLIFIED * float(float_info(low.numpy).eps)
+        self.kept: dict[Node, str] = {}
+        self.beyond: dict[Value, str] = {}
+        self.errors: Mapping[Node, LocalError] = {}
+        self.judge = "onnxruntime"
+
+    def narrowing(self, returned: dict[Node, str] | None = None) -> RuledNarrowing:
+        """Return the narrowing of all reasons, and of some that are only tried.
+
+        What a node reads stays float with it, if rounding that is what makes its error.
+        """
+        kept = self.kept | (returned or {})
+        beyond = {
+            value: f"read by {node.label!r}, which amplifies its rounding"
+            for node in kept
+            if node in self.errors and self.errors[node].error > self.amplified
+            for value in _sources(node)
+        }
+        return RuledNarrowing(self.low, self.rules, kept, beyond | self.beyond)
+
+    def computing(self) -> list[Node]:
+        """Return the nodes that compute in the narrower type, as far as is known."""
+        variables = variables_of(self.model, self.narrowing(), keeps_io=self.keeps_io)
+        low = (each.node for each in plan_of(variables).low if not each.is_free)
+        return list(dict.fromkeys(node for node in low if node is not None))
+
+    def measure(self, trials: Trials, max_error: float) -> None:
+        """Keep values that are measured too large, and nodes of a large local error."""
+        nodes = self.computing()
+        masks = mask_limits(self.model)
+        casts = self._integer_casts(nodes)
+        probed = (*nodes, *casts)
+        self.errors = local_errors(self.model, probed, self.low, trials.feeds, masks)
+        if self.low == DataType.FLOAT16:  # bfloat16 has the range of float
+            self._measure_ranges(nodes, trials)
+        for node, found in self.errors.items():
+            if found.error > max_error and node in casts:
+                self.beyond[casts[node]] = f"{found.error:.2g} of its integers differ"
+            elif found.error > max_error:
+                self.kept.setdefault(node, f"a local error of {found.error:.2g}")
+
+    def _integer_casts(self, nodes: Iterable[Node]) -> dict[Node, Value]:
+        """Return the Casts to integers of what nodes compute, and what they read."""
+        outputs = (value for node in nodes for value in node.outputs if value is not None)
+        floats = (value for value in outputs if value.dtype == DataType.FLOAT)
+        return {
+            use.node: value
+            for value in floats
+            for use in value.users
+            if use.node.is_op("Cast") and is_integer(use.node.output.dtype)
+        }
+
+    def _measure_ranges(self, nodes: Sequence[Node], trials: Trials) -> None:
+        planned = {
+            value: None
+            for node in nodes
+            for value in (*node.inputs, *node.outputs)
+            if value is not None and value.dtype == DataType.FLOAT and not value.is_constant
+        }
+        found = calibrate(self.model, planned, trials.feeds, method="minmax")
+        for value in planned:
+            seen, proof = found.ranges.get(value.name), found.proven.get(value.name)
+            if seen is None:
+                continue
+            largest = max(-seen.least, seen.most)
+            is_proven = proof is not None and proof.magnitude <= self.limit
+            if largest * _MARGIN > self.limit and not is_proven:
+                self.beyond[value] = f"measured up to {largest:.3g}"
+            self._keep_sum(value, largest)
+
+    def _keep_sum(self, value: Value, mean: float) -> None:
+        """Keep the node of a mean whose sum does not fit."""
+        node = value.producer
+        terms = self.errors[node].terms if node is not None and node in self.errors else 1.0
+        if node is not None and terms > 1 and mean * terms * _MARGIN > self.limit:
+            self.kept[node] = f"a sum up to {mean * terms:.3g} inside"
+
+    def suspect(self) -> None:
+        """Keep operators that may leave the range, where no range is proven."""
+        proven = self.model.analysis(ranges)
+        for node in self.computing():
+            is_proven = all(
+                proven[value].magnitude <= self.limit
+                for value in (*node.inputs, *node.outputs)
+                if value is not None and value.dtype == DataType.FLOAT
+            )
+            if node.op_type in _SUSPECTS and not is_proven:
+                self.kept[node] = "its range is neither measured nor proven"
+
+    def meet(self, budget: Budget, trials: Trials) -> None:
+        """Return nodes to float, from the largest local error on, until the budget holds.
+
+        A small model is then run on onnx.reference, too; if the budget does not hold there, it
+        decides instead.
+
+        Raises:
+            VerificationError: it does not hold with all of them in float.
+        """
+        unknown = LocalError(0.0)
+        ranked = sorted(
+            self.computing(), key=lambda node: self.errors.get(node, unknown).error, reverse=True
+        )
+
+        def returned(nodes: Iterable[Node]) -> dict[Node, str]:
+            return dict.fromkeys(nodes, f"returned for {budget}")
+
+        def measure(nodes: Sequence[Node]) -> float:
+            narrowing = self.narrowing(returned(nodes))
+            return trials.measure(budget, self._outputs(trials, narrowing))
+
+        found = fewest_returned(ranked, measure, budget)
+        if found.holds and trials.is_small(self.model):
+            self.judge = "onnx.reference"
+            if not budget.holds(measure(found.items)):
+                found = fewest_returned(ranked, measure, budget)
+        if not found.holds:
+            raise VerificationError(
+                f"the budget {budget} cannot be met: {budget.metric} is {found.measured:.6g} with "
+                f"all {len(ranked)} nodes in float that may return to it"
+            )
+        self.kept.update(returned(found.items))
+
+    def measured(self, trials: Trials, budget: Budget | None) -> str:
+        """Return the metrics of the outputs, in words."""
+        outputs = self._outputs(trials, self.narrowing())
+        metrics = {each.metric: each for each in ([budget] if budget else []) + _REPORTED}
+        return ", ".join(
+            f"{name} {trials.measure(each, outputs):.6g}" for name, each in metrics.items()
+        )
+
+    def _outputs(self, trials: Trials, narrowing: RuledNarrowing) -> list[Outputs]:
+        """Return the outputs on the judge; on onnxruntime if onnx.reference does not run them."""
+        how = {"keeps_io": self.keeps_io}
+        if self.judge == "onnx.reference":
+            try:
+                return trials.outputs(self.model, narrowing, **how, by_reference=True)
+            except RuntimeFailure:
+                self.judge = "onnxruntime"
+        return trials.outputs(self.model, narrowing, **how)
+
+
+_REPORTED: Final = [budget_of("cosine>=0"), budget_of("relative<=0")]
+
+
+def _sources(node: Node) -> list[Value]:
+    """Return the values of floats that a node reads, and those that were moved there."""
+    found = dict[Value, None]()
+    pending = [node]
+    while pending:
+        for value in pending.pop().inputs:
+            if value is None or value.dtype != DataType.FLOAT or value in found:
+                continue
+            found[value] = None
+            producer = value.producer
+            if producer is not None and not producer.domain and producer.op_type in MOVES:
+                pending.append(producer)
+    return list(found)

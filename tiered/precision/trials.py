@@ -1,0 +1,113 @@
+"""Trials: a model and narrower versions of it, run on the same inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from tiered.calibration.calibrate import SampledModel
+from tiered.graph import DataType, Model
+from tiered.graph.io.export import export_model
+from tiered.precision.budget import Budget
+from tiered.precision.convert import convert_precision
+from tiered.precision.emulation import emulate
+from tiered.precision.narrowing import Narrowing
+from tiered.runtime import shared_worker
+from tiered.runtime.external_data import take_in
+from tiered.verify.samples import Source
+from tiered.verify.sliced_session import open_model
+
+Outputs = Mapping[str, Any]
+
+_MOST_REFERRED: Final = 1 << 24
+"""Bytes of weights and inputs up to which onnx.reference is asked."""
+
+
+class Trials(NamedTuple):
+    """Inputs, and what the model of floats computes for them.
+
+    Attributes:
+        feeds: the inputs of each run.
+        expected: the outputs of each run.
+        is_made: whether the inputs were made, because the user gave none.
+    """
+
+    feeds: tuple[Mapping[str, Any], ...]
+    expected: tuple[Outputs, ...]
+    is_made: bool
+
+    @classmethod
+    def of(cls, model: Model, inputs: Iterable[Source], *, seed: int, made: int) -> Trials:
+        """Run a model.
+
+        Args:
+            model: it is not edited.
+            inputs: files, folders or arrays; without any, inputs are made.
+            seed: of made inputs.
+            made: how many are made.
+
+        Raises:
+            ModelError: a file cannot be read.
+            UsageError: a file belongs to no input.
+            RuntimeFailure: onnxruntime does not run the model.
+        """
+        given = list(inputs)
+        with SampledModel(model) as running:
+            feeds = tuple(running.samples(given, seed=seed, count=made))
+            return cls(feeds, tuple(running.run(each) for each in feeds), not given)
+
+    def outputs(
+        self, model: Model, narrowing: Narrowing, *, keeps_io: bool, by_reference: bool = False
+    ) -> list[Outputs]:
+        """Return the outputs of each run in narrower types; all edits of the model are undone.
+
+        onnxruntime computes each node in float, and what it returns is rounded.
+
+        Args:
+            model: that of floats.
+            narrowing, keeps_io: as of `convert_precision`.
+            by_reference: onnx.reference computes in the narrower type instead.
+
+        Raises:
+            RuntimeFailure: the runtime does not run the converted model.
+        """
+        mark = model.mark()
+        try:
+            convert_precision(model, narrowing, keeps_io=keeps_io)
+            if not by_reference:
+                emulate(model)
+            proto = export_model(model, is_bare=True)
+        finally:
+            model.undo_to(mark)
+        if by_reference:
+            take_in(proto, model.folder)
+        types = {info.name: info.type.tensor_type.elem_type for info in proto.graph.input}
+        opened = open_model(
+            shared_worker(), proto, folder=model.folder, reference=by_reference
+        )
+        with opened as session:
+            return [session.run(_typed(each, types)) for each in self.feeds]
+
+    def is_small(self, model: Model) -> bool:
+        """Return whether onnx.reference, which is slow, runs the model in seconds."""
+        fed = sum(getattr(array, "nbytes", 0) for feeds in self.feeds for array in feeds.values())
+        return model.nbytes + fed <= _MOST_REFERRED
+
+    def measure(self, budget: Budget, found: Iterable[Outputs]) -> float:
+        """Return the metric of a budget for the worst run."""
+        pairs = zip(self.expected, found, strict=True)
+        return budget.worst_of([budget.measure(expected, actual) for expected, actual in pairs])
+
+    def __str__(self) -> str:
+        count = f"{len(self.feeds)} {'made' if self.is_made else 'given'} input"
+        return count if len(self.feeds) == 1 else f"{count}s"
+
+
+def _typed(feeds: Mapping[str, Any], dtypes: Mapping[str, int]) -> dict[str, Any]:
+    """Return inputs in the dtypes of a model whose inputs were converted."""
+    typed = dict(feeds)
+    for name, array in feeds.items():
+        dtype = dtypes.get(name)
+        if dtype in (DataType.FLOAT16, DataType.BFLOAT16) and hasattr(array, "astype"):
+            typed[name] = array.astype(DataType(dtype).numpy)
+    return typed
