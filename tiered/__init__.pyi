@@ -116,6 +116,7 @@ from tiered.precision.lower import (
     PrecisionRules as PrecisionRules,
     lower_precision as lower_precision,
 )
+from tiered.precision.measurement import measured_error as measured_error
 from tiered.precision.mixed import mixed_precision as mixed_precision
 from tiered.precision.weights import (
     float8_format as float8_format,

@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
@@ -143,6 +144,82 @@ def test_operators_and_nodes_are_kept_and_the_interface_is_not(
     ended = cli("convert", exponential, out, *options)
     assert (ended.code, ended.err) == (0, "")
     assert "1 Exp left alone: Exp is skipped" in ended.out
+
+
+def test_the_error_is_measured_unless_it_is_not_wanted(cli: Cli, exponential: Path) -> None:
+    options = ("convert", exponential, "--dry-run", "--to", "fp16")
+    assert "measure_error: error on 2 made inputs by onnx.reference: cosine 1" in cli(*options).out
+    assert "measure_error" not in cli(*options, "--no-measure").out
+
+
+def test_a_budget_is_met_and_the_reasons_are_in_the_json(cli: Cli, exponential: Path) -> None:
+    options = ("convert", exponential, "--dry-run", "--to", "mixed", "--budget")
+    ended = cli(*options, "relative<=1e-6")
+    assert ended.code == 0
+    assert "1 Exp left alone: returned for relative<=1e-06 (" in ended.out
+    record = json.loads(cli(*options, "cosine>=0.99", "--json").out)
+    reasons = [remark["reason"] for remark in record["remarks"]]
+    assert any(reason.startswith("measured on 2 made inputs by") for reason in reasons)
+    assert "Celu has no float16" in reasons
+    assert record["before"]["bytes"] > 0
+    assert record["after"]["bytes"] > 0
+
+
+def test_a_budget_that_cannot_be_met_writes_nothing(cli: Cli, exponential: Path) -> None:
+    out = exponential.with_name("out.onnx")
+    ended = cli("convert", exponential, out, "--to", "mixed", "--budget", "cosine>=2")
+    assert ended.code == 3
+    assert "the budget cosine>=2 cannot be met" in ended.err
+    assert not out.exists()
+
+
+def test_given_inputs_are_measured(cli: Cli, exponential: Path) -> None:
+    file = exponential.with_name("x.npy")
+    np.save(file, np.full((2, 4), 11.5, np.float32))
+    options = ("convert", exponential, "--dry-run", "--to", "mixed", "--inputs", file)
+    ended = cli(*options)
+    assert "1 Exp left alone: measured up to 9.87e+04" in ended.out
+    assert "measured on 1 given input by" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("to", "pass_", "dtype"),
+    [
+        ("int8-weights", "weights_to_int8", "int8"),
+        ("int4-weights", "weights_to_int4", "uint4"),
+    ],
+)
+def test_weights_are_stored_in_few_bits(
+    cli: Cli, tmp_path: Path, to: str, pass_: str, dtype: str
+) -> None:
+    source = tmp_path / "matmul.onnx"
+    model = parse("(float[N,64] x) => (float[N,64] y) { y = MatMul(x, w) }", opset=21)
+    weight = np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    onnx.save(model, source)
+    ended = cli("convert", source, tmp_path / "out.onnx", "--to", to)
+    assert (ended.code, ended.err) == (0, "")
+    assert f"{pass_}: 1 weights in {dtype}: 16384 bytes are " in ended.out
+    assert "measure_error: error on 2 made inputs by onnxruntime: cosine 0.99" in ended.out
+    ended = cli("convert", source, tmp_path / "out.onnx", "--to", to, "--keep-ops", "MatMul")
+    assert "1 MatMul left alone: " in ended.out
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--to", "fp16", "--budget", "cosine>=0.9"], "--budget needs --to mixed"),
+        (["--budget", "cosine>=0.9"], "--budget needs --to mixed"),
+        (["--to", "int8-weights", "--no-keep-io"], "--no-keep-io has no effect"),
+        (["--to", "mixed", "--budget", "good"], "'good' is no budget"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    cli: Cli, exponential: Path, options: list[str], reason: str
+) -> None:
+    ended = cli("convert", exponential, exponential.with_name("out.onnx"), *options)
+    assert ended.code == 2
+    assert reason in ended.err
 
 
 def test_a_precision_that_does_not_exist_is_an_error(cli: Cli, exponential: Path) -> None:

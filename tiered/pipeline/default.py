@@ -416,6 +416,8 @@ def default_pipeline() -> Sequential:
         "weights_to_int8",
         "weights_to_int4",
         "fp8_weight",
+        # Parked: how far all of that moved the outputs.
+        "measure_error",
 
         # Parked: what a target takes becomes its functions, which no other pass edits.
         "merge_composite",

@@ -229,24 +229,17 @@ class _Search:
 
     def measured(self, trials: Trials, budget: Budget | None) -> str:
         """Return the metrics of the outputs, in words."""
-        outputs = self._outputs(trials, self.narrowing())
-        metrics = {each.metric: each for each in ([budget] if budget else []) + _REPORTED}
-        return ", ".join(
-            f"{name} {trials.measure(each, outputs):.6g}" for name, each in metrics.items()
-        )
+        return trials.describe(self._outputs(trials, self.narrowing()), budget)
 
     def _outputs(self, trials: Trials, narrowing: RuledNarrowing) -> list[Outputs]:
         """Return the outputs on the judge; on onnxruntime if onnx.reference does not run them."""
         how = {"keeps_io": self.keeps_io}
         if self.judge == "onnx.reference":
             try:
-                return trials.outputs(self.model, narrowing, **how, by_reference=True)
+                return trials.narrowed_outputs(self.model, narrowing, **how, by_reference=True)
             except RuntimeFailure:
                 self.judge = "onnxruntime"
-        return trials.outputs(self.model, narrowing, **how)
-
-
-_REPORTED: Final = [budget_of("cosine>=0"), budget_of("relative<=0")]
+        return trials.narrowed_outputs(self.model, narrowing, **how)
 
 
 def _sources(node: Node) -> list[Value]:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from tiered.calibration.calibrate import SampledModel
 from tiered.graph import DataType, Model
 from tiered.graph.io.export import export_model
-from tiered.precision.budget import Budget
+from tiered.precision.budget import Budget, budget_of
 from tiered.precision.convert import convert_precision
 from tiered.precision.emulation import emulate
 from tiered.precision.narrowing import Narrowing
@@ -56,24 +56,20 @@ class Trials(NamedTuple):
             feeds = tuple(running.samples(given, seed=seed, count=made))
             return cls(feeds, tuple(running.run(each) for each in feeds), not given)
 
-    def outputs(
-        self, model: Model, narrowing: Narrowing, *, keeps_io: bool, by_reference: bool = False
-    ) -> list[Outputs]:
-        """Return the outputs of each run in narrower types; all edits of the model are undone.
+    def outputs(self, model: Model, *, by_reference: bool = False) -> list[Outputs]:
+        """Return the outputs of each run of a narrower version of the model.
 
-        onnxruntime computes each node in float, and what it returns is rounded.
+        Nodes of 16-bit floats compute in float on onnxruntime, and what they return is rounded.
 
         Args:
-            model: that of floats.
-            narrowing, keeps_io: as of `convert_precision`.
+            model: all edits of it are undone.
             by_reference: onnx.reference computes in the narrower type instead.
 
         Raises:
-            RuntimeFailure: the runtime does not run the converted model.
+            RuntimeFailure: the runtime does not run the model.
         """
         mark = model.mark()
         try:
-            convert_precision(model, narrowing, keeps_io=keeps_io)
             if not by_reference:
                 emulate(model)
             proto = export_model(model, is_bare=True)
@@ -82,11 +78,30 @@ class Trials(NamedTuple):
         if by_reference:
             take_in(proto, model.folder)
         types = {info.name: info.type.tensor_type.elem_type for info in proto.graph.input}
-        opened = open_model(
+        with open_model(
             shared_worker(), proto, folder=model.folder, reference=by_reference
-        )
-        with opened as session:
+        ) as session:
             return [session.run(_typed(each, types)) for each in self.feeds]
+
+    def narrowed_outputs(
+        self, model: Model, narrowing: Narrowing, *, keeps_io: bool, by_reference: bool = False
+    ) -> list[Outputs]:
+        """Return the outputs of each run in narrower types; all edits of the model are undone.
+
+        Args:
+            model: that of floats.
+            narrowing, keeps_io: as of `convert_precision`.
+            by_reference: as of `outputs`.
+
+        Raises:
+            RuntimeFailure: the runtime does not run the converted model.
+        """
+        mark = model.mark()
+        try:
+            convert_precision(model, narrowing, keeps_io=keeps_io)
+            return self.outputs(model, by_reference=by_reference)
+        finally:
+            model.undo_to(mark)
 
     def is_small(self, model: Model) -> bool:
         """Return whether onnx.reference, which is slow, runs the model in seconds."""
@@ -98,9 +113,20 @@ class Trials(NamedTuple):
         pairs = zip(self.expected, found, strict=True)
         return budget.worst_of([budget.measure(expected, actual) for expected, actual in pairs])
 
+    def describe(self, found: Iterable[Outputs], budget: Budget | None = None) -> str:
+        """Return the metrics of outputs, that of a budget first, in words."""
+        outputs = list(found)
+        metrics = {each.metric: each for each in ([budget] if budget else []) + _REPORTED}
+        return ", ".join(
+            f"{name} {self.measure(each, outputs):.6g}" for name, each in metrics.items()
+        )
+
     def __str__(self) -> str:
         count = f"{len(self.feeds)} {'made' if self.is_made else 'given'} input"
         return count if len(self.feeds) == 1 else f"{count}s"
+
+
+_REPORTED: Final = [budget_of("cosine>=0"), budget_of("relative<=0")]
 
 
 def _typed(feeds: Mapping[str, Any], dtypes: Mapping[str, int]) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from tiered.cli.commands.optimize import write_result
 from tiered.cli.flags import Flag, Names, WriteOptions
 from tiered.errors import UsageError
 
+Precision = Literal["fp16", "bf16", "mixed", "fp8", "int8-weights", "int4-weights"]
+
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
@@ -34,14 +36,22 @@ class ConvertOptions:
         int | None, Parameter(name=["--ir", "--ir-version"], show_default=False)
     ] = None
     """The IR version; without it, it is raised if the opset needs a newer one."""
-    to: Annotated[Literal["fp16", "bf16"] | None, Parameter(show_default=False)] = None
-    """Compute in float16 or bfloat16 wherever the schemas of the operators allow it."""
+    to: Annotated[Precision | None, Parameter(show_default=False)] = None
+    """Compute in float16 (fp16) or bfloat16 (bf16) wherever the schemas of the operators allow it;
+    in float16 where measured outputs allow it (mixed); quantise to float8 (fp8); or store weights
+    in few bits (int8-weights, int4-weights)."""
+    budget: Annotated[str | None, Parameter(show_default=False)] = None
+    """With --to mixed: the limit of the outputs, as cosine>=0.999 or relative<=1e-3; nodes return
+    to float until it holds. --inputs has the inputs to measure on."""
     keep_io: Annotated[bool, Parameter(negative="--no-keep-io")] = True
-    """With --to: inputs and outputs stay float."""
+    """With --to fp16, bf16 or mixed: inputs and outputs stay float."""
     keep_ops: Names = ()
-    """With --to: operators that stay float. Repeatable, and several with commas."""
+    """With --to: operators that stay as they are. Repeatable, and several with commas."""
     keep_nodes: Names = ()
-    """With --to: globs of the names of nodes that stay float. Repeatable."""
+    """With --to: globs of the names of nodes that stay as they are. Repeatable."""
+    measure: Annotated[bool, Parameter(negative="--no-measure")] = True
+    """With --to: run the model and the result on --inputs, or on made ones, and print the error;
+    models of up to 256 MiB."""
     expand: Annotated[bool, Flag] = False
     """Expand operators that the opset lacks into their ONNX function bodies, which may round
     differently."""
@@ -55,36 +65,64 @@ def run_convert(
     Raises:
         UsageError: no option says what to convert, or options do not go together.
         OpsetError: nodes have no form at the opset; nothing is written.
-        VerificationError: the outputs of the result differ; nothing is written.
+        VerificationError: the outputs of the result differ, or a budget is not met; nothing is
+            written.
     """
-    passes, what = _passes(options)
+    passes, what = list[str](), list[str]()
+    if options.opset is not None or options.ir is not None:
+        passes.append(_versions(options))
+        named = {"opset": options.opset, "IR": options.ir}
+        what += [f"{name} {value}" for name, value in named.items() if value is not None]
+    passes += _precision(options, write.inputs)
     if not passes:
         raise UsageError("nothing to convert: type --opset N, --ir N or --to fp16")
+    what += [options.to] if options.to is not None else []
     write_result(source, out, write.with_passes(",".join(passes)), ", ".join(what))
 
 
-def _passes(options: ConvertOptions) -> tuple[list[str], list[str]]:
-    """Return the passes to run, and how the summary calls each of them."""
-    passes, what = list[str](), list[str]()
-    if options.opset is not None or options.ir is not None:
-        settings = {
-            "to": options.opset,
-            "ir": options.ir,
-            "numerics": "reassociating" if options.expand else None,
-        }
-        given = [f"{name}={value}" for name, value in settings.items() if value is not None]
-        passes.append(f"convert_opset{{{','.join(given)}}}")
-        named = {"opset": options.opset, "IR": options.ir}
-        what += [f"{name} {value}" for name, value in named.items() if value is not None]
-    if options.to is not None:
-        kept = [name for names in options.keep_ops for name in names.split(",")]
-        lower = tiered.get_pass(_PRECISIONS[options.to]).with_options(
-            keep_io_types=options.keep_io, skip_op_types=kept, skip_nodes=options.keep_nodes
-        )
-        passes.append(str(lower))
-        what.append(options.to)
-    return passes, what
+def _versions(options: ConvertOptions) -> str:
+    """Return the pass that converts to another opset or IR version."""
+    settings = {
+        "to": options.opset,
+        "ir": options.ir,
+        "numerics": "reassociating" if options.expand else None,
+    }
+    given = [f"{name}={value}" for name, value in settings.items() if value is not None]
+    return f"convert_opset{{{','.join(given)}}}"
 
 
-_PRECISIONS: Final = {"fp16": "float_to_half", "bf16": "float_to_bfloat16"}
+def _precision(options: ConvertOptions, inputs: tuple[str, ...]) -> list[str]:
+    """Return the passes of --to.
 
+    Raises:
+        UsageError: an option that has no effect.
+    """
+    to = options.to
+    if options.budget is not None and to != "mixed":
+        raise UsageError("--budget needs --to mixed, which returns nodes to float until it holds")
+    if to is None:
+        return []
+    settings: dict[str, object] = {
+        "skip_op_types": [name for names in options.keep_ops for name in names.split(",")],
+        "skip_nodes": options.keep_nodes,
+    }
+    if to in ("fp16", "bf16", "mixed"):
+        settings["keep_io_types"] = options.keep_io
+    elif not options.keep_io:
+        raise UsageError(f"--no-keep-io has no effect with --to {to}: inputs and outputs stay")
+    if to == "mixed":
+        settings |= {"budget": options.budget or "", "inputs": inputs}
+    passes = [tiered.get_pass(_PASSES[to]).with_options(**settings)]
+    if options.measure and to != "mixed":  # which measures anyway
+        passes.append(tiered.get_pass("measure_error").with_options(inputs=inputs))
+    return [str(each) for each in passes]
+
+
+_PASSES: Final = {
+    "fp16": "float_to_half",
+    "bf16": "float_to_bfloat16",
+    "mixed": "float_to_mixed",
+    "fp8": "fp8_weight",
+    "int8-weights": "weights_to_int8",
+    "int4-weights": "weights_to_int4",
+}

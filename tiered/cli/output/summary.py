@@ -80,8 +80,15 @@ def print_summary(console: Console, outcome: Outcome, result: OptimizeResult) ->
 
 
 def _of_lossy_passes(result: OptimizeResult) -> Iterator[Remark]:
-    """Yield the remarks of passes that reduce accuracy: their changes, and the nodes they skip."""
-    names = {done.name for done in result.report.results if done.info.numerics is Numerics.LOSSY}
+    """Yield the remarks of passes that reduce accuracy: their changes, and the nodes they skip.
+
+    Those of analyses, which somebody asked for, too.
+    """
+    names = {
+        done.name
+        for done in result.report.results
+        if done.info.numerics is Numerics.LOSSY or done.info.analysis
+    }
     for remark in result.remarks:
         if remark.pass_name in names and remark.kind in ("analysis", "missed"):
             yield remark

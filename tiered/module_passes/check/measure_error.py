@@ -1,0 +1,30 @@
+"""A model  =>  the same model, with the error of its outputs in the report"""
+
+from tiered import Model, PassContext, measured_error, module_pass
+
+
+@module_pass(opt_level=None, analysis=True)
+def measure_error(
+    model: Model,
+    ctx: PassContext,
+    *,
+    inputs: tuple[str, ...] = (),
+    seed: int = 0,
+    samples: int = 2,
+    max_bytes: int = 268435456,
+) -> None:
+    """Compare the outputs with those of the model as it was loaded: cosine, relative L2 error.
+
+    Models of 16-bit floats are judged by onnx.reference, large ones by onnxruntime with Casts that
+    round each value.
+
+    Args:
+        inputs: files to measure on: x.npy, feeds.npz or a folder; made without any.
+        seed: of made inputs.
+        samples: how many inputs are made.
+        max_bytes: a model with more bytes of weights is not run.
+    """
+    found = measured_error(
+        model, inputs=inputs, seed=seed, samples=samples, max_bytes=max_bytes
+    )
+    ctx.remark(found)

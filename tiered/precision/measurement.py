@@ -1,0 +1,63 @@
+"""The error of a model: its outputs beside those of the model that it was loaded from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final
+
+from tiered.errors import RuntimeFailure
+from tiered.graph import Model
+from tiered.graph.io.export import export_model
+from tiered.precision.trials import Trials
+from tiered.runtime.deviations import has_halves
+from tiered.verify.samples import Source
+
+MOST_MEASURED: Final = 1 << 28
+"""Bytes of weights up to which a model is run without being asked."""
+
+
+def measured_error(
+    model: Model,
+    *,
+    inputs: Iterable[Source] = (),
+    seed: int = 0,
+    samples: int = 2,
+    max_bytes: int = MOST_MEASURED,
+) -> str:
+    """Return how far the outputs of a model are from those as it was loaded, or why not, in words.
+
+    A small model of 16-bit floats runs on onnx.reference, a large one on onnxruntime with Casts
+    that round each value.
+
+    Args:
+        model: all edits that this makes are undone.
+        inputs: files or arrays; made without any.
+        seed: of made inputs.
+        samples: how many are made.
+        max_bytes: a model with more bytes of weights is not run.
+
+    Raises:
+        ModelError: a file of inputs cannot be read.
+        UsageError: a file of inputs belongs to no input.
+    """
+    if model.origin is None:
+        return "error not measured: the model was not loaded"
+    original = Model.from_proto(model.origin, folder=model.folder)
+    try:
+        if original.nbytes > max_bytes:
+            return f"error not measured: more than {max_bytes:,} bytes of weights"
+        trials = Trials.of(original, inputs, seed=seed, made=samples)
+        return f"error on {trials} by {_judged(model, trials)}"
+    except RuntimeFailure as error:
+        return f"error not measured: {str(error).partition(chr(10))[0]}"
+    finally:
+        original.close()
+
+
+def _judged(model: Model, trials: Trials) -> str:
+    """Return the runtime that judges, and the metrics."""
+    if trials.is_small(model) and has_halves(export_model(model, is_bare=True)):
+        with suppress(RuntimeFailure):  # onnx.reference lacks some operators
+            return f"onnx.reference: {trials.describe(trials.outputs(model, by_reference=True))}"
+    return f"onnxruntime: {trials.describe(trials.outputs(model))}"
