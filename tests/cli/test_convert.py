@@ -226,3 +226,27 @@ def test_a_precision_that_does_not_exist_is_an_error(cli: Cli, exponential: Path
     ended = cli("convert", exponential, exponential.with_name("out.onnx"), "--to", "fp12")
     assert ended.code == 2
     assert "fp16" in ended.err
+
+
+def test_an_interface_in_halves_is_verified(cli: Cli, exponential: Path) -> None:
+    out = exponential.with_name("out.onnx")
+    ended = cli("convert", exponential, out, "--to", "fp16", "--no-keep-io", "--verify")
+    assert (ended.code, ended.err) == (0, "")
+    assert "input x: float[N,4] -> float16[N,4]" in ended.out
+    assert "verified: yes (lossy" in ended.out
+    assert "largest difference 0.0e+00" not in ended.out
+
+
+def test_halves_that_overflow_are_an_error_of_verify(cli: Cli, exponential: Path) -> None:
+    wide, half = (exponential.with_name(name) for name in ("wide.onnx", "half.onnx"))
+    text = (
+        "(float[2] x) => (float[2] y) <float k = {40000}> "
+        "{ a = Mul(x, k) b = Mul(a, k) y = Div(b, k) }"
+    )
+    onnx.save(parse(text), wide)
+    assert cli("convert", wide, half, "--to", "fp16", "--no-measure").code == 0
+    for numerics in ("exact", "lossy"):
+        ended = cli("verify", wide, half, "--numerics", numerics)
+        assert ended.code == 3
+        assert "judged by onnx.reference, as a model has 16-bit floats" in ended.out
+        assert "max abs inf" in ended.err

@@ -112,3 +112,12 @@ def test_the_picture_shows_the_first_wrong_layer() -> None:
     assert picture.count("<circle") == len(found.layers)
     assert ">n4</text>" in picture
     assert "a &lt; b" in picture
+
+
+def test_layers_of_an_interface_in_halves() -> None:
+    wide = parse("(float[2] x) => (float[2] y) { a = Mul(x, x)  y = Neg(a) }")
+    half = parse("(float16[2] x) => (float16[2] y) { a = Mul(x, x)  y = Neg(a) }")
+    feeds = [{"x": np.array([300, 2], np.float32)}]
+    found = layer_precision_compare(wide, half, inputs=feeds, numerics="lossy")
+    assert found.first_wrong is not None
+    assert found.first_wrong.second == "a"

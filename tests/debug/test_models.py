@@ -125,3 +125,12 @@ def test_a_second_model_of_halves_that_does_not_run_anywhere_is_a_difference() -
     broken: Any = HALF.replace("Div", "com.microsoft.Nothing")
     with pytest.raises(VerificationError, match="but not the second"):
         compare_models(parse(WIDE), parse(broken), inputs=LARGE)
+
+
+def test_an_interface_in_halves_is_fed_halves() -> None:
+    wide = parse("(float[2] x) => (float[2] y) { a = Mul(x, x)  y = Neg(a) }")
+    half = parse("(float16[2] x) => (float16[2] y) { a = Mul(x, x)  y = Neg(a) }")
+    small = [{"x": np.array([1.0001, 2], np.float32)}]
+    assert compare_models(wide, half, inputs=small, numerics="lossy").ok
+    assert not compare_models(wide, half, inputs=small, numerics="exact").ok
+    assert not compare_models(wide, half, inputs=LARGE, numerics="lossy").ok

@@ -25,7 +25,7 @@ from tiered.runtime.compare.outputs import OutputDifference, compare
 from tiered.runtime.session import as_proto
 from tiered.support.numerics import Numerics
 from tiered.verify.extract import Part, tapped
-from tiered.verify.samples import Source
+from tiered.verify.samples import Source, in_dtypes_of
 
 Allowed = tuple[Numerics, float | None, float | None, float | None]
 """The numeric class, rtol, atol and the least cosine."""
@@ -149,7 +149,8 @@ def _start(
             feeds = samples_of(first, session, sources, seed)[0].feeds
         if referee.why:  # of several runtimes, the one that runs the second model, too
             with referee.open(second) as session:
-                session.run({name: feeds[name] for name in session.inputs if name in feeds})
+                given = {name: feeds[name] for name in session.inputs if name in feeds}
+                session.run(in_dtypes_of(as_proto(second), given))
         return referee, feeds
 
     try:
@@ -196,7 +197,7 @@ class _Scope:
             probe = tapped(self.protos[side], names, {})
             with self.referee.open(probe, self.folders[side]) as session:
                 feeds = {name: self.feeds[name] for name in session.inputs if name in self.feeds}
-                return session.run(feeds)
+                return session.run(in_dtypes_of(self.protos[side], feeds))
         except RuntimeFailure as error:
             return str(error)
 

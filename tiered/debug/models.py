@@ -16,9 +16,9 @@ from tiered.errors import RuntimeFailure, VerificationError
 from tiered.graph.core.dtypes import is_float
 from tiered.runtime.compare.outputs import Comparison, OutputDifference, compare
 from tiered.runtime.inputs.make import Inputs
-from tiered.runtime.session import Runner
+from tiered.runtime.session import Runner, as_proto
 from tiered.support.numerics import Numerics, Promise
-from tiered.verify.samples import Source
+from tiered.verify.samples import Source, in_dtypes_of
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,8 @@ def compare_models(
     Args:
         first: the model that is right; a file, so that it finds its external data, or a proto.
         second: the model to compare with it.
-        inputs: files, folders or arrays; by default two sets are made for the first model.
+        inputs: files, folders or arrays; by default two sets are made for the first model. Floats
+            are fed to the second in its dtypes.
         seed: of the inputs that are made.
         numerics, rtol, atol, min_cosine: what is allowed; see `tiered.runtime.compare.outputs`.
             By default reassociating, or approximate where a cosine is given.
@@ -111,11 +112,12 @@ def compare_models(
     promised = numerics if isinstance(numerics, Promise) else class_of(numerics, min_cosine)
     allowed = partial(compare, numerics=promised, rtol=rtol, atol=atol, min_cosine=min_cosine)
     sources = list(inputs)
+    retyped = partial(in_dtypes_of, as_proto(second))
 
     def compared(referee: Referee) -> ModelComparison:
         with referee.open(first) as original, _second(second, referee) as other:
             trials = tuple(
-                _trial(original, other, sample, allowed)
+                _trial(original, other, sample, allowed, retyped)
                 for sample in samples_of(first, original, sources, seed)
             )
         return ModelComparison(trials, promised, referee)
@@ -143,11 +145,15 @@ def _second(model: ModelLike, referee: Referee) -> Iterator[Runner]:
 
 
 def _trial(
-    first: Runner, second: Runner, inputs: Inputs, allowed: Callable[..., Comparison]
+    first: Runner,
+    second: Runner,
+    inputs: Inputs,
+    allowed: Callable[..., Comparison],
+    retyped: Callable[[Mapping[str, Any]], Mapping[str, Any]],
 ) -> Trial:
     expected = first.run(inputs.feeds)
     try:
-        actual = second.run(inputs.feeds)
+        actual = second.run(retyped(inputs.feeds))
     except RuntimeFailure as error:
         raise VerificationError(f"the first model runs, but not the second: {error}") from error
     rows = tuple(

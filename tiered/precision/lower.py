@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tiered.graph import DataType, Model, Node, Value
+import numpy as np
+
+from tiered.graph import DataType, InterfaceMap, Model, Node, Value
 from tiered.precision.convert import Conversion, convert_precision
 from tiered.precision.narrowing import FloatNarrowing, is_chosen, is_in_unit, why_skipped
 from tiered.rewriter import Skip
@@ -15,6 +17,7 @@ from tiered.rewriter import Skip
 if TYPE_CHECKING:
     from tiered.backends import Backend
 
+Array = np.ndarray[Any, Any]
 OnFound = Callable[[str], None]
 OnSkip = Callable[["Node | None", Skip], None]
 
@@ -98,9 +101,23 @@ def lower_precision(
         keep_io_types: inputs and outputs of the model stay float.
         rules: the user's.
     """
-    found = convert_precision(model, RuledNarrowing(low, rules), keeps_io=keep_io_types)
+    found = narrowed(model, RuledNarrowing(low, rules), keeps_io=keep_io_types)
     report(found, low, on_found, on_skip)
     return found
+
+
+def narrowed(model: Model, narrowing: FloatNarrowing, *, keeps_io: bool) -> Conversion:
+    """Convert a model, and note which inputs hold what was fed in float before."""
+    wide = [value for value in model.main.inputs if value.dtype == narrowing.wide]
+    found = convert_precision(model, narrowing, keeps_io=keeps_io)
+    feeds = {value.name: (value.name, _in_float) for value in wide if value.dtype == narrowing.low}
+    if feeds:
+        model.note_interface(InterfaceMap(feeds=feeds))
+    return found
+
+
+def _in_float(array: Array) -> Array:
+    return array.astype(np.float32)
 
 
 def why_unsupported(node: Node, low: DataType, backend: Backend | None) -> str:

@@ -13,9 +13,9 @@ from tiered.graph.core.dtypes import float_info
 from tiered.intervals.analysis import ranges
 from tiered.intervals.interval import is_integer
 from tiered.precision.budget import Budget, budget_of, fewest_returned
-from tiered.precision.convert import Conversion, convert_precision
+from tiered.precision.convert import Conversion
 from tiered.precision.local_errors import LocalError, local_errors
-from tiered.precision.lower import OnFound, OnSkip, PrecisionRules, RuledNarrowing, report
+from tiered.precision.lower import OnFound, OnSkip, PrecisionRules, RuledNarrowing, narrowed, report
 from tiered.precision.plan import plan_of
 from tiered.precision.trials import Outputs, Trials
 from tiered.precision.variables import MOVES, variables_of
@@ -91,7 +91,7 @@ def mixed_precision(
     if trials is not None:
         measured = search.measured(trials, wanted)
         on_found(f"measured on {trials} by {search.judge}: {measured}")
-    found = convert_precision(model, search.narrowing(), keeps_io=keep_io_types)
+    found = narrowed(model, search.narrowing(), keeps_io=keep_io_types)
     report(found, low, on_found, on_skip)
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from tiered.calibration.calibrate import SampledModel
-from tiered.graph import DataType, Model
+from tiered.graph import Model
 from tiered.graph.io.export import export_model
 from tiered.precision.budget import Budget, budget_of
 from tiered.precision.convert import convert_precision
@@ -14,7 +14,7 @@ from tiered.precision.emulation import emulate
 from tiered.precision.narrowing import Narrowing
 from tiered.runtime import shared_worker
 from tiered.runtime.external_data import take_in
-from tiered.verify.samples import Source
+from tiered.verify.samples import Source, in_dtypes_of
 from tiered.verify.sliced_session import open_model
 
 Outputs = Mapping[str, Any]
@@ -52,7 +52,7 @@ class Trials(NamedTuple):
             RuntimeFailure: onnxruntime does not run the model.
         """
         given = list(inputs)
-        with SampledModel(model) as running:
+        with SampledModel.of(model) as running:
             feeds = tuple(running.samples(given, seed=seed, count=made))
             return cls(feeds, tuple(running.run(each) for each in feeds), not given)
 
@@ -77,11 +77,10 @@ class Trials(NamedTuple):
             model.undo_to(mark)
         if by_reference:
             take_in(proto, model.folder)
-        types = {info.name: info.type.tensor_type.elem_type for info in proto.graph.input}
         with open_model(
             shared_worker(), proto, folder=model.folder, reference=by_reference
         ) as session:
-            return [session.run(_typed(each, types)) for each in self.feeds]
+            return [session.run(in_dtypes_of(proto, each)) for each in self.feeds]
 
     def narrowed_outputs(
         self, model: Model, narrowing: Narrowing, *, keeps_io: bool, by_reference: bool = False
@@ -127,13 +126,3 @@ class Trials(NamedTuple):
 
 
 _REPORTED: Final = [budget_of("cosine>=0"), budget_of("relative<=0")]
-
-
-def _typed(feeds: Mapping[str, Any], dtypes: Mapping[str, int]) -> dict[str, Any]:
-    """Return inputs in the dtypes of a model whose inputs were converted."""
-    typed = dict(feeds)
-    for name, array in feeds.items():
-        dtype = dtypes.get(name)
-        if dtype in (DataType.FLOAT16, DataType.BFLOAT16) and hasattr(array, "astype"):
-            typed[name] = array.astype(DataType(dtype).numpy)
-    return typed

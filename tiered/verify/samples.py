@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tiered.errors import ModelError, UsageError, did_you_mean
+from tiered.graph.core.dtypes import DataType, is_float
 from tiered.runtime.inputs.bound_model import BoundModel
 from tiered.runtime.inputs.make import Inputs, feasible_inputs, make_inputs
 
@@ -114,6 +115,19 @@ def samples_for(model: onnx.ModelProto, session: Runner, wanted: Wanted) -> list
     if wanted.edge_values:
         found.append(Sample("edge values", made(special=True)))
     return found
+
+
+def in_dtypes_of(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> Given:
+    """Return feeds whose floats have the float dtypes of the inputs of a model."""
+    dtypes = {info.name: info.type.tensor_type.elem_type for info in model.graph.input}
+    return {name: _in_dtype(array, dtypes.get(name, 0)) for name, array in feeds.items()}
+
+
+def _in_dtype(array: Any, dtype: int) -> Any:
+    if not isinstance(array, np.ndarray) or not is_float(array.dtype) or not dtype:
+        return array
+    wanted = DataType(dtype)
+    return array.astype(wanted.numpy) if wanted.is_float else array
 
 
 def _completed(

@@ -374,3 +374,16 @@ def test_numeric_class_is_its_text() -> None:
     assert f"{Numerics.EXACT}" == "exact"
     with pytest.raises(ValueError, match="sloppy"):
         compare({}, {}, "sloppy")
+
+
+def test_lossy_floats_of_fewer_bits_are_compared_in_the_expected_dtype() -> None:
+    x = f32([1.0001, 70000])
+    half = np.array([1, np.inf], np.float16)
+    (row,) = compare({"y": x[:1]}, {"y": half[:1]}, "lossy").outputs
+    assert row.ok
+    assert row.max_abs == pytest.approx(1e-4, rel=1e-2), "the expected side is not rounded"
+    assert not compare({"y": x}, {"y": half}, "lossy").ok, "an overflow is a difference"
+    for numerics in ("exact", "reassociating", "approximate"):
+        found = compare({"y": x[:1]}, {"y": half[:1]}, numerics).outputs[0].reason
+        assert found == "dtype float32 became float16"
+    assert not compare({"y": half[:1]}, {"y": x[:1]}, "lossy").ok

@@ -82,7 +82,7 @@ def print_summary(console: Console, outcome: Outcome, result: OptimizeResult) ->
 def _of_lossy_passes(result: OptimizeResult) -> Iterator[Remark]:
     """Yield the remarks of passes that reduce accuracy: their changes, and the nodes they skip.
 
-    Those of analyses, which somebody asked for, too.
+    Those of analyses, too: no level runs them.
     """
     names = {
         done.name

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tiered.errors import UsageError
+from tiered.graph.core.dtypes import is_float
 from tiered.runtime.compare.tensors import Limits, OutputDifference, compare_arrays
 from tiered.support.numerics import Numerics, Promise
 
@@ -67,7 +68,9 @@ def compare(
     atol: float | None = None,
     min_cosine: float | None = None,
 ) -> Comparison:
-    """Compare two runs' outputs by name; dtype and shape must be the same in every class.
+    """Compare two runs' outputs by name; shapes must be the same in every class, and dtypes too.
+
+    But for LOSSY, which may return a float in fewer bits: it is compared in the expected dtype.
 
     EXACT compares bits: -0.0 is not +0.0, and every NaN equals every NaN. The docstring of
     `tiered.runtime.compare.tensors` has the rules and default tolerances of the other classes.
@@ -127,9 +130,17 @@ def _compare_values(name: str, a: Any, b: Any, limits: Limits) -> OutputDifferen
             return OutputDifference(name, False, reason=_keys_reason(a, b))
         parts = {f"key {key!r}": (a[key], b[key]) for key in a}
     else:
-        return compare_arrays(name, np.asarray(a), np.asarray(b), limits)
+        expected, actual = np.asarray(a), np.asarray(b)
+        if limits.numerics is Numerics.LOSSY and _is_narrower(actual.dtype, expected.dtype):
+            actual = actual.astype(expected.dtype)
+        return compare_arrays(name, expected, actual, limits)
     found = {where: _compare_values(name, x, y, limits) for where, (x, y) in parts.items()}
     return _merge(name, found)
+
+
+def _is_narrower(dtype: np.dtype[Any], other: np.dtype[Any]) -> bool:
+    """Return whether both are floats, and one has fewer bits."""
+    return is_float(dtype) and is_float(other) and dtype.itemsize < other.itemsize
 
 
 def _kind(value: Any) -> str:
