@@ -124,6 +124,7 @@ from tiered.precision.weights import (
     int8_format as int8_format,
     quantise_weights as quantise_weights,
 )
+from tiered.quantization.dynamic import quantise_dynamically as quantise_dynamically
 from tiered.quantization.quantize import (
     QuantisationSettings as QuantisationSettings,
     quantise_model as quantise_model,

@@ -410,6 +410,7 @@ def default_pipeline() -> Sequential:
         "float_to_mixed",
         # Parked: integers of 8 bits, when no pass is left that fuses what is multiplied.
         "quantize",
+        "quantize_dynamic",
         # Parked: for targets without int64; it needs all shapes that are known.
         "int64_to_int32",
         # Parked: weights in few bits, when no pass is left that folds or fuses them.

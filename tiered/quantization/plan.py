@@ -137,7 +137,7 @@ def _unit(node: Node, scheme: Scheme, *, is_index: bool) -> Unit | str:
             return "operands are not of float32"
         if _is_dequantized(value):
             continue
-        if value.is_constant and (refusal := _weight_refusal(value)):
+        if value.is_constant and (refusal := weight_refusal(value)):
             return refusal
         roles[slot] = "weight" if value.is_constant else "data"
     if "data" not in roles.values():
@@ -145,7 +145,7 @@ def _unit(node: Node, scheme: Scheme, *, is_index: bool) -> Unit | str:
     return Unit(node, roles, _bias_slot(node, roles))
 
 
-def _weight_refusal(value: Value) -> str:
+def weight_refusal(value: Value) -> str:
     """Return why a constant has no integer form; empty if it has one."""
     tensor = value.tensor
     if tensor is None or tensor.is_sparse:

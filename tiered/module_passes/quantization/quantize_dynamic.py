@@ -1,0 +1,40 @@
+"""MatMul(x, w), Gemm(x, w)  =>  Cast(MatMulInteger(DynamicQuantizeLinear(x), w)) * scales"""
+
+from tiered import Model, PassContext, module_pass, quantise_dynamically
+
+
+@module_pass(
+    opt_level=None,
+    required=("inline", "fold_constant"),
+    followed_by=("eliminate_unused_initializer", "eliminate_deadend"),
+    acts_on=("Conv", "ConvTranspose", "Gemm", "MatMul"),
+    numerics="lossy",
+)
+def quantize_dynamic(
+    model: Model,
+    ctx: PassContext,
+    *,
+    convolutions: bool = False,
+    reduce_range: bool = False,
+    skip_op_types: tuple[str, ...] = (),
+    skip_nodes: tuple[str, ...] = (),
+) -> None:
+    """Multiply by constant weights in integers of 8 bits, with the range of data in each run.
+
+    An activation is quantised once, whatever the number of its consumers.
+
+    Args:
+        convolutions: quantise Conv too, which onnxruntime computes slowly.
+        reduce_range: 7 bits for weights, for processors without VNNI.
+        skip_op_types: operators that stay float.
+        skip_nodes: globs of the names of nodes that stay float.
+    """
+    quantise_dynamically(
+        model,
+        ctx.remark,
+        ctx.skip,
+        convolutions=convolutions,
+        reduce_range=reduce_range,
+        skip_op_types=skip_op_types,
+        skip_nodes=skip_nodes,
+    )

@@ -1,0 +1,180 @@
+"""Dynamic quantisation: the range of data is that of each run, weights are integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tiered.calibration.masks import mask_limits
+from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
+from tiered.quantization.plan import weight_refusal
+from tiered.quantization.scales import Weight, weight_of
+from tiered.quantization.scheme import PRODUCTS, Scheme
+from tiered.quantization.slots import graphs_of, index_nodes
+from tiered.rewriter import Skip
+
+OnFound = Callable[[str], None]
+OnSkip = Callable[["Node | None", Skip], None]
+
+_FIRST_OPSET: Final = 11
+
+
+def quantise_dynamically(
+    model: Model,
+    on_found: OnFound,
+    on_skip: OnSkip,
+    *,
+    convolutions: bool = False,
+    reduce_range: bool = False,
+    skip_op_types: tuple[str, ...] = (),
+    skip_nodes: tuple[str, ...] = (),
+) -> None:
+    """Multiply data by constant weights in integers; each activation is quantised once.
+
+    Args:
+        model: edited in place.
+        on_found: called with each finding.
+        on_skip: called with each product that stays float, and the reason.
+        convolutions: quantise Conv too, which onnxruntime computes slowly.
+        reduce_range: 7 bits for weights.
+        skip_op_types: operators that stay float.
+        skip_nodes: globs of the names of nodes that stay float.
+    """
+    model.refresh_types()
+    indices, limits = index_nodes(model), mask_limits(model)
+    products = [
+        node
+        for graph in graphs_of(model)
+        for node in graph.topological_order()
+        if not node.domain and node.op_type in PRODUCTS
+    ]
+    rewriter = _Rewriter(Scheme(reduce_range=reduce_range))
+    count = 0
+    for node in products:
+        is_named = any(fnmatchcase(node.label, pattern) for pattern in skip_nodes)
+        if node.op_type in skip_op_types or is_named:
+            reason = "the node is skipped"
+        elif node.op_type == "Conv" and not convolutions:
+            reason = "a Conv is quantised on request only"
+        elif model.opset() < _FIRST_OPSET:
+            reason = f"DynamicQuantizeLinear needs opset 11, the model has {model.opset()}"
+        elif node in indices:
+            reason = "the result decides a shape or an index"
+        elif node.inputs[0] in limits:
+            reason = "an operand has masks"
+        else:
+            reason = _refusal(node)
+        if reason:
+            on_skip(node, Skip(reason))
+            continue
+        rewriter.rewrite(node)
+        count += 1
+    if count:
+        activations = len(rewriter.quantised)
+        on_found(f"{count} of {len(products)} products are integer; {activations} activations")
+
+
+def _refusal(node: Node) -> str:
+    """Return why a product stays float; empty if it has an integer form."""
+    if node.parameter_reason is not None:
+        return node.parameter_reason
+    x, weight = node.inputs[0], node.inputs[1]
+    assert x is not None
+    assert weight is not None
+    if node.op_type == "ConvTranspose":
+        return "there is no integer ConvTranspose"
+    if x.dtype != DataType.FLOAT or weight.dtype != DataType.FLOAT:
+        return "operands are not of float32"
+    if x.is_constant or not weight.is_constant:
+        return "the second operand is not a constant weight"
+    if refusal := weight_refusal(weight):
+        return refusal
+    tensor = weight.tensor
+    assert tensor is not None
+    if node.op_type != "Conv" and len(tensor.shape) != 2:
+        return "the weight is no matrix"
+    if node.op_type == "Gemm" and node.attr("transA"):
+        return "data is transposed"
+    return "an empty operand" if x.shape is not None and 0 in x.shape else ""
+
+
+class _Data(NamedTuple):
+    q: Value
+    scale: Value
+    zero: Value
+
+
+class _Rewriter:
+    """The rewrite of products; activations and weights are quantised once each."""
+
+    def __init__(self, scheme: Scheme) -> None:
+        self.scheme = scheme
+        self.quantised: dict[Value, _Data] = {}
+        self.weights: dict[tuple[Value, int], tuple[Value, Weight]] = {}
+
+    def rewrite(self, node: Node) -> None:
+        """Replace a product by one of integers, a Cast, and the scales."""
+        x, weight = node.inputs[0], node.inputs[1]
+        assert x is not None
+        assert weight is not None
+        graph, data = node.owner, self._data(x)
+        since = graph.model.peek_serial()
+        if node.op_type == "Conv":
+            codes, found = self._weight(weight, 0)
+            settings = node.settings
+            sums = graph.op.ConvInteger(data.q, codes, data.zero, **settings)
+            dims = (-1, *[1] * (len(found.codes.shape) - 2))
+            scales = found.scales.reshape(dims)
+        else:
+            is_transposed = node.op_type == "Gemm" and bool(node.attr("transB"))
+            codes, found = self._weight(weight, 0 if is_transposed else 1)
+            sums = graph.op.MatMulInteger(data.q, codes, data.zero)
+            scales = found.scales
+        if node.op_type == "Gemm":
+            scales = (scales * np.float32(node.attr("alpha"))).astype(np.float32)
+        factor = graph.op.Mul(data.scale, graph.constant(scales, f"{weight.name}_scale"))
+        result = graph.op.Mul(graph.op.Cast(sums, to=int(DataType.FLOAT)), factor)
+        made = self._biased(graph, node, result, len(found.codes.shape))
+        graph.replace(node, [made], since)
+
+    def _data(self, x: Value) -> _Data:
+        if x not in self.quantised:
+            label = f"{x.name}_DynamicQuantizeLinear"
+            self.quantised[x] = _Data(*x.owner.op.DynamicQuantizeLinear(x, outputs=3, name=label))
+        return self.quantised[x]
+
+    def _weight(self, value: Value, axis: int) -> tuple[Value, Weight]:
+        """Return a weight in integers, transposed if its columns are on the first axis."""
+        if (value, axis) not in self.weights:
+            tensor = value.tensor
+            assert tensor is not None
+            weight = weight_of(tensor.numpy(), axis, self.scheme, least=None)
+            assert weight is not None, "a weight that is not finite is refused"
+            is_row = axis == 0 and len(tensor.shape) == 2
+            codes = np.ascontiguousarray(weight.codes.T) if is_row else weight.codes
+            stored = value.owner.constant(Tensor.of(codes), f"{value.name}_quantized")
+            self.weights[value, axis] = stored, weight
+        return self.weights[value, axis]
+
+    @staticmethod
+    def _biased(graph: Graph, node: Node, result: Value, rank: int) -> Value:
+        """Return the sum of a result and the bias of a product, if it has one."""
+        bias = node.input(2)
+        if bias is None:
+            return result
+        if node.op_type == "Conv":
+            dims = (-1, *[1] * (rank - 2))
+            if bias.const is None:
+                return graph.op.Add(result, graph.op.Reshape(bias, np.array(dims, np.int64)))
+            return graph.op.Add(result, graph.constant(bias.const.reshape(dims), bias.name))
+        beta = float(node.attr("beta"))
+        if beta == 0.0:
+            return result
+        if beta != 1.0 and bias.const is not None:
+            bias = graph.constant((bias.const * np.float32(beta)).astype(np.float32), bias.name)
+        elif beta != 1.0:
+            bias = graph.op.Mul(bias, np.array(beta, np.float32))
+        return graph.op.Add(result, bias)
