@@ -14,6 +14,7 @@ from tiered.cli.commands.convert import ConvertOptions
 from tiered.cli.commands.extract import ExtractOptions
 from tiered.cli.commands.merge import MergeOptions
 from tiered.cli.commands.partition import PartitionOptions
+from tiered.cli.commands.quantize import QuantizeOptions
 from tiered.cli.commands.run import RunOptions
 from tiered.cli.commands.split import SplitOptions
 from tiered.cli.commands.verify import CompareOptions
@@ -76,6 +77,7 @@ for _options in (
     FolderOptions,
     MergeOptions,
     PartitionOptions,
+    QuantizeOptions,
     RunOptions,
     SplitOptions,
 ):

@@ -22,6 +22,12 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "tiered convert in.onnx out.onnx --opset 13 --ir 8 --expand",
         "tiered convert in.onnx out.onnx --to fp16 --keep-ops Softmax --verify",
     ),
+    "quantize": (
+        "tiered quantize in.onnx out.onnx --inputs data --budget 'sqnr>=20dB'",
+        "tiered quantize in.onnx out.onnx --inputs samples --backend onnxruntime_cpu",
+        "tiered quantize in.onnx out.onnx --dynamic",
+        "tiered quantize in.onnx out.onnx --weights int4",
+    ),
     "extract": (
         "tiered extract in.onnx part.onnx --from /layer1/Relu_output_0 --to logits",
         "tiered extract in.onnx head.onnx --to hidden --verify",

@@ -72,6 +72,12 @@ class Reference:
         pairs = zip(self._outputs, found, strict=True)
         return budget.worst_of([budget.measure(exact, outputs) for exact, outputs in pairs])
 
+    def shapes(self, names: Collection[str]) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of values of the main graph for the first sample, in order."""
+        with SampledModel(self.proto, self.folder) as running:
+            found = running.stream(self.feeds[0], names)
+            return {name: array.shape for name, array in found if isinstance(array, np.ndarray)}
+
     def alone(self, proto: onnx.ModelProto, names: Collection[str]) -> dict[str, float]:
         """Return the ratio of each product, when it alone is quantised, by the name of its output.
 

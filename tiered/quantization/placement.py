@@ -14,14 +14,16 @@ from tiered.quantization.scheme import Scheme
 
 
 class Placed(NamedTuple):
-    """What a unit is stored as: the scales of its weight, and how well that is represented.
+    """What a unit is stored as.
 
     Attributes:
-        dtype: of the weight, or of the data where both operands are data.
-        scales: of the weight; empty without one.
+        dtypes: of its operands that are quantised, data first.
+        data: the parameters of its data.
+        scales: of its weight; empty without one.
     """
 
-    dtype: str
+    dtypes: tuple[str, ...]
+    data: tuple[Parameters, ...]
     scales: tuple[float, ...]
 
 
@@ -84,7 +86,8 @@ class _Placement:
 
     def _store(self, unit: Unit) -> Placed:
         scales: tuple[float, ...] = ()
-        node = unit.node
+        node, data = unit.node, tuple(self.parameters[value] for value in unit.data)
+        dtypes = [each.dtype.name.lower() for each in data]
         for slot, role in unit.roles.items():
             if role == "data":
                 continue
@@ -93,9 +96,10 @@ class _Placement:
             x, weight = self._weight(node, slot, value, self._least(unit))
             node.owner.set_input(node, slot, x)
             scales = tuple(weight.scales.reshape(-1).tolist())
+            dtypes.append(weight.codes.dtype.name)
             if unit.bias is not None and slot == 1:
                 self._set_bias(unit, weight)
-        return Placed(self.scheme.weights.name.lower(), scales)
+        return Placed(tuple(dtypes), data, scales)
 
     def _least(self, unit: Unit) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]] | None:
         """Return the least scales that the bias of a unit allows; None if any do."""

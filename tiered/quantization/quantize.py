@@ -83,6 +83,7 @@ class Quantised:
         alone: that of each product when it alone is quantised, by the name of its output.
         returned: the products that the budget returned to float, each with its ratio.
         calibration: what was measured; None if nothing is quantised.
+        shapes: of the operands and results of products for a sample, where ratios were measured.
     """
 
     plan: Plan
@@ -92,6 +93,7 @@ class Quantised:
     alone: Mapping[str, float] = field(default_factory=dict)
     returned: Sequence[tuple[Node, float]] = ()
     calibration: Calibration | None = None
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 def quantise_model(
@@ -169,7 +171,7 @@ class _Quantisation:
             levels=self.scheme.levels,
             on_sample=self.on_step,
         )
-        self.measured = measured
+        self.measured = replace(measured, is_made=not self.settings.inputs)
         plan = self._with_ranges(plan)
         if self.settings.budget is None and not self.settings.measures:
             return self._placed(plan)
@@ -262,7 +264,7 @@ class _Quantisation:
     def _within_budget(self, plan: Plan, reference: Reference) -> Quantised:
         """Quantise; the products with the least ratio stay float until the budget holds."""
         self.on_step("measuring each product")
-        whole = self._tried(plan)
+        whole, shapes = self._tried(plan), reference.shapes(_names(plan))
         names = [unit.node.output.name for unit in plan.units if unit.node.owner.is_main]
         alone = reference.alone(whole, names)
         worst = sorted(plan.units, key=lambda unit: alone.get(unit.node.output.name, math.inf))
@@ -278,10 +280,17 @@ class _Quantisation:
         ratio = reference.decibels(self._tried(plan) if returned else whole)
         done = self._placed(plan) if plan.units else Quantised(plan)
         pairs = [(unit.node, alone.get(unit.node.output.name, math.inf)) for unit in returned]
-        return replace(done, sqnr=ratio, alone=alone, returned=pairs)
+        return replace(done, sqnr=ratio, alone=alone, returned=pairs, shapes=shapes)
 
     def _less(self, plan: Plan, units: Sequence[Unit], budget: Budget) -> Plan:
         return without(plan, {unit.node: f"the budget {budget}" for unit in units}, self.scheme)
+
+
+def _names(plan: Plan) -> list[str]:
+    """Return the operands and results of all products of the main graph."""
+    nodes = [*(unit.node for unit in plan.units), *(node for node, _ in plan.kept)]
+    values = (value for node in nodes for value in (*node.inputs[:2], node.output))
+    return [value.name for value in values if value is not None and value.owner.is_main]
 
 
 def _touched(unit: Unit) -> set[Value]:

@@ -11,6 +11,7 @@ from tiered.cli.commands.convert import ConvertOptions
 from tiered.cli.commands.extract import ExtractOptions
 from tiered.cli.commands.merge import MergeOptions
 from tiered.cli.commands.partition import PartitionOptions
+from tiered.cli.commands.quantize import QuantizeOptions
 from tiered.cli.commands.split import SplitOptions
 from tiered.cli.flags import OptimizeOptions, ReadOptions, WriteOptions
 from tiered.cli.watch import WatchOptions
@@ -145,4 +146,26 @@ def partition(
     run_partition(model, backend, out, partitions, options)
 
 
-COMMANDS = (optimize, convert, extract, split, merge, partition)
+def quantize(
+    model: str,
+    out: str | None = None,
+    /,
+    *,
+    options: QuantizeOptions = QuantizeOptions(),
+    write: WriteOptions = WriteOptions(),
+) -> None:
+    """Quantise a model, and print what that costs, layer by layer.
+
+    --inputs are the samples that ranges are measured on; without any, inputs are made. Of four or
+    more samples, every fourth is kept to measure the result with.
+
+    Args:
+        model: The ONNX file to read; it is never changed.
+        out: The file to write. Optional with --dry-run and --json.
+    """
+    from tiered.cli.commands.quantize import run_quantize
+
+    run_quantize(model, out, options, write)
+
+
+COMMANDS = (optimize, convert, quantize, extract, split, merge, partition)

@@ -1,0 +1,117 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from tests.cli.conftest import Cli
+from tiered.testing import parse
+
+TEXT = """
+(float[N,16] x) => (float[N,16] y)
+{ [first] a = MatMul(x, w) b = Relu(a) [second] c = MatMul(b, w) y = Softmax(c) }
+"""
+
+
+@pytest.fixture
+def products(tmp_path: Path) -> Path:
+    proto = parse(TEXT, opset=21)
+    random = np.random.default_rng(0)
+    weight = random.uniform(-0.4, 0.4, (16, 16)).astype(np.float32)
+    proto.graph.initializer.append(numpy_helper.from_array(weight, "w"))
+    file = tmp_path / "products.onnx"
+    onnx.save(proto, file)
+    samples = tmp_path / "samples"
+    samples.mkdir()
+    for number in range(8):
+        np.savez(samples / f"{number}.npz", x=random.uniform(-2, 2, (40, 16)).astype(np.float32))
+    return file
+
+
+def test_layers_are_listed(cli: Cli, products: Path) -> None:
+    out, report = products.with_name("out.onnx"), products.with_name("report.json")
+    samples = products.with_name("samples")
+    ended = cli("quantize", products, out, "--inputs", samples, "--report", report)
+    assert (ended.code, ended.err) == (0, "")
+    assert "2 of 2 layers and 100.0% of the multiply-adds are quantised" in ended.out
+    assert "uint8 x int8" in ended.out
+    onnx.checker.check_model(onnx.load(out), full_check=True)
+    found = json.loads(report.read_text())
+    assert [row["node"] for row in found["layers"]] == ["first", "second"]
+    assert [row["macs"] for row in found["layers"]] == [40 * 16 * 16] * 2
+    assert sum(row["contribution"] for row in found["layers"]) == pytest.approx(1)
+    assert found["samples"] == 6
+    assert found["sqnr"] > 20
+
+
+def test_made_inputs_are_a_warning(cli: Cli, products: Path) -> None:
+    ended = cli("quantize", products, products.with_name("out.onnx"))
+    assert ended.code == 0
+    assert "ranges are those of made inputs" in ended.err
+
+
+def test_the_record_and_the_chart(cli: Cli, products: Path) -> None:
+    chart = products.with_name("report.svg")
+    ended = cli("quantize", products, "--json", "--report", chart, "--keep-nodes", "first")
+    found = json.loads(ended.out)
+    assert (found["quantised"], found["products"], found["out"]) == (1, 2, None)
+    assert found["layers"][0]["reason"] == "the node is skipped"
+    assert found["share_of_macs"] == 0.5
+    svg = chart.read_text()
+    assert svg.startswith("<svg")
+    assert svg.count("<title>") == 2
+
+
+def test_a_budget_that_no_layer_meets(cli: Cli, products: Path) -> None:
+    ended = cli("quantize", products, "--json", "--budget", "sqnr>=90dB")
+    found = json.loads(ended.out)
+    assert found["quantised"] == 0
+    assert len(found["returned"]) == 2
+    assert {row["reason"] for row in found["layers"]} == {"the budget sqnr>=90"}
+    assert cli("quantize", products, "--dry-run", "--budget", "90").code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "op_type"),
+    [
+        (("--dynamic",), "DynamicQuantizeLinear"),
+        (("--weights", "int8"), "DequantizeLinear"),
+        (("--dynamic", "--keep-ops", "Gemm"), "DynamicQuantizeLinear"),
+    ],
+)
+def test_other_ways_to_quantise(
+    cli: Cli, products: Path, options: tuple[str, ...], op_type: str
+) -> None:
+    model = onnx.load(products)
+    weight = np.random.default_rng(1).standard_normal((16, 128)).astype(np.float32)
+    model.graph.initializer.append(numpy_helper.from_array(weight, "v"))
+    del model.graph.node[1:]
+    model.graph.node[0].input[1] = "v"
+    model.graph.node[0].output[0] = "y"
+    model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 128
+    onnx.save(model, products)
+    out = products.with_name("out.onnx")
+    assert cli("quantize", products, out, *options).code == 0
+    assert op_type in [node.op_type for node in onnx.load(out).graph.node]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--dynamic", "--weights", "int8"),
+        ("--dynamic", "--budget", "sqnr>=3"),
+        ("--report", "a.txt"),
+        ("--verify",),
+    ],
+)
+def test_options_that_do_not_go_together(
+    cli: Cli, products: Path, options: tuple[str, ...]
+) -> None:
+    assert cli("quantize", products, products.with_name("out.onnx"), *options).code == 2
+
+
+def test_the_backend_decides(cli: Cli, products: Path) -> None:
+    ended = cli("quantize", products, "--json", "--backend", "tensorrt")
+    assert {row["dtype"] for row in json.loads(ended.out)["layers"]} == {"int8 x int8"}

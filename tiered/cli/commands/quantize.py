@@ -1,0 +1,227 @@
+"""`tiered quantize MODEL OUT`: quantise a model, and print what that costs, layer by layer.
+
+With `--json`, one object: model, out, quantised, products, share_of_macs, sqnr (dB; null if it is
+infinite), samples, made_inputs, returned, layers: [{node, op_type, output, dtype, scale,
+weight_scales, sqnr, contribution, macs, reason}]. With --dynamic or --weights, the object is that
+of `tiered optimize`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from tiered.cli.commands.completion import complete_backend
+from tiered.cli.commands.optimize import check_options, check_target, storage_of, write_result
+from tiered.cli.files import check_input, choose_output, load_model
+from tiered.cli.flags import Flag, Names, OptimizeOptions, WriteOptions
+from tiered.cli.output.tables import Number, print_table
+from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
+from tiered.cli.watch import WatchOptions
+from tiered.errors import ModelError, UsageError
+
+if TYPE_CHECKING:
+    from tiered.graph import Model
+    from tiered.quantization.quantize import QuantisationSettings, Quantised
+    from tiered.quantization.report import Report
+
+HEADERS = ("layer", "operator", "dtype", "scale", "dB alone", "error", "multiply-adds")
+FEW = 12
+"""Rows of the table without -v: those with the largest part of the error."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class QuantizeOptions:
+    """The options of `tiered quantize`; --inputs are the samples."""
+
+    dynamic: Annotated[bool, Flag] = False
+    """Measure the range of data in each run, instead of on samples."""
+    weights: Annotated[Literal["int8", "int4"] | None, Parameter(show_default=False)] = None
+    """Quantise weights only, and compute in float."""
+    method: Literal["mse", "minmax", "percentile", "entropy"] = "mse"
+    """How the range of a tensor follows from its numbers."""
+    percentile: float = 99.999
+    """With --method percentile: the part of the numbers that is kept."""
+    backend: Annotated[
+        str | None, Parameter(show_default=False, completer=complete_backend)
+    ] = None
+    """The target, whose table decides dtypes, symmetry and operators."""
+    budget: Annotated[str | None, Parameter(show_default=False)] = None
+    """How far outputs may move: 'sqnr>=20dB', 'cosine>=0.99'; the worst layers return to float."""
+    keep_ops: Names = ()
+    """Operators that stay float. Repeatable, and several with commas."""
+    keep_nodes: Names = ()
+    """Globs of the names of nodes that stay float. Repeatable."""
+    reduce_range: Annotated[
+        bool | None, Parameter(negative="--no-reduce-range", show_default=False)
+    ] = None
+    """7 bits for weights, for processors without VNNI; by default as the backend needs."""
+    samples: int = 8
+    """How many inputs are made, without --inputs."""
+    seed: int = 0
+    """Seed of the made inputs."""
+    report: Annotated[str | None, Parameter(show_default=False)] = None
+    """A file for the report: .json, or .svg for a chart."""
+
+
+def run_quantize(
+    source: str, out: str | None, options: QuantizeOptions, write: WriteOptions
+) -> None:
+    """Quantise the model of a file.
+
+    Raises:
+        UsageError: options that do not go together.
+        ModelError: a file cannot be read or written.
+        RuntimeFailure: onnxruntime does not run the model.
+    """
+    if options.dynamic or options.weights is not None:
+        _check_alone(options)
+        write_result(source, out, write.with_passes(_pass(options)), "quantised")
+        return
+    if write.verify is not None:
+        raise UsageError("--verify is for --dynamic and --weights; ratios are measured anyway")
+    settings, written = _settings(options, write), write.with_passes("quantize")
+    target = choose_output(out, write.output, may_lack=write.dry_run or write.json)
+    check_options(written, WatchOptions())
+    check_input(source)
+    if target is not None:
+        check_target(source, target, written)
+    with Progress(enabled=not (write.json or write.quiet)) as progress:
+        model = load_model(source)
+        progress.say("preparing")
+        found, report = _quantised(model, settings, options, progress)
+        if target is not None and not write.dry_run:
+            progress.say(f"writing {printable(target)}")
+            _save(model, target, written)
+    if options.report is not None:
+        _write(options.report, report, source)
+    if write.json:
+        placed = None if write.dry_run else target
+        print_json({"model": source, "out": placed, **report.record()})
+    elif not write.quiet:
+        _print(report, None if write.verbose else FEW)
+        if found.calibration is not None and found.calibration.is_made:
+            notes().print("tiered: warning: no --inputs: ranges are those of made inputs")
+
+
+def _check_alone(options: QuantizeOptions) -> None:
+    if options.dynamic and options.weights is not None:
+        raise UsageError("--dynamic and --weights are two ways to quantise; use one")
+    given = {"--budget": options.budget, "--report": options.report, "--backend": options.backend}
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(f"{name} is for quantisation with measured ranges")
+
+
+def _pass(options: QuantizeOptions) -> str:
+    """Return the pass of --dynamic or --weights, with its options."""
+    import tiered
+
+    name = "quantize_dynamic" if options.dynamic else f"weights_to_{options.weights}"
+    kept = [name for names in options.keep_ops for name in names.split(",")]
+    chosen = tiered.get_pass(name).with_options(
+        skip_op_types=kept, skip_nodes=list(options.keep_nodes)
+    )
+    return str(chosen)
+
+
+def _settings(options: QuantizeOptions, write: WriteOptions) -> QuantisationSettings:
+    from tiered.precision.budget import budget_of
+    from tiered.quantization.quantize import QuantisationSettings
+
+    if options.report is not None and not options.report.endswith((".json", ".svg")):
+        raise UsageError(f"--report {options.report!r}: expected a file .json or .svg")
+    return QuantisationSettings(
+        inputs=write.inputs,
+        method=options.method,
+        percentile=options.percentile,
+        seed=options.seed,
+        samples=options.samples,
+        budget=None if options.budget is None else budget_of(options.budget),
+        measures=True,
+        skip_op_types=[name for names in options.keep_ops for name in names.split(",")],
+        skip_nodes=options.keep_nodes,
+        reduce_range=options.reduce_range,
+    )
+
+
+def _quantised(
+    model: Model, settings: QuantisationSettings, options: QuantizeOptions, progress: Progress
+) -> tuple[Quantised, Report]:
+    """Run the pass with the ones that it requires, and return what it did."""
+    from tiered.context import PassContext
+    from tiered.passes import get_pass
+    from tiered.quantization.quantize import quantise_model
+    from tiered.quantization.report import report_of
+
+    context = PassContext.isolated(backend=options.backend)
+    info = get_pass("quantize").info
+    with context:
+        for name in info.required:
+            get_pass(name).apply(model, context)
+        backend = context.backend if context.names_backend else None
+        found = quantise_model(model, settings, backend=backend, on_step=progress.say)
+        report = report_of(found, found.shapes)
+        for name in info.followed_by:
+            get_pass(name).apply(model, context)
+    return found, report
+
+
+def _save(model: Model, target: str, options: OptimizeOptions) -> None:
+    from tiered.graph.io.save import save_model
+
+    save_model(model, target, annotate=options.annotate, storage=storage_of(options))
+
+
+def _write(path: str, report: Report, source: str) -> None:
+    """Write the report in the form of the suffix of a file."""
+    from tiered.quantization.report import report_svg
+
+    name = os.path.basename(source)
+    try:
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            if path.endswith(".svg"):
+                file.write(report_svg(report, f"{name}: signal to noise of each product, alone"))
+            else:
+                json.dump({"model": source, **report.record()}, file, indent=1)
+                file.write("\n")
+    except OSError as error:
+        raise ModelError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _print(report: Report, limit: int | None) -> None:
+    console = results()
+    done = [row for row in report.rows if not row.reason]
+    shown = done if limit is None else sorted(done, key=lambda row: -row.contribution)[:limit]
+    cells = [
+        (
+            row.node or row.output,
+            row.op_type,
+            row.dtype,
+            Number("" if row.scale is None else f"{row.scale:.3g}"),
+            Number("" if row.sqnr is None else f"{row.sqnr:.1f}"),
+            Number(f"{row.contribution:.1%}"),
+            row.macs,
+        )
+        for row in shown
+    ]
+    if cells:
+        print_table(console, "Quantised layers, largest error first", HEADERS, cells)
+    if len(done) > len(shown):
+        console.print(f"  and {len(done) - len(shown):,} more (-v lists them)")
+    kept = [row for row in report.rows if row.reason]
+    if kept:
+        rows = [(row.node or row.output, row.op_type, row.reason) for row in kept]
+        print_table(console, "Layers that stay float", ("layer", "operator", "reason"), rows)
+    console.print(
+        f"{report.quantised} of {len(report.rows)} layers and {report.share_of_macs:.1%} of the "
+        "multiply-adds are quantised",
+        soft_wrap=True,
+    )
+    if report.sqnr is not None:
+        console.print(f"signal to noise of the outputs: {report.sqnr:.1f} dB")

@@ -1,0 +1,202 @@
+"""The report of a quantisation: a row for each product, what it costs, and a chart."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from tiered.graph import Node, Value
+from tiered.pages.charts import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, x_at, y_at
+from tiered.quantization.quantize import Quantised
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+_TOP: Final = 80.0
+"""The largest ratio of the chart, in dB."""
+
+_QUANTISED, _FLOAT, _GRID = "#2b6cb0", "#c53030", "#edf2f7"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A product.
+
+    Attributes:
+        node, op_type: its name and operator.
+        output: the name of its output.
+        dtype: of its operands, as "uint8 x int8"; "float" if it stays float.
+        scale: of its data; None without one.
+        weight_scales: how many scales its weight has.
+        sqnr: the signal to noise ratio in dB when it alone is quantised; None if not measured.
+        contribution: its part of the errors of all products.
+        macs: how many multiply-adds it has for the first sample; 0 in a body.
+        reason: why it stays float; empty if it is quantised.
+    """
+
+    node: str
+    op_type: str
+    output: str
+    dtype: str
+    scale: float | None = None
+    weight_scales: int = 0
+    sqnr: float | None = None
+    contribution: float = 0.0
+    macs: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was quantised, and at what cost.
+
+    Attributes:
+        rows: the products.
+        sqnr: of the outputs of the model, in dB; None if it was not measured.
+        samples: how many samples the ranges were measured on.
+        made_inputs: whether these were made.
+        returned: the products that the budget returned to float.
+    """
+
+    rows: tuple[Row, ...]
+    sqnr: float | None
+    samples: int
+    made_inputs: bool
+    returned: tuple[str, ...] = ()
+
+    @property
+    def quantised(self) -> int:
+        """How many products are quantised."""
+        return sum(not row.reason for row in self.rows)
+
+    @property
+    def share_of_macs(self) -> float:
+        """The part of the multiply-adds that is quantised; 1 if none are known."""
+        whole = sum(row.macs for row in self.rows)
+        done = sum(row.macs for row in self.rows if not row.reason)
+        return done / whole if whole else 1.0
+
+    def record(self) -> dict[str, Any]:
+        """Return the report as JSON has it; an infinite ratio is null."""
+        rows = [{**asdict(row), "sqnr": _finite(row.sqnr)} for row in self.rows]
+        return {
+            "quantised": self.quantised,
+            "products": len(self.rows),
+            "share_of_macs": self.share_of_macs,
+            "sqnr": _finite(self.sqnr),
+            "samples": self.samples,
+            "made_inputs": self.made_inputs,
+            "returned": list(self.returned),
+            "layers": rows,
+        }
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None
+
+
+def report_of(found: Quantised, shapes: Shapes) -> Report:
+    """Return the report of a quantisation.
+
+    Args:
+        found: what was done.
+        shapes: of the outputs and operands of products, by name.
+    """
+    noise = {name: 10 ** (-each / 10) for name, each in found.alone.items()}
+    whole = sum(noise.values())
+    rows = []
+    for unit in found.plan.units:
+        name = unit.node.output.name
+        stored = found.stored[name]
+        rows.append(
+            Row(
+                unit.node.label,
+                unit.node.op_type,
+                name,
+                " x ".join(stored.dtypes),
+                stored.data[0].scale,
+                len(stored.scales),
+                found.alone.get(name),
+                noise.get(name, 0.0) / whole if whole else 0.0,
+                multiply_adds(unit.node, shapes),
+            )
+        )
+    for node, reason in found.plan.kept:
+        macs = multiply_adds(node, shapes)
+        row = Row(node.label, node.op_type, node.output.name, "float", macs=macs, reason=reason)
+        rows.append(row)
+    order = {name: at for at, name in enumerate(shapes)}
+    rows.sort(key=lambda row: order.get(row.output, len(order)))
+    measured = found.calibration
+    return Report(
+        tuple(rows),
+        found.sqnr,
+        0 if measured is None else measured.samples,
+        measured is not None and measured.is_made,
+        tuple(node.label for node, _ in found.returned),
+    )
+
+
+def multiply_adds(node: Node, shapes: Shapes) -> int:
+    """Return the multiply-adds of a product; 0 if a shape is not known."""
+    x, w = (_shape(value, shapes) for value in node.inputs[:2])
+    out = shapes.get(node.output.name)
+    if x is None or out is None:
+        return 0
+    if node.op_type == "Gemm":
+        return math.prod(out) * x[0 if node.attr("transA") else 1]
+    if node.op_type == "MatMul":
+        return math.prod(out) * x[-1]
+    if w is None or not w[0]:
+        return 0
+    return math.prod(out if node.op_type == "Conv" else x) * (math.prod(w) // w[0])
+
+
+def _shape(value: Value | None, shapes: Shapes) -> tuple[int, ...] | None:
+    """Return the shape of an operand, through the DequantizeLinear that computes it."""
+    while value is not None and value.name not in shapes:
+        producer = value.producer
+        if producer is None or producer.op_type not in ("DequantizeLinear", "QuantizeLinear"):
+            return value.static_shape
+        value = producer.inputs[0]
+    return None if value is None else shapes[value.name]
+
+
+# --- the chart ------------------------------------------------------------------------------------
+
+
+def report_svg(report: Report, title: str = "") -> str:
+    """Return a chart: products from left to right, their ratio in dB from bottom to top.
+
+    A bar is as high as the ratio; a product that stays float is a red mark at the bottom.
+    """
+    return "\n".join(_lines(report.rows, title or "signal to noise of each product")) + "\n"
+
+
+def _lines(rows: Sequence[Row], title: str) -> Iterator[str]:
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="11">'
+    )
+    yield f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>'
+    yield f'<text x="{LEFT}" y="16" font-size="14">{html.escape(title)}</text>'
+    for ratio in range(0, int(_TOP) + 1, 20):
+        y = y_at(ratio / _TOP)
+        yield f'<line x1="{LEFT}" y1="{y}" x2="{WIDTH - RIGHT}" y2="{y}" stroke="{_GRID}"/>'
+        yield f'<text x="{LEFT - 8}" y="{y + 4}" text-anchor="end">{ratio} dB</text>'
+    width = max(1.0, 0.7 * (WIDTH - LEFT - RIGHT) / max(len(rows), 1))
+    for at, row in enumerate(rows):
+        x = x_at(at + 0.5, len(rows)) - width / 2
+        share = min(max(row.sqnr or 0.0, 0.0), _TOP) / _TOP
+        height = 4.0 if row.reason else round(HEIGHT - BOTTOM - y_at(share), 1)
+        said = row.reason or ("not measured" if row.sqnr is None else f"{row.sqnr:.1f} dB")
+        about = html.escape(f"{row.node} ({row.op_type}): {said}")
+        yield (
+            f'<rect x="{x:.1f}" y="{HEIGHT - BOTTOM - height:.1f}" width="{width:.1f}" '
+            f'height="{height:.1f}" fill="{_FLOAT if row.reason else _QUANTISED}">'
+            f"<title>{about}</title></rect>"
+        )
+    yield f'<text x="{WIDTH // 2}" y="{HEIGHT - 12}" text-anchor="middle">product</text>'
+    yield "</svg>"
