@@ -8,7 +8,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.debug.wrong_passes import WRONG
 from tests.small import failing, registered
-from tiered import VerificationError, optimize_model
+from tiered import Graph, Value, VerificationError, op, optimize_model, rewrite, var
 from tiered.debug import write_reproducer
 from tiered.testing import parse
 
@@ -155,3 +155,19 @@ def test_the_search_for_a_bundle_begins_where_the_run_failed(tmp_path: Path) -> 
     )
     assert blame is not None
     assert (blame.number, blame.runs) == (1, 4)
+
+
+def test_an_operator_that_nothing_defines_cannot_run_and_is_not_called_wrong(
+    cli: Cli, tmp_path: Path
+) -> None:
+    @rewrite(op.Relu(var.x), opt_level=None)
+    def make_undefined(graph: Graph, x: Value) -> Value:
+        return graph.op("zeta").Undefined(x)
+
+    path = tmp_path / "m.onnx"
+    onnx.save(parse("(float[2] x) => (float[2] y) { a = Neg(x) y = Relu(a) }"), path)
+    with registered(make_undefined):
+        ended = cli("bisect", path, "--passes", "make_undefined")
+    assert ended.code == 3
+    assert "run 1: the first 1 rewrites cannot run\n" in ended.err
+    assert "wrong" not in ended.out + ended.err

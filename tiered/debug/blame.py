@@ -11,7 +11,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import onnx
 
@@ -29,6 +29,10 @@ from tiered.verify.custom_ops import using
 from tiered.verify.samples import Source
 
 Kind = Literal["outputs", "view", "error", "cannot run"]
+
+_CANNOT_RUN: Final = "cannot run: "
+"""The beginning of the symptom of a model with an operator that nothing defines."""
+
 Say = Callable[[str], object]
 
 
@@ -192,7 +196,7 @@ class Bisection:
         if number:
             symptom = self._verdict(number)
             needs = self._needs(number) if interactions else ()
-            kind: Kind = "cannot run" if symptom.startswith("cannot run: ") else "outputs"
+            kind: Kind = "cannot run" if symptom.startswith(_CANNOT_RUN) else "outputs"
             return self._found(number, kind, symptom, needs)
         return self._raised(total + 1, failure) if failure.result else None
 
@@ -288,7 +292,7 @@ class Bisection:
             known = failure()
             self.runs += 1
             self.memory.keep(question, known)
-            self.say(f"run {self.runs}: {question} rewrites are {'wrong' if known else 'right'}")
+            self.say(f"run {self.runs}: {question} rewrites {_verdict(known)}")
         return known
 
     def _needs(self, number: int) -> tuple[str, ...]:
@@ -443,3 +447,9 @@ def _outputs_of(model: Model, label: str) -> Iterator[str]:
 
 def _ignore(_: str) -> None:
     """Ignore a finding."""
+
+
+def _verdict(symptom: str) -> str:
+    if symptom.startswith(_CANNOT_RUN):
+        return "cannot run"
+    return "are wrong" if symptom else "are right"
