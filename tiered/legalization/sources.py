@@ -188,6 +188,9 @@ def substitute(node: Node, domain: str, name: str) -> Sequence[Value | None] | S
     new = graph.add_node(
         name, node.inputs, len(node.outputs), attributes, domain=domain, name=node.name or name
     )
+    for own, other in zip(node.outputs, new.outputs, strict=True):
+        if own is not None and other is not None and own.type is not None:
+            graph.set_type(other, own.type)
     return new.outputs
 
 
