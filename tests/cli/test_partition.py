@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import onnx
@@ -67,6 +68,24 @@ def test_the_models_of_a_plan(cli: Cli, files: tuple[Path, Path], tmp_path: Path
     assert (folder / "partitions.dot").read_text() == dot.read_text()
     feeds = {"x": np.arange(8, dtype=np.float32).reshape(2, 4)}
     assert_same_bits(Session(str(model)).run(feeds), Plan.load(folder).run(feeds))
+
+
+def test_a_picture_of_the_regions(cli: Cli, files: tuple[Path, Path], tmp_path: Path) -> None:
+    target, model = files
+    svg = tmp_path / "regions.svg"
+    ended = cli("partition", model, "--backend", target, "--svg", svg)
+    assert (ended.code, ended.err) == (0, "")
+    assert f"wrote {svg}" in ended.out
+    root = ElementTree.parse(svg).getroot()
+    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    titles = [text for text in texts if text and text.endswith("nodes")]
+    assert titles == ["npu 0: 2 nodes", "host: 1 nodes", "npu 1: 2 nodes"]
+    assert "1 MatMul, 1 Add" in texts
+    # The last region reads c twice.
+    assert [text for text in texts if text == "1"] == ["1"]
+    assert [text for text in texts if text == "2"] == ["2"]
+    other = cli("partition", model, "--backend", target, "--svg", model)
+    assert (other.code, "is the model that is read" in other.err) == (2, True)
 
 
 def test_the_model_with_functions(cli: Cli, files: tuple[Path, Path], tmp_path: Path) -> None:

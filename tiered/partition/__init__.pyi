@@ -16,6 +16,7 @@ from tiered.partition.partitioner import (
     generate_pattern_op_partitions as generate_pattern_op_partitions,
     propose_partitions as propose_partitions,
 )
+from tiered.partition.picture import to_dot as to_dot, to_svg as to_svg
 from tiered.partition.plan import Part as Part, Plan as Plan
 from tiered.partition.regions import (
     cut_out_regions as cut_out_regions,
@@ -24,7 +25,7 @@ from tiered.partition.regions import (
     merge_regions as merge_regions,
     partition_graph as partition_graph,
 )
-from tiered.partition.report import Region as Region, report_of as report_of, to_dot as to_dot
+from tiered.partition.report import Region as Region, report_of as report_of
 from tiered.partition.separate import as_models as as_models
 from tiered.partition.sources import (
     SourcePartition as SourcePartition,

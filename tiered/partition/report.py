@@ -1,10 +1,10 @@
-"""What partitions contain and exchange: nodes, bytes, multiply-adds; and their graph as DOT."""
+"""What partitions contain and exchange: nodes, bytes, multiply-adds."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -119,43 +119,3 @@ def _kernel(weight: Value | None, sizes: LayoutSizes) -> int:
     if weight is None or weight.shape is None:
         return 1
     return math.prod(sizes.dims(weight)[1:])
-
-
-def to_dot(model: Model, partitions: Sequence[Partition]) -> str:
-    """Return the partitions as a graph in DOT: a box each, and the values on the edges.
-
-    Nodes that belong to no partition are small and grey.
-    """
-    rows = dict(zip(partitions, report_of(model, partitions), strict=False))
-    holder: dict[Node, str] = {}
-    lines = ["digraph partitions {", "  rankdir=TB;", "  node [shape=box, fontname=sans];"]
-    for part, row in rows.items():
-        said = ", ".join(f"{count} {name}" for name, count in row.operators.most_common(4))
-        lines.append(
-            f"  p{part.id} [label={_quoted(f'{row.name}: {row.nodes} nodes', said)}, "
-            f"style=filled, fillcolor={_COLOURS[_at(part.target, rows) % len(_COLOURS)]}];"
-        )
-        holder.update((node, f"p{part.id}") for node in part.nodes)
-    for node in model.main.topological_order():
-        if node not in holder and not node.is_op("Constant"):
-            holder[node] = f"n{node.id}"
-            lines.append(f"  n{node.id} [label={_quoted(operator_name(node))}, color=grey];")
-    counts: Counter[tuple[str, str]] = Counter()
-    for node, name in holder.items():
-        for source in node.predecessors:
-            if source in holder and holder[source] != name:
-                counts[holder[source], name] += 1
-    lines += [f"  {one} -> {other} [label={count}];" for (one, other), count in counts.items()]
-    return "\n".join([*lines, "}", ""])
-
-
-_COLOURS: Final = ("lightblue", "palegreen", "khaki", "lightpink", "plum", "lightsalmon")
-
-
-def _at(target: str, rows: Iterable[Partition]) -> int:
-    return list(dict.fromkeys(part.target for part in rows)).index(target)
-
-
-def _quoted(*lines: str) -> str:
-    text = "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in lines if line)
-    return f'"{text}"'

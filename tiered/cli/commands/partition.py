@@ -45,6 +45,8 @@ class PartitionOptions:
     """The folder for a model of each region and of the nodes between them, and plan.json."""
     dot: Annotated[str | None, Parameter(show_default=False)] = None
     """The file for the graph of the regions, for Graphviz."""
+    svg: Annotated[str | None, Parameter(show_default=False)] = None
+    """The file for a picture of the same graph."""
     horizontal: Annotated[bool, Flag] = False
     """Independent nodes may share a region, so that there are as few as possible."""
     single: Annotated[bool, Flag] = False
@@ -63,11 +65,12 @@ def run_partition(
         ModelError: a file cannot be read or written.
     """
     from tiered.backends import get_backend
-    from tiered.partition import fuse_partitions, report_of, to_dot
+    from tiered.partition import fuse_partitions, report_of, to_dot, to_svg
 
     # Report a wrong name before a large model is read.
-    target, dot, folder = get_backend(backend), chosen.dot, chosen.as_models
-    for written in (out, dot):
+    target, folder = get_backend(backend), chosen.as_models
+    pictures = {chosen.dot: to_dot, chosen.svg: to_svg}
+    for written in (out, *pictures):
         if written is not None:
             check_output(file, written)
     if out is not None and not chosen.force:
@@ -77,8 +80,9 @@ def run_partition(
         progress.say("looking for partitions")
         partitions = _partitions(model, target, chosen)
         rows = report_of(model, partitions)
-        if dot is not None:
-            _write(dot, to_dot(model, partitions))
+        for path, draw in pictures.items():
+            if path is not None:
+                _write(path, draw(model, partitions))
         plan = None if folder is None else _save_plan(model, partitions, file, folder)
         if out is not None:
             check_data_files(model, out)
@@ -89,7 +93,7 @@ def run_partition(
         print_json(described if plan is None else {**described, "plan": plan.described()})
     else:
         _print(results(), file, target.name, rows, None if options.verbose else FEW)
-        for written in (out, dot, folder):
+        for written in (out, *pictures, folder):
             if written is not None:
                 results().print(printable(f"wrote {written}"))
 

@@ -1,0 +1,159 @@
+"""Pictures of partitions: as DOT for Graphviz, and as SVG."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from tiered.backends.coverage import operator_name
+from tiered.graph import Model, Node
+from tiered.pages.diagram import places_of
+from tiered.partition.contraction import grouped, order_of_groups
+from tiered.partition.partitioner import Partition
+from tiered.partition.report import report_of
+from tiered.partition.separate import HOST
+
+_COLOURS: Final = ("lightblue", "palegreen", "khaki", "lightpink", "plum", "lightsalmon")
+_GREY: Final = "whitesmoke"
+
+_WIDTH: Final = 230
+_HEIGHT: Final = 46
+_GAP: Final = 34
+_LONGEST: Final = 34
+"""The most characters of a line in a box."""
+
+
+class Box(NamedTuple):
+    """A region, or nodes between regions that no target takes.
+
+    Attributes:
+        title, detail: its two lines of text.
+        nodes: its nodes.
+        target: the target, "host" if there is none.
+        part: its number among the partitions; None for the host.
+    """
+
+    title: str
+    detail: str
+    nodes: tuple[Node, ...]
+    target: str
+    part: int | None
+
+
+def to_dot(model: Model, partitions: Sequence[Partition]) -> str:
+    """Return the partitions as a graph in DOT: a box each, and the number of edges between them.
+
+    The nodes between partitions are boxes too, grey ones.
+    """
+    boxes = _boxes(model, partitions)
+    lines = ["digraph partitions {", "  rankdir=TB;", "  node [shape=box, fontname=sans];"]
+    for at, box in enumerate(boxes):
+        label = _quoted(box.title, box.detail)
+        lines.append(f"  p{at} [label={label}, style=filled, fillcolor={_colour(boxes, box)}];")
+    for (one, other), count in _edges(boxes).items():
+        lines.append(f"  p{one} -> p{other} [label={count}];")
+    return "\n".join([*lines, "}", ""])
+
+
+def to_svg(model: Model, partitions: Sequence[Partition]) -> str:
+    """Return the same picture as SVG, producers above consumers."""
+    boxes = _boxes(model, partitions)
+    return "\n".join(_svg(boxes, _edges(boxes))) + "\n"
+
+
+def _boxes(model: Model, partitions: Sequence[Partition]) -> list[Box]:
+    """Return the partitions and the groups of the nodes between them, in topological order."""
+    rows = report_of(model, partitions)
+    boxes = [
+        _box(row.name, part.nodes, part.target, at)
+        for at, (part, row) in enumerate(zip(partitions, rows, strict=False))
+    ]
+    graph = model.main
+    taken = {node for part in partitions for node in part.nodes}
+    rest = {n: HOST for n in graph.nodes if n not in taken and not n.is_op("Constant")}
+    own = [[n for n in part.nodes if not n.is_op("Constant")] for part in partitions]
+    groups = grouped(graph, rest, fixed=[nodes for nodes in own if nodes])
+    boxes += [_box(HOST, group.nodes, HOST, None) for group in groups]
+    shared = {node for node in graph.nodes_of("Constant") if node not in taken}
+    order = order_of_groups(graph, [box.nodes for box in boxes], shared)
+    assert order is not None, "the partitions have no cycle"
+    return [boxes[at] for at in order]
+
+
+def _box(name: str, nodes: tuple[Node, ...], target: str, part: int | None) -> Box:
+    counts = Counter(map(operator_name, nodes)).most_common(4)
+    detail = ", ".join(f"{count} {operator}" for operator, count in counts)
+    return Box(f"{name}: {len(nodes):,} nodes", detail, nodes, target, part)
+
+
+def _edges(boxes: Sequence[Box]) -> Counter[tuple[int, int]]:
+    """Return how many edges lead from one box to another."""
+    holder = {node: at for at, box in enumerate(boxes) for node in box.nodes}
+    counts: Counter[tuple[int, int]] = Counter()
+    for node, at in holder.items():
+        for source in node.predecessors:
+            if holder.get(source, at) != at:
+                counts[holder[source], at] += 1
+    return counts
+
+
+def _colour(boxes: Sequence[Box], box: Box) -> str:
+    if box.part is None:
+        return _GREY
+    targets = sorted({each.target for each in boxes if each.part is not None})
+    return _COLOURS[targets.index(box.target) % len(_COLOURS)]
+
+
+def _svg(boxes: Sequence[Box], edges: Counter[tuple[int, int]]) -> Iterator[str]:
+    places = places_of(len(boxes), tuple(sorted(edges)))
+    widths = Counter(layer for layer, _ in places)
+    most = max(widths.values(), default=1)
+    width, height = most * (_WIDTH + _GAP) + _GAP, len(widths) * (_HEIGHT + _GAP) + _GAP
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="11">'
+    )
+    yield f'<rect width="{width}" height="{height}" fill="white"/>'
+    corners = [
+        (
+            _GAP + (column + (most - widths[layer]) / 2) * (_WIDTH + _GAP),
+            _GAP + layer * (_HEIGHT + _GAP),
+        )
+        for layer, column in places
+    ]
+    for (one, other), count in sorted(edges.items()):
+        yield from _edge(corners[one], corners[other], count)
+    for box, (x, y) in zip(boxes, corners, strict=True):
+        yield (
+            f'<rect x="{x:.0f}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="4" '
+            f'fill="{_colour(boxes, box)}" stroke="#4a5568"/>'
+        )
+        for line, down, weight in ((box.title, 18, "bold"), (box.detail, 35, "normal")):
+            yield (
+                f'<text x="{x + _WIDTH / 2:.0f}" y="{y + down}" text-anchor="middle" '
+                f'font-weight="{weight}">{html.escape(_short(line))}</text>'
+            )
+    yield "</svg>"
+
+
+def _edge(start: tuple[float, float], end: tuple[float, float], count: int) -> Iterator[str]:
+    """Yield a curve from the lower side of a box to the upper side of another."""
+    x, y = start[0] + _WIDTH / 2, start[1] + _HEIGHT
+    to_x, to_y = end[0] + _WIDTH / 2, end[1]
+    middle = (y + to_y) / 2
+    yield (
+        f'<path d="M{x:.0f} {y:.0f} C{x:.0f} {middle:.0f} {to_x:.0f} {middle:.0f} '
+        f'{to_x:.0f} {to_y:.0f}" fill="none" stroke="#718096"/>'
+    )
+    yield f'<text x="{(x + to_x) / 2 + 4:.0f}" y="{middle:.0f}" fill="#4a5568">{count}</text>'
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def _quoted(*lines: str) -> str:
+    text = "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in lines if line)
+    return f'"{text}"'
