@@ -7,6 +7,7 @@ import onnx
 import pytest
 
 from tiered import Graph, Model, PassContext, UsageError, function_pass, module_pass
+from tiered.compat import executorch
 from tiered.compat.executorch import (
     ExportPass,
     PassBase,
@@ -137,3 +138,13 @@ def test_a_model_is_a_pattern_and_is_searched() -> None:
     after = parse("(float[9] x) => (float[9] y) { y = Identity(x) }")
     (replaced,) = replace_pattern(view, pattern, Model.from_proto(after))
     assert [node.op_type for node in replaced.replacements] == ["Identity"]
+
+
+def test_its_own_passes_have_its_names() -> None:
+    text = "(float[2] x) => (float[2] y) { a = Identity(x) y = Neg(a) }"
+    result = executorch.RemoveDetachPass()(Model.from_proto(parse(text)))
+    assert result.modified
+    assert [node.op_type for node in result.graph_module.main.nodes] == ["Neg"]
+    old = parse("(float[2] x) => (float[2] y) { y = Clip<max = 2.0, min = 0.0>(x) }", opset=9)
+    passes = executorch.PassManager([executorch.ScalarToTensorPass()])
+    assert len(passes(old).graph_module.graph.node[0].input) == 3

@@ -13,6 +13,7 @@ from tests.small import content, fuse_relu, model, ops, proto
 from tiered.compat import poprt
 from tiered.errors import PassError, UsageError, VerificationError
 from tiered.passes.registry import registry
+from tiered.testing import parse
 
 
 @pytest.fixture(autouse=True)
@@ -220,3 +221,23 @@ def test_layers_are_compared_with_those_of_a_model(tmp_path: Path) -> None:
 def test_an_overview_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     poprt.passes.get_pass("model_overview").run(proto())
     assert "4 nodes: 2 Relu" in capsys.readouterr().err
+
+
+def test_checkpoints_and_cuts_have_the_arguments_of_poprt() -> None:
+    model = parse("(float[2] x) => (float[2] y) { a = Neg(x) y = Abs(a) }")
+    for given in (
+        poprt.get_pass("add_checkpoints", checkpoints=["a"]),
+        poprt.get_pass("add_checkpoints", ["a"]),
+    ):
+        assert [info.name for info in given.run(model).graph.output] == ["y", "a"]
+    for node in model.graph.node:
+        node.name = node.output[0]
+    cuts = poprt.get_pass("manual_sharding", sharding_info={"a": 1}, pipelining_info={"a": 0})
+    marked = cuts.run(model).graph.node
+    said = [{entry.key: entry.value for entry in node.metadata_props} for node in marked]
+    assert said == [{"tiered.device": "1", "tiered.stage": "0"}, {"tiered.stage": "1"}]
+
+
+def test_what_onnx_cannot_have_says_why() -> None:
+    with pytest.raises(KeyError, match=r"overlap_io has no equivalent .*rewrite_annotated"):
+        poprt.get_pass("overlap_io")

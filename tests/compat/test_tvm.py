@@ -341,6 +341,15 @@ def test_all_keys_of_tvms_table_of_levels_are_there() -> None:
 def test_what_onnx_cannot_have_says_why_and_what_is_nearest(name: str, nearest: str) -> None:
     with pytest.raises(UsageError, match=f"{name} has no equivalent in ONNX: .*{nearest}"):
         getattr(tvm.transform, name)()
+    with pytest.raises(PassNotFoundError, match=f"{name} has no equivalent in ONNX: .*{nearest}"):
+        tiered.get_pass(name)
+
+
+def test_simplify_expr_is_the_exact_algebra() -> None:
+    text = """(float[2,3] x) => (float[2,3] y) {
+        a = Cast<to=1>(x) b = Transpose(a) c = Transpose(b) y = Neg(c) }"""
+    made = tvm.relay.transform.SimplifyExpr()(parse(text))
+    assert [node.op_type for node in made.graph.node] == ["Neg"]
 
 
 def test_eta_expansion_wraps_calls_and_has_no_constructors() -> None:

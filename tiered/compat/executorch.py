@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import onnx
 from onnx import defs
@@ -64,7 +64,9 @@ __all__ = [
     "PassContext",
     "PassManager",
     "PassResult",
+    "RemoveDetachPass",
     "ReplacedPatterns",
+    "ScalarToTensorPass",
     "SourcePartition",
     "SubgraphMatcher",
     "any_chain",
@@ -125,6 +127,27 @@ class PassBase(passes.PassBase):
     def __call__(self, graph_module: Any) -> Any:
         """Run the pass, and return a `PassResult`."""
         return _result(self.as_pass(), graph_module)
+
+
+class _BuiltInPass(PassBase):
+    """A pass of tiered under the name of ExecuTorch's class."""
+
+    pass_name: ClassVar[str]
+
+    def as_pass(self) -> Pass:
+        return passes.get_pass(self.pass_name)
+
+
+class RemoveDetachPass(_BuiltInPass):
+    """`eliminate_identity`: an exporter writes detach as Identity."""
+
+    pass_name = "eliminate_identity"
+
+
+class ScalarToTensorPass(_BuiltInPass):
+    """`attribute_to_input`: scalars that are attributes become operands."""
+
+    pass_name = "attribute_to_input"
 
 
 class ExportPass(NodeMapPass, PassBase):

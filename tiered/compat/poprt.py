@@ -47,11 +47,16 @@ PassClass = TypeVar("PassClass", bound="type[Pass]")
 _CLASSES: dict[str, type[Pass]] = {}
 
 _OPTIONS: Final[dict[str, dict[str, str]]] = {
+    "add_checkpoints": {"checkpoints": "tensors"},
     "const_batch_size": {"const_batch_size": "batch_size"},
     "const_input_shape": {"const_input_shape": "shape"},
     "fold_constant": {"max_tensor_size": "max_tensor_size"},
+    "rewrite_annotated_ops": {"sharding_info": "sharding", "pipelining_info": "pipelining"},
 }
 """The options of a pass by PopRT's names for them, in the order of PopRT's arguments."""
+
+_CUTS: Final = frozenset({"sharding", "pipelining"})
+"""Options that PopRT takes as the device or stage by node."""
 
 passes = sys.modules[__name__]
 
@@ -213,7 +218,11 @@ def _options(
     if len(args) > len(order):
         raise UsageError(f"{name} takes {len(order)} arguments, not {len(args)}")
     named = {own.get(key, key): value for key, value in kwargs.items()}
-    return {**dict(zip(order, args, strict=False)), **named}
+    given = {**dict(zip(order, args, strict=False)), **named}
+    for option in _CUTS & given.keys():
+        if isinstance(given[option], Mapping):
+            given[option] = [f"{node}={place}" for node, place in given[option].items()]
+    return given
 
 
 def get_registered_passes() -> dict[str, tiered.Pass]:

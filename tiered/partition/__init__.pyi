@@ -1,4 +1,5 @@
 from tiered.partition.boundary import Boundary as Boundary, boundary_of as boundary_of
+from tiered.partition.chart import to_dot as to_dot, to_svg as to_svg
 from tiered.partition.composite import (
     merge_composites as merge_composites,
     pattern_table as pattern_table,
@@ -16,7 +17,6 @@ from tiered.partition.partitioner import (
     generate_pattern_op_partitions as generate_pattern_op_partitions,
     propose_partitions as propose_partitions,
 )
-from tiered.partition.picture import to_dot as to_dot, to_svg as to_svg
 from tiered.partition.plan import Part as Part, Plan as Plan
 from tiered.partition.regions import (
     cut_out_regions as cut_out_regions,

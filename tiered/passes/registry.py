@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from tiered.errors import PassError, PassNotFoundError, UsageError, did_you_mean
 from tiered.passes.pass_info import PassInfo, Runnable
-from tiered.support.aliases import ALIASES
+from tiered.support.aliases import ALIASES, NO_EQUIVALENT, no_equivalent
 
 PACKAGES = ("tiered.function_passes", "tiered.module_passes")
 ENTRY_POINTS = "tiered.passes"
@@ -312,6 +312,8 @@ class Registry:
                 f"no pass named {name!r}: it is an alias of {' and '.join(targets)}, "
                 f"which this tiered does not have ({self._count()})"
             )
+        if name in NO_EQUIVALENT:
+            return PassNotFoundError(no_equivalent(name))
         close = _closest(_snake(name), self.names()) or did_you_mean(name, ALIASES, cutoff=0.8)
         return PassNotFoundError(f"no pass named {name!r}{close} ({self._count()})")
 

@@ -1,4 +1,4 @@
-"""Other systems' names for our passes; a table, and nothing else.
+"""Other systems' names for our passes, and their passes that ONNX cannot have: two tables.
 
 CamelCase and kebab-case of a canonical name need no entry: `FuseBnIntoConv` and `fuse-bn-into-conv`
 are `fuse_bn_into_conv`. An alias may have two passes. All of them exist: an alias is added with its
@@ -6,6 +6,8 @@ pass.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 ALIASES: dict[str, tuple[str, ...]] = {
     # TVM Relay and Relax
@@ -27,6 +29,12 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "OpFusion": ("fuse_ops",),
     "PartialEval": ("partial_evaluate", "eliminate_nop_if"),
     "PeepholeOptimizer": ("convert_layout",),
+    "SimplifyExpr": (
+        "eliminate_nop_arithmetic",
+        "eliminate_nop_cast",
+        "fuse_consecutive_reshape",
+        "fuse_consecutive_transpose",
+    ),
     "SimplifyFCTranspose": ("fold_constant",),
     "TransposePeephole": ("convert_layout",),
     "PrintIR": ("model_overview",),
@@ -44,6 +52,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "topk_workaround": ("normalize_axes",),
     "cumsum_workaround": ("legalize_cumsum",),
     "indices_workaround": ("legalize_indices",),
+    "float_ops_workaround": ("legalize_float_ops",),
+    "replace_einsum": ("replace_einsum_with_matmul",),
     "normalize_batch_norm": ("batchnorm_workaround",),
     "Float2Half": ("float_to_half",),
     "rewrite_input_dtype": ("eight_bits_io",),
@@ -120,3 +130,46 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "inline_once": ("inline",),
     "verify_tolerance": ("check_with_fake_data",),
 }
+
+_NO_CONTINUATIONS: Final = (
+    "functions take and return tensors, not functions, so none can get a continuation as an "
+    "argument. The nearest pass is sink_into_if, which moves what follows an If into both branches"
+)
+_NO_CONTINUATIONS_TO_REMOVE: Final = (
+    "functions take no continuations, so there are none to remove. The nearest pass is "
+    "hoist_from_if, which moves what both branches of an If compute out of it"
+)
+NO_EQUIVALENT: Final[dict[str, str]] = {
+    "ToCPS": _NO_CONTINUATIONS,
+    "UnCPS": _NO_CONTINUATIONS_TO_REMOVE,
+    "to_cps": _NO_CONTINUATIONS,
+    "un_cps": _NO_CONTINUATIONS_TO_REMOVE,
+    "ToBasicBlockNormalForm": (
+        "a graph has no let expressions. The nearest pass is topological_sort"
+    ),
+    "Defunctionalization": "graphs pass no functions as values. The nearest pass is inline",
+    "LazyGradientInit": (
+        "a model has no gradients. The nearest pass is eliminate_nop_arithmetic, which removes "
+        "neutral operands"
+    ),
+    "gradient": "a model has no gradients: make them before the export to ONNX",
+    "InferCorrectLayout": (
+        "it is no pass but a property of an operator. The nearest is tiered.layout_rule, which "
+        "registers one; convert_layout uses it"
+    ),
+    # PopRT
+    "overlap_io": (
+        "the transfers between host and device belong to a runtime. The nearest pass is "
+        "rewrite_annotated_ops, which marks pipeline stages"
+    ),
+    "auto_insert_remap": (
+        "where tensors are in the memory of a chip belongs to its compiler. The nearest pass is "
+        "annotate_target, which marks what a target takes"
+    ),
+}
+"""Why another system has a pass that ONNX cannot have, and the nearest pass."""
+
+
+def no_equivalent(name: str) -> str:
+    """Return the message for a name of `NO_EQUIVALENT`."""
+    return f"{name} has no equivalent in ONNX: {NO_EQUIVALENT[name]}"

@@ -46,7 +46,7 @@ class PartitionOptions:
     dot: Annotated[str | None, Parameter(show_default=False)] = None
     """The file for the graph of the regions, for Graphviz."""
     svg: Annotated[str | None, Parameter(show_default=False)] = None
-    """The file for a picture of the same graph."""
+    """The file for a chart of the same graph, as SVG."""
     horizontal: Annotated[bool, Flag] = False
     """Independent nodes may share a region, so that there are as few as possible."""
     single: Annotated[bool, Flag] = False

@@ -14,6 +14,7 @@ import sys
 from typing import Any
 
 from tiered.errors import PassNotFoundError
+from tiered.support.aliases import NO_EQUIVALENT
 from tiered.support.loading import load_later
 
 _load, _names = load_later(__name__)
@@ -32,7 +33,7 @@ def __getattr__(name: str) -> Any:
     constructors = importlib.import_module(f"{__name__}.constructors")
     if name == "OPT_PASS_LEVEL":
         return constructors.levels()
-    if not name[:1].isupper() and name not in constructors.NO_EQUIVALENT:
+    if not name[:1].isupper() and name not in NO_EQUIVALENT:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         return constructors.constructor(name)

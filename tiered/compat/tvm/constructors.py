@@ -14,7 +14,7 @@ from tiered.errors import UsageError
 from tiered.graph import Model, Node
 from tiered.passes import Pass
 from tiered.passes.registry import registry
-from tiered.support.aliases import ALIASES
+from tiered.support.aliases import ALIASES, NO_EQUIVALENT, no_equivalent
 
 _LEVELS_OF_TVM: Final = {
     "CanonicalizeCast": 3,
@@ -23,31 +23,6 @@ _LEVELS_OF_TVM: Final = {
     "OpFusion": 1,
 }
 """TVM's levels of passes that are opt-in here, spelled otherwise, or absent."""
-
-_NO_CONTINUATIONS = (
-    "functions take and return tensors, not functions, so none can get a continuation as an "
-    "argument. The nearest pass is sink_into_if, which moves what follows an If into both branches"
-)
-_NO_CONTINUATIONS_TO_REMOVE = (
-    "functions take no continuations, so there are none to remove. The nearest pass is "
-    "hoist_from_if, which moves what both branches of an If compute out of it"
-)
-NO_EQUIVALENT: Final = {
-    "ToCPS": _NO_CONTINUATIONS,
-    "UnCPS": _NO_CONTINUATIONS_TO_REMOVE,
-    "to_cps": _NO_CONTINUATIONS,
-    "un_cps": _NO_CONTINUATIONS_TO_REMOVE,
-    "ToBasicBlockNormalForm": (
-        "a graph has no let expressions. The nearest pass is topological_sort"
-    ),
-    "Defunctionalization": "graphs pass no functions as values. The nearest pass is inline",
-    "LazyGradientInit": (
-        "a model has no gradients. The nearest pass is eliminate_nop_arithmetic, which removes "
-        "neutral operands"
-    ),
-    "gradient": "a model has no gradients: make them before the export to ONNX",
-}
-"""Why TVM has a pass that ONNX cannot have, and the nearest pass."""
 
 
 def camel(name: str) -> str:
@@ -77,7 +52,7 @@ def constructor(name: str) -> Callable[..., Pass]:
         UsageError: ONNX has no equivalent; the message names the nearest pass.
     """
     if name in NO_EQUIVALENT:
-        raise UsageError(f"{name} has no equivalent in ONNX: {NO_EQUIVALENT[name]}")
+        raise UsageError(no_equivalent(name))
     canonical = registry.resolve(name)
 
     def construct(*values: Any, **options: Any) -> Pass:

@@ -1,4 +1,4 @@
-"""Pictures of partitions: as DOT for Graphviz, and as SVG."""
+"""Charts of partitions: as DOT for Graphviz, and as SVG."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def to_dot(model: Model, partitions: Sequence[Partition]) -> str:
 
 
 def to_svg(model: Model, partitions: Sequence[Partition]) -> str:
-    """Return the same picture as SVG, producers above consumers."""
+    """Return the same graph as SVG, producers above consumers."""
     boxes = _boxes(model, partitions)
     return "\n".join(_svg(boxes, _edges(boxes))) + "\n"
 
