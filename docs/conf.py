@@ -40,9 +40,23 @@ html_permalinks_icon = "#"
 def setup(app: Any) -> None:
     """Connect what reads the docstrings, before napoleon."""
     app.connect("autodoc-process-docstring", _read_docstring, priority=100)
+    app.connect("autodoc-process-signature", _read_signature)
 
 
 def _read_docstring(
     _app: Any, _kind: str, _name: str, _value: object, _options: Any, lines: list[str]
 ) -> None:
     lines[:] = as_rst(lines)
+
+
+def _read_signature(
+    _app: Any,
+    _kind: str,
+    _name: str,
+    _value: object,
+    _options: Any,
+    signature: str | None,
+    returns: str | None,
+) -> tuple[str, str | None] | None:
+    """Return a signature that Sphinx can parse, so that it puts each parameter on a line."""
+    return None if signature is None else (signature.replace("<factory>", "..."), returns)

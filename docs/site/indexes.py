@@ -27,14 +27,13 @@ def index_pages(infos: Iterable[PassInfo]) -> Iterator[tuple[str, str]]:
         for name in sorted(operators, key=lambda name: (name in OTHERS, name.lower()))
     ]
     yield "by_operator.md", _page("Passes by operator", parts)
-    rows = (
-        (f"[{group}](groups/{group}.md)", str(len(members)), ", ".join(map(_link, members)))
-        for group, members in groups.items()
-    )
     first = [
         f"{len(passes)} passes. A group is the operator that remains after the rewrite.",
         "See also the passes [by level](by_level.md) and [by operator](by_operator.md).",
-        markdown.table(("group", "passes", ""), rows),
+        *(
+            f"## [{group}](groups/{group}.md)\n\n{', '.join(map(_link, members))}"
+            for group, members in groups.items()
+        ),
     ]
     listed = ["by_level", "by_operator", *(f"groups/{group}" for group in groups)]
     yield "index.md", _page("Passes", first, listed)

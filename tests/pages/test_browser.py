@@ -1,13 +1,7 @@
-"""The pages in a real browser: Chromium of the system, driven by playwright.
-
-Skipped where either is missing; axe-core is used where the environment variable AXE_CORE names its
-`axe.min.js`.
-"""
+"""The pages in a real browser; skipped where it is missing."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +10,7 @@ import onnx
 import pytest
 
 from tests.instruments.test_run_page import SMALL, large_model
+from tests.pages.browser import check_page, launched, opened, why_not
 from tiered.debug import compare_models, layer_precision_compare
 from tiered.debug.comparison_page import comparison_page
 from tiered.instruments import Trace
@@ -23,20 +18,14 @@ from tiered.instruments.run_page.page import run_page
 from tiered.pipeline.optimize import optimize_model
 from tiered.testing import parse
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
-AXE = os.environ.get("AXE_CORE")
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="playwright is not installed: pip install playwright"
-)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no chromium: install it")
+THEMES = [(1200, False), (1200, True), (375, False), (375, True)]
+pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield opened
-        opened.close()
+    with launched() as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -49,33 +38,13 @@ def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _opened(browser: Any, path: Path, *, width: int = 1200, dark: bool = False) -> Any:
-    """Open a page from its file; what the console says goes to `page.said`."""
-    page = browser.new_page(
-        viewport={"width": width, "height": 800},
-        color_scheme="dark" if dark else "light",
-        bypass_csp=True,
-    )
-    page.said = []
-    page.on("console", lambda message: page.said.append(message.text))
-    page.on("pageerror", lambda error: page.said.append(str(error)))
-    page.on("request", lambda request: page.said.append(request.url))
-    page.goto(path.as_uri())
-    assert page.said.pop(0) == path.as_uri()
+    """Open a page, which must need no other file."""
+    page = opened(browser, path, width=width, dark=dark)
+    assert page.requests == [path.as_uri()]
     return page
 
 
-def _held(page: Any) -> None:
-    """Check what holds for each page: nothing said, no request, no scrolling to the side, axe."""
-    assert page.said == []
-    wide, visible = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-    assert wide <= visible
-    if AXE is not None:
-        page.evaluate(Path(AXE).read_text(encoding="utf-8"))
-        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-        assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found["violations"]] == []
-
-
-@pytest.mark.parametrize(("width", "dark"), [(1200, False), (1200, True), (375, False)])
+@pytest.mark.parametrize(("width", "dark"), THEMES)
 def test_a_click_shows_the_diagrams_and_the_history(
     browser: Any, run_file: Path, width: int, dark: bool
 ) -> None:
@@ -87,7 +56,7 @@ def test_a_click_shows_the_diagrams_and_the_history(
     detail.locator(".chips button").first.click()
     assert page.locator("#node").is_visible()
     assert "removed by" in page.locator("#node").text_content()
-    _held(page)
+    check_page(page)
     page.locator("#node").press("Escape")
     assert not page.locator("#node").is_visible()
     page.close()
@@ -109,7 +78,7 @@ def test_the_search_finds_nodes_operators_and_passes(browser: Any, run_file: Pat
     page.keyboard.press("Enter")
     assert rows.count() == 0
     assert page.locator("#found").text_content().startswith("0 rewrites, 0 nodes")
-    _held(page)
+    check_page(page)
     page.close()
 
 
@@ -139,7 +108,7 @@ def test_hostile_names_run_nothing(browser: Any, tmp_path: Path) -> None:
     page.locator(".chips button").first.click()
     assert page.locator("img").count() == 0
     assert "<img src=x" in page.locator("#node-title").text_content()
-    _held(page)
+    check_page(page)
     page.close()
 
 
@@ -154,7 +123,7 @@ def test_a_large_page_opens_in_two_seconds(browser: Any, tmp_path: Path) -> None
     assert page.evaluate(timing) < 2000
     page.locator("#rewrites-more").click()
     assert page.locator("#rewrites-list > li").count() == 100
-    _held(page)
+    check_page(page)
     page.close()
 
 
@@ -171,5 +140,5 @@ def test_the_chart_of_layers_marks_the_first(browser: Any, tmp_path: Path, width
     path.write_text(html, encoding="utf-8")
     page = _opened(browser, path, width=width)
     assert page.locator("circle.first").count() == 1
-    _held(page)
+    check_page(page)
     page.close()

@@ -1,7 +1,27 @@
 /* Draws the nodes before and after a pass, by the drawing code of the pages of runs. */
-const SMALLEST = 0.6, COLUMN = 380;  /* How far a diagram may shrink; what fits beside another. */
+const COLUMN = 380;  /* The width of a diagram that fits beside another. */
+
+/* What the theme leaves out for screen readers and the keyboard. */
+function completeRoles() {
+  const set = (selector, attributes) => {
+    for (const element of document.querySelectorAll(selector)) {
+      for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    }
+  };
+  set(".caption[role=heading]", { "aria-level": "2" });
+  set("aside.sidebar-drawer", { "aria-label": "Pages" });
+  set("aside.toc-drawer", { "aria-label": "On this page" });
+  set("pre", { tabindex: "0" });
+  for (const old of document.querySelectorAll(".sig dd, .sig dl")) {  /* Parameters are no definitions. */
+    const line = document.createElement("div");
+    line.className = "parameter";
+    line.append(...old.childNodes);
+    old.replaceWith(line);
+  }
+}
 
 document.addEventListener("DOMContentLoaded", () => {
+  completeRoles();
   for (const title of document.querySelectorAll("article h1")) {
     const text = title.firstChild;
     if (text && text.nodeType === Node.TEXT_NODE) {  /* Long names break after an underscore. */
@@ -26,9 +46,7 @@ document.addEventListener("DOMContentLoaded", () => {
       const label = `${title}: ${nodes(items).join(", ") || "no node"}`;
       if (items.length) {
         const svg = drawDiagram(items, side, label, data, typeOf, () => {});
-        const width = Number(svg.getAttribute("width"));
-        svg.style.minWidth = `${width * SMALLEST}px`;
-        if (width > COLUMN) place.classList.add("wide");
+        if (Number(svg.getAttribute("width")) > COLUMN) place.classList.add("wide");
         view.append(svg);
       } else view.append("no node");
       figure.append(caption, view);

@@ -50,7 +50,7 @@ def fuse_bn_into_conv(
 
     Args:
         max_growth: the most growth by all copies, in bytes or as a share of the model; at least
-4 KiB.
+            4 KiB.
     """
     norm = batch_norm_of(node)
     if isinstance(norm, Skip):

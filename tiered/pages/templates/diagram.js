@@ -1,4 +1,5 @@
 const SVG = "http://www.w3.org/2000/svg";
+const SMALLEST = 0.6;  /* How far a diagram shrinks before it scrolls. */
 const BOX = { width: 170, height: 44, gapX: 26, gapY: 62, margin: 14 };
 
 function svgNode(name, attributes, text) {
@@ -30,7 +31,7 @@ function drawDiagram(items, side, label, data, typeOf, onNode) {
   const height = layers * (BOX.height + BOX.gapY) - BOX.gapY + 2 * BOX.margin;
   const x = (item) => BOX.margin + ((most - columns[item[2]]) / 2 + item[3]) * step;
   const y = (item) => BOX.margin + item[2] * (BOX.height + BOX.gapY);
-  const svg = svgNode("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
+  const svg = svgNode("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, style: `min-width: ${width * SMALLEST}px` });
   const made = new Map(), pills = new Map();
   for (const item of items) {
     if (item[0] === 3) pills.set(item[1], item);

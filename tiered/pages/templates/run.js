@@ -42,8 +42,9 @@
   const describe = (state) => `${strings[state[1]]} “${strings[state[2]]}”`;
   const line = (state, sign) => {
     const names = (values) => values.map((value) => (value < 0 ? '""' : strings[value])).join(", ");
-    const text = `${sign} [${strings[state[2]]}] ${names(state[4])} = ${strings[state[1]]}(${names(state[3])})\n`;
-    return make("span", { class: sign === "-" ? "minus" : "plus" }, text);
+    const text = `${sign} [${strings[state[2]]}] ${names(state[4])} = ${strings[state[1]]}(${names(state[3])})`;
+    if (sign === "~") return make("span", {}, `${text}, with other attributes\n`);
+    return make("span", { class: sign === "-" ? "minus" : "plus" }, `${text}\n`);
   };
 
   /* --- one rewrite --- */
@@ -68,8 +69,9 @@
     detail.append(make("div", { class: "sides" }, side("Before", row[6], "old", row), side("After", row[7], "new", row)));
     if (row[8]) detail.append(make("p", { class: "note" }, `${counted(row[8], "more node")} of this rewrite are not drawn.`));
     const pre = make("pre", { class: "lines", tabindex: "0", role: "region", "aria-label": `Changed nodes of rewrite ${row[0]}` });
-    for (const state of own(row[6])) pre.append(line(state, "-"));
-    for (const state of own(row[7])) pre.append(line(state, "+"));
+    const [olds, news] = [own(row[6]), own(row[7])];
+    for (const state of olds) pre.append(line(state, news.includes(state) ? "~" : "-"));
+    for (const state of news) if (!olds.includes(state)) pre.append(line(state, "+"));
     detail.append(pre);
     listed("Initializers added", row[10]);
     listed("Initializers removed", row[11]);
