@@ -24,6 +24,13 @@ from tiered.errors import (
     UsageError as UsageError,
     VerificationError as VerificationError,
 )
+from tiered.gradients import (
+    Expr as Expr,
+    Step as Step,
+    add_gradients as add_gradients,
+    float_values as float_values,
+    gradient_rule as gradient_rule,
+)
 from tiered.graph import (
     ELEMENTWISE as ELEMENTWISE,
     Constant as Constant,

@@ -18,6 +18,7 @@ ORDER = (
     "pages",
     "graph",
     "intervals",
+    "gradients",
     "rewriter",
     "idioms",
     "backends",

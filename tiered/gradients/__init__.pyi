@@ -1,0 +1,13 @@
+from tiered.gradients.differentiate import (
+    add_gradients as add_gradients,
+    float_values as float_values,
+)
+from tiered.gradients.expression import Expr as Expr
+from tiered.gradients.rule import (
+    NoGradient as NoGradient,
+    Step as Step,
+    expansion as expansion,
+    gradient_rule as gradient_rule,
+)
+
+__all__: list[str]

@@ -1,0 +1,180 @@
+"""The registry of gradient rules, and what a rule is called with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final, Protocol, TypeVar
+
+from tiered.errors import ModelError
+from tiered.gradients.expression import Expr
+from tiered.graph import Graph, Node, Value
+
+
+class NoGradient(ModelError):
+    """A node on the path from the output to an input has no gradient rule that applies."""
+
+
+class Differentiate(Protocol):
+    """Reverse mode over nodes of one graph; see `tiered.gradients.reverse`."""
+
+    def __call__(
+        self,
+        graph: Graph,
+        nodes: Sequence[Node],
+        seeds: Mapping[Value, Value],
+        targets: Collection[Value],
+    ) -> dict[Value, Value]: ...
+
+
+class Step:
+    """One node of the backward pass: its operands, its outputs, and their gradients.
+
+    Attributes:
+        node: the node of the forward pass.
+        graph: the graph that gets the new nodes.
+        operands: the operands in the operator's newest form; None for absent ones.
+        outputs: the outputs; None for absent ones.
+        grads: the gradient of each output; None for one that the result does not depend on.
+        wanted: the values whose gradients are needed.
+        differentiate: reverse mode, for rules of nodes with bodies.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        graph: Graph,
+        grads: Sequence[Value | None],
+        wanted: Collection[Value],
+        differentiate: Differentiate,
+    ) -> None:
+        self.node = node
+        self.graph = graph
+        self.name = f"grad/{node.label}"
+        self.values = node.operands
+        self.operands = [None if value is None else self.of(value) for value in self.values]
+        self.outputs = [None if value is None else self.of(value) for value in node.outputs]
+        self.grads = [None if value is None else self.of(value) for value in grads]
+        self.wanted = wanted
+        self.differentiate = differentiate
+
+    def of(self, value: Value) -> Expr:
+        """Return a value as an expression."""
+        return Expr(self.graph, value, self.name)
+
+    def wants(self, place: int) -> bool:
+        """Return whether the gradient of an operand is needed."""
+        return place < len(self.values) and self.values[place] in self.wanted
+
+    def has(self, place: int) -> bool:
+        """Return whether there is an operand."""
+        return place < len(self.operands) and self.operands[place] is not None
+
+    def operand(self, place: int) -> Expr:
+        """Return an operand that is there."""
+        found = self.operands[place]
+        assert found is not None, f"{self.node!r} has no operand {place}"
+        return found
+
+    @property
+    def x(self) -> Expr:
+        """The first operand."""
+        return self.operand(0)
+
+    @property
+    def y(self) -> Expr:
+        """The first output."""
+        found = self.outputs[0]
+        assert found is not None, f"{self.node!r} has no first output"
+        return found
+
+    @property
+    def g(self) -> Expr:
+        """The gradient of the first output.
+
+        Raises:
+            NoGradient: the result depends on another output only.
+        """
+        found = self.grads[0]
+        return self.y.zeros() if found is None else found
+
+    def axes(self, place: int) -> list[int] | None:
+        """Return an operand that is a list of axes, from 0; None if it is absent.
+
+        Raises:
+            NoGradient: they are no constant.
+        """
+        if not self.has(place):
+            return None
+        found = self.operand(place).value.const
+        if found is None:
+            raise self.error("its axes are not constant")
+        return [int(axis) % max(self.x.rank, 1) for axis in found.ravel()]
+
+    def error(self, reason: str) -> NoGradient:
+        """Return an error that names the node, and why it has no gradient."""
+        node = self.node
+        name = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+        return NoGradient(
+            f"gradient: node {node.label!r} ({name}) has no gradient: {reason}; "
+            "name it in stop_at to treat its outputs as constants"
+        )
+
+
+GradientRule = Callable[[Step], Sequence[Expr | None]]
+"""Returns the gradient of each operand; None for one that is constant or is not wanted."""
+
+Key = tuple[str, str]
+"""The domain and the name of an operator."""
+
+RULES: Final[dict[Key, GradientRule]] = {}
+"""The rules by operator."""
+
+EXPANSIONS: Final[dict[Key, GradientRule]] = {}
+"""Functions that return the outputs in terms of operators that have rules."""
+
+BROADCASTING: Final[set[Key]] = set()
+"""Operators that broadcast: the gradients of their operands are summed afterwards."""
+
+Rule = TypeVar("Rule", bound=GradientRule)
+
+
+def gradient_rule(
+    *op_types: str, domain: str = "", broadcasts: bool = False
+) -> Callable[[Rule], Rule]:
+    """Register a function as the gradient rule of operators.
+
+    Args:
+        op_types: the operators.
+        domain: their domain.
+        broadcasts: the rule returns gradients in the shape of the output; they are summed over the
+            axes along which each operand is repeated.
+
+    Raises:
+        ModelError: an operator has a rule already.
+    """
+
+    def register(rule: Rule) -> Rule:
+        for op_type in op_types:
+            _put(RULES, (domain, op_type), rule)
+            if broadcasts:
+                BROADCASTING.add((domain, op_type))
+        return rule
+
+    return register
+
+
+def expansion(*op_types: str, domain: str = "") -> Callable[[Rule], Rule]:
+    """Register a function that computes the outputs of operators by others that have rules."""
+
+    def register(rule: Rule) -> Rule:
+        for op_type in op_types:
+            _put(EXPANSIONS, (domain, op_type), rule)
+        return rule
+
+    return register
+
+
+def _put(table: dict[Key, GradientRule], key: Key, rule: GradientRule) -> None:
+    if key in RULES or key in EXPANSIONS:
+        raise ModelError(f"operator {key[1]!r} of domain {key[0]!r} has a gradient rule already")
+    table[key] = rule

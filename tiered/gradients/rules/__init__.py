@@ -1,0 +1,27 @@
+"""Gradient rules, a file for each family of operators; the docstring of a rule is its law.
+
+In the laws, g is the gradient of the output y, and dx that of the operand x. A rule is a function
+under `@gradient_rule("Operator")`, or `@expansion("Operator")` where an operator is differentiated
+as others that compute the same.
+"""
+
+from tiered.gradients.rule import (
+    BROADCASTING as BROADCASTING,
+    EXPANSIONS as EXPANSIONS,
+    RULES as RULES,
+)
+from tiered.gradients.rules import (
+    activation as activation,
+    arithmetic as arithmetic,
+    control_flow as control_flow,
+    conv as conv,
+    elementwise as elementwise,
+    gather_scatter as gather_scatter,
+    movement as movement,
+    normalization as normalization,
+    pooling as pooling,
+    products as products,
+    recurrent as recurrent,
+    reduction as reduction,
+    resize as resize,
+)

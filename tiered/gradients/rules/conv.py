@@ -1,0 +1,166 @@
+"""Gradients of convolutions: each is a convolution too.
+
+Source: Dumoulin and Visin, A guide to convolution arithmetic for deep learning, chapter 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tiered.gradients.expression import Expr
+from tiered.gradients.rule import Step, gradient_rule
+
+
+class Window(NamedTuple):
+    """How a convolution or pool moves over the spatial axes.
+
+    Attributes:
+        kernel, strides, dilations: a number for each spatial axis.
+        begins, ends: the padding before and after.
+    """
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    begins: tuple[int, ...]
+    ends: tuple[int, ...]
+
+    @property
+    def extent(self) -> tuple[int, ...]:
+        """The elements from the first to the last of one window."""
+        pairs = zip(self.kernel, self.dilations, strict=True)
+        return tuple((size - 1) * dilation + 1 for size, dilation in pairs)
+
+
+def window_of(step: Step, kernel: Sequence[int], image: Expr) -> Window:
+    """Return the window of a Conv, ConvTranspose or pool.
+
+    Args:
+        step: the node.
+        kernel: the spatial dims of the kernel.
+        image: the operand over which the window moves, [N, C, *spatial].
+
+    Raises:
+        NoGradient: auto_pad needs dims that are unknown.
+    """
+    node, axes = step.node, len(kernel)
+    strides = tuple(node.attr("strides") or (1,) * axes)
+    dilations = tuple(node.attr("dilations") or (1,) * axes)
+    pads = tuple(node.attr("pads") or (0,) * (2 * axes))
+    mode = str(node.attr("auto_pad") or "NOTSET")
+    if mode == "VALID":
+        pads = (0,) * (2 * axes)
+    elif mode != "NOTSET":
+        shape = image.value.static_shape
+        if shape is None:
+            raise step.error("auto_pad needs known dims")
+        extents = [(size - 1) * wide + 1 for size, wide in zip(kernel, dilations, strict=True)]
+        sizes = zip(shape[2:], strides, extents, strict=True)
+        totals = [max((-(-size // by) - 1) * by + wide - size, 0) for size, by, wide in sizes]
+        less, more = [each // 2 for each in totals], [each - each // 2 for each in totals]
+        pads = (*less, *more) if mode == "SAME_UPPER" else (*more, *less)
+    return Window(tuple(kernel), strides, dilations, pads[:axes], pads[axes:])
+
+
+def spread_back(g: Expr, weight: Expr, window: Window, image: Expr, group: int) -> Expr:
+    """Return the transposed convolution of g, in the spatial dims of the image.
+
+    Rows that no window reaches get zeros.
+    """
+    axes = len(window.kernel)
+    settings = {"strides": window.strides, "dilations": window.dilations, "group": group}
+    there, here = image.value.static_shape, g.value.static_shape
+    if there is not None and here is not None:
+        beyond = [
+            size - ((count - 1) * stride + extent - begin - end)
+            for size, count, stride, extent, begin, end in zip(
+                there[2:], here[2:], window.strides, window.extent, window.begins, window.ends,
+                strict=True,
+            )
+        ]  # fmt: skip
+        # An output padding is less than the stride.
+        if all(0 <= more < by for more, by in zip(beyond, window.strides, strict=True)):
+            pads = [*window.begins, *window.ends]
+            extra = {"output_padding": beyond} if any(beyond) else {}
+            return g.call("ConvTranspose", g, weight, pads=pads, **settings, **extra)
+    whole = g.call("ConvTranspose", g, weight, **settings)
+    spatial = list(range(2, 2 + axes))
+    sizes = image.call("Shape", image, start=2)
+    begins = whole.integers(window.begins)
+    cropped = whole.call("Slice", whole, begins, begins + sizes, spatial)
+    lacking = sizes - cropped.call("Shape", cropped, start=2)
+    pads_there = whole.call("Concat", [0] * (4 + axes), lacking, axis=0)
+    return cropped.call("Pad", cropped, pads_there)
+
+
+def correlation(image: Expr, g: Expr, weight: Expr, window: Window, group: int) -> Expr:
+    """Return the gradient of a kernel [M, C / group, *kernel], from the image and from g.
+
+    It is a convolution of the image with g, where batch and channels change places, and strides
+    and dilations too.
+    """
+    axes = len(window.kernel)
+    space = range(3, 3 + axes)
+    turned = [1, 0, *range(2, 2 + axes)]
+    if group == 1:
+        data = image.transpose(turned)
+    else:
+        channels = weight.value.dim(1)
+        assert isinstance(channels, int)
+        spatial = image.call("Shape", image, start=2)
+        apart = image.call("Concat", image.integers([0, group, channels]), spatial, axis=0)
+        data = image.reshape(apart).transpose([2, 1, 0, *space])
+        joined = image.call("Concat", image.integers([channels, -1]), spatial, axis=0)
+        data = data.reshape(joined)
+    result = data.call(
+        "Conv", data, g.transpose(turned), group=group, strides=window.dilations,
+        dilations=window.strides, pads=[*window.begins, *window.ends],
+    )  # fmt: skip
+    kernel = result.call(
+        "Slice", result, [0] * axes, list(window.kernel), list(range(2, 2 + axes))
+    )
+    return kernel.transpose(turned)
+
+
+def _kernel(step: Step) -> tuple[int, ...]:
+    """Return the spatial dims of the weight.
+
+    Raises:
+        NoGradient: they are unknown.
+    """
+    shape = step.operand(1).value.static_shape
+    if shape is None:
+        raise step.error("the shape of its weight is unknown")
+    return shape[2:]
+
+
+@gradient_rule("Conv")
+def conv(step: Step) -> Sequence[Expr | None]:
+    """dx = ConvTranspose(g, w); dw = Conv(x, g) over the batch; db = the sum of g per channel"""
+    x, weight, g = step.x, step.operand(1), step.g
+    window, group = window_of(step, _kernel(step), x), int(step.node.attr("group"))
+    dx = spread_back(g, weight, window, x, group) if step.wants(0) else None
+    dw = correlation(x, g, weight, window, group) if step.wants(1) else None
+    return dx, dw, _bias(step)
+
+
+@gradient_rule("ConvTranspose")
+def conv_transpose(step: Step) -> Sequence[Expr | None]:
+    """dx = Conv(g, w); dw = Conv(g, x) over the batch; db = the sum of g per channel"""
+    node, x, weight, g = step.node, step.x, step.operand(1), step.g
+    if str(node.attr("auto_pad") or "NOTSET") != "NOTSET" or node.attr("output_shape"):
+        raise step.error("auto_pad and output_shape have no rule; expected pads")
+    window, group = window_of(step, _kernel(step), g), int(node.attr("group"))
+    settings = {"strides": window.strides, "dilations": window.dilations, "group": group}
+    pads = [*window.begins, *window.ends]
+    dx = g.call("Conv", g, weight, pads=pads, **settings) if step.wants(0) else None
+    dw = correlation(g, x, weight, window, group) if step.wants(1) else None
+    return dx, dw, _bias(step)
+
+
+def _bias(step: Step) -> Expr | None:
+    """Return the sums of g per channel, if there is a bias."""
+    if not step.wants(2):
+        return None
+    return step.g.sum([0, *range(2, step.g.rank)], keepdims=False)

@@ -1,0 +1,86 @@
+"""Gradients of operators that read or write at indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tiered.gradients.expression import Expr
+from tiered.gradients.positions import added_back
+from tiered.gradients.rule import Step, gradient_rule
+
+
+@gradient_rule("Gather")
+def gather(step: Step) -> Sequence[Expr | None]:
+    """dx = g, added at the indices"""
+    x, indices = step.x, step.operand(1)
+    axis, rank, depth = int(step.node.attr("axis")) % step.x.rank, step.x.rank, indices.rank
+    others = [at for at in range(rank) if at != axis]
+    # The gathered axis comes first, as ScatterND counts from there.
+    front = step.g.transpose([
+        *range(axis, axis + depth), *range(axis), *range(axis + depth, rank + depth - 1)
+    ])  # fmt: skip
+    zeros = x.zeros().transpose([axis, *others])
+    sums = x.call("ScatterND", zeros, indices.unsqueeze([-1]), front, reduction="add")
+    back = [others.index(at) + 1 if at != axis else 0 for at in range(rank)]
+    return sums.transpose(back), None
+
+
+@gradient_rule("GatherElements")
+def gather_elements(step: Step) -> Sequence[Expr | None]:
+    """dx = g, added at the indices"""
+    zeros, axis = step.x.zeros(), int(step.node.attr("axis"))
+    indices = step.operand(1)
+    return zeros.call(
+        "ScatterElements", zeros, indices, step.g, axis=axis, reduction="add"
+    ), None
+
+
+@gradient_rule("GatherND")
+def gather_nd(step: Step) -> Sequence[Expr | None]:
+    """dx = g, added at the indices"""
+    x, indices, batch = step.x, step.operand(1), int(step.node.attr("batch_dims", 0))
+    if not batch:
+        return x.call("ScatterND", x.zeros(), indices, step.g, reduction="add"), None
+    return added_back(
+        x, step.g, lambda places: x.call("GatherND", places, indices, batch_dims=batch)
+    ), None
+
+
+@gradient_rule("ScatterElements", "ScatterND")
+def scatter(step: Step) -> Sequence[Expr | None]:
+    """dx = g, with zeros where x was overwritten; dupdates = g at the indices
+
+    With reduction="add" nothing is overwritten. Indices that occur twice are undefined without.
+    """
+    node, indices, updates = step.node, step.operand(1), step.operand(2)
+    reduction = str(node.attr("reduction") or "none")
+    if reduction not in ("none", "add"):
+        raise step.error(f"reduction={reduction!r} has no rule")
+    by_elements = node.op_type == "ScatterElements"
+    attributes = {"axis": int(node.attr("axis"))} if by_elements else {}
+    dx = step.g
+    if reduction == "none" and step.wants(0):
+        dx = dx.call(node.op_type, dx, indices, updates.zeros(), **attributes)
+    reads = "GatherElements" if by_elements else "GatherND"
+    dupdates = dx.call(reads, step.g, indices, **attributes) if step.wants(2) else None
+    return dx, None, dupdates
+
+
+@gradient_rule("OneHot")
+def one_hot(step: Step) -> Sequence[Expr | None]:
+    """dvalues = (the sum of g at the other places, the sum of g at the indices)"""
+    g, values = step.g, step.operand(2)
+    axis = int(step.node.attr("axis"))
+    hot = values.of(
+        step.graph.op.OneHot(
+            step.x.value, step.operand(1).value, _off_and_on(values).value, axis=axis
+        )
+    )
+    on = (g * hot).sum(keepdims=False)
+    off = g.sum(keepdims=False) - on
+    return None, None, values.call("Concat", off.unsqueeze([0]), on.unsqueeze([0]), axis=0)
+
+
+def _off_and_on(values: Expr) -> Expr:
+    zero = values.integers([1]).full(0, values.dtype)
+    return values.call("Concat", zero, values.integers([1]).full(1, values.dtype), axis=0)

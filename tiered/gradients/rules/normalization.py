@@ -1,0 +1,76 @@
+"""Normalizations as other operators: those without a function body in ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tiered.gradients.expression import Expr
+from tiered.gradients.rule import Step, expansion
+
+
+def _per_channel(vector: Expr, rank: int) -> Expr:
+    """Return a vector [C] in the shape [C, 1, ...] that broadcasts into [N, C, *spatial]."""
+    return vector.unsqueeze(list(range(1, rank - 1)))
+
+
+@expansion("BatchNormalization")
+def batch_normalization(step: Step) -> Sequence[Expr | None]:
+    """y = (x - mean) * scale / sqrt(var + epsilon) + B"""
+    if int(step.node.attr("training_mode", 0)) or len(step.outputs) > 1:
+        raise step.error("it is in training mode")
+    x, rank = step.x, step.x.rank
+    scale, bias, mean, var = (_per_channel(step.operand(at), rank) for at in range(1, 5))
+    deviation = var.call("Sqrt", var + float(step.node.attr("epsilon")))
+    return ((x - mean) * (scale / deviation) + bias,)
+
+
+@expansion("InstanceNormalization")
+def instance_normalization(step: Step) -> Sequence[Expr | None]:
+    """y = scale * (x - mean(x)) / sqrt(variance(x) + epsilon) + B, over the spatial axes"""
+    x, rank = step.x, step.x.rank
+    axes = list(range(2, rank))
+    scale, bias = (_per_channel(step.operand(at), rank) for at in (1, 2))
+    centred = x - _mean(x, axes)
+    deviation = x.call("Sqrt", _mean(centred * centred, axes) + float(step.node.attr("epsilon")))
+    return (scale * (centred / deviation) + bias,)
+
+
+@expansion("LpNormalization")
+def lp_normalization(step: Step) -> Sequence[Expr | None]:
+    """y = x / |x|_p, along one axis; 0 where the norm is 0"""
+    x, axis = step.x, int(step.node.attr("axis")) % step.x.rank
+    reduce = "ReduceL1" if int(step.node.attr("p")) == 1 else "ReduceL2"
+    norm = x.call(reduce, x, x.integers([axis]), keepdims=1)
+    is_zero = norm.equals(0.0)
+    return (is_zero.select(x.zeros(), x / is_zero.select(norm.ones(), norm)),)
+
+
+@expansion("LRN")
+def lrn(step: Step) -> Sequence[Expr | None]:
+    """y = x / (bias + alpha / size * the sum of squares of neighbouring channels) ^ beta"""
+    node, x = step.node, step.x
+    size, rank = int(node.attr("size")), step.x.rank
+    before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
+    squares = x * x
+    pads = [0, before] + [0] * (rank - 2) + [0, after] + [0] * (rank - 2)
+    padded = squares.call("Pad", squares, squares.integers(pads))
+    channels = x.dim(1)
+    shifted = [
+        padded.call("Slice", padded, [at], channels + padded.integers([at]), [1])
+        for at in range(size)
+    ]
+    total = padded.call("Sum", *shifted)
+    base = total * (float(node.attr("alpha")) / size) + float(node.attr("bias"))
+    return (x / base ** float(node.attr("beta")),)
+
+
+@expansion("GlobalLpPool")
+def global_lp_pool(step: Step) -> Sequence[Expr | None]:
+    """y = (the sum of |x| ^ p over the spatial axes) ^ (1 / p)"""
+    x, power = step.x, float(step.node.attr("p"))
+    total = (x.call("Abs", x) ** power).sum(range(2, x.rank))
+    return (total ** (1 / power),)
+
+
+def _mean(x: Expr, axes: Sequence[int]) -> Expr:
+    return x.call("ReduceMean", x, x.integers(axes), keepdims=1)
