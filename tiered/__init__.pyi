@@ -29,6 +29,7 @@ from tiered.gradients import (
     Step as Step,
     add_gradients as add_gradients,
     float_values as float_values,
+    gradient_names as gradient_names,
     gradient_rule as gradient_rule,
 )
 from tiered.graph import (

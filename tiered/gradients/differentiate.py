@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from math import prod
+from typing import Literal
 
 from tiered.errors import UsageError, did_you_mean
 from tiered.gradients.expression import Expr
@@ -17,50 +18,70 @@ PREFIX = "grad/"
 SEED_PREFIX = "seed/"
 """The prefix of the names of seed inputs."""
 
+Seed = Literal["none", "ones", "input"]
+"""What the elements of a differentiated value are multiplied by before they are added up."""
+
 
 def add_gradients(
     model: Model,
     of: Sequence[Value],
     targets: Sequence[Value],
     *,
-    seeded: bool = False,
+    seed: Seed = "none",
     stop_at: Iterable[str] = (),
     again: bool = False,
 ) -> list[Value]:
     """Append the gradients of some values to the outputs of a model.
 
     The gradient of several values is that of their sum, each times its seed: a vector-Jacobian
-    product. Without seeds each value is a single number, and its seed is 1.
+    product.
 
     Args:
         model: the model; its nodes stay as they are.
         of: floating-point values of the main graph.
         targets: floating-point inputs, initializers or other values of the main graph.
-        seeded: append an input `seed/<name>` for each value, of its shape and dtype.
+        seed: `none`: each value is a single number, and its seed 1. `ones`: its elements are added
+            up. `input`: an input `seed/<name>` for each value, of its shape and dtype.
         stop_at: labels of nodes and names of values that count as constants.
         again: check that the gradients can be differentiated in their turn.
 
     Returns:
-        The outputs `grad/<name>`, in the order, shape and dtype of the targets. A name that is
-        taken gets the prefix again: `grad/grad/x`.
+        The outputs, in the order, shape and dtype of the targets, under the names of
+        `gradient_names`.
 
     Raises:
         NoGradient: a node between has no gradient rule that applies; with `again`, a new one.
-        UsageError: a value is not floating-point, or has several elements and no seed.
+        UsageError: a value is not floating-point, or has several elements and no seed, or the name
+            of an output is taken.
     """
     graph = model.main
     for value in (*of, *targets):
         _check_float(value)
-    seeds = {value: _seed(graph, value, seeded) for value in of}
+    names = gradient_names(of, targets)
+    taken = [name for name in names if name in graph.values]
+    if taken:
+        raise UsageError(f"gradient: the main graph has a tensor {taken[0]!r} already; rename it")
+    seeds = {value: _seed(graph, value, seed) for value in of}
     nodes = _between(graph, of)
     first = model.next_serial()
     reverse = ReverseMode(model, tuple(stop_at))
     found = reverse(graph, nodes, seeds, targets)
-    made = [_output(graph, value, found.get(value)) for value in targets]
+    made = [
+        _output(graph, value, found.get(value), name)
+        for value, name in zip(targets, names, strict=True)
+    ]
     graph.prune([node for node in graph.nodes if node.id > first])
     if again:
         reverse.check_rules(_between(graph, made), targets)
     return made
+
+
+def gradient_names(of: Sequence[Value], targets: Sequence[Value]) -> list[str]:
+    """Return the names of gradients: `grad/<target>`, and `grad/grad/<target>` of `grad/...`."""
+    depth = 1
+    while any(value.name.startswith(PREFIX * depth) for value in of):
+        depth += 1
+    return [PREFIX * depth + value.name for value in targets]
 
 
 def float_values(
@@ -104,16 +125,16 @@ def _check_float(value: Value) -> None:
         raise UsageError(f"gradient: {value.name!r} is {kind}; expected a floating-point tensor")
 
 
-def _seed(graph: Graph, value: Value, seeded: bool) -> Value:
-    """Return the gradient of a value with respect to itself: 1, or a new input."""
-    if seeded:
+def _seed(graph: Graph, value: Value, seed: Seed) -> Value:
+    """Return the gradient of a value with respect to itself: ones, or a new input."""
+    if seed == "input":
         name = graph.model.names.fresh(f"{SEED_PREFIX}{value.name}")
         return graph.add_input(name, value.type)
     shape = value.static_shape
-    if shape is None or prod(shape) != 1:
+    if seed == "none" and (shape is None or prod(shape) != 1):
         raise UsageError(
-            f"gradient: {value.name!r} is {value.type}; expected a single number, or seed=true: the "
-            f"input '{SEED_PREFIX}{value.name}' then weighs its elements"
+            f"gradient: {value.name!r} is {value.type}; expected a single number; seed=ones "
+            f"adds up its elements, seed=input weighs them by an input '{SEED_PREFIX}{value.name}'"
         )
     return Expr(graph, value, f"{PREFIX}{value.name}").ones().value
 
@@ -130,14 +151,11 @@ def _between(graph: Graph, of: Iterable[Value]) -> list[Node]:
     return [node for node in graph.topological_order() if node in needed]
 
 
-def _output(graph: Graph, target: Value, grad: Value | None) -> Value:
+def _output(graph: Graph, target: Value, grad: Value | None, name: str) -> Value:
     """Make a gradient an output, as a new value of the shape of its target."""
-    x = Expr(graph, target, f"{PREFIX}{target.name}")
+    x = Expr(graph, target, name)
     value = x.zeros() if grad is None else x.of(grad)
     made = value.call("Identity", value).value
-    name = f"{PREFIX}{target.name}"
-    while name in graph.values:
-        name = PREFIX + name
     graph.rename_value(made, name)
     graph.set_type(made, target.type)
     graph.add_output(made)

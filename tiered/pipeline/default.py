@@ -41,6 +41,9 @@ def default_pipeline() -> Sequential:
         "extract",
         "merge_models",
         "add_checkpoints",
+        # Parked: more outputs, computed backwards; then the zeros and ones that they start from.
+        "gradient",
+        "lazy_gradient_init",
         # Parked. What callers feed and get: dtypes, layouts, names, order. Unused inputs go last.
         "remove_input_cast",
         "eight_bits_io",

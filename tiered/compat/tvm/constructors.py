@@ -121,6 +121,19 @@ def EtaExpand(expand_constructor: bool = False, expand_global_var: bool = False)
     return tiered.get_pass("eta_expand", calls=expand_global_var)
 
 
+def gradient(expr: Any, mod: Any = None, mode: str = "higher_order") -> Any:
+    """Return a model with the gradients of its output with respect to its float inputs.
+
+    As in TVM, the gradient of an output of several elements is that of their sum.
+
+    Args:
+        expr: a `tiered.Model`, which is edited and returned, or a ModelProto, which stays.
+        mod: not used: a model has its functions with it.
+        mode: `first_order`, or `higher_order`: the result can be differentiated again.
+    """
+    return tiered.get_pass("gradient", mode=mode, seed="ones")(expr)
+
+
 def FuseOps(fuse_opt_level: int = -1) -> Pass:
     """Return `fuse_ops`; -1 is the level of the context."""
     return tiered.get_pass("fuse_ops", level=fuse_opt_level)

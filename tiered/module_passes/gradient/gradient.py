@@ -5,10 +5,12 @@ from typing import Literal
 from tiered import (
     Model,
     PassContext,
+    Skip,
     UsageError,
     Value,
     add_gradients,
     float_values,
+    gradient_names,
     module_pass,
 )
 from tiered.idioms.tensors import tensor_named
@@ -23,19 +25,22 @@ def gradient(
     *,
     of: tuple[str, ...] = (),
     with_respect_to: tuple[str, ...] = (),
-    seed: bool = False,
+    seed: Literal["none", "ones", "input"] = "none",
     stop_at: tuple[str, ...] = (),
     mode: Literal["first_order", "higher_order"] = "first_order",
-) -> None:
+) -> Skip | None:
     """Append the gradients of outputs with respect to inputs and weights: TVM's gradient.
 
-    The nodes and outputs of the model stay. The backward pass is made of standard operators.
+    The nodes and outputs of the model stay. The backward pass is made of standard operators. A Loop
+    or Scan gets further outputs: its states at the start of each iteration. Of a gradient `grad/x`
+    the outputs are `grad/grad/...`: a Hessian-vector product is `of=grad/x` with `seed=input`.
 
     Args:
         of: the values that are differentiated; the only float output by default. Several are
             added up, each times its seed.
         with_respect_to: inputs and initializers, with wildcards; by default all float inputs.
-        seed: add an input `seed/<name>` for each value of `of`, which may then be of any shape.
+        seed: `none`: each value of `of` is a single number. `ones`: its elements are added up.
+            `input`: each is weighed by an input `seed/<name>`: a vector-Jacobian product.
         stop_at: labels of nodes and names of values that count as constants.
         mode: `higher_order` is an error if a node of the backward pass has no gradient itself.
 
@@ -45,14 +50,19 @@ def gradient(
     """
     patterns = with_respect_to or ("*",)
     targets = float_values(model, patterns, "gradient", weights=bool(with_respect_to))
+    values = [tensor_named(model, name, "gradient") for name in of] or [_only_output(model)]
+    made = {value.name for value in model.main.outputs}
+    if made.issuperset(gradient_names(values, targets)):
+        return Skip("the gradients are outputs")
     add_gradients(
         model,
-        [tensor_named(model, name, "gradient") for name in of] or [_only_output(model)],
+        values,
         targets,
-        seeded=seed,
+        seed=seed,
         stop_at=stop_at,
         again=mode == "higher_order",
     )
+    return None
 
 
 def _only_output(model: Model) -> Value:

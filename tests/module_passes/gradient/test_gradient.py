@@ -1,0 +1,232 @@
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.gradients.differences import OnnxRuntime, Reference, largest_error, with_gradients
+from tests.rollback import assert_undone
+from tiered import Expr, Model, Step, UsageError, get_pass, gradient_rule
+from tiered.errors import ModelError
+from tiered.gradients.rule import RULES, NoGradient
+from tiered.testing import assert_unchanged, parse
+
+PASS = "gradient"
+
+LOSS = """(float[2,3] x) => (float loss) <float[3,4] w = {1,2,3,4,5,6,7,8,9,10,11,12}, float b = {1}> {
+    h = MatMul(x, w)  t = Tanh(h)  s = Mul(t, b)  loss = ReduceSum <keepdims = 0> (s) }"""
+
+LINEAR = "(float[2,3] x, float[3,4] w) => (float[2,4] y) { y = MatMul(x, w) }"
+
+TYPED = """(float[2] x) => (float y, float z) {
+    y = ReduceSum <keepdims = 0> (x)  z = ReduceMax <keepdims = 0> (x) }"""
+
+
+def made(text: str, **options: Any) -> onnx.ModelProto:
+    model = get_pass(PASS, **options)(parse(text))
+    assert isinstance(model, onnx.ModelProto)
+    onnx.checker.check_model(model, full_check=True)
+    return model
+
+
+def names(entries: Sequence[onnx.ValueInfoProto]) -> list[str]:
+    return [info.name for info in entries]
+
+
+def test_gradients_are_appended_to_the_outputs_in_the_order_of_the_targets() -> None:
+    model = made(LOSS, of=["loss"], with_respect_to=["w", "x", "b"])
+    assert names(model.graph.output) == ["loss", "grad/w", "grad/x", "grad/b"]
+    shapes = [[dim.dim_value for dim in info.type.tensor_type.shape.dim]
+              for info in model.graph.output]  # fmt: skip
+    assert shapes == [[], [3, 4], [2, 3], []]
+
+
+def test_by_default_the_inputs_of_the_only_output() -> None:
+    assert names(made(LOSS).graph.output) == ["loss", "grad/x"]
+
+
+def test_wildcards_choose_among_inputs_and_weights() -> None:
+    model = made(LOSS, with_respect_to=["*"])
+    assert names(model.graph.output) == ["loss", "grad/x", "grad/w", "grad/b"]
+
+
+def test_an_inner_value_may_be_a_target() -> None:
+    model = made(LOSS, with_respect_to=["h"])
+    assert names(model.graph.output) == ["loss", "grad/h"]
+
+
+def test_a_seed_input_makes_a_vector_jacobian_product() -> None:
+    model = made(LINEAR, seed="input")
+    assert names(model.graph.input) == ["x", "w", "seed/y"]
+    random = np.random.default_rng(0)
+    x, w, v = (random.standard_normal(shape).astype(np.float32)
+               for shape in ((2, 3), (3, 4), (2, 4)))  # fmt: skip
+    found = OnnxRuntime(model)({"x": x, "w": w, "seed/y": v})
+    np.testing.assert_allclose(found["grad/x"], v @ w.T, rtol=1e-5)
+    np.testing.assert_allclose(found["grad/w"], x.T @ v, rtol=1e-5)
+
+
+def test_seeds_of_ones_add_up_the_elements_and_several_outputs() -> None:
+    model = made(TYPED, of=["y", "z"], seed="ones")
+    found = OnnxRuntime(model)({"x": np.array([1, 2], np.float32)})
+    np.testing.assert_array_equal(found["grad/x"], [1, 2])
+
+
+def test_elements_that_are_equal_share_the_gradient_of_a_maximum() -> None:
+    model = made(TYPED, of=["z"])
+    found = OnnxRuntime(model)({"x": np.array([3, 3], np.float32)})
+    np.testing.assert_array_equal(found["grad/x"], [0.5, 0.5])
+
+
+def test_a_target_without_a_path_has_the_gradient_zero() -> None:
+    text = "(float[N] x, float[N] z) => (float y) { y = ReduceSum <keepdims = 0> (x) }"
+    found = OnnxRuntime(made(text))({"x": np.ones(2, np.float32), "z": np.full(2, np.nan, "f4")})
+    np.testing.assert_array_equal(found["grad/z"], [0, 0])
+
+
+def test_a_gradient_that_is_an_operand_gets_its_own_name() -> None:
+    text = "(float a, float b) => (float y) { y = Mul(a, b) }"
+    found = OnnxRuntime(made(text))({"a": np.float32(2), "b": np.float32(3)})
+    assert (found["grad/a"], found["grad/b"]) == (3, 2)
+
+
+def test_a_hessian_vector_product_is_the_gradient_of_a_gradient() -> None:
+    cubes = "(double[3] x) => (double y) <double e = {3}> {" \
+        " p = Pow(x, e)  s = ReduceSum <keepdims = 0> (p)  y = Mul(s, s) }"  # fmt: skip
+    first = made(cubes, mode="higher_order")
+    second = get_pass(PASS, of=["grad/x"], with_respect_to=["x"], seed="input")(first)
+    assert isinstance(second, onnx.ModelProto)
+    x, v = np.array([1.0, 2.0, -1.0]), np.array([0.5, -1.0, 2.0])
+    found = Reference(second)({"x": x, "seed/grad/x": v})
+    hessian = 12 * (x**3).sum() * np.diag(x) + 18 * np.outer(x**2, x**2)
+    np.testing.assert_allclose(found["grad/grad/x"], hessian @ v, rtol=1e-9)
+
+
+def test_two_nodes_and_two_bodies_that_read_one_weight_add_their_gradients() -> None:
+    text = """(double[3] x, double[3] w, bool c) => (double[3] y) {
+        a = Mul(x, w)
+        b = If(c) <then_branch = t () => (double[3] p) { p = Mul(a, w) },
+                   else_branch = e () => (double[3] q) { q = Identity(w) }>
+        y = Mul(b, w) }"""
+    for chosen in (True, False):
+        assert largest_error(text, feeds={"c": np.array(chosen)}) < 1e-5
+
+
+def test_calls_of_local_functions_are_differentiated() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+        g (double[3] x) => (double[3] y) { y = own.f(x) }
+        <domain: "own", opset_import: ["" : 21]> f (a) => (b) { t = Sin(a)  b = Mul(t, a) }"""
+    assert largest_error(text) < 1e-5
+
+
+def test_a_value_or_node_to_stop_at_is_a_constant() -> None:
+    text = """(float[2] x) => (float y) {
+        [detach] d = Tanh(x)  p = Mul(d, x)  y = ReduceSum <keepdims = 0> (p) }"""
+    x = np.array([1, 2], np.float32)
+    for stop in ("detach", "d"):
+        found = OnnxRuntime(made(text, stop_at=[stop]))({"x": x})
+        np.testing.assert_allclose(found["grad/x"], np.tanh(x), rtol=1e-5)
+
+
+def test_an_own_operator_gets_an_own_rule() -> None:
+    text = """(float[2] x) => (float y) {
+        h = com.microsoft.QuickGelu <alpha = 1.0> (x)  y = ReduceSum <keepdims = 0> (h) }"""
+    with pytest.raises(NoGradient, match=r"node 'h' \(com.microsoft::QuickGelu\) has no gradient"):
+        made(text)
+
+    @gradient_rule("QuickGelu", domain="com.microsoft")
+    def quick_gelu(step: Step) -> Sequence[Expr | None]:
+        s = step.x.call("Sigmoid", step.x)
+        return (step.g * (s + step.x * s * (1 - s)),)
+
+    try:
+        found = OnnxRuntime(made(text))({"x": np.array([0, 1], np.float32)})
+        np.testing.assert_allclose(found["grad/x"], [0.5, 0.92767], rtol=1e-4)
+        with pytest.raises(ModelError, match="has a gradient rule already"):
+            gradient_rule("QuickGelu", domain="com.microsoft")(quick_gelu)
+    finally:
+        del RULES["com.microsoft", "QuickGelu"]
+
+
+def test_a_second_run_adds_nothing() -> None:
+    assert_unchanged(PASS, made(LOSS), because="the gradients are outputs", of=["loss"])
+
+
+def test_it_is_undone_whole() -> None:
+    assert_undone(PASS, LOSS, with_respect_to=["*"])
+
+
+def test_a_loop_that_changes_the_shape_of_its_state_has_no_gradient() -> None:
+    text = """(float[1] x) => (float[N] y) <int64 n = {3}, bool t = {1}> {
+        y = Loop(n, t, x) <body = b (int64 i, bool c, float[K] h) => (bool d, float[M] next) {
+            d = Identity(c)  next = Concat <axis = 0> (h, x) }> }"""
+    fixed = text.replace("float[K] h", "float[1] h").replace("float[M] next", "float[2] next")
+    with pytest.raises(NoGradient, match="state 'h' changes its shape"):
+        made(fixed, seed="ones")
+
+
+REFUSED = {
+    "(float[2] x) => (float y, int64 z) { y = ReduceSum<keepdims=0>(x)  z = Size(x) }": (
+        {"of": ["z"]}, UsageError, "'z' is int64.*expected a floating-point tensor"),
+    "(float[2] x) => (float[2] y) { y = Tanh(x) }": (
+        {}, UsageError, "expected a single number; seed=ones"),
+    TYPED: ({}, UsageError, "chooses among the outputs y, z"),
+    LOSS: ({"with_respect_to": ["v*"]}, UsageError, "no float input or initializer matches 'v"),
+    "(float[2] x) => (float y, float[2] m) { m, k = Dropout(x)  y = ReduceSum<keepdims=0>(m) }": (
+        {"of": ["q"]}, UsageError, "the main graph has no tensor 'q'"),
+    """(float[2] x, bool t) => (float y) <float r = {0.5}> {
+        m = Dropout(x, r, t)  y = ReduceSum <keepdims = 0> (m) }""": (
+        {}, NoGradient, "it is random, and its mask is no output"),
+    """(float[2] x) => (float y) <int64[1] i = {0}, float[1] u = {1}> {
+        m = ScatterElements <reduction = "max"> (x, i, u)  y = ReduceSum <keepdims = 0> (m) }""": (
+        {}, NoGradient, "reduction='max' has no rule"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_refusals_name_the_value_or_the_node(text: str) -> None:
+    options, error, message = REFUSED[text]
+    with pytest.raises(error, match=message):
+        made(text, **options)
+
+
+def test_a_name_that_is_taken_is_an_error() -> None:
+    text = """(float[2] x) => (float y) {
+        h = Tanh(x)  y = ReduceSum <keepdims = 0> (h) }"""
+    proto = parse(text)
+    model = Model.from_proto(proto)
+    model.main.rename_value(model.main.values["h"], "grad/x")
+    with pytest.raises(UsageError, match="has a tensor 'grad/x' already"):
+        get_pass(PASS)(model)
+
+
+def test_a_rule_of_which_the_gradient_has_no_rule_is_refused_on_request() -> None:
+    text = """(float[2] x) => (float y) {
+        h = com.microsoft.QuickGelu <alpha = 1.0> (x)  y = ReduceSum <keepdims = 0> (h) }"""
+
+    @gradient_rule("QuickGelu", domain="com.microsoft")
+    def quick_gelu(step: Step) -> Sequence[Expr | None]:
+        gelu = step.graph.op("com.microsoft").Gelu(step.x.value)
+        return (step.g * step.of(gelu),)
+
+    try:
+        assert names(made(text).graph.output) == ["y", "grad/x"]
+        with pytest.raises(NoGradient, match=r"\(com.microsoft::Gelu\) has no gradient"):
+            made(text, mode="higher_order")
+    finally:
+        del RULES["com.microsoft", "QuickGelu"]
+
+
+@pytest.mark.parametrize("opset", [13, 17, 21, 25])
+def test_old_and_new_opsets(opset: int) -> None:
+    text = """(double[2,3] x, double[3,4] w) => (double[2,4] y) {
+        h = MatMul(x, w)  y = Softmax(h) }"""
+    assert largest_error(text, opset=opset) < 1e-5
+
+
+def test_the_gradients_of_all_outputs_are_valid_in_float16() -> None:
+    proto = parse("(float16[2,3] x, float16[3,4] w) => (float16[2,4] y) { y = MatMul(x, w) }")
+    assert [info.type.tensor_type.elem_type for info in with_gradients(proto).graph.output] == [
+        onnx.TensorProto.FLOAT16
+    ] * 3
