@@ -335,7 +335,6 @@ def test_all_keys_of_tvms_table_of_levels_are_there() -> None:
     [
         ("ToCPS", "sink_into_if"),
         ("un_cps", "hoist_from_if"),
-        ("gradient", "before the export"),
     ],
 )
 def test_what_onnx_cannot_have_says_why_and_what_is_nearest(name: str, nearest: str) -> None:
@@ -350,6 +349,15 @@ def test_simplify_expr_is_the_exact_algebra() -> None:
         a = Cast<to=1>(x) b = Transpose(a) c = Transpose(b) y = Neg(c) }"""
     made = tvm.relay.transform.SimplifyExpr()(parse(text))
     assert [node.op_type for node in made.graph.node] == ["Neg"]
+
+
+def test_gradient_appends_those_of_all_inputs_and_can_be_repeated() -> None:
+    proto = parse("(float[2] x, float[2] w) => (float[2] y) { y = Mul(x, w) }")
+    first = tvm.transform.gradient(proto)
+    assert [info.name for info in first.graph.output] == ["y", "grad/x", "grad/w"]
+    lazy = tvm.transform.LazyGradientInit()(first)
+    assert [info.name for info in lazy.graph.output] == ["y", "grad/x", "grad/w"]
+    assert tvm.transform.gradient(proto, None, "first_order") == first
 
 
 def test_eta_expansion_wraps_calls_and_has_no_constructors() -> None:

@@ -39,7 +39,7 @@ class OnnxRuntime:
     def __call__(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         names = [output.name for output in self._session.get_outputs()]
         made = self._session.run(names, {name: np.asarray(each) for name, each in feeds.items()})
-        return dict(zip(names, made, strict=True))
+        return dict(zip(names, map(np.asarray, made), strict=True))
 
 
 def with_gradients(proto: onnx.ModelProto, **options: Any) -> onnx.ModelProto:
@@ -66,6 +66,14 @@ def random_feeds(
         else:
             feeds[info.name] = random.integers(0, 2, shape).astype(dtype)
     return feeds
+
+
+def _seeds(outputs: Mapping[str, Array]) -> dict[str, Array]:
+    random = np.random.default_rng(1)
+    return {
+        name: np.asarray(random.standard_normal(each.shape), each.dtype)
+        for name, each in outputs.items()
+    }
 
 
 def largest_error(
@@ -95,11 +103,7 @@ def largest_error(
     own.update({name: np.asarray(each, own[name].dtype) for name, each in (feeds or {}).items()})
     made, model = with_gradients(proto), run(proto)
     outputs = model(own)
-    random = np.random.default_rng(1)
-    seeds = {
-        name: random.standard_normal(each.shape).astype(each.dtype)
-        for name, each in outputs.items()
-    }
+    seeds = _seeds(outputs)
     found = run(made)({**own, **{f"seed/{name}": each for name, each in seeds.items()}})
     for name, each in outputs.items():
         np.testing.assert_array_equal(found[name], each)

@@ -12,10 +12,12 @@ from tiered.cli.commands.bisect import BisectOptions
 from tiered.cli.commands.completion import Shell, run_completion
 from tiered.cli.commands.convert import ConvertOptions
 from tiered.cli.commands.extract import ExtractOptions
+from tiered.cli.commands.gradient import GradientOptions
 from tiered.cli.commands.merge import MergeOptions
 from tiered.cli.commands.partition import PartitionOptions
 from tiered.cli.commands.quantize import QuantizeOptions
 from tiered.cli.commands.run import RunOptions
+from tiered.cli.commands.sensitivity import SensitivityOptions
 from tiered.cli.commands.split import SplitOptions
 from tiered.cli.commands.verify import CompareOptions
 from tiered.cli.config_file import apply_config_file
@@ -75,10 +77,12 @@ for _options in (
     ConvertOptions,
     ExtractOptions,
     FolderOptions,
+    GradientOptions,
     MergeOptions,
     PartitionOptions,
     QuantizeOptions,
     RunOptions,
+    SensitivityOptions,
     SplitOptions,
 ):
     with_parameters(_options)

@@ -32,6 +32,14 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "tiered extract in.onnx part.onnx --from /layer1/Relu_output_0 --to logits",
         "tiered extract in.onnx head.onnx --to hidden --verify",
     ),
+    "gradient": (
+        "tiered gradient in.onnx out.onnx --of loss --wrt w1 --wrt 'layer.*'",
+        "tiered gradient in.onnx out.onnx --seed input --verify",
+    ),
+    "sensitivity": (
+        "tiered sensitivity in.onnx --inputs samples",
+        "tiered sensitivity in.onnx --weights 'encoder.*' --json",
+    ),
     "split": (
         "tiered split in.onnx --at /layer1/Relu_output_0,hidden --out-dir parts",
         "tiered split in.onnx --at left+right --out-dir parts --verify",

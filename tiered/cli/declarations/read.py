@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from tiered.cli.commands.completion import complete_backend, complete_pass
+from tiered.cli.commands.sensitivity import SensitivityOptions
 from tiered.cli.flags import BackendName, Names, ReadOptions
 
 
@@ -136,6 +137,22 @@ def memory(
     run_memory(model, default_dim=default_dim, in_place=in_place, svg=svg, options=options)
 
 
+def sensitivity(
+    model: str,
+    /,
+    *,
+    options: SensitivityOptions = SensitivityOptions(),
+) -> None:
+    """Print the weights that matter most for the outputs, by gradients on some inputs.
+
+    Args:
+        model: The ONNX file to read; it is not changed.
+    """
+    from tiered.cli.commands.sensitivity import run_sensitivity
+
+    run_sensitivity(model, options)
+
+
 def view(
     model: str,
     after: str | None = None,
@@ -155,4 +172,4 @@ def view(
     run_view(model, after, browse=browser)
 
 
-COMMANDS = (inspect, explain, check, layout, memory, view)
+COMMANDS = (inspect, explain, check, layout, memory, sensitivity, view)

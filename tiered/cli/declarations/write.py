@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from tiered.cli.commands.completion import complete_backend
 from tiered.cli.commands.convert import ConvertOptions
 from tiered.cli.commands.extract import ExtractOptions
+from tiered.cli.commands.gradient import GradientOptions
 from tiered.cli.commands.merge import MergeOptions
 from tiered.cli.commands.partition import PartitionOptions
 from tiered.cli.commands.quantize import QuantizeOptions
@@ -102,6 +103,25 @@ def split(
     run_split(model, options)
 
 
+def gradient(
+    model: str,
+    out: str | None = None,
+    /,
+    *,
+    options: GradientOptions = GradientOptions(),
+    write: WriteOptions = WriteOptions(),
+) -> None:
+    """Write a model that also returns the gradients of its outputs, in standard operators.
+
+    Args:
+        model: The ONNX file to read; it is never changed.
+        out: The file to write. Optional with --dry-run and --json.
+    """
+    from tiered.cli.commands.gradient import run_gradient
+
+    run_gradient(model, out, options, write)
+
+
 def merge(
     first: Annotated[str, Parameter(name="A")],
     second: Annotated[str, Parameter(name="B")],
@@ -168,4 +188,4 @@ def quantize(
     run_quantize(model, out, options, write)
 
 
-COMMANDS = (optimize, convert, quantize, extract, split, merge, partition)
+COMMANDS = (optimize, convert, quantize, extract, split, merge, gradient, partition)

@@ -16,6 +16,7 @@ from tiered.compat.tvm.constructors import (
     PrintIR as PrintIR,
     RemoveUnusedFunctions as RemoveUnusedFunctions,
     SimplifyFCTranspose as SimplifyFCTranspose,
+    gradient as gradient,
     search_fc_transpose as search_fc_transpose,
 )
 from tiered.compat.tvm.contexts import (
