@@ -28,6 +28,6 @@ from tiered.debug.oracles import (
 from tiered.debug.reduction import reduce_model as reduce_model
 from tiered.debug.reproducers import reproduce as reproduce, write_reproducer as write_reproducer
 from tiered.debug.runs import Subject as Subject
-from tiered.debug.sensitivity import Sensitivity as Sensitivity, sensitivity as sensitivity
+from tiered.debug.weight_effects import Sensitivity as Sensitivity, sensitivity as sensitivity
 
 __all__: list[str]

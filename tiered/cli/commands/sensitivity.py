@@ -48,7 +48,7 @@ def run_sensitivity(file: str, options: SensitivityOptions) -> None:
         RuntimeFailure: onnxruntime does not run the model.
     """
     model = load_model(file)
-    from tiered.debug.sensitivity import sensitivity
+    from tiered.debug.weight_effects import sensitivity
     from tiered.verify.samples import read_samples
 
     with Progress() as progress:
