@@ -148,11 +148,6 @@ NO_EQUIVALENT: Final[dict[str, str]] = {
         "a graph has no let expressions. The nearest pass is topological_sort"
     ),
     "Defunctionalization": "graphs pass no functions as values. The nearest pass is inline",
-    "LazyGradientInit": (
-        "a model has no gradients. The nearest pass is eliminate_nop_arithmetic, which removes "
-        "neutral operands"
-    ),
-    "gradient": "a model has no gradients: make them before the export to ONNX",
     "InferCorrectLayout": (
         "it is no pass but a property of an operator. The nearest is tiered.layout_rule, which "
         "registers one; convert_layout uses it"
