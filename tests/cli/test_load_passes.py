@@ -112,6 +112,15 @@ def test_the_bundle_of_a_loaded_pass_is_replayed(cli: Cli, tmp_path: Path) -> No
         assert f"tiered replay {folder} --load {own}" in found.out
 
 
+def test_a_config_file_lists_passes(cli: Cli, small: Path) -> None:
+    config, out = small.with_name("tiered.toml"), small.with_name("out.onnx")
+    config.write_text('passes = ["eliminate_identity", "eliminate_deadend"]\n')
+    assert cli("optimize", small, out, "--config", config).code == 0
+    config.write_text('pases = ["eliminate_identity"]\n')
+    ended = cli("optimize", small, out, "--config", config)
+    assert "unknown key 'pases'; did you mean 'passes'" in ended.err
+
+
 def test_a_config_file_loads_them(cli: Cli, small: Path, own: Path) -> None:
     config, out = small.with_name("tiered.toml"), small.with_name("out.onnx")
     for entry in (f'"{own}"', f'["{own}"]'):

@@ -118,5 +118,7 @@ def _answer(error: CycloptsError, tokens: Sequence[str]) -> str | None:
     """Return the message for an option of another tool."""
     if not isinstance(error, UnknownOptionError):
         return None
-    found = answer_to(tokens, error.token.value)
-    return None if found is None else f"unknown option {error.token.value}: {found}"
+    # Of an option that takes a value elsewhere, the token has the name as its keyword.
+    option = error.token.value or error.token.keyword or ""
+    found = answer_to(tokens, option)
+    return None if found is None else f"unknown option {option}: {found}"

@@ -12,7 +12,7 @@ Typed options take precedence over the file.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from cyclopts import App, ArgumentCollection
 from cyclopts.config import Dict
@@ -25,6 +25,9 @@ from tiered.support.toml_files import read_toml
 OPTION = "--config"
 TABLE = "config"
 """The table of config options."""
+
+_TEXT: Final = frozenset({"passes"})
+"""Options whose value is one text of names, which a file may list."""
 
 
 def apply_config_file(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
@@ -48,6 +51,8 @@ def apply_config_file(app: App, commands: tuple[str, ...], arguments: ArgumentCo
             raise ConfigError(f"{path}: unknown key {key!r}{did_you_mean(name, known)}")
         elif isinstance(value, dict):
             raise ConfigError(f"{path}: {key!r} is a table; expected a value")
+        elif name in _TEXT and isinstance(value, list):
+            given[name] = ",".join(map(str, value))
         elif value is True and (option := f"--{name.replace('_', '-')}") in OPTIONAL:
             given[name] = OPTIONAL[option]
         elif value is not False or name not in {_key(option) for option in OPTIONAL}:

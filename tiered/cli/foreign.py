@@ -53,10 +53,40 @@ _ANSWERS: Final = {
     "--enable-onnxruntime-optimization": "type --backend onnxruntime_cpu",
     "--inspect": "type tiered inspect MODEL",
     "--list-all-passes": "type tiered passes",
+    "--tensor-size-threshold": "type --edit 'set fold_constant{max_growth=SIZE}'",
+    "--dynamic-input-shape": "leave it out, dynamic dims stay; type --dim name=N to fix one",
+    "--include-subgraph": "leave it out, bodies are optimised too; type tiered passes for the list",
+    "--mutable-initializer": (
+        "leave it out, weights that are inputs may be fed; type --require "
+        "remove_initializer_from_input to fix them"
+    ),
+    **dict.fromkeys(
+        ("--outputs", "--unused-output"), "type tiered extract MODEL OUT --to A,B, what stays"
+    ),
+    **dict.fromkeys(
+        ("--onnxrt", "--onnx-rt"), "type tiered run MODEL, or tiered verify A B to compare two"
+    ),
+    "--fp-to-fp16": "type tiered convert MODEL OUT --to fp16",
+    "--precision": "type tiered convert MODEL OUT --to fp16",
+    "--fp16-skip-op-types": "type tiered convert MODEL OUT --to fp16 --keep-ops A,B",
+    "--convert-version": "type tiered convert MODEL OUT --opset N",
+    "--checkpoints": "type --passes 'add_checkpoints{tensors=[A,B]}'",
+    "--eightbitsio": "type --passes 'eight_bits_io{name=INPUT}'",
+    "--output-model": "the file to write is the second argument: type tiered MODEL OUT",
+    "--show": "type tiered inspect MODEL",
 }
 _COMMANDS: Final = {
     "debug": "type tiered bisect MODEL, or tiered reduce MODEL OUT --check CMD",
     "surgeon": "type tiered extract MODEL OUT --from A --to B, or tiered optimize MODEL OUT",
+}
+_TWO_WORDS: Final = {
+    ("inspect", "model"): "type tiered inspect MODEL",
+    ("inspect", "capability"): "type tiered check MODEL --backend NAME",
+    ("check", "lint"): "type tiered optimize MODEL --dry-run --passes final_check",
+    ("surgeon", "extract"): "type tiered extract MODEL OUT --from A --to B",
+    ("surgeon", "sanitize"): "type tiered optimize MODEL OUT",
+    ("debug", "reduce"): "type tiered reduce MODEL OUT --check CMD",
+    ("debug", "precision"): "type tiered verify A B --layers",
 }
 _ASKED: Final = re.compile(r"--(?P<verb>disable|skip|no|enable|require|use)-(?P<name>.+)")
 _OFF: Final = ("disable", "skip", "no")
@@ -114,8 +144,9 @@ def _taken(pending: list[str], fits: Callable[[str], bool]) -> list[str]:
 def answer_to_command(tokens: Sequence[str], commands: Sequence[str]) -> str | None:
     """Return the replacement of a command of another tool; None if there is none."""
     first, second = [*tokens, "", ""][:2]
-    if first == "inspect" and second == "model":
-        return "unknown command inspect model: type tiered inspect MODEL"
+    answer = _TWO_WORDS.get((first, second))
+    if answer is not None and not os.path.exists(second):
+        return f"unknown command {first} {second}: {answer}"
     if first in commands or first not in _COMMANDS:
         return None
     return f"unknown command {first}: {_COMMANDS[first]}"
