@@ -19,6 +19,7 @@ import tiered
 from tests.small import drop_neg, failing, fuse_relu, look, model, ops, proto, registered
 from tiered import Graph, PassContext, Sequential, Skip, Value, op, optimize_model, rewrite, var
 from tiered.errors import ModelError, PassError, UsageError, VerificationError
+from tiered.graph.io.protobuf_scan import SCANNED
 from tiered.pipeline.optimize import Settings
 
 IDENTITIES = "g (float[N,3] x) => (float[N,3] y) { a = Identity(x)  b = Relu(a)  y = Identity(b) }"
@@ -249,6 +250,18 @@ def test_the_same_input_gives_the_same_bytes_in_every_process(seed: str) -> None
 
 
 # --- what it says of itself -----------------------------------------------------------------------
+
+
+def test_weights_that_stay_in_a_large_file_count_once(tmp_path: Path) -> None:
+    source, out = tmp_path / "large.onnx", tmp_path / "out.onnx"
+    made = proto("g (float[N,1100] x) => (float[N,1000] y) <float[1] w = {0}> { y = MatMul(x, w) }")
+    weight = onnx.numpy_helper.from_array(np.zeros((1100, 1000), np.float32), "w")
+    made.graph.initializer[0].CopyFrom(weight)
+    onnx.save(made, source)
+    assert source.stat().st_size > SCANNED
+    summary = tiered.optimize(source, out)
+    assert summary.before.nbytes == source.stat().st_size
+    assert summary.after.nbytes == out.stat().st_size
 
 
 def test_a_written_file_gives_the_summary(file: Path, tmp_path: Path) -> None:

@@ -121,14 +121,14 @@ def optimize(
         _check_output(model, out)
     with paused_collector():
         view = _view(model)
-        before = None if out is None else Statistics.of(view, skeleton=_size(model))
+        before = None if out is None else Statistics.of(view, file=_size(model))
         run = _run(view, settings)
         made: onnx.ModelProto | OptimizeSummary
         if out is None or before is None:
             made = view.to_proto()
         else:
             view.save(out)
-            after = Statistics.of(view, skeleton=_size(out))
+            after = Statistics.of(view, file=_size(out))
             path = os.fspath(out)
             made = summary_of(run.context, before, after, run.seconds, run.verify, path)
         if not run.context.watchers:
@@ -160,7 +160,7 @@ def optimize_model(
 
 
 def _size(model: Path | onnx.ModelProto) -> int:
-    """Return the bytes of a model without external data."""
+    """Return the bytes of a model file, without external data."""
     return model.ByteSize() if isinstance(model, onnx.ModelProto) else os.path.getsize(model)
 
 

@@ -38,22 +38,24 @@ class Statistics(NamedTuple):
     nbytes: int
 
     @classmethod
-    def of(cls, model: Model, *, skeleton: int | None = None) -> Statistics:
+    def of(cls, model: Model, *, file: int | None = None) -> Statistics:
         """Count the contents of a model; no bytes of tensors are read.
 
         Args:
             model: the model.
-            skeleton: the bytes of the model without the weights that are on disk, where they are
-                known already.
+            file: the bytes of the model file, where they are known already.
         """
         operators = _operators(model)
         tensors = [tensor for _, tensor in stored_tensors(model.graphs())]
-        stored = sum(tensor.nbytes for tensor in tensors if tensor.is_on_disk)
+        if file is None:
+            nbytes = model.skeleton_size() + sum(t.nbytes for t in tensors if t.is_on_disk)
+        else:
+            nbytes = file + sum(t.nbytes for t in tensors if t.is_external)
         return cls(
             nodes=sum(operators.values()),
             operators=operators,
             parameters=sum(tensor.size for tensor in tensors),
-            nbytes=(model.skeleton_size() if skeleton is None else skeleton) + stored,
+            nbytes=nbytes,
         )
 
 
