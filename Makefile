@@ -72,8 +72,13 @@ bench: $(VENV)/.installed-bench  ## Measure tiered and its peers side by side on
 	@mkdir -p build
 	@$(BIN)/python -m benchmarks.peers --models $(MODELS) --json build/bench.json --svg build/bench.svg \
 	  $(BENCH_ARGS)
+	@$(BIN)/python -m benchmarks.calls --models $(MODELS)
+	@$(BIN)/python -m benchmarks.processes --models $(MODELS)
 
-.PHONY: bench-processes
+.PHONY: bench-calls bench-processes
+bench-calls: $(VENV)/.installed-bench  ## Compare first and second calls, and calls with code loaded
+	@$(BIN)/python -m benchmarks.calls --models $(MODELS) $(BENCH_ARGS)
+
 bench-processes: $(VENV)/.installed-bench  ## Compare the processes of each tool's command line
 	@$(BIN)/python -m benchmarks.processes --models $(MODELS) $(BENCH_ARGS)
 

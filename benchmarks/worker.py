@@ -138,15 +138,26 @@ TOOLS = {
 }
 
 
-def main(name: str, source: str, target: str, level: str, backend: str | None = None) -> None:
+def seconds_of_calls(
+    name: str, source: str, target: str, *, level: int, backend: str | None = None, calls: int = 1
+) -> list[tuple[float, float]]:
+    """Call a tool some times, and return the time and the processor time of each call."""
     tool = TOOLS[name]
     for module in tool.modules:
         importlib.import_module(module)
     if tool.load is not None:
         tool.load()
-    start = time.perf_counter()
-    tool.run(source, target, int(level), backend)
-    print(f"\n{time.perf_counter() - start}")
+    found = []
+    for _ in range(calls):
+        start, processor = time.perf_counter(), time.process_time()
+        tool.run(source, target, level, backend)
+        found.append((time.perf_counter() - start, time.process_time() - processor))
+    return found
+
+
+def main(name: str, source: str, target: str, level: str, backend: str | None = None) -> None:
+    ((seconds, _),) = seconds_of_calls(name, source, target, level=int(level), backend=backend)
+    print(f"\n{seconds}")
 
 
 if __name__ == "__main__":
