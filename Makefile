@@ -111,6 +111,10 @@ bench-idle: $(VENV)/.installed-test  ## Measure what the turn of a pass without 
 bench-startup: $(VENV)/.installed-test  ## Measure `tiered --help` beside the smallest program of its kind
 	@$(BIN)/python -m benchmarks.startup $(BENCH_ARGS)
 
+.PHONY: bench-pages
+bench-pages: $(VENV)/.installed-test  ## Measure what the page of a run takes on MODELS=DIR
+	@$(BIN)/python -m benchmarks.pages --models $(MODELS) $(BENCH_ARGS)
+
 .PHONY: bench-large
 bench-large: $(VENV)/.installed-bench  ## Measure models of 4.4 GB and of 200 layers (BENCH_ARGS='--shape deep')
 	@$(BIN)/python -m benchmarks.large $(BENCH_ARGS)

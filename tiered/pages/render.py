@@ -31,6 +31,8 @@ _INVISIBLE = re.compile(
 
 def visible(text: str) -> str:
     """Return the text with invisible characters as escape sequences."""
+    if text.isprintable():  # holds none of them, and is much faster
+        return text
     return _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

@@ -44,17 +44,22 @@ Item = tuple[int, int, int, int]
 class _Encoder:
     def __init__(self) -> None:
         self.strings: dict[str, int] = {}
+        self.numbers: dict[str, int] = {}  # by the text before it was cut
         self.states: dict[NodeState, int] = {}
         self.state_rows: list[list[Any]] = []
         self.types: dict[int, int] = {}
         self.size = 0
 
     def string(self, text: str) -> int:
+        known = self.numbers.get(text)
+        if known is not None:
+            return known
         shown = short(text)
         number = self.strings.get(shown)
         if number is None:
             number = self.strings[shown] = len(self.strings)
             self.size += len(json.dumps(shown)) + 1
+        self.numbers[text] = number
         return number
 
     def state(self, state: NodeState) -> int:
