@@ -17,7 +17,7 @@ help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  Variables: MODELS=DIR, MODEL=FILE, PYTHON=python3.12, and what a command is to get beside"
-	@echo "  its own arguments: PYTEST_ARGS, CONFORMANCE_ARGS, FUZZ_ARGS, BLAME_ARGS, PROFILE_ARGS,"
+	@echo "  its own arguments: PYTEST_ARGS, CONFORMANCE_ARGS, FUZZ_ARGS, FLEET_ARGS, BLAME_ARGS, PROFILE_ARGS,"
 	@echo "  BENCH_ARGS='--peers onnxslim --runs 9'"
 
 demo: $(VENV)/.installed-test  ## Optimise examples/models at -O3, verified; results in build/demo
@@ -29,6 +29,13 @@ test: $(VENV)/.installed-test  ## Run the tests
 test-long: $(VENV)/.installed-test  ## Run 100 histories of 300 random edits each; kill 200 runs
 	@TIERED_LONG=100 $(BIN)/python -m pytest $(PYTEST_ARGS) tests/graph/test_edits.py \
 	  tests/cli/test_large.py
+
+.PHONY: fleet bench-fleet
+fleet: $(VENV)/.installed-test  ## Run 300 models as a batch, kill it 20 times: FLEET_ARGS='--models DIR'
+	@$(BIN)/python -m tests.fleet.acceptance --models $(MODELS) $(FLEET_ARGS)
+
+bench-fleet: $(VENV)/.installed-test  ## Measure a batch beside one process on variants of MODELS=DIR
+	@$(BIN)/python -m benchmarks.fleet --models $(MODELS) $(BENCH_ARGS)
 
 .PHONY: fuzz fuzz-passes at-rest
 fuzz: $(VENV)/.installed-test  ## Spoil random models and optimise them, for FUZZ_ARGS='--minutes 30'

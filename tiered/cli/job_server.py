@@ -27,6 +27,7 @@ from typing import Any, BinaryIO, Final
 
 from tiered.cli import main as run_command_line
 from tiered.cli.files import check_output
+from tiered.cli.outcome import Outcome, observed
 from tiered.cli.source_mark import check_replaced
 from tiered.errors import TieredError
 from tiered.fleet.digests import data_files, sha256_of
@@ -77,6 +78,7 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
     reset_peak()
     start = time.perf_counter()
     out, err = io.StringIO(), io.StringIO()
+    outcomes: list[Outcome] = []
     words, target = request["words"], request["target"]
     source = request["files"][-1]
     try:
@@ -84,7 +86,8 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
             check_output(source, target)
             if not request["force"] and os.path.exists(target):
                 check_replaced(source, target)
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        printed = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
+        with printed[0], printed[1], observed(outcomes.append):
             code = run_command_line(words)
         said = err.getvalue()
     except TieredError as error:
@@ -97,9 +100,24 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
         "out": out.getvalue(),
         "err": said,
         "seconds": seconds,
+        "figures": _figures(outcomes[-1]) if outcomes else {},
         "peak": peak_since_reset(),
         "sha256_in": [_digest(path) for path in request["files"]],
         "sha256_out": _digest(written) if is_written else "",
+    }
+
+
+def _figures(outcome: Outcome) -> dict[str, Any]:
+    """Return the figures of a model that was rewritten."""
+    result = outcome.result
+    if result is None:
+        return {}
+    return {
+        "nodes_before": result.before.nodes,
+        "nodes_after": result.after.nodes,
+        "bytes_before": result.before.nbytes,
+        "bytes_after": result.after.nbytes,
+        "verified": result.verified is not None,
     }
 
 

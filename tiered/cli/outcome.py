@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -32,3 +33,22 @@ class Outcome(NamedTuple):
     result: OptimizeResult | None
     failed: Failed | None = None
     what: str = ""
+
+
+_OBSERVERS: list[Callable[[Outcome], None]] = []
+
+
+@contextmanager
+def observed(observer: Callable[[Outcome], None]) -> Iterator[None]:
+    """Call a function with each outcome of the commands that run in the block."""
+    _OBSERVERS.append(observer)
+    try:
+        yield
+    finally:
+        _OBSERVERS.remove(observer)
+
+
+def note_outcome(outcome: Outcome) -> None:
+    """Pass an outcome on to the functions that observe them."""
+    for observer in _OBSERVERS:
+        observer(outcome)

@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import os
 import queue
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
@@ -31,6 +32,12 @@ T = TypeVar("T")
 
 RETRIES: Final = 2
 """How often Dask tries a task again, on another worker if it can."""
+
+WAIT: Final = 30.0
+"""The seconds to wait for the first worker."""
+
+_COUNTED_FOR: Final = 2.0
+"""The seconds for which a count of the threads holds."""
 
 _AHEAD: Final = 2
 """Tasks that are submitted for each thread of a worker, so that none waits for the next one."""
@@ -71,18 +78,27 @@ class DaskEngine:
         self._memory = memory
         self._jobs = jobs
         self._running: set[Any] = set()
+        self._threads, self._counted = 0, -_COUNTED_FOR
         self._expected = versions()
+        try:
+            client.wait_for_workers(1, timeout=WAIT)
+        except TimeoutError as error:
+            raise FleetError(
+                f"the cluster has no worker after {WAIT:g} s; start one: dask worker ADDRESS"
+            ) from error
         found = client.run(_versions_of_worker)
-        if not found:
-            raise FleetError("the cluster has no worker; start one: dask worker ADDRESS")
         for address, its in found.items():
             check_versions(str(address), its, self._expected)
 
     @property
     def window(self) -> int:
         """How many tasks may be submitted and not done: workers may come and go."""
-        threads = sum(self._client.nthreads().values())
-        return self._jobs or max(1, _AHEAD * threads)
+        if self._jobs is not None:
+            return self._jobs
+        now = time.monotonic()
+        if now >= self._counted + _COUNTED_FOR:  # it asks the scheduler
+            self._threads, self._counted = sum(self._client.nthreads().values()), now
+        return max(1, _AHEAD * self._threads)
 
     def peak_of(self, job: Job) -> int:
         """Return the bytes that a job is expected to take."""

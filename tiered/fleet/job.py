@@ -54,7 +54,8 @@ class Command:
     def words(self, files: tuple[str, ...], out: str) -> list[str]:
         """Return the whole command line, with the file of its result if that is a model."""
         written = [out] if self.writes_model else []
-        return [self.name, *files, *written, *self.options, "--json"]
+        printed = "--quiet" if self.writes_model else "--json"
+        return [self.name, *files, *written, *self.options, printed]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,11 @@ from tiered.fleet.process import JobProcess
 from tiered.fleet.tasks import Digest, Task
 from tiered.runtime.worker.limits import physical_memory
 
-_POLL: Final = 0.02  # seconds
+_SOONEST: Final = 0.02
+_LATEST: Final = 0.25
+"""The least and the most seconds between two looks at the memory."""
+_FASTEST: Final = 4 << 30
+"""The bytes that processes can fill in a second: the next look is before there is no room."""
 _FULL: Final = 0.9
 """The share of the limit from which a process is stopped: memory is looked at now and then."""
 _LEAST: Final = 64 << 20
@@ -125,9 +129,15 @@ class LocalEngine:
 
     def _watch(self) -> None:
         """Stop a process when all of them hold too much."""
-        while not self._closed.wait(_POLL):
+        pause = _SOONEST
+        while not self._closed.wait(pause):
             held = {process: process.held() for process in self._processes}
-            if self.memory is None or sum(held.values()) <= self.memory * _FULL:
+            if self.memory is None:
+                pause = _LATEST  # only their peaks are noted
+                continue
+            room = self.memory * _FULL - sum(held.values())
+            pause = min(_LATEST, max(_SOONEST, room / _FASTEST))
+            if room >= 0:
                 continue
             with self._lock:
                 running = dict(self._running)

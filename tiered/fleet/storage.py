@@ -73,11 +73,16 @@ def files_of(entry: str, root: str | None) -> tuple[list[tuple[str, int]], str]:
     except OSError as error:
         raise ModelError(f"cannot read {entry!r}: {error}") from error
     files = sorted(
-        (str(system.unstrip_protocol(name)), int(info.get("size") or 0))
+        (_url(entry, str(name)), int(info.get("size") or 0))
         for name, info in found.items()
         if info.get("type") != "directory"
     )
-    return files, str(system.unstrip_protocol(_system(root or entry)[1]))
+    return files, _url(entry, _system(root or entry)[1])
+
+
+def _url(entry: str, inner: str) -> str:
+    """Return the URL of a path in the file system of another URL."""
+    return inner if "://" in inner else f"{entry.partition('://')[0]}://{inner.lstrip('/')}"
 
 
 def read_bytes(path: str) -> bytes:

@@ -172,7 +172,7 @@ class Run:
         self, process: JobProcess, files: list[str], answer: dict[str, Any], folder: str
     ) -> Result:
         """Move the result to its place, and return its line."""
-        record = _record(answer["out"])
+        record = None if self.command.writes_model else _record(answer["out"])
         result = self._with_figures(answer, record, process)
         code = int(answer["code"])
         if code:
@@ -222,17 +222,17 @@ class Run:
     def _with_figures(
         self, answer: dict[str, Any], record: dict[str, Any] | None, process: JobProcess
     ) -> Result:
-        before, after = _part(record, "before"), _part(record, "after")
-        own = answer["peak"]
-        verified = None if record is None else record.get("verified", record.get("ok"))
+        figures, own = answer["figures"], answer["peak"]
+        verified = figures.get("verified") if record is None else record.get("ok")
+        nodes = None if record is None else record.get("nodes")
         return Result(
             source=self.job.source.path,
             target=self.job.target,
             status="done",
-            nodes_before=_number(before, "nodes", record),
-            nodes_after=_number(after, "nodes", None),
-            bytes_before=_number(before, "bytes", None),
-            bytes_after=_number(after, "bytes", None),
+            nodes_before=figures.get("nodes_before", nodes),
+            nodes_after=figures.get("nodes_after"),
+            bytes_before=figures.get("bytes_before"),
+            bytes_after=figures.get("bytes_after"),
             seconds=round(float(answer["seconds"]), 6),
             peak=max(own or 0, process.peak) or None,
             verified=verified if self.command.runs_models else None,
@@ -338,22 +338,6 @@ def _record(out: str) -> dict[str, Any] | None:
     except json.JSONDecodeError:
         return None
     return read if isinstance(read, dict) else None
-
-
-def _part(record: dict[str, Any] | None, name: str) -> dict[str, Any] | None:
-    part = None if record is None else record.get(name)
-    return part if isinstance(part, dict) else None
-
-
-def _number(
-    part: dict[str, Any] | None, name: str, other: dict[str, Any] | None
-) -> int | None:
-    """Return a number of the first of two objects that has it."""
-    for each in (part, other):
-        found = None if each is None else each.get(name)
-        if isinstance(found, int):
-            return found
-    return None
 
 
 def _reason(text: str) -> str:

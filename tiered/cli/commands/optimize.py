@@ -18,7 +18,7 @@ from tiered.cli.files import (
 from tiered.cli.flags import LEVELS, OptimizeOptions, split_names
 from tiered.cli.html import run_page_for
 from tiered.cli.load_passes import load_passes, with_loads
-from tiered.cli.outcome import Failed, Outcome
+from tiered.cli.outcome import Failed, Outcome, note_outcome
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes, shapes_of_inputs
 from tiered.cli.watch import (
@@ -161,6 +161,7 @@ def optimize_file(
             show(record_of(Outcome(source, None, options, result, failed)))
         raise
     outcome = Outcome(source, target, options, result, what=what)
+    note_outcome(outcome)
     _print_outcome(outcome, result, watchers, show)
     if placed is not None and options.share_weights and not options.quiet:
         from tiered.cli.output.summary import sharing_notes
