@@ -260,7 +260,7 @@ def test_common_subexpressions_may_be_skipped() -> None:
 
 def test_the_transposes_of_named_weights_are_computed() -> None:
     view = model(LINEAR)
-    assert tvm.search_fc_transpose(view) == ["w", "v"]
+    assert tvm.relay.analysis.search_fc_transpose(view) == ["w", "v"]
     made = tvm.transform.SimplifyFCTranspose(["w"])(view)
     assert sorted(ops(made)) == ["MatMul", "MatMul", "Transpose"]
     (left,) = made.main.nodes_of("Transpose")

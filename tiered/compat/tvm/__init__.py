@@ -18,7 +18,7 @@ from tiered.support.aliases import NO_EQUIVALENT
 from tiered.support.loading import load_later
 
 _load, _names = load_later(__name__)
-transform = relay = ir = instrument = sys.modules[__name__]
+transform = relay = analysis = ir = instrument = sys.modules[__name__]
 
 
 def __getattr__(name: str) -> Any:
