@@ -119,6 +119,10 @@ from tiered.pipeline.result import (
 )
 from tiered.precision.budget import budget_of as budget_of
 from tiered.precision.codes import FLOAT8 as FLOAT8
+from tiered.precision.float8 import (
+    Float8Settings as Float8Settings,
+    quantise_to_float8 as quantise_to_float8,
+)
 from tiered.precision.integers import narrow_integers as narrow_integers
 from tiered.precision.lower import (
     PrecisionRules as PrecisionRules,

@@ -110,8 +110,10 @@ def _precision(options: ConvertOptions, inputs: tuple[str, ...]) -> list[str]:
         settings["keep_io_types"] = options.keep_io
     elif not options.keep_io:
         raise UsageError(f"--no-keep-io has no effect with --to {to}: inputs and outputs stay")
+    if to in ("fp8", "mixed"):
+        settings["inputs"] = inputs
     if to == "mixed":
-        settings |= {"budget": options.budget or "", "inputs": inputs}
+        settings["budget"] = options.budget or ""
     passes = [tiered.get_pass(_PASSES[to]).with_options(**settings)]
     if options.measure and to != "mixed":  # which measures anyway
         passes.append(tiered.get_pass("measure_error").with_options(inputs=inputs))
@@ -122,7 +124,7 @@ _PASSES: Final = {
     "fp16": "float_to_half",
     "bf16": "float_to_bfloat16",
     "mixed": "float_to_mixed",
-    "fp8": "fp8_weight",
+    "fp8": "float_to_fp8",
     "int8-weights": "weights_to_int8",
     "int4-weights": "weights_to_int4",
 }
