@@ -82,12 +82,25 @@ def _onnxsim(source: str, target: str) -> None:
     onnx.save(onnxsim.quantize_fp16(onnx.load(source), keep_io_types=True), target)
 
 
+def _modelopt(source: str, target: str) -> None:
+    import importlib
+
+    import onnx
+
+    autocast = importlib.import_module("modelopt.onnx.autocast")
+    made = autocast.convert_to_mixed_precision(
+        onnx_path=source, low_precision_type="fp16", keep_io_types=True
+    )
+    onnx.save(made, target)
+
+
 TOOLS: dict[str, Callable[[str, str], None]] = {
     "tiered": _tiered,
     "onnxconverter-common": _converter_common,
     "onnxruntime.transformers": _onnxruntime,
     "onnxslim": _onnxslim,
     "onnxsim": _onnxsim,
+    "modelopt autocast": _modelopt,
 }
 
 

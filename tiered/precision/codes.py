@@ -25,6 +25,10 @@ _SHARES: Final = tuple(1 - step / 40 for step in range(14))
 """The parts of a range of a block that are tried as its limits; what is outside is clipped."""
 
 
+_FITS: Final = 3
+"""How often a scale is fitted to codes, and codes are rounded anew."""
+
+
 class Codes(NamedTuple):
     """The codes of some rows, and what they stand for: (codes - zeros) * scales.
 
@@ -96,31 +100,59 @@ def four_bit_codes(rows: Array, block: int, dtype: np.dtype[Any]) -> Codes:
     """Return codes from 0 to 15 and zero points, with the smallest squared error of a block.
 
     Tried are ranges from the least to the largest number, and parts of them; and those where the
-    number of the largest magnitude is exact.
+    number of the largest magnitude is exact. The best scale is then fitted to its codes.
     """
     parts = _blocks(rows, block)
     low, high = np.minimum(parts.min(2), 0), np.maximum(parts.max(2), 0)
-    best = np.full(low.shape, np.inf, np.float32)
-    scales, zeros = np.ones_like(low), np.zeros_like(low)
     width, largest = high - low, np.maximum(high, -low)
     candidates = [(width * (share / 15), low * share) for share in _SHARES]
     is_high = high >= -low
     candidates.append((largest / 8, np.where(is_high, -7, -8) * largest / 8))
+    best = _FourBits(parts, dtype)
     for step, least in candidates:
         scale = _usable(step, dtype)
-        zero = np.clip(np.rint(-least / scale), 0, 15)
-        codes = np.clip(np.rint(parts / scale[..., None]) + zero[..., None], 0, 15)
-        error = np.square((codes - zero[..., None]) * scale[..., None] - parts).sum(2)
-        better = error < best
-        best, scales = np.where(better, error, best), np.where(better, scale, scales)
-        zeros = np.where(better, zero, zeros)
-    codes = np.clip(np.rint(parts / scales[..., None]) + zeros[..., None], 0, 15)
+        best.attempt(scale, np.clip(np.rint(-least / scale), 0, 15))
+    for _ in range(_FITS):
+        best.attempt(_usable(best.fitted_scales(), dtype), best.zeros)
     numbers = DataType.UINT4.numpy
     return Codes(
-        _rows(codes.astype(np.uint8), rows).astype(numbers),
-        scales.astype(dtype),
-        zeros.astype(np.uint8).astype(numbers),
+        _rows(best.codes().astype(np.uint8), rows).astype(numbers),
+        best.scales.astype(dtype),
+        best.zeros.astype(np.uint8).astype(numbers),
     )
+
+
+class _FourBits:
+    """The best scales and zero points of some blocks so far."""
+
+    def __init__(self, parts: Array, dtype: np.dtype[Any]) -> None:
+        self._parts = parts
+        self._error = np.full(parts.shape[:2], np.inf, np.float32)
+        self.scales = _usable(np.ones(parts.shape[:2], np.float32), dtype)
+        self.zeros = np.zeros(parts.shape[:2], np.float32)
+
+    def attempt(self, scales: Array, zeros: Array) -> None:
+        """Take scales and zero points where they have a smaller squared error."""
+        found = self._multiples(scales, zeros) * scales[..., None]
+        error = np.square(found - self._parts).sum(2)
+        is_better = error < self._error
+        self._error = np.where(is_better, error, self._error)
+        self.scales = np.where(is_better, scales, self.scales)
+        self.zeros = np.where(is_better, zeros, self.zeros)
+
+    def fitted_scales(self) -> Array:
+        """Return the scales of the smallest squared error for the present codes."""
+        multiples = self._multiples(self.scales, self.zeros)
+        norm = np.square(multiples).sum(2)
+        return (multiples * self._parts).sum(2) / np.where(norm > 0, norm, 1)
+
+    def codes(self) -> Array:
+        """Return the codes."""
+        return self._multiples(self.scales, self.zeros) + self.zeros[..., None]
+
+    def _multiples(self, scales: Array, zeros: Array) -> Array:
+        zeros = zeros[..., None]
+        return np.clip(np.rint(self._parts / scales[..., None]) + zeros, 0, 15) - zeros
 
 
 def _rows(parts: Array, rows: Array) -> Array:
