@@ -185,6 +185,7 @@ def test_given_inputs_are_measured(cli: Cli, exponential: Path) -> None:
 @pytest.mark.parametrize(
     ("to", "pass_", "dtype"),
     [
+        ("fp8", "float_to_fp8", "float8e4m3fn"),
         ("int8-weights", "weights_to_int8", "int8"),
         ("int4-weights", "weights_to_int4", "uint4"),
     ],

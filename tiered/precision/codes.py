@@ -26,7 +26,7 @@ _SHARES: Final = tuple(1 - step / 40 for step in range(14))
 
 
 _FITS: Final = 3
-"""How often a scale is fitted to codes, and codes are rounded anew."""
+"""How often a scale is fitted to codes, and codes are rounded again."""
 
 
 class Codes(NamedTuple):
@@ -144,15 +144,18 @@ class _FourBits:
         """Return the scales of the smallest squared error for the present codes."""
         multiples = self._multiples(self.scales, self.zeros)
         norm = np.square(multiples).sum(2)
-        return (multiples * self._parts).sum(2) / np.where(norm > 0, norm, 1)
+        fitted: Array = (multiples * self._parts).sum(2) / np.where(norm > 0, norm, 1)
+        return fitted
 
     def codes(self) -> Array:
         """Return the codes."""
-        return self._multiples(self.scales, self.zeros) + self.zeros[..., None]
+        codes: Array = self._multiples(self.scales, self.zeros) + self.zeros[..., None]
+        return codes
 
     def _multiples(self, scales: Array, zeros: Array) -> Array:
         zeros = zeros[..., None]
-        return np.clip(np.rint(self._parts / scales[..., None]) + zeros, 0, 15) - zeros
+        codes: Array = np.clip(np.rint(self._parts / scales[..., None]) + zeros, 0, 15)
+        return codes - zeros
 
 
 def _rows(parts: Array, rows: Array) -> Array:

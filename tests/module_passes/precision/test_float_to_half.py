@@ -1,5 +1,8 @@
 """float_to_half: which tensors become halves, and where Casts stand."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -7,7 +10,7 @@ import pytest
 from tiered import DataType, Model, PassContext, get_pass
 from tiered.backends.reading import backend_of
 from tiered.precision.narrowing import narrow
-from tiered.runtime import run
+from tiered.runtime import run, run_reference
 from tiered.testing import assert_unchanged, parse
 
 HALF = int(DataType.FLOAT16)
@@ -237,3 +240,31 @@ def test_narrow_rounds_to_even_and_clamps() -> None:
     assert halves.tolist() == expected
     assert np.signbit(halves[-1])
     assert np.isnan(narrow(np.array([np.nan], np.float32), DataType.FLOAT16)[0]).all()
+
+
+MASKED = (
+    "(float[2,4] s, bool[2,4] keep) => (float[2,4] y, float[2,4] z) "
+    "<float m = {-3.4e38}, float o = {0}> "
+    "{ a = Where(keep, s, m) y = Softmax(a) "
+    "b = Where(keep, o, m) c = Add(s, b) z = Softmax(c) }"
+)
+
+
+@pytest.mark.parametrize("runs", [run, run_reference])
+def test_a_row_that_is_masked_as_a_whole_has_no_nan(runs: Callable[..., Any]) -> None:
+    model, _ = converted(MASKED)
+    feeds = {
+        "s": np.array([[1, -2, 3, 0.5]] * 2, np.float32),
+        "keep": np.array([[False] * 4, [True, True, False, False]]),
+    }
+    expected, found = run(parse(MASKED), feeds), runs(model.to_proto(), feeds)
+    for name in ("y", "z"):
+        assert np.isfinite(found[name]).all()
+        np.testing.assert_allclose(found[name].sum(-1), 1, atol=2e-3)
+        np.testing.assert_allclose(found[name][1], expected[name][1], atol=2e-3)
+
+
+def test_a_node_is_narrow_if_it_is_forced() -> None:
+    text = "(float[2] x) => (float[2] y) <float e = {1e-12}> { a = Relu(x) b = Add(a, e) y = Sqrt(b) }"
+    model, _ = converted(text, force_op_types=("Add",))
+    assert model.main.nodes_of("Add")[0].output.dtype == HALF
