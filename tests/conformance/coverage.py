@@ -2,7 +2,7 @@
 
 `python -m tests.conformance.coverage models`: beside each `name.onnx` a `name.json` may have the
 shapes of its inputs (`{"inputs": [{"name": ..., "shape": [...]}]}`), to which they are fixed for
-targets with static shapes.
+targets with static shapes. For targets without float a model is quantised first.
 """
 
 import json
@@ -12,7 +12,15 @@ from pathlib import Path
 
 import cyclopts
 
-from tiered import Model, PassContext, TieredError, get_backend, pipeline_for
+from tiered import (
+    DataType,
+    Model,
+    PassContext,
+    Sequential,
+    TieredError,
+    get_backend,
+    pipeline_for,
+)
 from tiered.backends import Coverage
 from tiered.backends.known import built_in_backends
 
@@ -30,6 +38,9 @@ def measured(path: Path, backend: str, level: int) -> Coverage:
     target, model = get_backend(backend), Model.load(path)
     if target.shapes == "static":
         model.set_input_shapes(shapes_of(path))
+    if target.activations and DataType.FLOAT not in target.activations:
+        with PassContext(backend=target, required=["quantize"]):
+            Sequential(["infer_shapes", "quantize{method=minmax, samples=1}"])(model)
     with PassContext(opt_level=level, backend=target):
         pipeline_for(target)(model)
     return target.coverage(model)

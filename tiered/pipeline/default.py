@@ -344,6 +344,7 @@ def default_pipeline() -> Sequential:
         "replace_less_or_equal",
         "replace_trilu",
         "replace_matmul_with_gemm",
+        "replace_flatten_with_reshape",
         "replace_isnan",
         "replace_neg_with_mul",
         "replace_reciprocal_with_div",

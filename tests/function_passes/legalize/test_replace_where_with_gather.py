@@ -8,7 +8,7 @@ PASS = "replace_where_with_gather"
 XY = "float[2,3] x, float[2,3] y) => (float[2,3] z) "
 
 
-@pytest.mark.parametrize("condition", ["bool", "bool[1]", "bool[1,1]"])
+@pytest.mark.parametrize("condition", ["bool[1]", "bool[1,1]"])
 def test_one_condition_is_an_index(condition: str) -> None:
     assert_rewrites(
         PASS,
@@ -16,6 +16,15 @@ def test_one_condition_is_an_index(condition: str) -> None:
         f"({condition} c, {XY} <int64[1] a = {{0}}, int64[1] d = {{0}}, int64[0] s = {{}}> {{ v = Unsqueeze(y, a) "
         "u = Unsqueeze(x, d) b = Concat<axis=0>(v, u) k = Cast<to=7>(c) i = Reshape(k, s) "
         "z = Gather(b, i) }",
+    )
+
+
+def test_a_condition_without_dims_is_an_index() -> None:
+    assert_rewrites(
+        PASS,
+        f"(bool c, {XY} {{ z = Where(c, x, y) }}",
+        f"(bool c, {XY} <int64[1] a = {{0}}, int64[1] d = {{0}}> {{ v = Unsqueeze(y, a) "
+        "u = Unsqueeze(x, d) b = Concat<axis=0>(v, u) k = Cast<to=7>(c) z = Gather(b, k) }",
     )
 
 

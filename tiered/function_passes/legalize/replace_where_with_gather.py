@@ -26,6 +26,8 @@ def replace_where_with_gather(graph: Graph, c: Value, x: Value, y: Value) -> Val
         return Skip("the condition adds dims to the result")
     axis = np.array([0], np.int64)
     both = graph.op.Concat(graph.op.Unsqueeze(y, axis), graph.op.Unsqueeze(x, axis), axis=0)
-    index = graph.op.Reshape(graph.op.Cast(c, to=int(DataType.INT64)), np.array([], np.int64))
+    index = graph.op.Cast(c, to=int(DataType.INT64))
+    if c.shape:
+        index = graph.op.Reshape(index, np.array([], np.int64))
     chosen: Value = graph.op.Gather(both, index, axis=0)
     return chosen

@@ -426,6 +426,8 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "replace_expand_with_tile": Indexed("function_passes/legalize", PassInfo(name='replace_expand_with_tile', opt_level=None, kind='rewrite', required=('infer_shapes',), acts_on=('Expand',), legalizes='default', law='Expand(x, shape)  =>  Tile(Reshape(x), repeats)', doc='Repeat the axes of size 1 as often as the result has elements there.'), ('Expand',)),
 
+    "replace_flatten_with_reshape": Indexed("function_passes/legalize", PassInfo(name='replace_flatten_with_reshape', opt_level=None, kind='rewrite', required=('infer_shapes',), acts_on=('Flatten',), legalizes='default', law='Flatten(x) of a known shape  =>  Reshape(x, shape)', doc="Join dims by an operator that names the result's.\n\nOpt-in: for targets that have no Flatten, as Core ML; `legalize` uses it for them."), ('Flatten',)),
+
     "replace_gather_with_gathernd": Indexed("function_passes/legalize", PassInfo(name='replace_gather_with_gathernd', opt_level=None, kind='rewrite', required=('infer_shapes',), acts_on=('Gather',), legalizes='default', law='Gather(x, indices), axis 0  =>  GatherND(x, Unsqueeze(indices, -1))', doc='Look rows up by an operator whose last axis of indices names the axes of x.'), ('Gather',)),
 
     "replace_gather_with_slice": Indexed("function_passes/legalize", PassInfo(name='replace_gather_with_slice', opt_level=None, kind='rewrite', required=('infer_shapes',), acts_on=('Gather',), legalizes='default', law='Gather(x, constant scalar)  =>  Squeeze(Slice(x))', doc='Cut one element of an axis out, and the axis with it.'), ('Gather',)),
