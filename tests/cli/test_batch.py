@@ -60,6 +60,21 @@ def test_check_and_inspect_write_reports(cli: Cli, models: Path, tmp_path: Path)
     assert json.loads((tmp_path / "out" / "a.onnx.json").read_text())["is_met"] is True
 
 
+def test_quantize_is_that_of_single_runs(cli: Cli, models: Path, tmp_path: Path) -> None:
+    (models / "b.onnx").unlink()
+    numbers = ",".join(str(number / 7) for number in range(256))
+    weights = f"<float[16,16] w = {{{numbers}}}>"
+    text = f"(float[n,16] x) => (float[n,16] y) {weights} {{ y = MatMul(x, w) }}"
+    onnx.save(parse(text), models / "a.onnx")
+    out = tmp_path / "out"
+    ended = cli("batch", "quantize", models, "--out-dir", out, "--dynamic", "-q")
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
+    single = tmp_path / "a.onnx"
+    assert cli("quantize", models / "a.onnx", single, "--dynamic", "-q").code == 0
+    assert (out / "a.onnx").read_bytes() == single.read_bytes()
+    assert single.read_bytes() != (models / "a.onnx").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

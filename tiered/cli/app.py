@@ -93,7 +93,7 @@ for _name in COMMANDS:
     app[_name].help_epilogue = with_examples(EPILOGUE, EXAMPLES[_name])
     with_parameters(app[_name].default_command)
 batch.help_epilogue = with_examples(BATCH_EPILOGUE, EXAMPLES["batch"])
-for _name in ("verify", "check", "inspect"):
+for _name in ("quantize", "verify", "check", "inspect"):
     batch[_name].help_epilogue = batch.help_epilogue
     with_parameters(batch[_name].default_command)
 

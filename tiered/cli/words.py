@@ -27,8 +27,8 @@ def words_of(options: Any, without: Collection[str] = ()) -> tuple[str, ...]:
 
 
 def _words(option: str, value: object) -> Iterator[str]:
-    if value is True:
-        yield option
+    if isinstance(value, bool):
+        yield option if value else f"--no-{option.removeprefix('--')}"
     elif isinstance(value, tuple):
         yield from (f"{option}={each}" for each in value)
     else:

@@ -36,10 +36,15 @@ class Command:
         return self.name in _WRITE_MODELS
 
     @property
-    def runs_models(self) -> bool:
-        """Whether the command runs the models."""
+    def compares(self) -> bool:
+        """Whether the command compares outputs."""
         asked = (word.partition("=")[0] == "--verify" for word in self.options)
         return self.name == "verify" or any(asked)
+
+    @property
+    def runs_models(self) -> bool:
+        """Whether the command runs the models."""
+        return self.name == "quantize" or self.compares
 
     def identity(self) -> str:
         """Return a digest of the command and of the content of all files that its options name."""

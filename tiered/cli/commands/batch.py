@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 
 from tiered.cli.commands.optimize import check_options
+from tiered.cli.commands.quantize import QuantizeOptions
 from tiered.cli.commands.verify import CompareOptions
-from tiered.cli.flags import Flag, OptimizeOptions, ReadOptions
+from tiered.cli.flags import Flag, OptimizeOptions, ReadOptions, WriteOptions
 from tiered.cli.output.fleet import BatchReport, print_results
 from tiered.cli.watch import WatchOptions
 from tiered.cli.words import words_of
@@ -91,6 +92,27 @@ def run_batch_optimize(
     )
     command = Command("optimize", words)
     return _run(sources, command, batch, folder, as_json=options.json)
+
+
+def run_batch_quantize(
+    sources: Sequence[str],
+    options: QuantizeOptions,
+    write: WriteOptions,
+    batch: BatchOptions,
+    folder: FolderOptions,
+) -> int:
+    """Quantise many models; return the exit code.
+
+    Raises:
+        UsageError: options that do not go together.
+    """
+    from tiered.fleet import Command
+
+    _check_batch_options(write, ("output", "dry_run"))
+    _check_batch_options(options, ("report",))
+    command = Command("quantize", (*words_of(options), *words_of(write, _OWN)))
+    whole = replace(folder, quiet=write.quiet)
+    return _run(sources, command, batch, whole, as_json=write.json)
 
 
 def run_batch_verify(

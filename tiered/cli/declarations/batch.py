@@ -8,8 +8,16 @@ from cyclopts import App, Parameter
 
 from tiered.cli.commands.batch import BatchOptions, FolderOptions
 from tiered.cli.commands.completion import complete_backend
+from tiered.cli.commands.quantize import QuantizeOptions
 from tiered.cli.commands.verify import CompareOptions
-from tiered.cli.flags import AsJson, BackendName, Names, OptimizeOptions, ReadOptions
+from tiered.cli.flags import (
+    AsJson,
+    BackendName,
+    Names,
+    OptimizeOptions,
+    ReadOptions,
+    WriteOptions,
+)
 from tiered.cli.watch import WatchOptions
 
 batch = App(name="batch", help_format="plaintext")
@@ -32,6 +40,28 @@ def batch_optimize(
     from tiered.cli.commands.batch import run_batch_optimize
 
     return run_batch_optimize(sources, options, watch, batch)
+
+
+@batch.command(name="quantize")
+def batch_quantize(
+    *sources: Annotated[str, Parameter(name="SOURCE")],
+    out_dir: Annotated[str | None, Parameter(show_default=False)] = None,
+    max_memory: Annotated[str | None, Parameter(show_default=False)] = None,
+    batch: BatchOptions = BatchOptions(),
+    options: QuantizeOptions = QuantizeOptions(),
+    write: WriteOptions = WriteOptions(),
+) -> int:
+    """Quantise many models, as `tiered quantize` does each.
+
+    Args:
+        sources: The models, as for `tiered batch`.
+        out_dir: The folder for the results, each under the name of its model.
+        max_memory: Limit of the memory of all processes together: 2GB, 50%.
+    """
+    from tiered.cli.commands.batch import run_batch_quantize
+
+    folder = FolderOptions(out_dir=out_dir, max_memory=max_memory)
+    return run_batch_quantize(sources, options, write, batch, folder)
 
 
 @batch.command(name="verify")
