@@ -353,6 +353,19 @@ def test_a_loop_gives_its_body_the_dtypes_of_its_operands() -> None:
     assert str(scan.bodies[0].inputs[1].type) == "float[7]"
 
 
+def test_the_declared_inputs_of_a_body_are_known_after_types_are_forgotten() -> None:
+    model = parsed(
+        "(float[2] x, int64 n) => (float[2] y) { y = Loop(n, , x) <body = b (int64 i, bool c,"
+        " float[2] s) => (bool d, float[2] t) { d = Identity(c) t = Neg(s) }> }"
+    )
+    model.refresh_types()
+    before = model.main.structural_hash()
+    model.forget_types()
+    (loop,) = model.main.nodes_of("Loop")
+    assert [str(value.type) for value in loop.bodies[0].inputs] == ["int64[]", "bool[]", "float[2]"]
+    assert model.main.structural_hash() == before
+
+
 def test_a_scan_with_a_parameter_as_its_axes_is_not_inferred() -> None:
     text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
       g (float[3,2] x, float[2] s) => (float[2] t, float[3,2] y) { t, y = local.f<n=1>(s, x) }

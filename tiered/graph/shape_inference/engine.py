@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tiered.graph.core.types import read_type
 from tiered.graph.core.value import NOT_INFERRED
 from tiered.graph.shape_inference import data_propagation, infer
 from tiered.graph.shape_inference.symbolic_dims import Dims
@@ -70,6 +71,11 @@ class ShapeInference:
         """Drop all inferred types and elements; they are inferred again on demand."""
         for value in _computed(model):
             value._type = value._elements = NOT_INFERRED
+        for graph in model.graphs():
+            for value, info in zip(graph._inputs, graph._input_infos, strict=True):
+                # Of the inputs of bodies, only what the file declares is known.
+                if graph.owner is not None and not value.is_initializer:
+                    value._type = read_type(info.type)
         model.dims, self._is_inferred, self._stamp = Dims(), False, None
 
     def restore(self, model: ModelState, known: Known) -> None:
