@@ -26,9 +26,9 @@ demo: $(VENV)/.installed-test  ## Optimise examples/models at -O3, verified; res
 test: $(VENV)/.installed-test  ## Run the tests
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-test-long: $(VENV)/.installed-test  ## Run 100 histories of 300 random edits each; kill 200 runs
+test-long: $(VENV)/.installed-test  ## Run 100 histories of random edits; kill 200 runs; convert 2 GB
 	@TIERED_LONG=100 $(BIN)/python -m pytest $(PYTEST_ARGS) tests/graph/test_edits.py \
-	  tests/cli/test_large.py
+	  tests/cli/test_large.py tests/precision/test_large.py
 
 .PHONY: fleet bench-fleet
 fleet: $(VENV)/.installed-test  ## Run 300 models as a batch, kill it 20 times: FLEET_ARGS='--models DIR'
