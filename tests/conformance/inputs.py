@@ -18,14 +18,17 @@ from tiered.runtime.session import Session
 Feeds = dict[str, Any]
 
 def feeds_for(
-    path: Path, model: ModelProto, session: Session, *, binding: int
+    path: Path, model: ModelProto, session: Session, *, binding: int, seed: int = 0
 ) -> Feeds:
-    """Return the feeds for the first (0) or the second (1) binding of the dynamic dims."""
+    """Return the feeds for the first (0) or the second (1) binding of the dynamic dims.
+
+    Another seed than 0 returns other numbers.
+    """
     description = path.with_suffix(".json")
     if not description.exists():
-        return feasible_inputs(model, binding=binding, session=session).feeds
+        return feasible_inputs(model, seed=seed, binding=binding, session=session).feeds
     spec = json.loads(description.read_text())
-    random = np.random.default_rng(spec.get("seed", 0) + binding)
+    random = np.random.default_rng(spec.get("seed", 0) + binding + seed)
     return {entry["name"]: _filled(entry, binding, random) for entry in spec["inputs"]}
 
 

@@ -1,0 +1,375 @@
+"""Quantisation: tiered beside its peers, on models with float inputs and outputs.
+
+    python -m benchmarks.quantize --models examples/models --python other/bin/python
+
+Each tool quantises each model in a process of its own, with eight samples, by the settings of equal
+coverage: Conv, ConvTranspose, Gemm and MatMul, data in uint8, weights in int8 with a scale for each
+channel. A result is valid if the full check of onnx takes it, onnxruntime runs it, and all its
+scales are finite and at most 10,000. Its signal to noise ratio is that of the worst output on eight
+other samples, on onnxruntime without optimisations of its own. The table is printed in Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+TIMEOUT = 300.0
+SAMPLES = 8
+LARGEST_SCALE = 1e4
+PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
+
+
+class Result(NamedTuple):
+    """What a tool made of a model.
+
+    Attributes:
+        failure: why it is not valid; empty if it is.
+        quantised, products: how many products read dequantised data, and how many there are.
+        decibels: the signal to noise ratio; infinite without an error.
+        deployed: the same with onnxruntime's own optimisations.
+        seconds: of the whole run of the tool.
+        calibration: the seconds of the calibration alone; NaN for other tools.
+        growth: MiB that the calibration added to the peak of the process and of its worker.
+        reasons: why products stay float.
+    """
+
+    failure: str
+    quantised: int = 0
+    products: int = 0
+    decibels: float = math.nan
+    deployed: float = math.nan
+    seconds: float = math.nan
+    calibration: float = math.nan
+    growth: float = math.nan
+    reasons: tuple[str, ...] = ()
+
+
+# --- in the process of a tool --------------------------------------------------------------------
+
+
+def _samples(folder: str) -> list[dict[str, Any]]:
+    import numpy as np
+
+    files = sorted(Path(folder).glob("*.npz"))
+    return [dict(np.load(file)) for file in files]
+
+
+def _tiered(source: str, target: str, folder: str) -> dict[str, Any]:
+    from tiered import Model, PassContext, get_pass
+
+    model, context = Model.load(source), PassContext.isolated()
+    quantize = get_pass("quantize").with_options(inputs=[folder])
+    quantize.apply(model, context)
+    model.save(target)
+    again = Model.load(target)
+    quantize.apply(again, PassContext.isolated())
+    kept = [str(remark) for remark in context.remarks]
+    is_fixed = again.to_proto() == Model.load(target).to_proto()
+    return {**_calibration(source, folder), "is_fixed": is_fixed, "reasons": kept}
+
+
+def _calibration(source: str, folder: str) -> dict[str, float]:
+    """Return the seconds and the memory of a calibration of all products' data."""
+    from tiered import Model
+    from tiered.calibration.calibrate import calibrate
+    from tiered.quantization.plan import plan_of
+    from tiered.quantization.scheme import Scheme
+
+    model = Model.load(source)
+    model.refresh_types()
+    pairs, samples = plan_of(model, Scheme()).pairs, _samples(folder)
+    before, start = _peak(), time.perf_counter()
+    calibrate(model, pairs, samples)
+    seconds = time.perf_counter() - start
+    return {"calibration": seconds, "growth": _peak() - before}
+
+
+def _peak() -> float:
+    """Return the peak of the memory of this process and of the worker, in MiB."""
+    from tiered.runtime import shared_worker
+
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    status = Path(f"/proc/{shared_worker().pid}/status")
+    if not status.exists():
+        return own
+    lines = (line.split() for line in status.read_text().splitlines())
+    return own + next(int(line[1]) / 1024 for line in lines if line[0] == "VmHWM:")
+
+
+def _onnxruntime(source: str, target: str, folder: str) -> dict[str, Any]:
+    from onnxruntime.quantization import (
+        CalibrationDataReader,
+        QuantFormat,
+        QuantType,
+        quantize_static,
+    )
+
+    class Reader(CalibrationDataReader):  # type: ignore[misc]  # onnxruntime has no types
+        def __init__(self) -> None:
+            self._feeds = iter(_samples(folder))
+
+        def get_next(self) -> dict[str, Any] | None:
+            return next(self._feeds, None)
+
+    quantize_static(
+        source,
+        target,
+        Reader(),
+        quant_format=QuantFormat.QDQ,
+        op_types_to_quantize=list(PRODUCTS),
+        per_channel=True,
+        activation_type=QuantType.QUInt8,
+        weight_type=QuantType.QInt8,
+    )
+    return {}
+
+
+def _onnxsim(source: str, target: str, folder: str) -> dict[str, Any]:
+    import onnx
+    import onnxsim
+
+    onnx.save(onnxsim.quantize_static(onnx.load(source), _samples(folder)), target)
+    return {}
+
+
+TOOLS: dict[str, Callable[[str, str, str], dict[str, Any]]] = {
+    "tiered": _tiered,
+    "onnxruntime": _onnxruntime,
+    "onnxsim": _onnxsim,
+}
+
+
+# --- the judge -----------------------------------------------------------------------------------
+
+
+def judged(
+    before: Path, after: Path, feeds: Sequence[Mapping[str, Any]], noted: Mapping[str, Any]
+) -> Result:
+    """Hold a quantised model against the original.
+
+    Args:
+        before, after: the two files.
+        feeds: samples that the tool has not seen.
+        noted: what the process of the tool reports.
+    """
+    import onnx
+
+    from tiered.errors import TieredError
+    from tiered.quantization.measure import Reference
+
+    original, made = onnx.load(before), onnx.load(after)
+    quantised, products = coverage(made.graph)
+    result = Result(
+        "",
+        quantised,
+        products,
+        seconds=noted["seconds"],
+        calibration=noted.get("calibration", math.nan),
+        growth=noted.get("growth", math.nan),
+        reasons=tuple(noted.get("reasons", ())),
+    )
+    try:
+        onnx.checker.check_model(made, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as failure:
+        return result._replace(failure=f"check: {_line(failure)}")
+    if wrong := [scale for scale in _scales(made.graph) if not 0 < scale <= LARGEST_SCALE]:
+        return result._replace(failure=f"a scale is {wrong[0]:g}")
+    if not noted.get("is_fixed", True):
+        return result._replace(failure="a second run changes it")
+    try:
+        ratio = Reference(original, "", feeds).decibels(made)
+        deployed = _deployed(original, made, feeds)
+    except TieredError as failure:
+        return result._replace(failure=f"run: {_line(failure)}")
+    return result._replace(decibels=ratio, deployed=deployed)
+
+
+def coverage(graph: Any, outer: frozenset[str] = frozenset()) -> tuple[int, int]:
+    """Return how many products of a graph and its bodies read dequantised data, of how many."""
+    dequantised = outer.union(name for node in graph.node for name in node.output
+                              if node.op_type == "DequantizeLinear")  # fmt: skip
+    quantised = products = 0
+    for node in graph.node:
+        if node.op_type in PRODUCTS:
+            products += 1
+            quantised += dequantised.issuperset(node.input[:2])
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                inner = coverage(attribute.g, dequantised)
+                quantised, products = quantised + inner[0], products + inner[1]
+    return quantised, products
+
+
+def _scales(graph: Any) -> list[float]:
+    from onnx import numpy_helper
+
+    names = {node.input[1] for node in graph.node
+             if node.op_type in ("QuantizeLinear", "DequantizeLinear")}  # fmt: skip
+    tensors = [tensor for tensor in graph.initializer if tensor.name in names]
+    return [float(number) for tensor in tensors for number in numpy_helper.to_array(tensor).ravel()]
+
+
+def _deployed(original: Any, made: Any, feeds: Sequence[Mapping[str, Any]]) -> float:
+    """Return the ratio with the optimisations that users get."""
+    from collections import defaultdict
+
+    from tiered.quantization.measure import Noise
+    from tiered.runtime import Session
+
+    exact, found = Session(original), Session(made, setting="default")
+    noise: dict[str, Noise] = defaultdict(Noise)
+    for fed in feeds:
+        outputs = found.run(fed)
+        for name, array in exact.run(fed).items():
+            if array.dtype.kind == "f":
+                noise[name].add(array, outputs[name])
+    return min((each.decibels for each in noise.values()), default=math.inf)
+
+
+def _line(failure: BaseException) -> str:
+    return " ".join(str(failure).split())[:90]
+
+
+# --- the table -----------------------------------------------------------------------------------
+
+
+def measured(
+    tool: str, file: Path, python: str, folder: Path, feeds: Sequence[Mapping[str, Any]]
+) -> Result:
+    """Quantise a model with a tool, and judge the result."""
+    with tempfile.TemporaryDirectory() as work:
+        target, notes = Path(work) / file.name, Path(work) / "notes.json"
+        own = python if tool == "onnxsim" else sys.executable
+        command = [own, "-m", "benchmarks.quantize", "--quantise", tool]
+        command += map(str, (file, target, folder, notes))
+        try:
+            subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            return Result(f"no result in {TIMEOUT:.0f} s")
+        except subprocess.CalledProcessError as failure:
+            lines = failure.stderr.decode(errors="replace").strip().splitlines()
+            return Result(f"quantise: {lines[-1][:90] if lines else 'it ended'}")
+        return judged(file, target, feeds, json.loads(notes.read_text()))
+
+
+def samples_of(file: Path, first: int) -> list[Mapping[str, Any]]:
+    """Return samples for a model, from a seed on."""
+    import onnx
+
+    from tests.conformance.inputs import feeds_for
+    from tiered.runtime import Session
+
+    model = onnx.load(file)
+    session = Session(model)
+    seeds = range(first, first + SAMPLES)
+    return [feeds_for(file, model, session, binding=0, seed=seed) for seed in seeds]
+
+
+def main(models: Path, tools: Sequence[str], python: str) -> dict[str, dict[str, Result]]:
+    """Print a line for each model and tool, and the tables; return all results by model."""
+    import numpy as np
+
+    found: dict[str, dict[str, Result]] = {}
+    for file in sorted(models.glob("*.onnx")):
+        unseen = samples_of(file, 100)
+        with tempfile.TemporaryDirectory() as folder:
+            for number, sample in enumerate(samples_of(file, 1)):
+                np.savez(Path(folder) / f"{number}.npz", **sample)
+            for tool in tools:
+                result = measured(tool, file, python, Path(folder), unseen)
+                found.setdefault(file.stem, {})[tool] = result
+                said = result.failure or f"{result.decibels:.1f} dB, {result.seconds:.1f} s"
+                of = f"{result.quantised} of {result.products}"
+                print(f"{file.stem:24} {tool:12} {of:12} {said}", flush=True)
+    print("\n" + by_model(found, tools) + "\n\n" + by_tool(found, tools))
+    return found
+
+
+def by_model(found: Mapping[str, Mapping[str, Result]], tools: Sequence[str]) -> str:
+    """Return a row for each model: products quantised and ratio of each tool."""
+    lines = [f"| model | {' | '.join(f'{tool}: products | dB' for tool in tools)} |"]
+    lines.append("|---|" + "---:|---:|" * len(tools))
+    for model, results in found.items():
+        cells = []
+        for tool in tools:
+            result = results[tool]
+            ratio = "fails" if result.failure else f"{result.decibels:.1f}"
+            cells += [f"{result.quantised} of {result.products}", ratio]
+        lines.append(f"| {model} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def by_tool(found: Mapping[str, Mapping[str, Result]], tools: Sequence[str]) -> str:
+    """Return a row for each tool; gains are those over it at equal coverage, of tiered."""
+    lines = [
+        "| tool | valid | products | median dB | least dB | gain of tiered, dB | changed by "
+        "onnxruntime's optimisations | seconds |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for tool in tools:
+        results = [each[tool] for each in found.values()]
+        valid = [each for each in results if not each.failure]
+        ratios = [each.decibels for each in valid if math.isfinite(each.decibels)] or [math.nan]
+        gains = [
+            each["tiered"].decibels - each[tool].decibels
+            for each in found.values()
+            if "tiered" in each and _comparable(each["tiered"], each[tool])
+        ]
+        changed = sum(abs(each.deployed - each.decibels) > 1 for each in valid)
+        quantised, products = (sum(getattr(each, name) for each in valid)
+                               for name in ("quantised", "products"))  # fmt: skip
+        gain = f"{statistics.fmean(gains):+.1f} ({len(gains)} models)" if gains else ""
+        row = [
+            tool,
+            f"{len(valid)} of {len(results)}",
+            f"{quantised} of {products}",
+            f"{statistics.median(ratios):.1f}",
+            f"{min(ratios):.1f}",
+            "" if tool == "tiered" else gain,
+            f"{changed} by more than 1 dB",
+            f"{statistics.median([each.seconds for each in valid] or [math.nan]):.1f}",
+        ]
+        lines.append(f"| {' | '.join(row)} |")
+    own = [each["tiered"] for each in found.values() if "tiered" in each]
+    if own:
+        slowest = max(each.calibration for each in own)
+        lines += ["", f"Calibration of tiered: at most {slowest:.1f} s, "
+                      f"{max(each.growth for each in own):.0f} MiB more."]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _comparable(one: Result, other: Result) -> bool:
+    """Return whether two results are valid, of equal coverage, and have an error."""
+    has_equal_coverage = one.quantised == other.quantised > 0
+    is_valid = not one.failure and not other.failure and has_equal_coverage
+    return is_valid and math.isfinite(one.decibels) and math.isfinite(other.decibels)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--quantise"]:
+        tool, source, target, folder, notes = sys.argv[2:]
+        started = time.perf_counter()
+        noted = TOOLS[tool](source, target, folder)
+        noted["seconds"] = time.perf_counter() - started - noted.get("calibration", 0.0)
+        Path(notes).write_text(json.dumps(noted), encoding="utf-8")
+        sys.exit()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", type=Path, default=Path("examples/models"))
+    parser.add_argument("--tools", default="tiered,onnxruntime", help="by comma")
+    parser.add_argument("--python", default=sys.executable, help="that has onnxsim")
+    given = parser.parse_args()
+    chosen = given.tools.split(",")
+    if unknown := [name for name in chosen if name not in TOOLS]:
+        sys.exit(f"no tool named {unknown[0]}; known: {', '.join(TOOLS)}")
+    main(given.models, chosen, given.python)
