@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tiered.rewriter.language import op
+
 if TYPE_CHECKING:
     from tiered.graph import Graph, Node, Value
+
+
+MOVES_ALONE: Final = (
+    op.DepthToSpace | op.Flatten | op.Identity | op.SpaceToDepth | op.Transpose
+)
+"""Operators that move the elements of their only operand."""
+
+MOVES: Final = op.Expand | op.Gather | op.Reshape | op.Slice | op.Squeeze | op.Tile | op.Unsqueeze
+"""Operators that move, repeat or select elements of their first operand, by other operands."""
+
+MOVE_ATTRIBUTES: Final[dict[str, Any]] = dict.fromkeys(
+    ("axes", "ends", "repeats", "shape", "starts", "steps", "tiles")
+)
+"""Attributes of old opsets to omit: in the newest form of each operator they are operands."""
+
+
+def is_one(value: Value) -> bool:
+    """Return whether a scale is known to be one number."""
+    return value.shape in ((), (1,))
+
+
+def moved_axis(move: Node, axis: int, rank: int | None) -> int | None:
+    """Return where an operator moves an axis to; None if that is not known."""
+    if rank is None or move.op_type not in ("Identity", "Transpose"):
+        return None
+    if move.op_type == "Identity":
+        return axis
+    perm = move.perm
+    return None if perm is None else perm.index(axis % rank)
 
 
 def is_blocked(node: Node) -> bool:

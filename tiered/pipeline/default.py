@@ -164,6 +164,8 @@ def default_pipeline() -> Sequential:
                         "fuse_cast_into_onehot",
                         "eliminate_zero_bias",
                         "eliminate_zero_state",
+                        # Before all passes that know the standard operators only.
+                        "replace_contrib_quantize",
                         "eliminate_q_dq_pair",
                         "fuse_unsqueeze_into_dequantize",
                         "fuse_clip_into_quantize",
@@ -416,6 +418,11 @@ def default_pipeline() -> Sequential:
         "float_to_mixed",
         # Parked: what overflows in the type of the passes above.
         "replace_half_reducemean",
+        # Parked: some runtimes look for Q and DQ around each operator, and at weights of floats.
+        "fold_quantize",
+        "sink_dequantize",
+        "sink_dequantize_past_concat",
+        "hoist_quantize",
         # Parked: integers of 8 bits, when no pass is left that fuses what is multiplied.
         "quantize",
         "quantize_dynamic",

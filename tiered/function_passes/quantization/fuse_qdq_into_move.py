@@ -1,21 +1,16 @@
 """QuantizeLinear(Move(DequantizeLinear(q, scale, zero)), scale, zero)  =>  Move(q)"""
 
 from collections.abc import Sequence
-from typing import Any
 
 from tiered import Graph, Node, Skip, Value, op, rest, rewrite, var
 from tiered.idioms.quantization import dequantized, quantized_by
-
-_alone = op.DepthToSpace | op.Flatten | op.Identity | op.MaxPool | op.SpaceToDepth | op.Transpose
-_with_others = (
-    op.Expand | op.Gather | op.Reshape | op.Slice | op.Squeeze | op.Tile | op.Unsqueeze
-)
+from tiered.idioms.quantization_parts import MOVE_ATTRIBUTES, MOVES, MOVES_ALONE
 
 
 @rewrite(
     op.QuantizeLinear(
-        _alone(var.x, attrs=...).bind("move")
-        | _with_others(var.x, rest.others, attrs=...).bind("move"),
+        (MOVES_ALONE | op.MaxPool)(var.x, attrs=...).bind("move")
+        | MOVES(var.x, rest.others, attrs=...).bind("move"),
         ...,
         attrs=...,
     ),
@@ -51,11 +46,6 @@ def fuse_qdq_into_move(
     assert not isinstance(after, Skip)
     if not before.has_parameters_of(after):
         return Skip("scale or zero point changes")
-    moved: Value = graph.op.like(move, before.q, *(others or ()), **_OPERANDS)
+    moved: Value = graph.op.like(move, before.q, *(others or ()), **MOVE_ATTRIBUTES)
     return moved
 
-
-_OPERANDS: dict[str, Any] = dict.fromkeys(
-    ("axes", "ends", "repeats", "shape", "starts", "steps", "tiles")
-)
-"""Attributes of old opsets to omit: in the newest form of each operator they are operands."""
