@@ -146,3 +146,13 @@ def test_an_unknown_method_is_an_error() -> None:
     model = _model(SCORES)
     with pytest.raises(UsageError, match="no calibration method 'max'"):
         calibrate(model, _values(model, "s"), method="max")  # type: ignore[arg-type]  # wrong
+
+
+def test_nodes_that_no_planned_value_needs_do_not_run() -> None:
+    text = """
+    (float[N] x) => (float[N] y) <int64[1] four = {4}>
+    { d = Reshape(x, four) a = Neg(x) y = Abs(a) }
+    """
+    model = _model(text)
+    found = calibrate(model, _values(model, "a"), [{"x": np.ones(3, np.float32)}])
+    assert sorted(found.ranges) == ["a"]

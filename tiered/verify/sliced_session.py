@@ -103,13 +103,15 @@ class SlicedSession:
 
         Args:
             feeds: the inputs.
-            wanted: the names of the values; None for all.
+            wanted: the names of the values; None for all. Only nodes that they need run.
 
         Raises:
             RuntimeFailure: a slice does not run.
         """
         values: dict[str, Any] = {**feeds, **self._defaults(feeds)}
-        for at, nodes in enumerate(self._slices):
+        needed = self._part.nodes.keys() if wanted is None else self._part.needed(wanted)
+        for at, whole in enumerate(self._slices):
+            nodes = [number for number in whole if number in needed]
             made = [name for number in nodes for name in self._part.nodes[number].output if name]
             names = [name for name in made if wanted is None or name in wanted]
             kept = dict.fromkeys(name for name in made if self._last.get(name, -1) > at)
