@@ -35,6 +35,9 @@ from tiered.fleet.usage import held_by, peak_since_reset, reset_peak
 from tiered.runtime.worker.frames import receive, send
 from tiered.runtime.worker.limits import LEAST, MemoryLimit, load_libraries, sacrifice
 
+_COLLECTED: Final = 64 << 20
+"""Bytes beyond those of the start from which garbage is collected between two jobs."""
+
 _RETIRED: Final = 128 << 20
 """Bytes that an idle process may hold beyond those of its start."""
 
@@ -51,8 +54,8 @@ class Server:
         memory = request["memory"]
         self._limit.set(None if memory is None else max(LEAST, memory - self.idle))
         done = self._do(request)
-        gc.collect()
-        gc.freeze()  # what is left is code, which the collector need not visit again
+        if held_by() > self.idle + _COLLECTED:  # it visits all objects, which takes long
+            gc.collect()
         return {"done": done, "retire": held_by() > self.idle + _RETIRED}
 
     def _do(self, request: dict[str, Any]) -> Any:
