@@ -25,6 +25,7 @@ _SAID = {
     Edit.SET_IR_VERSION: "the IR version",
     Edit.MOVE_NODE: "the graph of a node",
     Edit.MOVE_CONSTANT: "the graph of a weight",
+    Edit.SET_ORDER: "the order of the nodes",
 }
 """Edits without effect on the text of any node."""
 

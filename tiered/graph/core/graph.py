@@ -88,6 +88,8 @@ class Graph:
         self.file_names: dict[str, str] = {}
         self._dag: nx.DiGraph[Node] | None = None
         self._order: tuple[Node, ...] | None = None
+        # The place of each node by serial number, where the user set another order than that.
+        self._places: dict[int, int] = {}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}, {len(self._nodes)} nodes>"
@@ -310,6 +312,7 @@ class Graph:
     remove_node = edit_nodes.remove_node
     move_node = edit_nodes.move_node
     fold_to_initializer = edit_nodes.fold_to_initializer
+    order_nodes = edit_nodes.order_nodes
     import_domain = edit_nodes.import_domain
 
     # edits/operands.py

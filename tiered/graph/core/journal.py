@@ -54,6 +54,7 @@ class Edit(IntEnum):
     EXCHANGE_OUTPUTS = 22  # node, index, other node, other index
     EXCHANGE_CONTENT = 23  # model, content before
     FOLD_TO_INITIALIZER = 24  # node, graph, the output, its index, its type before
+    SET_ORDER = 25  # graph, places before
 
 
 NODE_EDITS = frozenset(

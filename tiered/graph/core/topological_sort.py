@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tiered.errors import ModelError
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def sort_nodes(graph: Graph) -> tuple[Node, ...]:
     """Return the nodes, producers first.
 
-    A depth-first walk in the order of the serial numbers: a sorted list stays unchanged, and a new
-    node comes directly before its first consumer.
+    A depth-first walk in the order that was set, else in that of the serial numbers: a sorted list
+    stays unchanged, and a new node comes directly before its first consumer.
 
     Raises:
         ModelError: the graph has a cycle; the message names it.
@@ -24,7 +24,7 @@ def sort_nodes(graph: Graph) -> tuple[Node, ...]:
     order: list[Node] = []
     # Serial numbers, because a set of nodes calls the hash of each.
     done: set[int] = set()
-    for node in graph.nodes:
+    for node in _in_places(graph):
         if node.id in done:
             continue
         for value in node._inputs:
@@ -40,6 +40,14 @@ def sort_nodes(graph: Graph) -> tuple[Node, ...]:
                 done.add(node.id)
                 order.append(node)
     return tuple(order)
+
+
+def _in_places(graph: Graph) -> Sequence[Node]:
+    """Return the nodes in the order that was set; new nodes follow by serial number."""
+    places = graph._places
+    if not places:
+        return graph.nodes
+    return sorted(graph.nodes, key=lambda node: places.get(node.id, len(places)))
 
 
 def producers(graph: Graph, node: Node) -> list[Node]:

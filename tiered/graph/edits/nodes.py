@@ -1,4 +1,4 @@
-"""The primitives that add, remove and move nodes; use lists, indices and names stay in step."""
+"""The primitives that add, remove, move and order nodes; all indices stay in step."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tiered.graph.core import use_lists
 from tiered.graph.core.journal import Edit
 from tiered.graph.core.node import Node, domain_of
 from tiered.graph.core.schema import check_parts, encode_attribute, schema_of
+from tiered.graph.core.topological_sort import producers
 from tiered.graph.core.value import NOT_INFERRED, Value
 from tiered.graph.edits.invalidate import invalidate_partial_elements
 from tiered.graph.edits.transactions import check_free, check_node, undone_on_error
@@ -348,3 +349,28 @@ def write_graph(node: Node, target: Graph) -> None:
     with use_lists.unlinked(*(value for value in node._outputs if value is not None)):
         detach(node)
         attach(target, node)
+
+
+def order_nodes(graph: Graph, order: Sequence[Node]) -> None:
+    """Set the topological order of the graph; a later node comes before its first consumer.
+
+    Raises:
+        ModelError: it is not an order of all nodes of the graph, or a producer comes too late.
+    """
+    places = {node.id: place for place, node in enumerate(order)}
+    if len(places) < len(order) or places.keys() != graph._nodes.keys():
+        raise ModelError(
+            f"an order of graph {graph.name!r} needs each of its {len(graph)} nodes once; "
+            f"found {len(places)} in {len(order)} places"
+        )
+    for node in order:
+        for producer in producers(graph, node):
+            if places[producer.id] >= places[node.id]:
+                raise ModelError(f"node {node.label!r} is before its producer {producer.label!r}")
+    graph._log(Edit.SET_ORDER, graph, graph._places)
+    write_places(graph, places)
+
+
+def write_places(graph: Graph, places: dict[int, int]) -> None:
+    graph._places = places
+    graph._order = None

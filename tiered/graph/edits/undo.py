@@ -58,6 +58,7 @@ def undo_table(model: ModelState) -> dict[Edit, Callable[..., None]]:
         Edit.SET_IR_VERSION: _set_ir_version,
         Edit.FORGET_TYPES: _forget_types,
         Edit.EXCHANGE_CONTENT: write_content,
+        Edit.SET_ORDER: nodes.write_places,
     }
 
 
