@@ -5,3 +5,4 @@ from tiered.memory.plan import (
     Step as Step,
     memory_plan as memory_plan,
 )
+from tiered.memory.schedule import schedule_model as schedule_model

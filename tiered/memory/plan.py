@@ -103,7 +103,7 @@ def memory_plan(
         in_place: an elementwise operator writes over an operand that nothing reads later.
     """
     sizes = LayoutSizes(dict(dims or {}), default_dim)
-    planner = _Planner(sizes, views=views, in_place=in_place)
+    planner = Planner(sizes, views=views, in_place=in_place)
     steps, lifetimes = planner.plan(model.main)
     weights = sum(tensor.nbytes for tensor in _constants(model))
     assumed = {name for name in _dynamic_dims(model) if name not in sizes.known}
@@ -125,7 +125,19 @@ class _Storage:
         self.is_input = is_input
 
 
-class _Planner:
+def view_source(node: Node) -> Value | None:
+    """Return the operand that has the memory of the first output; None if it has its own."""
+    return node.input(0) if node.op_type in VIEWS and not node.domain else None
+
+
+def may_write_over(node: Node) -> bool:
+    """Return whether the first output of a node may take the memory of an operand of its size."""
+    return not node.domain and node.op_type in ELEMENTWISE and node.input(0) is not None
+
+
+class Planner:
+    """Plans graphs, with one rule for the sizes of values and for what takes no memory."""
+
     def __init__(self, sizes: LayoutSizes, *, views: bool, in_place: bool) -> None:
         self.sizes = sizes
         self.views = views
@@ -137,7 +149,7 @@ class _Planner:
         order = graph.topological_order()
         last = _last_uses(graph, order)
         stored = {
-            value: _Storage(value, self._nbytes(value), -1, len(order), is_input=True)
+            value: _Storage(value, self.nbytes(value), -1, len(order), is_input=True)
             for value in graph.inputs
             if not value.is_constant
         }
@@ -147,7 +159,7 @@ class _Planner:
         storages = dict.fromkeys(stored.values())
         alive = _alive(storages, len(order))
         steps = tuple(
-            Step(node.label, node.op_type, alive[at] + self._inside(node))
+            Step(node.label, node.op_type, alive[at] + self.inside(node))
             for at, node in enumerate(order)
         )
         lifetimes = (Lifetime(each.name, each.nbytes, each.first, each.last) for each in storages)
@@ -163,20 +175,18 @@ class _Planner:
             end = last.get(value, at)
             found = self._reused(node, at, stored) if place == 0 else None
             if found is None:
-                found = _Storage(value, self._nbytes(value), at, end, is_input=False)
+                found = _Storage(value, self.nbytes(value), at, end, is_input=False)
             found.last = max(found.last, end)
             stored[value] = found
 
     def _reused(self, node: Node, at: int, stored: Mapping[Value, _Storage]) -> _Storage | None:
         """Return the memory of an operand that the first output of a node is in."""
-        source = node.input(0)
-        if node.domain or source is None:
-            return None
-        if node.op_type in VIEWS:
+        source = view_source(node)
+        if source is not None:
             return stored.get(source) if self.views else None
-        if not self.in_place or node.op_type not in ELEMENTWISE:
+        if not self.in_place or not may_write_over(node):
             return None
-        needed = self._nbytes(node.output)
+        needed = self.nbytes(node.output)
         operands = (stored.get(value) for value in node.inputs if value is not None)
         for storage in operands:
             if storage is None or storage.is_input or storage.nbytes != needed:
@@ -185,12 +195,13 @@ class _Planner:
                 return storage
         return None
 
-    def _inside(self, node: Node) -> int:
+    def inside(self, node: Node) -> int:
         """Return the peak inside of the bodies of a node; one body runs at a time."""
         plans = (self.plan(body)[0] for body in node.bodies)
         return max((step.nbytes for steps in plans for step in steps), default=0)
 
-    def _nbytes(self, value: Value) -> int:
+    def nbytes(self, value: Value) -> int:
+        """Return the bytes of a value; one of unknown rank is noted, and has none."""
         if value.rank is None:
             self.unknown[value.name] = None
             return 0
