@@ -1,4 +1,4 @@
-"""The docstrings of the project as reStructuredText: examples are indented, and stars are stars."""
+"""The docstrings of the project as reStructuredText: examples indented, `*` and `|` as text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 SECTIONS = {"Args:", "Attributes:", "Raises:", "Returns:", "Yields:", "Source:"}
 _CODE = re.compile(r"(`[^`]*`)")
+_MARKUP = re.compile(r"[*|]")
 
 
 def as_rst(lines: Iterable[str]) -> list[str]:
@@ -33,4 +34,6 @@ def _converted(lines: Iterable[str]) -> Iterator[str]:
 
 def _escaped(line: str) -> str:
     parts = _CODE.split(line)
-    return "".join(part if at % 2 else part.replace("*", r"\*") for at, part in enumerate(parts))
+    return "".join(
+        part if at % 2 else _MARKUP.sub(r"\\\g<0>", part) for at, part in enumerate(parts)
+    )
