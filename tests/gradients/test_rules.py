@@ -419,11 +419,17 @@ BACKWARDS = """, scan_input_axes = [1], scan_input_directions = [1], scan_output
     scan_output_directions = [1]"""
 
 
+UNTYPED = (SCAN % ("5,3", "5,3", "")).replace(
+    "(double[3] h, double[3] x) =>\n        (double[3] next, double[3] row)",
+    "(h, x) =>\n        (next, row)",
+)
+
+
 @pytest.mark.parametrize(
     "text",
     [LOOP, COUNTED.replace("to = 11", "to = 1").replace("double", "float"),
-     SCAN % ("5,3", "5,3", ""), SCAN % ("3,5", "3,5", BACKWARDS)],
-    ids=["loop", "counted", "scan", "scan backwards"],
+     SCAN % ("5,3", "5,3", ""), SCAN % ("3,5", "3,5", BACKWARDS), UNTYPED],
+    ids=["loop", "counted", "scan", "scan backwards", "scan without types"],
 )  # fmt: skip
 def test_loops(text: str) -> None:
     check(text, in_float=True)

@@ -172,8 +172,7 @@ class Expr:
         size = self.value.dim(axis)
         if isinstance(size, int):
             return self.integers([size])
-        at = axis if axis >= 0 else axis + self.rank
-        return self.call("Gather", self.call("Shape", self), [at], axis=0)
+        return self.call("Gather", self.call("Shape", self), [axis], axis=0)
 
     def reshape(self, shape: Expr | Sequence[int]) -> Expr:
         """Return the elements in another shape; 0 and -1 are as in Reshape."""

@@ -144,7 +144,9 @@ class _Iterated:
 def _reverse_iterations(step: Step, forward: _Iterated) -> Sequence[Expr | None]:
     """Add a Loop over the iterations from the last to the first, and return the gradients."""
     node, graph = step.node, step.graph
-    carried = [at for at, state in enumerate(forward.states) if _is_float(state)]
+    # The initial states have types; the inputs of a body need not.
+    initial = [step.operand(forward.first + at) for at in range(len(forward.states))]
+    carried = [at for at, state in enumerate(initial) if _is_float(state.value)]
     captured = [value for value in node.captured if value in step.wanted]
     scanned = [each for each in forward.scans if step.wants(each.place)]
     grads = [None if grad is None else grad.value for grad in step.grads]
@@ -152,8 +154,7 @@ def _reverse_iterations(step: Step, forward: _Iterated) -> Sequence[Expr | None]
     starts: list[Value] = []
     for at in carried:
         grad = grads[at] if at < len(grads) else None
-        initial = step.operand(forward.first + at)
-        starts.append(initial.zeros().value if grad is None else grad)
+        starts.append(initial[at].zeros().value if grad is None else grad)
     starts += [step.of(value).zeros().value for value in captured]
     made = graph.add_node(
         "Loop", [forward.count.value, None, *starts], len(starts) + len(scanned),

@@ -149,14 +149,38 @@ def conv(step: Step) -> Sequence[Expr | None]:
 def conv_transpose(step: Step) -> Sequence[Expr | None]:
     """dx = Conv(g, w); dw = Conv(g, x) over the batch; db = the sum of g per channel"""
     node, x, weight, g = step.node, step.x, step.operand(1), step.g
-    if str(node.attr("auto_pad") or "NOTSET") != "NOTSET" or node.attr("output_shape"):
-        raise step.error("auto_pad and output_shape have no rule; expected pads")
-    window, group = window_of(step, _kernel(step), g), int(node.attr("group"))
+    window, group = _transposed_window(step), int(node.attr("group"))
     settings = {"strides": window.strides, "dilations": window.dilations, "group": group}
     pads = [*window.begins, *window.ends]
     dx = g.call("Conv", g, weight, pads=pads, **settings) if step.wants(0) else None
     dw = correlation(g, x, weight, window, group) if step.wants(1) else None
     return dx, dw, _bias(step)
+
+
+def _transposed_window(step: Step) -> Window:
+    """Return the window of a ConvTranspose, with the pads that its output shape follows from.
+
+    Raises:
+        NoGradient: auto_pad or output_shape need dims that are unknown.
+    """
+    node = step.node
+    mode = str(node.attr("auto_pad") or "NOTSET")
+    window = window_of(step, _kernel(step), step.g)
+    if mode in ("NOTSET", "VALID") and not node.attr("output_shape"):
+        return window
+    there, here = step.x.value.static_shape, step.y.value.static_shape
+    if there is None or here is None:
+        raise step.error("auto_pad and output_shape need known dims")
+    more = node.attr("output_padding") or (0,) * len(window.kernel)
+    totals = [
+        max((size - 1) * by + extra + extent - result, 0)
+        for size, by, extra, extent, result in zip(
+            there[2:], window.strides, more, window.extent, here[2:], strict=True
+        )
+    ]
+    less, rest = [each // 2 for each in totals], [each - each // 2 for each in totals]
+    begins, ends = (less, rest) if mode == "SAME_UPPER" else (rest, less)
+    return window._replace(begins=tuple(begins), ends=tuple(ends))
 
 
 def _bias(step: Step) -> Expr | None:

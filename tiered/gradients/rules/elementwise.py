@@ -47,7 +47,7 @@ def elementwise(step: Step) -> Sequence[Expr | None]:
     return (step.g * DERIVATIVES[step.node.op_type](step.x, step.y),)
 
 
-@gradient_rule("Ceil", "Floor", "Round", "Sign")
+@gradient_rule("Ceil", "Floor", "Hardmax", "Round", "Sign")
 def steps(step: Step) -> Sequence[Expr | None]:
     """dx = 0: the function is constant between its jumps"""
     return (None,)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tiered.gradients.expression import Expr
-from tiered.gradients.positions import added_back
+from tiered.gradients.positions import added_back, summed_at
 from tiered.gradients.rule import Step, gradient_rule
+from tiered.graph import DataType
 
 
 @gradient_rule("Gather")
@@ -15,12 +16,13 @@ def gather(step: Step) -> Sequence[Expr | None]:
     x, indices = step.x, step.operand(1)
     axis, rank, depth = int(step.node.attr("axis")) % step.x.rank, step.x.rank, indices.rank
     others = [at for at in range(rank) if at != axis]
-    # The gathered axis comes first, as ScatterND counts from there.
+    # The gathered axes come first, as one.
     front = step.g.transpose([
         *range(axis, axis + depth), *range(axis), *range(axis + depth, rank + depth - 1)
     ])  # fmt: skip
-    zeros = x.zeros().transpose([axis, *others])
-    sums = x.call("ScatterND", zeros, indices.unsqueeze([-1]), front, reduction="add")
+    sizes = [x.integers([-1]), *(x.dim(at) for at in others)]
+    rows = front.reshape(x.call("Concat", *sizes, axis=0)) if depth != 1 else front
+    sums = summed_at(indices.cast(DataType.INT64).reshape([-1]), rows, x.dim(axis))
     back = [others.index(at) + 1 if at != axis else 0 for at in range(rank)]
     return sums.transpose(back), None
 
@@ -28,21 +30,19 @@ def gather(step: Step) -> Sequence[Expr | None]:
 @gradient_rule("GatherElements")
 def gather_elements(step: Step) -> Sequence[Expr | None]:
     """dx = g, added at the indices"""
-    zeros, axis = step.x.zeros(), int(step.node.attr("axis"))
-    indices = step.operand(1)
-    return zeros.call(
-        "ScatterElements", zeros, indices, step.g, axis=axis, reduction="add"
+    x, indices, axis = step.x, step.operand(1), int(step.node.attr("axis"))
+    return added_back(
+        x, step.g, lambda places: x.call("GatherElements", places, indices, axis=axis)
     ), None
 
 
 @gradient_rule("GatherND")
 def gather_nd(step: Step) -> Sequence[Expr | None]:
     """dx = g, added at the indices"""
-    x, indices, batch = step.x, step.operand(1), int(step.node.attr("batch_dims", 0))
-    if not batch:
-        return x.call("ScatterND", x.zeros(), indices, step.g, reduction="add"), None
+    x, indices, node = step.x, step.operand(1), step.node
+    settings = {"batch_dims": int(node.attr("batch_dims"))} if node.attr("batch_dims", 0) else {}
     return added_back(
-        x, step.g, lambda places: x.call("GatherND", places, indices, batch_dims=batch)
+        x, step.g, lambda places: x.call("GatherND", places, indices, **settings)
     ), None
 
 

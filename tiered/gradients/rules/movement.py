@@ -50,7 +50,7 @@ def tile(step: Step) -> Sequence[Expr | None]:
 @gradient_rule("Concat")
 def concat(step: Step) -> Sequence[Expr | None]:
     """dx = the part of g that x became"""
-    axis = int(step.node.attr("axis")) % step.y.rank
+    axis = int(step.node.attr("axis"))
     start = step.y.integers([0])
     found: list[Expr | None] = []
     known: int | None = 0
@@ -176,8 +176,8 @@ def compress(step: Step) -> Sequence[Expr | None]:
 @gradient_rule("SpaceToDepth")
 def space_to_depth(step: Step) -> Sequence[Expr | None]:
     """dx = DepthToSpace of g"""
-    blocksize = step.node.attr("blocksize")
-    return (step.g.call("DepthToSpace", step.g, blocksize=blocksize, mode="DCR"),)
+    block, mode = step.node.attr("blocksize"), str(step.node.attr("mode") or "DCR")
+    return (step.g.call("DepthToSpace", step.g, blocksize=block, mode=mode),)
 
 
 @gradient_rule("DepthToSpace")

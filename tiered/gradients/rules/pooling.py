@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from tiered.gradients.expression import Expr
-from tiered.gradients.rule import Step, gradient_rule
+from tiered.gradients.positions import summed_at
+from tiered.gradients.rule import Step, expansion, gradient_rule
 from tiered.gradients.rules.conv import Window, spread_back, window_of
 
 
@@ -18,10 +21,8 @@ def max_pool(step: Step) -> Sequence[Expr | None]:
         raise step.error("storage_order=1 has no rule")
     if indices is None:
         _, indices = x.calls("MaxPool", x, outputs=2, **node.attributes)
-    zeros = x.zeros().reshape([-1])
-    places, parts = indices.reshape([-1]), step.g.reshape([-1])
-    sums = x.call("ScatterElements", zeros, places, parts, axis=0, reduction="add")
-    return (sums.reshape_as(x),)
+    count = x.call("Size", x).unsqueeze([0])
+    return (summed_at(indices.reshape([-1]), step.g.reshape([-1]), count).reshape_as(x),)
 
 
 @gradient_rule("GlobalAveragePool")
@@ -40,6 +41,21 @@ def global_max_pool(step: Step) -> Sequence[Expr | None]:
     chosen = step.x.equals(step.y).cast(step.x.dtype)
     number = chosen.sum(range(2, step.x.rank))
     return (chosen * (step.g / number.call("Max", number, 1.0)),)
+
+
+@expansion("LpPool")
+def lp_pool(step: Step) -> Sequence[Expr | None]:
+    """y = (the sum of |x| ^ p in a window) ^ (1 / p)"""
+    attributes, x = dict(step.node.attributes), step.x
+    power = float(attributes.pop("p", 2))
+    kernel = tuple(attributes["kernel_shape"])
+    # The padding of auto_pad is not counted by every AveragePool, written pads are.
+    window = window_of(step, kernel, x)
+    attributes.pop("auto_pad", None)
+    attributes["pads"] = [*window.begins, *window.ends]
+    powers = x.call("Abs", x) ** power
+    mean = powers.call("AveragePool", powers, count_include_pad=1, **attributes)
+    return ((mean * float(np.prod(kernel))) ** (1 / power),)
 
 
 @gradient_rule("AveragePool")

@@ -29,7 +29,6 @@ class Direction:
 
     def __init__(self, step: Step, at: int) -> None:
         self.step, self._at = step, at
-        self._body = step.graph
         self.hidden = _hidden_size(step)
 
     def own(self, place: int) -> Expr:
@@ -39,11 +38,14 @@ class Direction:
 
     def initial(self, place: int) -> Expr:
         """Return an initial state, [batch, hidden]."""
-        if self.step.has(place):
-            return self.own(place)
         x = self.step.x
-        shape = x.call("Concat", x.dim(1), x.integers([self.hidden]), axis=0)
-        return shape.full(0, x.dtype)
+        if not self.step.has(place):
+            batch = x.dim(0 if _is_batch_first(self.step) else 1)
+            return x.call("Concat", batch, x.integers([self.hidden]), axis=0).full(0, x.dtype)
+        if not _is_batch_first(self.step):
+            return self.own(place)
+        state = self.step.operand(place).transpose([1, 0, 2])
+        return state.call("Slice", state, [self._at], [self._at + 1], [0]).squeeze([0])
 
     def gate(self, whole: Expr, at: int, axis: int = 0) -> Expr:
         """Return the part of one gate."""
@@ -133,7 +135,15 @@ def recurrent(step: Step) -> Sequence[Expr | None]:
     finals = zip(*(states for _, states in scans), strict=True)
     joined = [_joined(sequences, 1)]
     joined += [_joined([state.unsqueeze([0]) for state in states], 0) for states in finals]
+    if _is_batch_first(step):
+        rows, *last = joined
+        joined = [rows.transpose([2, 0, 1, 3]), *(state.transpose([1, 0, 2]) for state in last)]
     return joined[: len(step.outputs)]
+
+
+def _is_batch_first(step: Step) -> bool:
+    """Return whether operands and outputs have the batch as their first axis."""
+    return bool(step.node.attr("layout", 0))
 
 
 def _joined(parts: Sequence[Expr], axis: int) -> Expr:
@@ -156,12 +166,12 @@ def _check(step: Step) -> None:
     """Raise for forms that have no rule.
 
     Raises:
-        NoGradient: for lengths of sequences, a layout, a clip, coupled gates or activations.
+        NoGradient: for lengths of sequences, a clip, coupled gates or other activations.
     """
     node = step.node
     if step.has(4):
         raise step.error("sequence_lens has no rule")
-    for name in ("layout", "clip", "input_forget"):
+    for name in ("clip", "input_forget"):
         if node.attr(name, 0):
             raise step.error(f"{name} has no rule")
     activations, plain = tuple(node.attr("activations", ())), _DEFAULTS[node.op_type]
@@ -172,6 +182,7 @@ def _check(step: Step) -> None:
 def _scanned(direction: Direction, is_reversed: bool) -> tuple[Expr, list[Expr]]:
     """Return the hidden states of all iterations, [length, batch, hidden], and the last states."""
     step, graph, x = direction.step, direction.step.graph, direction.step.x
+    x = x.transpose([1, 0, 2]) if _is_batch_first(step) else x
     cell, gates, count = _CELLS[step.node.op_type]
     products = x @ direction.own(1).transpose([1, 0])
     if step.has(3):

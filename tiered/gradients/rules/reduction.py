@@ -34,12 +34,12 @@ class _Reduced:
         """Return a value of reduced shape, repeated along the reduced axes."""
         return part.call("Expand", part, self.x.shape())
 
-    def total(self, x: Expr) -> Expr:
-        """Return the sums along the reduced axes, which are kept."""
+    def total(self, x: Expr, reduction: str = "ReduceSum") -> Expr:
+        """Return the sums, or another reduction, along the reduced axes, which are kept."""
         if isinstance(self.axes, Expr):
             keeps = int(self._keeps)
-            return x.call("ReduceSum", x, self.axes, keepdims=1, noop_with_empty_axes=keeps)
-        return x.sum(self.axes)
+            return x.call(reduction, x, self.axes, keepdims=1, noop_with_empty_axes=keeps)
+        return x.call(reduction, x, [*self.axes], keepdims=1) if self.axes else x
 
     def count(self) -> Expr:
         """Return the number of elements that each output reduces, in the dtype of x."""
@@ -52,7 +52,7 @@ def _reduced_axes(step: Step) -> Sequence[int] | Expr:
         operand = step.operand(1)
         if operand.value.const is None and operand.value.dim(0) != 0:
             return operand
-    axes = step.axes(1)
+    axes = step.axes(1) if step.has(1) and step.operand(1).value.dim(0) != 0 else None
     if axes or step.node.attr("noop_with_empty_axes", 0):
         return axes or []
     return range(step.x.rank)
@@ -122,13 +122,9 @@ def reduce_extreme(step: Step) -> Sequence[Expr | None]:
 def reduce_prod(step: Step) -> Sequence[Expr | None]:
     """dx = g times the product of the other elements, also where some are 0"""
     reduced, x = _Reduced(step), step.x
-    if isinstance(reduced.axes, Expr):
-        raise step.error("its axes are not constant")
-    if not reduced.axes:
-        return (step.g,)
     is_zero = x.equals(0.0)
     others = is_zero.select(x.ones(), x)
-    product = x.call("ReduceProd", others, [*reduced.axes], keepdims=1)
+    product = reduced.total(others, "ReduceProd")
     zeros = reduced.total(is_zero.cast(x.dtype))
     without_zero = zeros.equals(0.0).select(product / others, 0.0)
     is_only_zero = is_zero.both(zeros.equals(1.0))

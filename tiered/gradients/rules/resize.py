@@ -11,7 +11,7 @@ from tiered.gradients.expression import Expr
 from tiered.gradients.rule import Step, gradient_rule
 
 
-@gradient_rule("Resize")
+@gradient_rule("Resize", "Upsample")
 def resize(step: Step) -> Sequence[Expr | None]:
     """dx = g M, with the matrix M of each resized axis
 
@@ -38,6 +38,8 @@ def _attributes(step: Step) -> dict[str, Any]:
         NoGradient: the axes depend on each other, or a constant is added outside the image.
     """
     attributes = dict(step.node.attributes)
+    if step.node.op_type == "Upsample":
+        return {"mode": attributes.get("mode", "nearest")}
     if attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize":
         raise step.error("tf_crop_and_resize has no rule")
     if attributes.pop("keep_aspect_ratio_policy", "stretch") != "stretch":
@@ -50,6 +52,11 @@ def _matrix(step: Step, axis: int, place: int, attributes: dict[str, Any]) -> Ex
     x, size = step.x, step.x.dim(axis)
     square = x.call("Concat", size, size, axis=0)
     identity = x.call("EyeLike", square.full(0, x.dtype))
+    if step.node.op_type == "Upsample":
+        # Resize does not exist where Upsample is in use.
+        own = step.operand(1).call("Slice", step.operand(1), [place], [place + 1], [0])
+        both = own.call("Concat", own, np.ones(1, np.float32), axis=0)
+        return identity.call("Upsample", identity, both, **attributes)
     scales = step.operands[2] if step.has(2) else None
     if scales is not None and scales.value.dim(0) != 0:
         own = scales.call("Slice", scales, [place], [place + 1], [0])
