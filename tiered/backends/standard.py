@@ -42,13 +42,18 @@ def newer_operator(node: Node) -> Refusal | None:
 
     The node has a runtime's own operator, or is early (`Node.is_early`).
     """
+    if not node.domain and not node.is_early:
+        return None
+    return in_newer_opset(node.op_type, node.owner.opset())
+
+
+def in_newer_opset(op_type: str, opset: int) -> Refusal | None:
+    """Return a refusal if only a newer opset of ONNX has an operator, by its name in ONNX."""
     from tiered.graph.core.schema import schema_of
 
-    name, opset = STANDARD_NAMES.get(node.op_type, node.op_type), node.owner.opset()
+    name = STANDARD_NAMES.get(op_type, op_type)
     newest = schema_of(name, "")
     if newest is None or schema_of(name, "", opset) is not None:
-        return None
-    if not node.domain and not node.is_early:
         return None
     later = range(opset + 1, newest.since_version + 1)
     first = next(version for version in later if schema_of(name, "", version) is not None)

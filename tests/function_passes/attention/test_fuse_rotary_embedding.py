@@ -1,6 +1,8 @@
 import pytest
 
 from tests.constants import spoken_of
+from tests.small import model
+from tiered import get_pass
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "fuse_rotary_embedding"
@@ -140,3 +142,10 @@ def test_rotations_unsupported_by_the_operator_stay(text: str, because: str) -> 
 
 def test_other_targets_keep_it_before_opset_23() -> None:
     assert_unchanged(PASS, graph(f"{ANGLES} {TURNED} {SUM}"))
+
+
+def test_nothing_is_built_for_a_target_that_lacks_the_operator() -> None:
+    rotated = model(f"g {graph(f'{ANGLES} {TURNED} {SUM}')}")
+    first_new = rotated.peek_serial()
+    get_pass(PASS).apply(rotated)
+    assert rotated.peek_serial() == first_new

@@ -74,6 +74,9 @@ def fuse_gelu(graph: Graph, x: Value, tanh: Node | None, node: Node) -> Value | 
     if x.dtype == DataType.DOUBLE:
         return Skip("the operator's constants are float32")
     if graph.opset() < _FIRST_OPSET:
+        refused = graph.refusal("Gelu" if tanh is None else "FastGelu", "com.microsoft")
+        if refused is not None:
+            return Skip("{}", refused)
         contrib = graph.op("com.microsoft")
         return contrib.Gelu(x) if tanh is None else contrib.FastGelu(x)
     return graph.op.Gelu(x, approximate="none" if tanh is None else "tanh")

@@ -47,6 +47,10 @@ def fuse_rotary_embedding(
         return Skip("the head size is odd or unknown")
     if joined.attr("axis") not in (-1, 3) or not are_halves(size, 4, first, second, split):
         return Skip("the rotated parts are not halves")
+    if graph.opset() < _FIRST_OPSET:
+        refused = graph.refusal("RotaryEmbedding", "com.microsoft")
+        if refused is not None:
+            return Skip("{}", refused)
     angles = []
     for whole, half in ((cos, half_cos), (sin, half_sin)):
         value = half if whole is None else _half(graph, whole, size)

@@ -41,13 +41,15 @@ class Gate:
         chosen: if set, called for every rewrite with its pass and its anchor (a node, or a graph
             for a whole pass); returns whether the rewrite may be made.
         at: the anchor of the rewrite that is being tried.
+        refusal: set while a rule runs; returns why the target has no operator (graph, op_type,
+            domain), None if it may have it.
         on_mark: called with the anchor and the reason when a block is undone because a node is
             marked (`tiered.graph.marks`).
     """
 
     __slots__ = (
         *("accepts", "at", "chosen", "count", "limit", "listeners", "on_mark", "pass_name"),
-        "refused",
+        *("refusal", "refused"),
     )
 
     def __init__(self) -> None:
@@ -59,6 +61,7 @@ class Gate:
         self.on_mark: Callable[[Node | Value, str], None] | None = None
         self.refused = 0
         self.pass_name = ""
+        self.refusal: Callable[[Graph, str, str], str | None] | None = None
         self.listeners: list[Callable[[RewriteRecord], None]] = []
 
     @property

@@ -290,6 +290,14 @@ class Graph:
         """
         return self.structural_hash() == other.structural_hash()
 
+    def refusal(self, op_type: str, domain: str = "") -> str | None:
+        """Return why the target of the running rule has no such operator; None if it may have it.
+
+        A rule that would build much asks first. What it makes is held against the target anyway.
+        """
+        asked = self.model.gate.refusal
+        return None if asked is None else asked(self, op_type, domain)
+
     @property
     def op(self) -> Operators:
         """Return the builder of nodes: `graph.op.Reshape(x, shape, allowzero=1)`."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from tiered.backends.standard import NO_OPERATOR, newer_operator
+from tiered.backends.standard import NO_OPERATOR, in_newer_opset, newer_operator
 from tiered.graph import Graph, Model, Node
 from tiered.graph.core.journal import Edit, Entry
 from tiered.passes.kinds.body import BodyPass, is_attached
@@ -14,6 +15,8 @@ from tiered.passes.scope_guard import OUTSIDE
 from tiered.rewriter import Match, Rule, Skip, apply_rule
 
 if TYPE_CHECKING:
+    from tiered.backends import Backend
+    from tiered.backends.any_runtime import AnyRuntime
     from tiered.context import PassContext
     from tiered.passes.execution import Execution
 
@@ -30,17 +33,22 @@ class RewritePass(BodyPass):
     def run(self, model: Model, execution: Execution, run: PassRun) -> None:
         """Apply the rule to all nodes that were edited since its last run."""
         graphs = self._graphs(model, execution, run) if self.conditions else None
-        apply_rule(
-            self.rule,
-            model,
-            self.options,
-            graphs=graphs,
-            # A graph may have failed the condition before, so all of it is new.
-            since=run.looked if graphs is None else None,
-            on_skip=run.missed,
-            accept=None if run.allows is None else _filter(run.allows),
-            approve=self.approval(execution.ctx),
-        )
+        approve = self.approval(execution.ctx)
+        model.gate.refusal = None if approve is None else partial(_refusal, execution.ctx.target)
+        try:
+            apply_rule(
+                self.rule,
+                model,
+                self.options,
+                graphs=graphs,
+                # A graph may have failed the condition before, so all of it is new.
+                since=run.looked if graphs is None else None,
+                on_skip=run.missed,
+                accept=None if run.allows is None else _filter(run.allows),
+                approve=approve,
+            )
+        finally:
+            model.gate.refusal = None
         for graph in filter(is_attached, graphs or ()):
             self.conditions.hold_after(graph, execution.ctx, self.name)
 
@@ -64,6 +72,18 @@ class RewritePass(BodyPass):
 
 def _filter(allows: Allows) -> Callable[[Match], Skip | None]:
     return lambda match: None if all(map(allows, match.nodes)) else OUTSIDE
+
+
+def _refusal(
+    backend: Backend | AnyRuntime, graph: Graph, op_type: str, domain: str
+) -> str | None:
+    """Return why a target has no operator, in the words of `_approval`; None if it may have it."""
+    if backend.supports(op_type, domain):
+        return None
+    if graph.model.function(domain, op_type) is not None:
+        return None
+    reason = in_newer_opset(op_type, graph.opset()) or NO_OPERATOR
+    return f"{backend} does not take {op_type}: {reason}"
 
 
 def _approval(
