@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
 from tiered.graph import Node
@@ -59,6 +59,7 @@ class TensorCost:
         producer: the free operator that makes it; None if its order cannot be chosen.
         consumers: the free operators that read it.
         pinned: the orders in which all others read it.
+        has_ones: whether some of its axes have size 1.
     """
 
     tensor: TensorClass
@@ -67,10 +68,10 @@ class TensorCost:
     producer: PortRef | None = None
     consumers: list[PortRef] = field(default_factory=list)
     pinned: set[Permutation] = field(default_factory=set)
-    _has_ones: bool = False
+    has_ones: bool = False
 
     def __post_init__(self) -> None:
-        self._has_ones = 1 in self.tensor.shape
+        self.has_ones = 1 in self.tensor.shape
 
     @property
     def free_ports(self) -> Iterator[PortRef]:
@@ -87,7 +88,7 @@ class TensorCost:
 
     def moving(self, order: Permutation) -> Permutation:
         """Return the axes of an order that are not of size 1: only these move data."""
-        if not self._has_ones:
+        if not self.has_ones:
             return order
         shape = self.tensor.shape
         return tuple([axis for axis in order if shape[axis] != 1])
@@ -104,8 +105,7 @@ class TensorCost:
 
     def time(self, made: Permutation, wanted: Permutation) -> int:
         """Return the time of a Transpose from one order of the moving axes to another."""
-        dims = self.dims
-        return transpose_time(tuple([dims[axis] for axis in made]), between(made, wanted))
+        return _time(self.dims, made, wanted)
 
     @cached_property
     def most_time(self) -> int:
@@ -119,6 +119,12 @@ class TensorCost:
             self.producer = None
         self.pinned.update(each.ports[at].view for each, at in self.consumers if each is operator)
         self.consumers = [each for each in self.consumers if each[0] is not operator]
+
+
+@lru_cache(maxsize=1 << 14)
+def _time(dims: tuple[int, ...], made: Permutation, wanted: Permutation) -> int:
+    """Return the time of a Transpose; most tensors of a model have the same few shapes."""
+    return transpose_time(tuple([dims[axis] for axis in made]), between(made, wanted))
 
 
 def tensor_costs_of(

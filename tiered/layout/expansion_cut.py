@@ -48,19 +48,33 @@ class ExpansionCut:
         side = self.network.sink_side()
         return [operator for operator, number in self._numbers.items() if side[number]]
 
-    def add(self, term: TensorCost, key: Key, weight: Weight) -> None:
+    def add(self, term: TensorCost, weight: Weight, start: int) -> None:
         """Add the cost of each order in which a tensor is read but not made.
+
+        An order that may be made from two others costs the smaller one of both, so that with more
+        than two orders a cut is a lower bound.
 
         Args:
             term: the tensor and the operators that read and make it.
-            key: maps an order to what is compared: orders with equal keys count once.
-            weight: returns the cost of a Transpose from one order to another. An order that may be
-                made from two others costs the smaller one of both, so that with more than two
-                orders a cut is a lower bound.
+            weight: returns the cost of moving the tensor from one order to another, which count as
+                one if they differ only in axes of size 1.
+            start: the cost of a Transpose to any other order.
         """
-        kept, took, maker = self._made(term, key)
+        made, demands = self._made(term, term.moving), self._demands(term, term.moving)
+        self._add(made, demands, weight)
+        if term.has_ones:
+            made, demands = self._made(term, tuple), self._demands(term, tuple)
+        self._add(made, demands, lambda made, wanted: start)
+
+    def _add(
+        self,
+        made: tuple[Permutation, Permutation, int],
+        demands: Mapping[Permutation, _Demand],
+        weight: Weight,
+    ) -> None:
+        kept, took, maker = made
         edge = self.network.add_edge
-        for wanted, demand in self._demands(term, key).items():
+        for wanted, demand in demands.items():
             if wanted in (kept, took) and kept == took:
                 continue
             is_kept, is_taken = wanted == kept, wanted == took

@@ -194,8 +194,7 @@ def _expand(
     price, start = objective(Cost(0, 0, 1)), objective(Cost(0, 1, TRANSPOSE_START))
     for tensor in tensors:
         term = region.tensor_costs[tensor]
-        cut.add(term, term.moving, _weight(term, objective))
-        cut.add(term, tuple, lambda made, wanted: start)
+        cut.add(term, _weight(term, objective), start)
     for operator in region.working:
         if operator in targets:
             cut.add_work(operator, price)

@@ -174,8 +174,9 @@ def _leaving(value: Value, perm: Permutation) -> list[Node]:
 
 
 def _has_other_users(value: Value, region: _Region, leaving: list[Node]) -> bool:
-    known = region.nodes.keys() | set(leaving)
-    return bool(value.output_of) or any(user.node not in known for user in value.users)
+    return bool(value.output_of) or any(
+        user.node not in region.nodes and user.node not in leaving for user in value.users
+    )
 
 
 def _compute(graph: Graph, region: _Region, perm: Permutation) -> None:
