@@ -1,15 +1,17 @@
 """Whether the time of a node depends on the size of the model: `python -m benchmarks.growth`.
 
 The model is a stack of equal blocks as an exporter writes them: attention-like products, a Reshape
-whose sizes are computed by nodes, Constants, and something to fold. Processor time of `optimize`,
-ModelProto to ModelProto; the fastest run counts. `--check` makes a growth of the time per node by
-more than `LIMIT` an error.
+whose sizes are computed by nodes, Constants, and something to fold. `--shape regions` has blocks
+with Transposes instead, for layouts. Processor time of `optimize`, ModelProto to ModelProto; the
+fastest run counts. The memory is the growth of the peak of the process, so that sizes must rise.
+`--check` makes a growth of the time per node by more than `LIMIT` an error.
 """
 
 import argparse
+import resource
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 import tiered
+from benchmarks.regions import blocks
 
 SIZES = (1_000, 10_000, 50_000)
 LIMIT = 1.5
@@ -69,24 +72,38 @@ def _block(source: str, name: str) -> Iterator[onnx.NodeProto]:
     yield from (half, double, scale, scaled, soft, total)
 
 
-def seconds_per_node(nodes: int, runs: int, level: int) -> float:
-    """Return the processor time of the fastest run, by node of the model before it."""
-    model = stacked(nodes)
-    taken = []
+SHAPES: dict[str, Callable[[int], onnx.ModelProto]] = {"stacked": stacked, "regions": blocks}
+_PEAK_UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss: bytes on macOS, else KiB
+
+
+def measured(shape: str, nodes: int, runs: int, level: int) -> tuple[float, float]:
+    """Return the processor time of the fastest run and the memory, by node of the model."""
+    model = SHAPES[shape](nodes)
+    taken, before = [], _peak()
     for _ in range(runs):
         start = time.process_time()
         tiered.optimize(model, opt_level=level)
         taken.append(time.process_time() - start)
-    return min(taken) / len(model.graph.node)
+    count = len(model.graph.node)
+    return min(taken) / count, (_peak() - before) / count
 
 
-def main(sizes: Sequence[int] = SIZES, runs: int = 3, level: int = 3) -> float:
-    """Print the time per node at each size; return the largest over the smallest."""
-    seconds_per_node(200, 1, level)  # loads code and fills caches
-    found = {size: seconds_per_node(size, runs, level) for size in sizes}
-    for size, seconds in found.items():
-        print(f"{size:>7,} nodes: {seconds * 1e6:7.1f} µs a node")
-    growth = max(found.values()) / min(found.values())
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _PEAK_UNIT
+
+
+def main(
+    sizes: Sequence[int] = SIZES, runs: int = 3, level: int = 3, shape: str = "stacked"
+) -> float:
+    """Print the time and memory per node at each size; return the largest time over the least."""
+    measured(shape, 200, 1, level)  # loads code and fills caches
+    found = []
+    for size in sizes:
+        seconds, memory = measured(shape, size, runs, level)
+        found.append(seconds)
+        shown = f"{seconds * 1e6:7.1f} µs and {memory:6,.0f} bytes a node"
+        print(f"{size:>9,} nodes: {shown}", flush=True)
+    growth = max(found) / min(found)
     print(f"largest over smallest: {growth:.2f} (limit {LIMIT})")
     return growth
 
@@ -95,7 +112,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--level", type=int, default=3)
+    parser.add_argument("--shape", choices=SHAPES, default="stacked")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args()
-    if main(SIZES, given.runs, given.level) > LIMIT and given.check:
+    if main(given.sizes, given.runs, given.level, given.shape) > LIMIT and given.check:
         sys.exit(f"the time per node grows by more than {LIMIT}")

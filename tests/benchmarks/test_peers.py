@@ -154,8 +154,9 @@ def test_the_profile_lists_passes_and_what_is_none(
 
 def test_growth_is_measured_on_a_valid_model(capsys: pytest.CaptureFixture[str]) -> None:
     onnx.checker.check_model(growth.stacked(100), full_check=True)
-    assert growth.main(sizes=(40, 80), runs=1) >= 1.0
-    assert "µs a node" in capsys.readouterr().out
+    for shape in growth.SHAPES:
+        assert growth.main(sizes=(40, 80), runs=1, shape=shape) >= 1.0
+    assert " bytes a node" in capsys.readouterr().out
 
 
 def test_latency_is_measured_in_turns_with_optimisations_off_and_on(
