@@ -443,6 +443,8 @@ def default_pipeline() -> Sequential:
         "partition_graph",
         "rewrite_annotated_ops",
 
+        # Parked: products in parts, when no pass is left that combines them.
+        "serialize_matmul",
         # Parked: the order of the nodes, when no pass is left that makes new ones.
         "schedule",
         # Parked: which file has a weight, when no pass is left that makes new ones.
