@@ -148,14 +148,15 @@ class _Writer:
         assert tensor is not None
         if self.for_inference and value.is_graph_input:
             return
-        if tensor.is_sparse:
+        if tensor.is_sparse and self.max_elements is None:
             assert isinstance(tensor.proto, onnx.SparseTensorProto)
             sparse = proto.sparse_initializer.add()
             sparse.CopyFrom(tensor.proto)
             sparse.values.name = value.name
             return
+        # onnx infers that a sparse one is of another type, which no operator takes.
         if self.max_elements is None or (
-            tensor.size <= self.max_elements and not tensor.is_on_disk
+            tensor.size <= self.max_elements and not (tensor.is_on_disk or tensor.is_sparse)
         ):
             made = tensor.to_proto(value.name) if self.is_bare else tensor.embedded(value.name)
             proto.initializer.append(made)
