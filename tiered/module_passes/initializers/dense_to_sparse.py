@@ -1,0 +1,60 @@
+"""A weight that is mostly zeros  =>  the same weight, stored as its other elements"""
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from tiered import DataType, Model, PassContext, Skip, Tensor, Value, module_pass
+from tiered.idioms.tensors import initializers_matching
+
+_SMALLEST = 64
+
+
+@module_pass(opt_level=None)
+def dense_to_sparse(
+    model: Model, ctx: PassContext, *, tensors: tuple[str, ...] = (), threshold: float = 0.3
+) -> Skip | None:
+    """Store weights as `sparse_initializer`, in coordinates: a smaller file, the same bits.
+
+    A runtime makes them dense at load, so nothing runs faster. A -0.0 is an element as any other.
+    Other passes do not fold a sparse weight; so this is one of the last.
+
+    Args:
+        tensors: names or globs of initializers; all by default.
+        threshold: the share of elements that are not zero, at most; each takes 12 bytes, not 4.
+
+    Raises:
+        UsageError: a name or glob matches no initializer.
+    """
+    if model.ir_version < 6:
+        return Skip("the IR version has no sparse initializers")
+    values = initializers_matching(model, tensors, "dense_to_sparse")
+    reasons = [_store_sparse(value, threshold) for value in values]
+    for reason in dict.fromkeys(reasons):
+        if reason is not None:
+            ctx.skip(None, reason)
+    return None
+
+
+def _store_sparse(value: Value, threshold: float) -> Skip | None:
+    """Replace the contents of an initializer if it is sparse; return why not otherwise."""
+    tensor = value.default
+    if tensor is None or tensor.is_sparse:
+        return Skip("it is sparse already")
+    if value.is_graph_input or value.is_graph_output or not value.owner.is_main:
+        return Skip("it is no constant of the main graph")
+    if tensor.dtype != DataType.FLOAT:
+        return Skip("it is not of float32")
+    if tensor.size < _SMALLEST:
+        return Skip("it has fewer than {} elements", _SMALLEST)
+    array = tensor.numpy().ravel()
+    # By bits: -0.0 is not 0.0.
+    (places,) = np.nonzero(array.view(np.uint32))
+    if not len(places) or len(places) > threshold * array.size:
+        return Skip("too few or too many elements are not zero")
+    proto = onnx.SparseTensorProto(dims=tensor.shape)
+    proto.values.CopyFrom(numpy_helper.from_array(array[places], value.name))
+    proto.indices.CopyFrom(numpy_helper.from_array(places.astype(np.int64)))
+    with value.owner.rewrite("a dense weight => a sparse one", value):
+        value.owner.set_constant(value, Tensor(proto))
+    return None
