@@ -3,9 +3,22 @@ import pytest
 
 from tiered import Model, get_pass
 from tiered.runtime import run
-from tiered.testing import assert_unchanged, parse
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "replace_nonzero"
+
+
+def test_a_mask_of_two_has_its_places_by_topk() -> None:
+    """No runtime: the option promises two elements, and feeds of a test have any number."""
+    assert_rewrites(
+        PASS,
+        "(float[3] x) => (int64[1,2] y) { y = NonZero(x) }",
+        "(float[3] x) => (int64[1,2] y) <float zero = {0}, int64[1] k = {2}, int64[1] axes = {0}>"
+        " { e = Equal(x, zero) n = Not(e) c = Cast<to=1>(n) v, i = TopK(c, k)"
+        " y = Unsqueeze(i, axes) }",
+        runtime="none",
+        count=2,
+    )
 
 
 @pytest.mark.parametrize(

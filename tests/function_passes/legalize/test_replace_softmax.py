@@ -2,9 +2,19 @@ import numpy as np
 import pytest
 
 from tests.legalization.compared import assert_equal
-from tiered.testing import assert_unchanged
+from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "replace_softmax"
+
+
+def test_a_row_of_three_is_a_call() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2,3] x) => (float[2,3] y) { y = Softmax(x) }",
+        '<ir_version: 10, opset_import: ["" : 21, "ai.graphcore" : 1]> g (float[2,3] x) => (float[2,3] y)'
+        " { y = ai.graphcore.SoftmaxV2(x) }"
+        ' <domain: "ai.graphcore", opset_import: ["" : 21]> SoftmaxV2 <axis>(a) => (b) { b = Softmax<axis: int = @axis>(a) }',
+    )
 
 
 def test_an_odd_size_is_a_call() -> None:

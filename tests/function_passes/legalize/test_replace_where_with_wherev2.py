@@ -2,10 +2,20 @@ import numpy as np
 
 from tests.legalization.compared import assert_equal
 from tiered import Model, get_pass
-from tiered.testing import assert_unchanged, parse
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "replace_where_with_wherev2"
 TEXT = "(bool[2] c, float[2] a, float[2] b) => (float[2] y) { y = Where(c, a, b) }"
+
+
+def test_a_where_is_a_call() -> None:
+    assert_rewrites(
+        PASS,
+        TEXT,
+        '<ir_version: 10, opset_import: ["" : 21, "ai.graphcore" : 1]> g (bool[2] c, float[2] a, float[2] b) => (float[2] y)'
+        " { y = ai.graphcore.WhereV2(c, a, b) }"
+        ' <domain: "ai.graphcore", opset_import: ["" : 21]> WhereV2 (p, q, r) => (s) { s = Where(p, q, r) }',
+    )
 
 
 def test_it_is_a_call_that_every_runtime_runs() -> None:

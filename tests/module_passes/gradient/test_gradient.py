@@ -10,7 +10,7 @@ from tests.rollback import assert_undone
 from tiered import Expr, Model, Step, UsageError, get_pass, gradient_rule
 from tiered.errors import ModelError
 from tiered.gradients.rule import RULES, NoGradient
-from tiered.testing import assert_unchanged, parse
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "gradient"
 
@@ -32,6 +32,18 @@ def made(text: str, **options: Any) -> onnx.ModelProto:
 
 def names(entries: Sequence[onnx.ValueInfoProto]) -> list[str]:
     return [info.name for info in entries]
+
+
+def test_the_gradient_of_a_tanh() -> None:
+    assert_rewrites(
+        PASS,
+        "(float x) => (float loss) { loss = Tanh(x) }",
+        '(float x) => (float loss, float "grad/x") <float one = {1}, int64[0] dims = {}>'
+        " { loss = Tanh(x) seed = ConstantOfShape<value = float[1] {1}>(dims)"
+        " t = Mul(loss, loss) d = Sub(one, t)"
+        ' g = Mul(seed, d) "grad/x" = Identity(g) }',
+        of=["loss"],
+    )
 
 
 def test_gradients_are_appended_to_the_outputs_in_the_order_of_the_targets() -> None:

@@ -2,11 +2,21 @@ import pytest
 
 from tests.rollback import assert_undone
 from tiered import UsageError, get_pass, optimize_model
-from tiered.testing import assert_unchanged, parse
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "reorder"
 TEXT = """(float[2] a, float[3] b = {1, 2, 3}, float[4] c) => (float[2] x, float[3] y, float[4] z) {
     x = Neg(a)  y = Neg(b)  z = Neg(c) }"""
+
+
+def test_the_named_input_and_output_are_the_first() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2] a, float[3] b) => (float[2] x, float[3] y) { x = Neg(a) y = Abs(b) }",
+        "(float[3] b, float[2] a) => (float[3] y, float[2] x) { x = Neg(a) y = Abs(b) }",
+        inputs=["b"],
+        outputs=["y"],
+    )
 
 
 def test_named_ones_go_first_and_the_others_follow() -> None:

@@ -1,22 +1,42 @@
 from tests.conformance.at_rest import unrest
 from tiered import Model, PassContext, get_pass
 from tiered.backends import Backend
-from tiered.testing import assert_unchanged, parse
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 TEXT = (
     "(float[1,3,5,5] x) => (float[1,3,5,5] y) <float[3,3,1,1] w = {1,2,3,4,5,6,7,8,9}> "
     "{ a = Conv(x, w)  b = Relu(a)  y = LRN<size=3>(b) }"
 )
+IMAGES = Backend(name="images", layout="NCHW", layouts={"Conv": "NHWC"}, unlisted="standard")
 
 
 def context(backend: Backend | str) -> PassContext:
     return PassContext.isolated(opt_level=3, backend=backend)
 
 
+def test_a_convolution_goes_channels_last_between_transposes() -> None:
+    header = '<ir_version: 10, opset_import: ["" : 21, "tiered.nhwc" : 1]>'
+    function = """<domain: "tiered.nhwc", opset_import: ["" : 21]>
+        Conv <group,pads,auto_pad,strides,dilations,kernel_shape>(X, W, B) => (Y) {
+            x = Transpose<perm = [0,3,1,2]>(X)  w = Transpose<perm = [0,3,1,2]>(W)
+            c = Conv<group: int = @group, pads: ints = @pads, auto_pad: string = @auto_pad,
+                strides: ints = @strides, dilations: ints = @dilations,
+                kernel_shape: ints = @kernel_shape>(x, w, B)
+            Y = Transpose<perm = [0,2,3,1]>(c) }"""
+    assert_rewrites(
+        "alter_op_layout",
+        TEXT,
+        f"{header} g (float[1,3,5,5] x) => (float[1,3,5,5] y)"
+        " <float[3,1,1,3] w = {1,2,3,4,5,6,7,8,9}> { t = Transpose<perm = [0,2,3,1]>(x)"
+        " c = tiered.nhwc.Conv(t, w)  a = Transpose<perm = [0,3,1,2]>(c)  b = Relu(a)"
+        f" y = LRN<size=3>(b) }} {function}",
+        backend=IMAGES,
+    )
+
+
 def test_operators_have_the_layout_of_the_backend() -> None:
-    backend = Backend(name="images", layout="NCHW", layouts={"Conv": "NHWC"}, unlisted="standard")
     model = Model.from_proto(parse(TEXT))
-    get_pass("alter_op_layout").apply(model, context(backend))
+    get_pass("alter_op_layout").apply(model, context(IMAGES))
     assert [len(model.main.nodes_of(name)) for name in ("Conv", "LRN", "Transpose")] == [0, 1, 2]
     assert len(model.main.nodes_of("Conv", "tiered.nhwc")) == 1
 

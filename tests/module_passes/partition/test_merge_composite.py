@@ -9,7 +9,7 @@ from tests.partition.graphs import assert_same_outputs
 from tiered import Model, PassContext, Sequential, UsageError, get_pass, op, var
 from tiered.partition import merge_composites, register_pattern_table
 from tiered.partition.composite import Entry
-from tiered.testing import assert_unchanged, parse
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 TEXT = (
     "(float[2,2] x) => (float[2,2] y) <float[2,2] w = {1,2,3,4}, float[2] b = {1,2}> "
@@ -21,6 +21,19 @@ BIAS: Entry = (
     lambda x, w, b: op.Relu(op.Add(op.MatMul(x, w), b)),
 )
 DENSE: Entry = ("npu.dense", op.MatMul(var.x, var.w))
+
+
+def test_a_match_becomes_a_call_of_its_function() -> None:
+    register_pattern_table("npu", [("dense_relu", DENSE_RELU[1])])
+    assert_rewrites(
+        "merge_composite",
+        "(float[2,2] x, float[2,2] w) => (float[2,2] y) { p = MatMul(x, w) y = Relu(p) }",
+        '<ir_version: 10, opset_import: ["" : 21, "tiered.composite" : 1]>'
+        " g (float[2,2] x, float[2,2] w) => (float[2,2] y) { y = tiered.composite.dense_relu(x, w) }"
+        ' <domain: "tiered.composite", opset_import: ["" : 21]>'
+        " dense_relu (x, w) => (y) { p = MatMul(x, w) y = Relu(p) }",
+        tables=["npu"],
+    )
 
 
 @pytest.fixture(autouse=True)

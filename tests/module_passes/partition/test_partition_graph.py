@@ -7,13 +7,26 @@ from tests.module_passes.partition.targets import NPU, target
 from tests.partition.graphs import assert_same_outputs, labels, model as model_of, random_models
 from tiered import Model, ModelError, PassContext, Sequential, get_pass, optimize
 from tiered.partition import Plan, marked_partitions, partition_graph
-from tiered.testing import assert_unchanged, parse
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 FLOW = ["annotate_target", "merge_compiler_regions", "partition_graph"]
 TEXT = (
     "(float[2] x) => (float[2] y) <float[2] w = {1,2}> "
     "{ a = Add(x, w) b = Abs(a) c = Sin(b) d = Neg(c) y = Add(d, w) }"
 )
+
+
+def test_the_node_of_a_target_becomes_a_function() -> None:
+    """The node is marked in the model: the text of a model has no marks."""
+    source = parse("(float[2] x) => (float[2] y) { a = Neg(x) y = Sin(a) }")
+    source.graph.node[0].metadata_props.add(key="tiered.compiler", value="npu")
+    assert_rewrites(
+        "partition_graph",
+        source,
+        '<ir_version: 10, opset_import: ["" : 21, "tiered.npu" : 1]>'
+        " g (float[2] x) => (float[2] y) { a = tiered.npu.npu_0(x) y = Sin(a) }"
+        ' <domain: "tiered.npu", opset_import: ["" : 21]> npu_0 (x) => (a) { a = Neg(x) }',
+    )
 
 
 def test_each_region_is_a_function_that_belongs_to_its_target() -> None:

@@ -3,7 +3,19 @@
 import onnx
 
 from tiered import DataType, Model, PassContext, get_pass
-from tiered.testing import parse
+from tiered.testing import assert_rewrites, parse
+
+
+def test_the_inner_tensors_are_bfloat16() -> None:
+    assert_rewrites(
+        "float_to_bfloat16",
+        "(float[N,2] x) => (float[N,2] y) <float[2,2] w = {1,2,3,4}> "
+        "{ a = MatMul(x, w) y = Relu(a) }",
+        # The numbers of the weight are the bits of 1, 2, 3 and 4.
+        "(float[N,2] x) => (float[N,2] y) <bfloat16[2,2] w = {16256,16384,16448,16512}> "
+        "{ h = Cast<to=16>(x) a = MatMul(h, w) b = Relu(a) y = Cast<to=1>(b) }",
+        runtime="reference",
+    )
 
 
 def test_operators_without_bfloat16_stay_float() -> None:

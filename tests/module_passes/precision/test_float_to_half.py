@@ -11,7 +11,7 @@ from tiered import DataType, Model, PassContext, get_pass
 from tiered.backends.reading import backend_of
 from tiered.precision.narrowing import narrow
 from tiered.runtime import run, run_reference
-from tiered.testing import assert_unchanged, parse
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 HALF = int(DataType.FLOAT16)
 
@@ -32,6 +32,17 @@ def converted(text: str | onnx.ModelProto, **options: object) -> tuple[Model, li
 
 def operators(model: Model) -> list[str]:
     return [node.op_type for node in model.main.topological_order()]
+
+
+def test_the_inner_tensors_are_float16() -> None:
+    assert_rewrites(
+        "float_to_half",
+        "(float[N,2] x) => (float[N,2] y) <float[2,2] w = {1,2,3,4}> "
+        "{ a = MatMul(x, w) y = Relu(a) }",
+        # The numbers of the weight are the bits of 1, 2, 3 and 4.
+        "(float[N,2] x) => (float[N,2] y) <float16[2,2] w = {15360,16384,16896,17408}> "
+        "{ h = Cast<to=10>(x) a = MatMul(h, w) b = Relu(a) y = Cast<to=1>(b) }",
+    )
 
 
 def test_casts_stand_at_inputs_and_outputs() -> None:

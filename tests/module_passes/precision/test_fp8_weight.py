@@ -6,8 +6,23 @@ import numpy as np
 import pytest
 
 from tests.module_passes.precision.weights import apply, noise_of, with_weight
+from tiered.testing import assert_rewrites
 
 MATMUL = "(float[N,64] x) => (float[N,32] y) { y = MatMul(x, w) }"
+
+
+def test_a_weight_is_dequantized_where_it_is_read() -> None:
+    model = "(float[N,2] x) => (float[N,2] y) <{}> {{ {} y = MatMul(x, w) }}"
+    assert_rewrites(
+        "fp8_weight",
+        model.format("float[2,2] w = {4,1,-2,0.5}", ""),
+        # The numbers of q are the bits of 448, 448, -224 and 224.
+        model.format(
+            "float8e4m3fn[2,2] q = {126,126,246,118}, float[2] s = {0.008928572,0.002232143}",
+            "w = DequantizeLinear(q, s)",
+        ),
+        min_elements=1,
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from tests.conformance.random_graphs import random_feeds, random_model
 from tiered import Model, PassContext, get_backend, get_pass
 from tiered.errors import TieredError
 from tiered.runtime import run
-from tiered.testing import assert_unchanged, parse
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 BIG = (1 << 31) - 1
 
@@ -46,6 +46,14 @@ def assert_equal_runs(text: str, model: Model, feeds: dict[str, np.ndarray]) -> 
 def dtypes(model: Model, operator: str) -> list[int | None]:
     (node,) = model.main.nodes_of(operator)
     return [value.dtype for value in (*node.inputs, *node.outputs) if value is not None]
+
+
+def test_an_index_is_cast_once() -> None:
+    assert_rewrites(
+        "int64_to_int32",
+        "(float[5,2] x, int64[N] i) => (float[N,2] y) { y = Gather(x, i) }",
+        "(float[5,2] x, int64[N] i) => (float[N,2] y) { j = Cast<to=6>(i) y = Gather(x, j) }",
+    )
 
 
 def test_indices_are_limited_by_the_axis() -> None:

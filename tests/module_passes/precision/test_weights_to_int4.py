@@ -7,8 +7,23 @@ import pytest
 from tests.module_passes.precision.weights import apply, noise_of, with_weight
 from tiered import Model, PassContext, get_backend, get_pass
 from tiered.runtime import run
+from tiered.testing import assert_rewrites
 
 MATMUL = "(float[N,70] x) => (float[N,16] y) { y = MatMul(x, w) }"
+
+
+def test_a_weight_is_dequantized_where_it_is_read() -> None:
+    model = "(float[N,2] x) => (float[N,2] y) <{}> {{ {} y = MatMul(x, w) }}"
+    assert_rewrites(
+        "weights_to_int4",
+        model.format("float[2,2] w = {15,15,0,0}", ""),
+        # Two numbers of four bits a byte: 15 and 15, 0 and 0; then the zero points 0 and 0.
+        model.format(
+            "uint4[2,2] q = {255,0}, float[1,2] s = {1,1}, uint4[1,2] z = {0}",
+            "w = DequantizeLinear<axis=0, block_size=32>(q, s, z)",
+        ),
+        min_elements=1,
+    )
 
 
 @pytest.mark.parametrize(

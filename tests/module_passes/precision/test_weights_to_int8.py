@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.module_passes.precision.weights import apply, noise_of, with_weight
+from tiered.testing import assert_rewrites
 
 CASES = [
     ("(float[N,64] x) => (float[N,32] y) { y = MatMul(x, w) }", (64, 32), 1),
@@ -12,6 +13,19 @@ CASES = [
     ("(float[1,8,5,5] x) => (float[1,16,3,3] y) { y = Conv(x, w) }", (16, 8, 3, 3), 0),
     ("(float[1,8,5,5] x) => (float[1,16,7,7] y) { y = ConvTranspose(x, w) }", (8, 16, 3, 3), 1),
 ]
+
+
+def test_a_weight_is_dequantized_where_it_is_read() -> None:
+    model = "(float[N,2] x) => (float[N,2] y) <{}> {{ {} y = MatMul(x, w) }}"
+    assert_rewrites(
+        "weights_to_int8",
+        model.format("float[2,2] w = {127,1,-127,0.5}", ""),
+        model.format(
+            "int8[2,2] q = {127,127,-127,64}, float[2] s = {1,0.007874015718698502}",
+            "w = DequantizeLinear<axis=1>(q, s)",
+        ),
+        min_elements=1,
+    )
 
 
 @pytest.mark.parametrize(("text", "shape", "axis"), CASES)
