@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from shlex import quote, split
 
 import onnx
 import pytest
@@ -224,3 +225,44 @@ def test_a_dim_without_a_name_keeps_shape_operators_too(cli: Cli, tmp_path: Path
 def test_bisect_takes_dims(cli: Cli, tmp_path: Path) -> None:
     ended = cli("bisect", saved(tmp_path, DYNAMIC), "--dim", "batch=2")
     assert (ended.code, ended.out) == (0, "no wrong rewrite found\n")
+
+
+MASKED = """(int64[batch,{seq}] ids, float[batch,{total}] mask, float[batch,{past},2] past)
+    => (float[?,?] y)
+    <int64[1] axis = {{2}}, float one = {{1}}> {{ f = Cast<to=1>(ids)  u = Unsqueeze(f, axis)
+    v = Concat<axis=2>(u, u)  k = Concat<axis=1>(past, v)  r = ReduceSum<keepdims=0>(k, axis)
+    s = Shape(r)  e = Expand(one, s)  t = Mul(r, e)
+    m = Concat<axis=0>(mask, t)  y = Identity(m) }}"""
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"seq": "seq", "total": "total", "past": "past"},
+        {"seq": "seq", "total": "past + seq", "past": "past"},
+        {"seq": "s70", "total": "s53", "past": "s69"},  # as torch.export names them
+    ],
+)
+def test_the_hint_fixes_dims_that_fit_together(
+    cli: Cli, tmp_path: Path, names: dict[str, str]
+) -> None:
+    text = MASKED.format(**dict.fromkeys(names, "?"))
+    model = parse(text.replace("batch", "b"))
+    for value, role in zip(model.graph.input, ("seq", "total", "past"), strict=True):
+        value.type.tensor_type.shape.dim[1].dim_param = names[role]
+    source = tmp_path / "m.onnx"
+    onnx.save(model, source)
+    shown = cli("inspect", source).out
+    hint = f"--dim b=1 --dim {names['seq']}=1 --dim {quote(names['total'] + '=2')}"
+    hint += f" --dim {names['past']}=1"
+    assert f"all dynamic dims at once: `{hint}`" in shown
+    out = tmp_path / "o.onnx"
+    assert cli("optimize", source, out, *split(hint), "--verify").code == 0
+    assert dims(out) == [1, 1]
+
+
+def test_the_hint_takes_sizes_from_weights(cli: Cli, tmp_path: Path) -> None:
+    text = """(float[batch,c,h,w] x) => (float[?,?,?,?] y)
+        <float[1,3,1,1] k = {1,2,3}> { y = Conv(x, k) }"""
+    shown = cli("inspect", saved(tmp_path, text)).out
+    assert "all dynamic dims at once: `--dim batch=1 --dim c=3 --dim h=1 --dim w=1`" in shown

@@ -76,11 +76,29 @@ def _leftover(
 def fixing_options(model: ModelState) -> str:
     """Return the options that fix all dynamic dims of the inputs at once; "" if there are none.
 
-    Each size is 1, for the user to change.
+    Each size is 1, or follows from the others (the length of a mask over past and new tokens), for
+    the user to change.
     """
-    options = [f"--dim {quote(f'{name}=1')}" for name in named_dims(model)]
+    sizes = _smallest_sizes(model)
+    options = [f"--dim {quote(f'{name}={sizes[name]}')}" for name in named_dims(model)]
     for name, shape in declared_dims(model).items():
         if None in shape:
-            dims = (1 if dim is None else -1 if isinstance(dim, str) else dim for dim in shape)
+            dims = [
+                sizes[f"{name}[{axis}]"] if dim is None else -1 if isinstance(dim, str) else dim
+                for axis, dim in enumerate(shape)
+            ]
             options.append(f"--input-shape {quote(f'{name}:' + ','.join(map(str, dims)))}")
     return " ".join(options)
+
+
+def _smallest_sizes(model: ModelState) -> dict[str, int]:
+    """Return a size for each dynamic dim of the inputs, by its name or place ("x[0]")."""
+    from tiered.runtime.inputs.dims import smallest_sizes, weight_dims
+    from tiered.runtime.inputs.make import tensor_slots
+
+    slots = [
+        slot
+        for info in model.main.input_infos
+        for slot in tensor_slots(info.name, info.type.tensor_type, rank=0)
+    ]
+    return smallest_sizes(slots, weight_dims(model.main))

@@ -245,6 +245,24 @@ def candidates(slots: list[Slot], usual: Binder) -> Iterator[Candidate]:
     yield "all dims 1", dict.fromkeys(free, 1), rank  # last: ones broadcast, and so prove little
 
 
+def smallest_sizes(slots: list[Slot], fixed: Mapping[str, int]) -> dict[str, int]:
+    """Return sizes by name or place: 1, or what follows from the others being 1.
+
+    A name that is a sum follows ("past + 1"), and the length of a mask over past and new tokens.
+
+    Args:
+        slots: the dims of the inputs.
+        fixed: the sizes that weights decide, by place.
+    """
+    usual = Binder(0, {}, fixed)
+    usual.bind(slots)
+    follows = ("weights", "expression", "total")
+    free = [name for name, role in usual.roles.items() if role not in follows]
+    smallest = Binder(0, dict.fromkeys(free, 1), fixed)
+    smallest.bind(slots)
+    return smallest.sizes
+
+
 def _sounds(slots: list[Slot], usual: Binder, rank: int) -> Iterator[Candidate]:
     """Yield lengths of sound, in samples or frames, for the float inputs that have a free dim."""
     keys = [

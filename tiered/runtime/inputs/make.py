@@ -79,7 +79,7 @@ def make_inputs(
     required = _required(proto)
     binder = _binder(bound, binding, dims, rank)
     shapes: dict[str, tuple[int, ...]] = {
-        value.name: binder.shape(_tensor_slots(value.name, value.type.tensor_type, rank))
+        value.name: binder.shape(tensor_slots(value.name, value.type.tensor_type, rank))
         for value in required
         if value.type.WhichOneof("value") == "tensor_type"
     }
@@ -174,11 +174,12 @@ def _slots(proto: onnx.ModelProto, rank: int) -> list[Slot]:
     slots: list[Slot] = []
     for value in _required(proto):
         if value.type.WhichOneof("value") == "tensor_type":
-            slots.extend(_tensor_slots(value.name, value.type.tensor_type, rank))
+            slots.extend(tensor_slots(value.name, value.type.tensor_type, rank))
     return slots
 
 
-def _tensor_slots(name: str, tensor: onnx.TypeProto.Tensor, rank: int) -> list[Slot]:
+def tensor_slots(name: str, tensor: onnx.TypeProto.Tensor, rank: int) -> list[Slot]:
+    """Return the dims of an input; as many unknown ones as the rank says if it has no shape."""
     dims: list[int | str | None] = [None] * rank
     if tensor.HasField("shape"):
         dims = [_dim(d) for d in tensor.shape.dim]
@@ -272,7 +273,7 @@ class _Maker:
         return make_tensor(request)
 
     def _shape(self, kind: onnx.TypeProto.Tensor) -> tuple[int, ...]:
-        slots = _tensor_slots(self.input, kind, self.rank)
+        slots = tensor_slots(self.input, kind, self.rank)
         self.binder.bind([slot for slot in slots if slot.key not in self.binder.sizes])
         return self.binder.shape(slots)
 
