@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tiered.context import PassContext
 from tiered.errors import ModelError, TieredError
+from tiered.graph.queries.contrib_checker import contrib_complaint
 from tiered.graph.queries.onnx_checker import (
     current_complaint,
     early_nodes,
@@ -20,11 +21,38 @@ if TYPE_CHECKING:
 def check_result(model: Model, ctx: PassContext) -> None:
     """Hold a model against the full check of onnx.checker, dtypes and dims included.
 
-    A fault of the model as loaded is a note of the model, under `strict` an error.
+    The dims of operands of onnxruntime's own operators are checked by `contrib_complaint`. A fault
+    of the model as loaded is a note of the model, under `strict` an error.
 
     Raises:
         ModelError: the passes made an invalid model, or the context is strict.
     """
+    _check_standard(model, ctx)
+    complaint = contrib_complaint(model)
+    if complaint is None:
+        return
+    if is_contrib_complaint_new(model):
+        raise ModelError(f"operands do not fit in the result: {complaint}")
+    text = f"operands do not fit in the model as it was loaded: {complaint}"
+    if ctx.strict:
+        raise ModelError(text)
+    model.note(text)
+
+
+def is_contrib_complaint_new(model: Model) -> bool:
+    """Return whether operands of onnxruntime's operators fit in the model as it was loaded.
+
+    Where they do not, the model may show it only once its constants are folded.
+    """
+    if model.origin is None:
+        return False
+    loaded = type(model).from_proto(model.origin, folder=model.folder)
+    if contrib_complaint(loaded) is not None:
+        return False
+    return not _fold(loaded) or contrib_complaint(loaded) is None
+
+
+def _check_standard(model: Model, ctx: PassContext) -> None:
     complaint = complaint_of(model, ctx)
     wrong = wrong_declarations(model)
     if complaint is None and not wrong:
@@ -71,19 +99,24 @@ def complaint_of(model: Model, ctx: PassContext) -> str | None:
 
 def _complaint_about_folded(model: Model) -> str | None:
     """Return what onnx has against the loaded model, once its constants are folded."""
-    from tiered.passes import get_pass
-
     if model.origin is None:
         return None
     loaded = type(model).from_proto(model.origin, folder=model.folder)
+    # Where it cannot be folded, folding exposes nothing.
+    return current_complaint(loaded) if _fold(loaded) else None
+
+
+def _fold(model: Model) -> bool:
+    """Fold the constants of a model; return whether that was possible."""
+    from tiered.passes import get_pass
+
     try:
         with PassContext.isolated():
-            get_pass("infer_shapes").apply(loaded)
-            get_pass("fold_constant").apply(loaded)
+            get_pass("infer_shapes").apply(model)
+            get_pass("fold_constant").apply(model)
     except TieredError:
-        # It cannot be folded, so folding exposes nothing.
-        return None
-    return current_complaint(loaded)
+        return False
+    return True
 
 
 def _wrong_before(model: Model) -> dict[str, str]:

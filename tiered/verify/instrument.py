@@ -12,8 +12,9 @@ import onnx
 from tiered.context import PassContext
 from tiered.errors import VerificationError
 from tiered.graph import Model, Stamp
+from tiered.graph.queries.contrib_checker import contrib_complaint
 from tiered.graph.queries.onnx_checker import is_only_declared
-from tiered.passes.validity import complaint_of
+from tiered.passes.validity import complaint_of, is_contrib_complaint_new
 from tiered.runtime.compare.outputs import Comparison
 from tiered.runtime.worker.client import Worker, shared_worker
 from tiered.runtime.worker.limits import physical_memory
@@ -324,6 +325,9 @@ def _check_structure(model: Model, info: PassInfo) -> None:
     was_valid = complaint is not None and model.complaint_as_loaded() is None
     if was_valid and not is_only_declared(model):
         raise VerificationError(f"{info.name} made {model.label} invalid: {complaint}")
+    misfit = contrib_complaint(model)
+    if misfit is not None and is_contrib_complaint_new(model):
+        raise VerificationError(f"{info.name} made {model.label} invalid: {misfit}")
 
 
 def _check_interface(model: Model, info: PassInfo, before: Interface) -> None:

@@ -9,6 +9,7 @@ from tiered import (
     Graph,
     Model,
     ModelError,
+    Pass,
     PassContext,
     Skip,
     TargetError,
@@ -116,6 +117,60 @@ def test_dims_behind_an_operator_of_another_domain_are_checked(strict: bool) -> 
         optimize(parse(CONTRIB), passes=[transpose_result], strict=strict)
     with pytest.raises(VerificationError, match="transpose_result made the model invalid: "):
         optimize(parse(CONTRIB), passes=[transpose_result], verify="structure")
+
+
+MADE = """<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1]>
+g (float[3,4] x) => (float[a,b] y) { r = Relu(x) y = Identity(r) }"""
+IN_BODY = """<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1]>
+g (float[3,4] x, bool c) => (float[a,b] y) { y = If(c) <
+    then_branch = t () => (float[p,q] o) { o = Relu(x) },
+    else_branch = e () => (float[p,q] n) { n = Identity(x) }> }"""
+
+
+@rewrite(op.Relu(var.x), opt_level=0)
+def multiply_wrongly(graph: Graph, x: Value) -> Value:
+    weight = np.ones((4, 5), np.float32)
+    return graph.op("com.microsoft").FusedMatMul(x, weight, transB=1)
+
+
+@rewrite(op.Relu(var.x), opt_level=0)
+def bias_wrongly(graph: Graph, x: Value) -> Value:
+    return graph.op("com.microsoft").BiasGelu(x, np.ones(3, np.float32))
+
+
+@pytest.mark.parametrize("text", [MADE, IN_BODY])
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    ("pass_", "fault"),
+    [
+        (multiply_wrongly, r"FusedMatMul .*: \[3, 4\] is multiplied by \[5, 4\]: 4 is not 5"),
+        (bias_wrongly, r"BiasGelu .*: operand 1 is \[3\]; it takes \[4\]"),
+    ],
+)
+def test_operands_of_contrib_operators_must_fit(
+    text: str, strict: bool, pass_: Pass, fault: str
+) -> None:
+    with pytest.raises(ModelError, match=f"do not fit in the result: com.microsoft::{fault}"):
+        optimize(parse(text), passes=[pass_], strict=strict)
+    with pytest.raises(VerificationError, match=f"made the model invalid: .*{fault}"):
+        optimize(parse(text), passes=[pass_], verify="structure")
+
+
+WRONG = """<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1]>
+g (float[3,4] x) => (float[3,4] y) <float[3] b = {1,2,3}>
+{ r = Identity(x) y = com.microsoft.BiasGelu(r, b) }"""
+WRONG_WHEN_FOLDED = """<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1]>
+g (float[3,4] x) => (float[3,4] y) <float[1] b = {1}, int64[1] n = {1}>
+{ m = Abs(n) o = Add(m, m) t = Expand(b, o) y = com.microsoft.BiasGelu(x, t) }"""
+
+
+@pytest.mark.parametrize("text", [WRONG, WRONG_WHEN_FOLDED])
+def test_operands_that_did_not_fit_already_are_noted(text: str) -> None:
+    model = optimize_model(parse(text), verify="structure").model
+    assert any("in the model as it was loaded: com.microsoft::BiasGelu" in n for n in model.notes)
+    with pytest.raises(ModelError, match="in the model as it was loaded"):
+        optimize(parse(text), strict=True)
+
 
 
 def test_an_operator_of_another_domain_without_known_types_is_left_as_it_is() -> None:

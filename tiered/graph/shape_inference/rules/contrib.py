@@ -18,6 +18,7 @@ import onnx.shape_inference
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.schema import Schema, attributes_of, schema_of
 from tiered.graph.core.types import (
+    Shape,
     TensorType,
     ValueType,
     read_type,
@@ -125,7 +126,19 @@ def _product(node: Node) -> ValueType | None:
 
 def _matrix(node: Node, values: Sequence[Value | None], dtype: int | None) -> ValueType | None:
     """Return the type of a matrix product; attributes of the node may transpose the factors."""
-    factors = []
+    factors = matrix_factors(node, values)
+    if factors is None:
+        return None
+    first, second = factors
+    outer = max(first[:-2], second[:-2], key=len)
+    if first[:-2] != second[:-2] and first[:-2] and second[:-2]:
+        outer = (None,) * len(outer)
+    return None if dtype is None else tensor_type(dtype, (*outer, first[-2], second[-1]))
+
+
+def matrix_factors(node: Node, values: Sequence[Value | None]) -> tuple[Shape, Shape] | None:
+    """Return the shapes of two factors as they are multiplied, after transposes by attributes."""
+    factors = list[Shape]()
     for value, name in zip(values, ("transA", "transB"), strict=True):
         shape = None if value is None else value.shape
         if value is None or shape is None or len(shape) < 2:
@@ -135,10 +148,7 @@ def _matrix(node: Node, values: Sequence[Value | None], dtype: int | None) -> Va
         is_swapped = bool(node.attributes.get(name, 0))
         factors.append((*shape[:-2], shape[-1], shape[-2]) if is_swapped else shape)
     first, second = factors
-    outer = max(first[:-2], second[:-2], key=len)
-    if first[:-2] != second[:-2] and first[:-2] and second[:-2]:
-        outer = (None,) * len(outer)
-    return None if dtype is None else tensor_type(dtype, (*outer, first[-2], second[-1]))
+    return first, second
 
 
 @_rule("QLinearAdd", "QLinearMul")
