@@ -120,3 +120,24 @@ def test_another_model_is_replaced_only_by_force(
     assert (ended.code, other.read_bytes()) == (2, kept)
     assert "use --force" in ended.err
     assert cli("partition", model, other, "--backend", target, "--force").code == 0
+
+
+def test_models_that_are_no_earlier_results_are_kept(
+    cli: Cli, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    target, model = files
+    parts, out = tmp_path / "parts", tmp_path / "out.onnx"
+    arguments = ("partition", model, out, "--backend", target, "--as-models", parts)
+    parts.mkdir()
+    other = parts / "host.onnx"
+    other.write_bytes(model.read_bytes())
+    ended = cli(*arguments)
+    assert ended.code == 2
+    assert "host.onnx' is an ONNX model and not an earlier result of" in ended.err
+    assert other.read_bytes() == model.read_bytes()
+    assert [file.name for file in parts.iterdir()] == ["host.onnx"]
+    assert cli(*arguments, "--force").code == 0
+    assert other.read_bytes() != model.read_bytes()
+    written = {file: file.read_bytes() for file in (out, *parts.iterdir())}
+    assert cli(*arguments).code == 0
+    assert {file: file.read_bytes() for file in (out, *parts.iterdir())} == written

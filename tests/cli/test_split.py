@@ -81,3 +81,22 @@ def test_wrong_names_are_usage_errors(
     ended = cli("split", model, *tokens)
     assert ended.code == 2
     assert message in ended.err
+
+
+def test_a_model_that_is_not_an_earlier_result_is_kept(cli: Cli, model: Path) -> None:
+    other = model.with_name("m_1.onnx")
+    other.write_bytes(
+        onnx.helper.make_model(onnx.load(model).graph, doc_string="mine").SerializeToString()
+    )
+    before = other.read_bytes()
+    ended = cli("split", model, "--at", "b", "--out-dir", model.parent)
+    assert ended.code == 2
+    assert "m_1.onnx' is an ONNX model and not an earlier result of" in ended.err
+    assert "--force" in ended.err
+    assert other.read_bytes() == before
+    assert not model.with_name("m_0.onnx").exists()
+    assert cli("split", model, "--at", "b", "--out-dir", model.parent, "--force").code == 0
+    written = other.read_bytes()
+    assert written != before
+    assert cli("split", model, "--at", "b", "--out-dir", model.parent).code == 0
+    assert other.read_bytes() == written

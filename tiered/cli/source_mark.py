@@ -71,14 +71,20 @@ def source_mark(model: Model, source: str) -> str:
     return mark_of(model.skeleton) or _digest(source, model.origin)
 
 
+def write_mark(model: Model, mark: str) -> None:
+    """Write a mark into a model, unless it has this one."""
+    if mark_of(model.skeleton) != mark:
+        model.skeleton.metadata_props.add(key=KEY, value=mark)
+
+
 def marked(result: OptimizeResult, mark: str) -> OptimizeResult:
     """Write the mark into the model of a result, and count its bytes."""
     skeleton = result.model.skeleton
-    if mark_of(skeleton) == mark:
-        return result
     before = skeleton.ByteSize()
-    skeleton.metadata_props.add(key=KEY, value=mark)
+    write_mark(result.model, mark)
     grown = skeleton.ByteSize() - before
+    if not grown:
+        return result
     after = result.after
     return result._replace(after=after._replace(nbytes=after.nbytes + grown))
 

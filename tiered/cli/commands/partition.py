@@ -20,7 +20,7 @@ from tiered.cli.flags import Flag, Force, Names, ReadOptions
 from tiered.cli.output.tables import Number, print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
-from tiered.cli.source_mark import check_replaced
+from tiered.cli.source_mark import check_replaced, source_mark, write_mark
 from tiered.errors import ModelError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class PartitionOptions:
     single: Annotated[bool, Flag] = False
     """Keep regions of a single compute node."""
     force: Force = False
-    """Replace OUT even if it is an ONNX model."""
+    """Replace ONNX models that are not earlier results of MODEL."""
 
 
 def run_partition(
@@ -83,10 +83,11 @@ def run_partition(
         for path, draw in pictures.items():
             if path is not None:
                 _write(path, draw(model, partitions))
-        plan = None if folder is None else _save_plan(model, partitions, file, folder)
+        plan = None if folder is None else _save_plan(model, partitions, file, chosen)
         if out is not None:
             check_data_files(model, out)
             fuse_partitions(partitions, prefix="region_", domain=f"tiered.{target.name}")
+            write_mark(model, source_mark(model, file))
             model.save(out)
     if options.json:
         described = _described(file, target.name, chosen.deny, rows)
@@ -113,20 +114,28 @@ def _operators(deny: tuple[str, ...]) -> list[str]:
     return [name for entry in deny for name in entry.split(",") if name]
 
 
-def _save_plan(model: Model, partitions: list[Partition], file: str, folder: str) -> Plan:
+def _save_plan(
+    model: Model, partitions: list[Partition], file: str, chosen: PartitionOptions
+) -> Plan:
     """Write the models of the plan, and the partitions as DOT.
 
     Raises:
-        UsageError: a file would overwrite the model or its weights.
+        UsageError: a file would overwrite the model, its weights, or a model that is not an earlier
+            result.
     """
     from tiered.partition import as_models, to_dot
 
-    plan = as_models(model, partitions)
+    folder, plan = chosen.as_models or ".", as_models(model, partitions)
     for name in (*(part.file for part in plan.parts), "host.onnx"):
         path = os.path.join(folder, name)
         if os.path.isdir(folder):
             check_output(file, path)
         check_data_files(model, path)
+        if not chosen.force:
+            check_replaced(file, path)
+    mark = source_mark(model, file)
+    for written in (plan.host, *(part.model for part in plan.parts)):
+        write_mark(written, mark)
     plan = plan.save(folder)
     _write(os.path.join(folder, "partitions.dot"), to_dot(model, partitions))
     return plan

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from tiered.cli.files import check_data_files, check_output, load_model
-from tiered.cli.flags import Flag, Names
+from tiered.cli.flags import Flag, Force, Names
 from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.cli.source_mark import check_replaced, source_mark, write_mark
 from tiered.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class SplitOptions:
     code 3 if they differ."""
     inputs: Names = ()
     """Inputs for --verify: x.npy, feeds.npz or a folder; missing ones are generated. Repeatable."""
+    force: Force = False
+    """Replace ONNX models that are not earlier results of MODEL."""
     json: Annotated[bool, Flag] = False
     """Print one JSON object instead of text; --out-dir may be missing then."""
 
@@ -68,7 +71,7 @@ def run_split(file: str, options: SplitOptions) -> None:
             progress.say("running the model and its parts")
             check_split(model, parts, options.inputs)
         if options.out_dir is not None:
-            _save(file, model, options.out_dir, names, parts)
+            _save(file, model, options, names, parts)
     verified = options.verify is not None
     described = [_described(name, part) for name, part in zip(names, parts, strict=True)]
     if options.json:
@@ -89,14 +92,16 @@ def _names(file: str, folder: str | None, count: int) -> list[str]:
 
 
 def _save(
-    file: str, model: Model, folder: str, names: Sequence[str], parts: Sequence[Model]
+    file: str, model: Model, options: SplitOptions, names: Sequence[str], parts: Sequence[Model]
 ) -> None:
     """Write the parts; the folder is checked for all of them first.
 
     Raises:
-        UsageError: a part would overwrite the model or its weights.
+        UsageError: a part would overwrite the model, its weights, or a model that is not an earlier
+            result.
         ModelError: a file cannot be written.
     """
+    folder = options.out_dir or "."
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
@@ -104,7 +109,11 @@ def _save(
     for name in names:
         check_output(file, name)
         check_data_files(model, name)
+        if not options.force:
+            check_replaced(file, name)
+    mark = source_mark(model, file)
     for name, part in zip(names, parts, strict=True):
+        write_mark(part, mark)
         part.save(name)
 
 
