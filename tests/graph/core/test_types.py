@@ -551,3 +551,15 @@ def test_the_permutation_of_a_transpose(operator: str, perm: tuple[int, ...] | N
         f" f <perm> (v) => (y) <float[2,3,4] x> {{ x = Identity(v) y = {operator} }}"
     )
     assert model.functions[0].nodes[-1].perm == perm
+
+
+def test_types_of_a_model_with_functions_are_forgotten() -> None:
+    text = (
+        '<ir_version: 10, opset_import: ["" : 21, "l" : 1]> g (float[2] x) => (float[2] y)'
+        ' { t = l.f(x) y = Abs(t) } <domain: "l", opset_import: ["" : 21]> f (p) => (q)'
+        " { q = Neg(p) }"
+    )
+    model = Model.from_proto(onnx.parser.parse_model(text))
+    model.refresh_types()
+    model.forget_types()
+    assert model.main.values["t"].shape == (2,)

@@ -72,9 +72,11 @@ class ShapeInference:
         for value in _computed(model):
             value._type = value._elements = NOT_INFERRED
         for graph in model.graphs():
+            if graph.owner is None:
+                continue  # A function declares no types of its inputs.
             for value, info in zip(graph._inputs, graph._input_infos, strict=True):
                 # Of the inputs of bodies, only what the file declares is known.
-                if graph.owner is not None and not value.is_initializer:
+                if not value.is_initializer:
                     value._type = read_type(info.type)
         model.dims, self._is_inferred, self._stamp = Dims(), False, None
 
