@@ -8,6 +8,7 @@ from onnx import defs
 from tests.house.tree import PACKAGE, parse
 from tiered.graph.shape_inference import rules
 from tiered.graph.shape_inference.rules.shape_rule import TYPE_RULES, VALUE_RULES
+from tiered.idioms.qonnx.bodies import DEFAULTS, DOMAINS
 
 FOLDER = PACKAGE / "graph" / "shape_inference" / "rules"
 MODULES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem[0] != "_")
@@ -36,4 +37,5 @@ def test_each_rule_is_for_an_operator() -> None:
     known = {schema.name for schema in defs.get_all_schemas() if schema.domain == ""}
     for domain, op_type in [*TYPE_RULES, *VALUE_RULES]:
         assert domain != "" or op_type in known
-        assert domain in ("", "com.microsoft")
+        assert domain not in DOMAINS or op_type in DEFAULTS
+        assert domain in ("", "com.microsoft", *DOMAINS)

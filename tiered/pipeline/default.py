@@ -423,6 +423,8 @@ def default_pipeline() -> Sequential:
         "sink_dequantize",
         "sink_dequantize_past_concat",
         "hoist_quantize",
+        # Parked: definitions of operators for runtimes that lack them, of nodes that stay.
+        "import_qonnx",
         # Parked: integers of 8 bits, when no pass is left that fuses what is multiplied.
         "quantize",
         "quantize_dynamic",

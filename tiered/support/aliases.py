@@ -82,6 +82,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "convert_attributes_to_inputs": ("attribute_to_input",),
     "ConvertVersion": ("convert_opset",),
     "checker": ("final_check",),
+    "ImportQONNX": ("import_qonnx",),
     "inline_batchnorm": ("replace_bn_with_mul_add",),
     "model_checker": ("final_check",),
     "convert_layouts": ("convert_layout",),

@@ -7,6 +7,7 @@ from tiered.graph.shape_inference.rules import (
     contrib as contrib,
     control_flow as control_flow,
     data as data,
+    qonnx as qonnx,
     reshaping as reshaping,
     standard as standard,
     windows as windows,

@@ -1,0 +1,1 @@
+"""QONNX: quantisers of any number of bits, as function bodies and as Q/DQ."""
