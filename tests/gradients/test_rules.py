@@ -345,6 +345,15 @@ def test_padding(mode: str) -> None:
     )
 
 
+@pytest.mark.parametrize("scale", ["", "[4]"])
+def test_the_scale_of_quantized_weights(scale: str) -> None:
+    check(
+        f"(float{scale} s) => (float[3,4] y) <int8[3,4] q = {{1,-2,3,4,5,-6,7,8,9,10,-11,12}}> "
+        "{ y = DequantizeLinear(q, s) }",
+        in_float=True,
+    )
+
+
 def test_padding_with_an_operand() -> None:
     check(
         "(double[3,4] x, double[1] v) => (double[4,7] y) <int64[4] p = {1,2,0,1}> {"

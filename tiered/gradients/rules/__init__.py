@@ -21,6 +21,7 @@ from tiered.gradients.rules import (
     normalization as normalization,
     pooling as pooling,
     products as products,
+    quantization as quantization,
     recurrent as recurrent,
     reduction as reduction,
     resize as resize,
