@@ -27,6 +27,10 @@ class LayoutSizes(NamedTuple):
         of = value.owner.model.dims.size
         return tuple([dim if isinstance(dim, int) else self._size(of(dim)) for dim in shape])
 
+    def known_dims(self, value: Value) -> tuple[int, ...] | None:
+        """Return the sizes of the axes of a value; None for an unknown rank."""
+        return None if value.shape is None else self.dims(value)
+
     def nbytes(self, value: Value) -> int:
         """Return the bytes of a value whose rank is known."""
         width = 4.0 if value.dtype is None else (bits_of(value.dtype) or _STRING_BITS) / 8

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from tiered.graph import Node, Value
+from tiered.graph import Value
+from tiered.graph.queries.multiply_adds import multiply_adds
 from tiered.pages.charts import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, x_at, y_at
 from tiered.quantization.quantize import Quantised
 
@@ -120,11 +121,11 @@ def report_of(found: Quantised, shapes: Shapes) -> Report:
                 len(stored.scales),
                 found.alone.get(name),
                 noise.get(name, 0.0) / whole if whole else 0.0,
-                multiply_adds(unit.node, shapes),
+                multiply_adds(unit.node, lambda value: _shape(value, shapes)),
             )
         )
     for node, reason in found.plan.kept:
-        macs = multiply_adds(node, shapes)
+        macs = multiply_adds(node, lambda value: _shape(value, shapes))
         row = Row(node.label, node.op_type, node.output.name, "float", macs=macs, reason=reason)
         rows.append(row)
     order = {name: at for at, name in enumerate(shapes)}
@@ -137,21 +138,6 @@ def report_of(found: Quantised, shapes: Shapes) -> Report:
         measured is not None and measured.is_made,
         tuple(node.label for node, _ in found.returned),
     )
-
-
-def multiply_adds(node: Node, shapes: Shapes) -> int:
-    """Return the multiply-adds of a product; 0 if a shape is not known."""
-    x, w = (_shape(value, shapes) for value in node.inputs[:2])
-    out = shapes.get(node.output.name)
-    if x is None or out is None:
-        return 0
-    if node.op_type == "Gemm":
-        return math.prod(out) * x[0 if node.attr("transA") else 1]
-    if node.op_type == "MatMul":
-        return math.prod(out) * x[-1]
-    if w is None or not w[0]:
-        return 0
-    return math.prod(out if node.op_type == "Conv" else x) * (math.prod(w) // w[0])
 
 
 def _shape(value: Value | None, shapes: Shapes) -> tuple[int, ...] | None:
