@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tiered.graph import Graph, Model, Node, Tensor, Value
+from tiered.graph import Graph, Model, Node, Tensor, Use, Value
 from tiered.quantization.plan import Plan, Unit
-from tiered.quantization.scales import Parameters, Weight, bias_of, least_scales, weight_of
+from tiered.quantization.scales import Array, Parameters, Weight, bias_of, least_scales, weight_of
 from tiered.quantization.scheme import Scheme
 
 
@@ -73,14 +73,10 @@ class _Placement:
         return stored
 
     def _pair(self, value: Value, readers: Mapping[Node, None]) -> None:
-        graph, found = value.owner, self.parameters[value]
-        scale = graph.constant(np.array(found.scale, np.float32), f"{value.name}_scale")
-        zero = graph.constant(np.array(found.zero, found.dtype.numpy), f"{value.name}_zero_point")
-        uses = [use for use in value.users if use.node in readers]
-        q = graph.op.QuantizeLinear(value, scale, zero, name=f"{value.name}_QuantizeLinear")
-        x = graph.op.DequantizeLinear(q, scale, zero, name=f"{value.name}_DequantizeLinear")
-        for use in uses:
-            use.node.owner.set_input(use.node, use.slot, x)
+        found = self.parameters[value]
+        scale = np.array(found.scale, np.float32)
+        zero = np.array(found.zero, found.dtype.numpy)
+        insert_pair(value, [use for use in value.users if use.node in readers], scale, zero)
 
     # --- constants --------------------------------------------------------------------------------
 
@@ -134,7 +130,7 @@ class _Placement:
         assert weight is not None, "a weight that is not finite is in no plan"
         key = value, axis, unsigned, weight.scales.tobytes()
         if key not in self.weights:
-            self.weights[key] = _dequantized(value.owner, value.name, weight), weight
+            self.weights[key] = dequantized(value.owner, value.name, weight), weight
         return self.weights[key]
 
     def _set_bias(self, unit: Unit, weight: Weight) -> None:
@@ -152,16 +148,39 @@ class _Placement:
             axis = None if weight.axis is None else 0
             steps = steps if axis == 0 else steps[:1].reshape(())
             stored = Weight(codes, steps, np.zeros(steps.shape, np.int32), axis)
-            self.biases[key] = _dequantized(bias.owner, bias.name, stored)
+            self.biases[key] = dequantized(bias.owner, bias.name, stored)
         node.owner.set_input(node, slot, self.biases[key])
 
 
-def _dequantized(graph: Graph, name: str, weight: Weight) -> Value:
+def insert_pair(
+    value: Value, uses: Iterable[Use], scale: Array, zero: Array, axis: int | None = None
+) -> None:
+    """Let uses of a value read it from a QuantizeLinear and a DequantizeLinear.
+
+    Args:
+        value: of floats.
+        uses: of it, by nodes at any depth.
+        scale, zero: one number each, or a vector for an axis.
+        axis: None for one scale.
+    """
+    graph, name, attributes = value.owner, value.name, axis_attribute(axis)
+    step = graph.constant(scale, f"{name}_scale")
+    middle = graph.constant(Tensor.of(zero), f"{name}_zero_point")
+    q = graph.op.QuantizeLinear(value, step, middle, name=f"{name}_QuantizeLinear", **attributes)
+    x = graph.op.DequantizeLinear(q, step, middle, name=f"{name}_DequantizeLinear", **attributes)
+    for use in uses:
+        use.node.owner.set_input(use.node, use.slot, x)
+
+
+def axis_attribute(axis: int | None) -> dict[str, Any]:
+    """Return the attribute of Q/DQ for the axis of their scales; empty for one scale."""
+    return {} if axis is None else {"axis": axis}
+
+
+def dequantized(graph: Graph, name: str, weight: Weight) -> Value:
     """Return a DequantizeLinear of a constant."""
     codes = graph.constant(Tensor.of(weight.codes), f"{name}_quantized")
     scale = graph.constant(weight.scales, f"{name}_scale")
     zero = graph.constant(weight.zeros, f"{name}_zero_point")
-    label = f"{name}_DequantizeLinear"
-    if weight.axis is None:
-        return graph.op.DequantizeLinear(codes, scale, zero, name=label)
-    return graph.op.DequantizeLinear(codes, scale, zero, axis=weight.axis, name=label)
+    label, attributes = f"{name}_DequantizeLinear", axis_attribute(weight.axis)
+    return graph.op.DequantizeLinear(codes, scale, zero, outputs=1, name=label, **attributes)

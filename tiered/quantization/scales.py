@@ -59,13 +59,18 @@ def parameters_of(low: float, high: float, scheme: Scheme) -> Parameters:
     if scheme.symmetric:
         reach = (int(limits.max) - int(limits.min)) // 2
         middle = 0 if int(limits.min) < 0 else int(limits.max) // 2 + 1
-        return Parameters(_usable(max(high, -low) / reach), middle, scheme.activations)
-    scale = _usable((high - low) / scheme.levels)
-    zero = int(np.clip(np.rint(int(limits.min) - low / scale), limits.min, limits.max))
-    return Parameters(scale, zero, scheme.activations)
+        return Parameters(usable_scale(max(high, -low) / reach), middle, scheme.activations)
+    return Parameters(*affine_of(low, high, int(limits.min), int(limits.max)), scheme.activations)
 
 
-def _usable(scale: float) -> float:
+def affine_of(low: float, high: float, least: int, greatest: int) -> tuple[float, int]:
+    """Return the scale and the zero point that map a range, extended to have 0, to codes."""
+    low, high = min(low, 0.0), max(high, 0.0)
+    scale = usable_scale((high - low) / (greatest - least))
+    return scale, int(np.clip(np.rint(least - low / scale), least, greatest))
+
+
+def usable_scale(scale: float) -> float:
     """Return a scale as float32 that is finite and normal; 1 for a range of zeros."""
     if scale <= 0:
         return 1.0
