@@ -7,6 +7,7 @@ from tests.small import model, ops
 from tiered import Model, UsageError
 from tiered.compat.ppq import (
     BaseGraph,
+    BaseQuantFunction,
     DataType,
     GraphDecomposer,
     GraphFormatter,
@@ -14,12 +15,22 @@ from tiered.compat.ppq import (
     GraphPattern,
     GraphReplacer,
     Operation,
+    OperationQuantizationConfig,
     OperationSet,
     Opset,
     OpSocket,
     Path,
     PatternTree,
+    PPQLinearQuantFunction,
+    QuantableGraph,
+    QuantableOperation,
+    QuantableVariable,
+    QuantizationPolicy,
+    QuantizationProperty,
+    QuantizationStates,
     SearchableGraph,
+    TargetPlatform,
+    TensorQuantizationConfig,
     TypeExpr,
     Variable,
 )
@@ -235,3 +246,98 @@ def test_operations_and_variables_are_replaced_by_name() -> None:
         replacer.replace_op("new", ppq.operations["node_a"])
     with pytest.raises(ModelError, match="has no variable 'none'"):
         replacer.replace_var("none", Variable("u"))
+
+
+# --- quantisation ---------------------------------------------------------------------------------
+
+
+def config() -> TensorQuantizationConfig:
+    flags = QuantizationProperty.PER_TENSOR | QuantizationProperty.LINEAR
+    policy = QuantizationPolicy(flags | QuantizationProperty.SYMMETRICAL)
+    return TensorQuantizationConfig(policy)
+
+
+def quantised() -> tuple[BaseGraph, QuantableGraph, QuantableOperation]:
+    on = graph()
+    configs = OperationQuantizationConfig([config(), config()], [config()])
+    quantable = QuantableGraph(on)
+    made = quantable.quantize_operation("node_b", TargetPlatform.TRT_INT8, configs)
+    assert quantable.activate([{"x": np.ones((2, 3), np.float32)}]) == []
+    return on, quantable, made
+
+
+def test_a_quantised_operation_is_a_quantable_one_wherever_it_is_found() -> None:
+    on, quantable, made = quantised()
+    found = on.operations["node_b"]
+    assert isinstance(found, QuantableOperation)
+    assert found == made
+    assert found == Operation(found._node)
+    assert hash(found) == hash(made)
+    assert found.platform == "TRT_INT8"
+    assert isinstance(on.variables["b"].source_op, QuantableOperation)
+    assert isinstance(on.variables["w"].dest_ops[0], QuantableOperation)
+    assert not isinstance(on.operations["node_a"], QuantableOperation)
+    assert quantable.dequantize_operation("node_a") == on.operations["node_a"]
+
+
+def test_a_quantable_variable_knows_its_configs() -> None:
+    on, _, made = quantised()
+    a, w, b = (on.variables[name] for name in "awb")
+    assert isinstance(a, QuantableVariable)
+    assert isinstance(w, QuantableVariable)
+    assert isinstance(b, QuantableVariable)
+    assert not isinstance(on.variables["y"], QuantableVariable)
+    assert a.source_op_config is None
+    assert a.source_op_platform is None
+    assert a.dest_op_configs == [made.input_quant_config[0]]
+    assert a.dest_op_platforms == ["TRT_INT8"]
+    assert b.source_op_config is made.output_quant_config[0]
+    assert b.source_op_platform == "TRT_INT8"
+    assert b.dest_op_configs == [None]
+    pairs = made.config_with_variable
+    assert [variable and variable.name for _, variable in pairs] == ["a", "w", "b"]
+
+
+def test_parameters_are_baked_and_restored() -> None:
+    on, quantable, made = quantised()
+    w = on.variables["w"]
+    assert isinstance(w, QuantableVariable)
+    before = w.value
+    function: BaseQuantFunction = PPQLinearQuantFunction
+    assert made.store_parameter_value().baking_parameters(function) is made
+    assert made.input_quant_config[1].state is QuantizationStates.BAKED
+    baked = w.value
+    assert baked is not None
+    assert before is not None
+    assert not np.array_equal(baked, before)
+    np.testing.assert_array_equal(w.stored_value, before)
+    quantable.dequantize_graph()
+    np.testing.assert_array_equal(w.value, before)
+    assert {each.state for each in made.config} == {QuantizationStates.FP32}
+    quantable.restore_quantize_state()
+    np.testing.assert_array_equal(w.value, baked)
+    made.dequantize(parameter_only=True, expire_device="cpu")
+    assert made.output_quant_config[0].state is QuantizationStates.ACTIVATED
+    made.restore_quantize_state(expire_device="cpu")
+    quantable.export()
+    assert not isinstance(on.operations["node_b"], QuantableOperation)
+    model_ = on.graph.model
+    assert isinstance(model_, Model)
+    assert ops(model_).count("DequantizeLinear") == 3
+
+
+def test_what_cannot_be_quantised_is_refused() -> None:
+    on, quantable, made = quantised()
+    with pytest.raises(UsageError, match="FP32 is no platform"):
+        quantable.quantize_operation("node_c", TargetPlatform.FP32, made.config)
+    with pytest.raises(ModelError, match="no operation 'nothing'"):
+        quantable.quantize_operation("nothing", TargetPlatform.INT8, made.config)
+    with pytest.raises(ModelError, match="no operation 'nothing'"):
+        quantable.dequantize_operation("nothing")
+    with pytest.raises(ModelError, match="has 2 inputs, the config 0"):
+        made.config = OperationQuantizationConfig([], [])
+    made.config = made.config.copy()
+    quantable.export()
+    with pytest.raises(ModelError, match="has no configs any more"):
+        made.dequantize()
+    assert on.operations["node_b"].type == "Add"

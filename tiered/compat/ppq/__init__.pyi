@@ -2,6 +2,8 @@ from tiered.compat.ppq.elements import (
     PLATFORM as PLATFORM,
     Attributes as Attributes,
     Operation as Operation,
+    QuantableOperation as QuantableOperation,
+    QuantableVariable as QuantableVariable,
     Variable as Variable,
 )
 from tiered.compat.ppq.formatting import (
@@ -13,6 +15,12 @@ from tiered.compat.ppq.formatting import (
 )
 from tiered.compat.ppq.graph import BaseGraph as BaseGraph
 from tiered.compat.ppq.opsets import Opset as Opset, OpSocket as OpSocket
+from tiered.compat.ppq.quantizing import (
+    BaseQuantFunction as BaseQuantFunction,
+    PPQLinearQuantFunction as PPQLinearQuantFunction,
+    QuantableGraph as QuantableGraph,
+    TargetPlatform as TargetPlatform,
+)
 from tiered.compat.ppq.searching import (
     GraphPattern as GraphPattern,
     OperationSet as OperationSet,
@@ -22,5 +30,15 @@ from tiered.compat.ppq.searching import (
     TypeExpr as TypeExpr,
 )
 from tiered.graph import DataType as DataType
+from tiered.quantization.configs.policies import (
+    QuantizationPolicy as QuantizationPolicy,
+    QuantizationProperty as QuantizationProperty,
+    RoundingPolicy as RoundingPolicy,
+)
+from tiered.quantization.configs.states import QuantizationStates as QuantizationStates
+from tiered.quantization.configs.tensors import (
+    OperationQuantizationConfig as OperationQuantizationConfig,
+    TensorQuantizationConfig as TensorQuantizationConfig,
+)
 
 __all__: list[str]

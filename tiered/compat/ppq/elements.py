@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
-import onnx
 
+from tiered.compat.ppq.detached import free_node, free_value
 from tiered.compat.ppq.opsets import Opset, OpSocket
 from tiered.errors import ModelError
-from tiered.graph import Graph, Model, Node, Value
+from tiered.graph import Node, Value
 from tiered.graph.edits import surgery
+from tiered.quantization.configs.quantable import (
+    QuantableNode,
+    QuantFunction,
+    check_places,
+    quantable_of,
+    quantised_numbers,
+)
+from tiered.quantization.configs.tensors import (
+    OperationQuantizationConfig,
+    TensorQuantizationConfig,
+)
 from tiered.rewriter.subgraphs import graph_search
 
 PLATFORM = "tiered.device"
 """The key of metadata that PPQ calls the platform of an operation."""
 
 
-@dataclass(slots=True, unsafe_hash=True, init=False)
+@dataclass(slots=True, eq=False, init=False)
 class Variable:
     """A `Value`. Two are equal when their values are the same one.
 
@@ -31,7 +42,13 @@ class Variable:
     _value: Value
 
     def __init__(self, value: Value | str, contents: np.ndarray[Any, Any] | None = None) -> None:
-        self._value = _free_value(value, contents) if isinstance(value, str) else value
+        self._value = free_value(value, contents) if isinstance(value, str) else value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Variable) and other._value is self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
 
     @property
     def name(self) -> str:
@@ -59,7 +76,7 @@ class Variable:
 
     @property
     def source_op(self) -> Operation | None:
-        return None if self._value.producer is None else Operation(self._value.producer)
+        return None if self._value.producer is None else operation_of(self._value.producer)
 
     @source_op.setter
     def source_op(self, operation: Operation | None) -> None:
@@ -74,7 +91,7 @@ class Variable:
 
     @property
     def dest_ops(self) -> tuple[Operation, ...]:
-        return tuple(Operation(use.node) for use in self._value.users)
+        return tuple(operation_of(use.node) for use in self._value.users)
 
     @property
     def dest_idx(self) -> tuple[int, ...]:
@@ -128,7 +145,7 @@ class Attributes(MutableMapping[str, Any]):
         return len(self._node.attributes)
 
 
-@dataclass(slots=True, unsafe_hash=True, init=False)
+@dataclass(slots=True, eq=False, init=False)
 class Operation:
     """A `Node`. Two are equal when their nodes are the same one.
 
@@ -146,7 +163,13 @@ class Operation:
         op_type: str = "",
         attributes: Mapping[str, Any] | None = None,
     ) -> None:
-        self._node = _free_node(node, op_type, attributes) if isinstance(node, str) else node
+        self._node = free_node(node, op_type, attributes) if isinstance(node, str) else node
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Operation) and other._node is self._node
+
+    def __hash__(self) -> int:
+        return hash(self._node)
 
     @property
     def name(self) -> str:
@@ -243,28 +266,6 @@ class Operation:
         return Operation(made)
 
 
-NOWHERE = "tiered.compat.ppq: in no graph yet"
-"""The name of the graph of an operation or variable that was made by its name."""
-
-
-def _nowhere() -> Graph:
-    """Return a graph for one operation or variable that is in no graph yet."""
-    empty = onnx.helper.make_graph([], NOWHERE, [], [])
-    return Model.from_proto(onnx.helper.make_model(empty)).main
-
-
-def _free_node(name: str, op_type: str, attributes: Mapping[str, Any] | None) -> Node:
-    if not op_type:
-        raise ModelError(f"operation {name!r} needs a type, as in Operation({name!r}, 'Relu')")
-    return _nowhere().add_node(op_type, (), (), attributes, name=name)
-
-
-def _free_value(name: str, contents: np.ndarray[Any, Any] | None) -> Value:
-    graph = _nowhere()
-    source = graph.add_node("Identity", (), ()) if contents is None else None
-    return graph.create_value(name, contents, source)
-
-
 def _take_out(value: Value) -> None:
     """Let no node compute a value; the producer gets a new output in its place."""
     node = value.producer
@@ -276,8 +277,119 @@ def _take_out(value: Value) -> None:
     node.owner.set_outputs(node, outputs)
 
 
+class QuantableOperation(Operation):
+    """An operation with configs; `QuantableGraph.quantize_operation` makes it."""
+
+    __slots__ = ()
+
+    @property
+    def _quantable(self) -> QuantableNode:
+        found = quantable_of(self._node)
+        if found is None:
+            raise ModelError(f"operation {self.name!r} has no configs any more")
+        return found
+
+    @property
+    def config(self) -> OperationQuantizationConfig:
+        return self._quantable.config
+
+    @config.setter
+    def config(self, config: OperationQuantizationConfig) -> None:
+        check_places(self._node, config)
+        self._quantable.config = config
+
+    @property
+    def input_quant_config(self) -> list[TensorQuantizationConfig]:
+        return self.config.input_quantization_config
+
+    @property
+    def output_quant_config(self) -> list[TensorQuantizationConfig]:
+        return self.config.output_quantization_config
+
+    @property
+    def config_with_variable(self) -> list[tuple[TensorQuantizationConfig, Variable | None]]:
+        return [(config, variable_of(value)) for config, value in self._quantable.places()]
+
+    def store_parameter_value(self) -> QuantableOperation:
+        self._quantable.store()
+        return self
+
+    def baking_parameters(
+        self, quant_func: QuantFunction = quantised_numbers
+    ) -> QuantableOperation:
+        self._quantable.bake(quant_func)
+        return self
+
+    def dequantize(
+        self, parameter_only: bool = False, expire_device: object = None
+    ) -> QuantableOperation:
+        """Return the operation to float; `expire_device` is PPQ's, and has no meaning here."""
+        self._quantable.dequantize(parameter_only=parameter_only)
+        return self
+
+    def restore_quantize_state(self, expire_device: object = None) -> QuantableOperation:
+        self._quantable.restore()
+        return self
+
+
+class QuantableVariable(Variable):
+    """A variable that a quantable operation reads or computes."""
+
+    __slots__ = ()
+
+    @property
+    def stored_value(self) -> np.ndarray[Any, Any] | None:
+        """What a baked parameter was before; of others their contents."""
+        for use in self._value.users:
+            found = quantable_of(use.node)
+            if found is not None and self._value in found.stored:
+                return found.stored[self._value].numpy()
+        return self.value
+
+    @property
+    def dest_op_configs(self) -> list[TensorQuantizationConfig | None]:
+        return [_config_of(use.node, use.slot, is_input=True) for use in self._value.users]
+
+    @property
+    def dest_op_platforms(self) -> list[str | None]:
+        return [operation.platform for operation in self.dest_ops]
+
+    @property
+    def source_op_config(self) -> TensorQuantizationConfig | None:
+        producer = self._value.producer
+        return None if producer is None else _config_of(producer, self._value.index, is_input=False)
+
+    @property
+    def source_op_platform(self) -> str | None:
+        return None if self.source_op is None else self.source_op.platform
+
+
+def _config_of(node: Node, at: int, *, is_input: bool) -> TensorQuantizationConfig | None:
+    found = quantable_of(node)
+    if found is None:
+        return None
+    config = found.config
+    return (config.input_quantization_config if is_input else config.output_quantization_config)[at]
+
+
+@overload
+def variable_of(value: Value) -> Variable: ...
+@overload
+def variable_of(value: None) -> None: ...
+@overload
+def variable_of(value: Value | None) -> Variable | None: ...
 def variable_of(value: Value | None) -> Variable | None:
-    return None if value is None else Variable(value)
+    if value is None:
+        return None
+    nodes = [use.node for use in value.users]
+    if value.producer is not None:
+        nodes.append(value.producer)
+    is_quantable = any(quantable_of(node) is not None for node in nodes)
+    return QuantableVariable(value) if is_quantable else Variable(value)
+
+
+def operation_of(node: Node) -> Operation:
+    return Operation(node) if quantable_of(node) is None else QuantableOperation(node)
 
 
 def value_of(variable: Variable | None) -> Value | None:

@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from tiered.compat.ppq.elements import NOWHERE, Operation, Variable, node_of, value_of
+from tiered.compat.ppq.detached import NOWHERE
+from tiered.compat.ppq.elements import (
+    Operation,
+    Variable,
+    node_of,
+    operation_of,
+    value_of,
+    variable_of,
+)
 from tiered.errors import ModelError
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.edits import surgery
@@ -27,7 +35,7 @@ class BaseGraph:
 
     @property
     def variables(self) -> dict[str, Variable]:
-        return {name: Variable(value) for name, value in self.graph.values.items()}
+        return {name: variable_of(value) for name, value in self.graph.values.items()}
 
     @property
     def inputs(self) -> MutableMapping[str, Variable]:
@@ -105,11 +113,11 @@ class BaseGraph:
 
     def get_upstream_operations(self, operation: Operation) -> list[Operation]:
         self._check(operation)
-        return [Operation(node) for node in operation._node.predecessors]
+        return [operation_of(node) for node in operation._node.predecessors]
 
     def get_downstream_operations(self, operation: Operation) -> list[Operation]:
         self._check(operation)
-        return [Operation(node) for node in operation._node.successors]
+        return [operation_of(node) for node in operation._node.successors]
 
     def _check(self, operation: Operation) -> None:
         """Raise if an operation is not in this graph."""
@@ -117,7 +125,7 @@ class BaseGraph:
             raise ModelError(f"operation {operation.name!r} is not in graph {self.graph.name!r}")
 
     def topological_sort(self) -> list[Operation]:
-        return [Operation(node) for node in self.graph.topological_order()]
+        return [operation_of(node) for node in self.graph.topological_order()]
 
     def mark_variable_as_graph_input(self, var: Variable) -> None:
         self.graph.mark_input(var._value)
@@ -143,7 +151,7 @@ class _Operations(Mapping[str, Operation]):
         return model.analysis(_labels)[self._graph]
 
     def __getitem__(self, name: str) -> Operation:
-        return Operation(self._nodes()[name])
+        return operation_of(self._nodes()[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._nodes())
@@ -168,7 +176,7 @@ class _Ports(MutableMapping[str, Variable]):
         return {v.name: v for v in values if not (self.is_input and v.is_overridable)}
 
     def __getitem__(self, name: str) -> Variable:
-        return Variable(self._values()[name])
+        return variable_of(self._values()[name])
 
     def __setitem__(self, name: str, variable: Variable) -> None:
         value = variable._value
