@@ -167,6 +167,27 @@ def _tile(node: Node) -> Sequence[Size | None]:
     ]
 
 
+@shape_rule("Resize")
+@_of_sizes
+def _resize(node: Node) -> Sequence[Size | None]:
+    """The last operand has the sizes, of the named axes or of all; by scales, onnx is asked."""
+    if node.attr("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise ValueError("the sizes are bounds")
+    made = [None if size is None else _as_size(size) for size in _elements(node, 3)]
+    axes = node.attr("axes", None)
+    if axes is None:
+        return made
+    sizes = _sizes(node)
+    for axis, size in zip(axes, made, strict=True):
+        sizes[axis] = size
+    return sizes
+
+
+def _as_size(size: Size) -> Size | None:
+    """Return a size; None if it may be negative."""
+    return size if (size >= 0 if isinstance(size, int) else size.is_non_negative) else None
+
+
 @shape_rule("Range", ask_onnx=True)
 @_of_sizes
 def _range(node: Node) -> Sequence[Size | None]:
