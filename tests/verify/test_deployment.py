@@ -7,10 +7,13 @@ import pytest
 
 from tests.runtime.test_deviations import recurrent
 from tests.small import proto
-from tiered import Graph, Value, op, optimize_model, rewrite, var
+from tiered import QUANTISED, Graph, Value, op, optimize_model, rewrite, var
 from tiered.errors import RuntimeFailure
 from tiered.runtime.deviations import DEVIATIONS, installed
+from tiered.runtime.session import Setting
 from tiered.runtime.worker.client import Worker
+from tiered.verify.baseline import Baseline, Outputs
+from tiered.verify.deployment import Deployment
 
 PRODUCT = "g (double[3,4] x, double[3] v) => (double[4] y) { i = Identity(v)  y = MatMul(i, x) }"
 FEEDS = {"x": np.arange(12.0).reshape(3, 4), "v": np.array([1.0, 10, 100])}
@@ -83,3 +86,28 @@ def test_a_change_of_the_interface_is_where_comparing_begins() -> None:
     feeds = {"x": np.ones((1, 3), np.float32)}
     passes = ["const_batch_size", "eliminate_identity"]
     assert said(passes, text, feeds, required=["const_batch_size"]) == []
+
+
+@rewrite(op.Neg(op.Identity(var.v)), opt_level=3, numerics=QUANTISED)
+def skip_identity(graph: Graph, v: Value) -> Value:
+    result: Value = graph.op.Neg(v)
+    return result
+
+
+@pytest.mark.parametrize(("by", "remarks"), [(1.5, 0), (2.5, 1)])
+def test_the_original_may_be_off_by_a_quantisation_too(
+    monkeypatch: pytest.MonkeyPatch, by: float, remarks: int
+) -> None:
+    """The result is off by so many times what is promised, in the default session."""
+    outputs = Deployment._outputs
+
+    def off(self: Deployment, state: Baseline, setting: Setting) -> list[Outputs]:
+        made = outputs(self, state, setting)
+        if setting == "default" and state is self.after:
+            return [{name: value * (1 + by / 64) for name, value in each.items()} for each in made]
+        return made
+
+    monkeypatch.setattr(Deployment, "_outputs", off)
+    text = "g (float[2] v) => (float[2] y) { i = Identity(v)  y = Neg(i) }"
+    said_now = said([skip_identity], text, {"v": np.ones(2, np.float32)})
+    assert len(said_now) == remarks

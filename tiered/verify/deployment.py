@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from tiered.errors import RuntimeFailure
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.deviations import explaining
-from tiered.support.numerics import Numerics, Promise, loosest
+from tiered.support.numerics import QUANTISED, Numerics, Promise, loosest
 from tiered.verify.baseline import Baseline, Outputs, without
 
 if TYPE_CHECKING:
@@ -64,10 +64,18 @@ class Deployment:
             return [session.run(sample.inputs.feeds) for sample in self.after.samples]
 
     def _allowed(self, setting: Setting) -> Promise:
-        """Return the allowed difference; onnxruntime's optimisations may reassociate."""
+        """Return the allowed difference; onnxruntime's optimisations may reassociate.
+
+        They make integer operators of the original's Q/DQ as well. It and the result may each be
+        as far off as is promised, so twice that from each other.
+        """
         if setting != "default":
             return self.promise
         both = loosest([self.promise, Promise(Numerics.REASSOCIATING)])
+        metric = both.metric
+        if metric is not None and metric == QUANTISED.metric:
+            twice = metric._replace(high=2 * metric.high)
+            both = both._replace(metric=twice, steps=2 * both.steps)
         return both._replace(target=self.promise.target)
 
     def _excused(self) -> frozenset[str]:
