@@ -1,8 +1,9 @@
 """The memory that a job is expected to take, predicted from the bytes of its model.
 
-Measured on 21 exported models of 16 kB to 4 MB: beyond the memory of an idle process, a job takes
-at most 24 MB and 15 times the bytes of its file, and 60 MB more with --verify, whose runtime is a
-process of its own. Weights of larger files stay on disk and are read as they are needed.
+An upper estimate from 14 runs of exported models of 16 kB to 4 MB: beyond the memory of an idle
+process, a job takes at most 24 MB and 15 times the bytes of its file, and 60 MB more with --verify,
+as the runtime is a process of its own. Weights of larger files stay on disk and are read as they
+are needed.
 """
 
 from __future__ import annotations

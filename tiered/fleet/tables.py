@@ -36,11 +36,13 @@ def check_table(path: str) -> None:
 
 def write_table(path: str, results: Sequence[Result]) -> None:
     """Write results to a file, in the form of its suffix; see `check_table`."""
+    unfinished = f"{path}.new"
     if path.endswith(".parquet"):
-        _write_parquet(path, results)
-        return
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(f"{result.line()}\n" for result in results)
+        _write_parquet(unfinished, results)
+    else:
+        with open(unfinished, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{result.line()}\n" for result in results)
+    os.replace(unfinished, path)
 
 
 def _write_parquet(path: str, results: Sequence[Result]) -> None:
