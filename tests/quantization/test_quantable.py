@@ -301,6 +301,18 @@ def test_a_default_that_callers_feed_is_no_parameter() -> None:
     assert ops(made) == ["QuantizeLinear", "DequantizeLinear", "Add"]
 
 
+@pytest.mark.parametrize(
+    "change", [lambda array: array.astype(np.float64), lambda array: array[:1]]
+)
+def test_a_function_keeps_dtype_and_shape(change: Any) -> None:
+    made, first, _ = activated()
+    before = made.to_proto().SerializeToString()
+    with pytest.raises(ModelError, match="the function returned"):
+        first.bake(lambda array, config: change(array))
+    assert made.to_proto().SerializeToString() == before
+    assert states(first)[1] == "ACTIVATED"
+
+
 # --- which configs a node takes -------------------------------------------------------------------
 
 
@@ -460,6 +472,45 @@ def test_baked_data_and_dequantized_configs_are_refused() -> None:
         written(baked)
     with pytest.raises(ModelError, match="call restore first"):
         written(dequantized)
+
+
+@pytest.mark.parametrize("is_data", [True, False])
+@pytest.mark.parametrize(
+    ("axis", "count", "message"),
+    [(1, 2, r"shape \[2\] has no axis 1"), (0, 3, r"axis 0 of shape \[2\] has 3 scales")],
+)
+def test_scales_fit_their_axis(axis: int, count: int, message: str, is_data: bool) -> None:
+    config = TensorQuantizationConfig(
+        CHANNELS, scale=np.ones(count), offset=np.zeros(count, int), channel_axis=axis
+    )
+    config.state = S.ACTIVATED
+    with pytest.raises(ModelError, match=message):
+        written(config, is_data=is_data)
+
+
+def test_a_node_of_a_body_is_written_in_the_body() -> None:
+    made = model("""g (float[2] x, bool c) => (float[2] y) <float[2] w = {0.3, 1.7}> {
+        y = If(c) <
+            then_branch = t () => (float[2] p) { p = Mul(x, w) },
+            else_branch = e () => (float[2] q) { q = Neg(x) }
+        > }""")
+    body = next(graph for graph in made.graphs() if any(n.op_type == "Mul" for n in graph.nodes))
+    (node,) = (node for node in body.nodes if node.op_type == "Mul")
+    configs = [active(SYMMETRIC), TensorQuantizationConfig(SYMMETRIC)]
+    result = TensorQuantizationConfig(SYMMETRIC)
+    quantise_node(node, OperationQuantizationConfig(configs, [result]))
+    (unknown,) = activate_configs(made, [{"x": np.ones(2, np.float32), "c": np.array(True)}])
+    assert unknown.reason == "a value inside a body is not measured"
+    result.scale, result.offset, result.state = 0.5, 0, S.ACTIVATED
+    write_configs(made)
+    proto = made.to_proto()
+    onnx.checker.check_model(proto, full_check=True)
+    session = onnxruntime.InferenceSession(proto.SerializeToString())
+    feeds = {"x": np.array([2, 3.6], np.float32), "c": np.array(True)}
+    (found,) = session.run(None, feeds)
+    # x becomes 2 and 4; w keeps its numbers within half a step.
+    np.testing.assert_array_equal(found, [0.5, 7.0])
+    assert [each.name for each in proto.graph.output] == ["y"]
 
 
 def test_a_dominator_belongs_to_a_node() -> None:

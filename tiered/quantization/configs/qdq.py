@@ -79,7 +79,8 @@ def _check(model: Model, nodes: Sequence[QuantableNode]) -> None:
     for each in nodes:
         parameters = {slot for slot, _, _ in each.parameters()}
         for slot, (config, value) in enumerate(each.places()):
-            if refusal := _refusal(config, known, opset, is_data=slot not in parameters):
+            refusal = _refusal(config, known, opset, is_data=slot not in parameters)
+            if refusal := refusal or _axis_refusal(config, value):
                 name = "" if value is None else value.name
                 raise ModelError(f"{name!r} at node {each.node.label!r}: {refusal}")
         for _, config, value in each.parameters():
@@ -120,6 +121,19 @@ def _refusal(
     if opset < first:
         return f"{dtype.name.lower()} scales of this form need opset {first}, not {opset}"
     return _data_refusal(config, dtype) if is_data else ""
+
+
+def _axis_refusal(config: TensorQuantizationConfig, value: Value | None) -> str:
+    """Return why the scales of a config do not fit the channels of a tensor."""
+    axis, scale = config.channel_axis, config.scale
+    is_float = config.state.is_float or config.state is QuantizationStates.OVERLAPPED
+    if axis is None or scale is None or is_float or value is None or value.shape is None:
+        return ""
+    shape = value.shape
+    if not -len(shape) <= axis < len(shape):
+        return f"shape {list(shape)} has no axis {axis}"
+    is_other = isinstance(shape[axis], int) and shape[axis] != scale.size
+    return f"axis {axis} of shape {list(shape)} has {scale.size} scales" if is_other else ""
 
 
 def _data_refusal(config: TensorQuantizationConfig, dtype: DataType) -> str:

@@ -108,7 +108,14 @@ class QuantableNode:
             raise ModelError(f"parameter {value.name!r} of {self.node.label!r}: {refusal}")
         array = value.const
         assert array is not None
-        return quantise(array, config)
+        numbers = quantise(array, config)
+        if (numbers.dtype, numbers.shape) != (array.dtype, array.shape):
+            raise ModelError(
+                f"parameter {value.name!r} of {self.node.label!r} is {array.dtype} of shape "
+                f"{list(array.shape)}; the function returned {numbers.dtype} of "
+                f"{list(numbers.shape)}"
+            )
+        return numbers
 
     def dequantize(self, *, parameter_only: bool = False) -> None:
         """Return all tensors to float, or the parameters only; a second call changes nothing."""
