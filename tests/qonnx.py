@@ -1,9 +1,16 @@
-"""The semantics of QONNX's operators in plain numpy, and a comparison bit for bit."""
+"""QONNX's operators in plain numpy, comparisons, and models with the operators."""
 
 from collections.abc import Callable
 
 import numpy as np
+import onnx
+import onnx.parser
 from numpy.typing import ArrayLike, NDArray
+from onnx import numpy_helper
+
+from tiered import Model, PassContext, get_pass
+
+DOMAIN = "qonnx.custom_op.general"
 
 Array = NDArray[np.float32]
 
@@ -86,6 +93,45 @@ def same_bits(one: Array, other: Array) -> bool:
         return False
     plain = [np.where(np.isnan(each), np.float32(np.nan), each) for each in (one, other)]
     return bool(plain[0].tobytes() == plain[1].tobytes())
+
+
+def equal(one: Array, other: Array) -> bool:
+    """Return whether all numbers are the same; 0.0 and -0.0 are one number."""
+    return same_bits(one + np.float32(0), other + np.float32(0))
+
+
+def parsed(text: str, opset: int = 17, **weights: np.ndarray) -> onnx.ModelProto:
+    header = f'<ir_version: 8, opset_import: ["": {opset}, "{DOMAIN}": 1]>'
+    proto = onnx.parser.parse_model(f"{header} g {text}".replace("q.", DOMAIN + "."))
+    proto.graph.initializer.extend(
+        numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items()
+    )
+    return proto
+
+
+def applied(name: str, proto: onnx.ModelProto) -> tuple[onnx.ModelProto, list[str]]:
+    """Return the model after a pass, valid and at rest, and the reasons of the nodes that stay."""
+    model, ctx = Model.from_proto(proto), PassContext.isolated()
+    get_pass(name).apply(model, ctx)
+    model.check_view(types=True)
+    made = model.to_proto()
+    onnx.checker.check_model(made, full_check=True)
+    again = Model.from_proto(made)
+    get_pass(name).apply(again, PassContext.isolated())
+    assert again.to_proto() == made
+    return made, [each.reason for each in ctx.remarks if each.kind == "missed"]
+
+
+def operators(proto: onnx.ModelProto) -> list[str]:
+    return [node.op_type for node in proto.graph.node]
+
+
+def defining(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return the model with another definition of Quant."""
+    header = f'<domain: "{DOMAIN}", opset_import: ["": 17]>'
+    text = f"{header} Quant <narrow> (x, s, z, b) => (y) {{ y = Neg (x) }}"
+    proto.functions.append(onnx.parser.parse_function(text))
+    return proto
 
 
 def _clipped(x: Array, bits: int, signed: int, narrow: int) -> Array:

@@ -423,6 +423,9 @@ def default_pipeline() -> Sequential:
         "sink_dequantize",
         "sink_dequantize_past_concat",
         "hoist_quantize",
+        # Parked: between the operators of QONNX and of ONNX, before definitions of what is left.
+        "convert_qonnx_to_qdq",
+        "convert_qdq_to_qonnx",
         # Parked: definitions of operators for runtimes that lack them, of nodes that stay.
         "import_qonnx",
         # Parked: integers of 8 bits, when no pass is left that fuses what is multiplied.

@@ -214,8 +214,26 @@ def test_types_follow_the_broadcast() -> None:
             "y = q.MultiThreshold(c, x) }"
         )
     )
-    for node in model.main.nodes:
-        assert str(node.output.type) == "float[2,N,3]"
+    assert {str(node.output.type) for node in model.main.nodes} == {"float[2,N,3]"}
+
+
+def test_types_follow_from_the_functions_too() -> None:
+    text = """(float[N,3] x, float[3] s, float z, float b) => (float[N,3] y) {
+        a = q.Quant(x, s, z, b) c = q.BipolarQuant(a, s) d = q.Trunc(c, s, z, b, b)
+        y = Identity(d) }"""
+    made, _ = imported(parsed(text))
+    nodes = Model.from_proto(made).main.nodes
+    assert {str(node.output.type) for node in nodes} == {"float[N,3]"}
+
+
+def test_an_operator_that_the_model_defines_has_the_type_of_its_function() -> None:
+    proto = parsed("(float[N,3] x) => (int64[2] y) { a = q.BipolarQuant(x, x) y = Identity(a) }")
+    header = f'<domain: "{DOMAIN}", opset_import: ["": 17]>'
+    text = f"{header} BipolarQuant (x, s) => (y) {{ y = Shape (x) }}"
+    proto.functions.append(onnx.parser.parse_function(text))
+    model = Model.from_proto(proto)
+    model.check_view(types=True)
+    assert str(model.main.nodes[0].output.type) == "int64[2]"
 
 
 def test_inline_leaves_standard_operators() -> None:

@@ -1,0 +1,42 @@
+"""Quant(x, scale, 0, bits)  =>  DequantizeLinear(Clip(QuantizeLinear(x, scale, 0), low, high))"""
+
+import numpy as np
+
+from tiered import Graph, Node, Skip, Value, op, rewrite, var
+from tiered.idioms.qonnx.bodies import DOMAINS
+from tiered.idioms.qonnx.grid import steps_of
+
+_operands = (var.x, var.scale, var.zero, var.bits)
+
+
+@rewrite(
+    op(DOMAINS[0]).Quant(*_operands, attrs=...) | op(DOMAINS[1]).Quant(*_operands, attrs=...),
+    opt_level=None,
+    required=("infer_shapes",),
+    followed_by=("eliminate_unused_initializer", "remove_unused_functions"),
+    conflicts=("convert_qdq_to_qonnx",),
+    numerics="reassociating",
+)
+def convert_qonnx_to_qdq(graph: Graph, node: Node, x: Value) -> Value | Skip:
+    """Quantise to 8 bits or fewer, without a zero point, by the operators of ONNX.
+
+    All numbers are equal; but integers have neither NaN nor -0.0, which a Quant returns for NaN
+    and for small negative numbers. With a zero point, Quant rounds ties and sums otherwise.
+    """
+    steps = steps_of(node)
+    if isinstance(steps, Skip):
+        return steps
+    if graph.model.function(node.domain, "Quant") is not None:
+        return Skip("the model defines Quant")
+    if graph.opset() < 13:
+        return Skip("the opset is below 13")
+    grid, dtype = steps.grid, steps.grid.dtype.numpy
+    scale = graph.constant(steps.scale, "scale")
+    zero = graph.constant(np.zeros(steps.scale.shape, dtype), "zero_point")
+    # The default, which one scale does not need, is not written.
+    axis = 1 if steps.axis is None else steps.axis
+    q = graph.op.QuantizeLinear(x, scale, zero, axis=axis)
+    if not grid.is_byte:
+        q = graph.op.Clip(q, np.array(grid.low, dtype), np.array(grid.high, dtype))
+    result: Value = graph.op.DequantizeLinear(q, scale, zero, axis=axis)
+    return result
