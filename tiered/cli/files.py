@@ -39,7 +39,10 @@ def check_input(file: str) -> None:
         reason = "no such file" if isinstance(error, FileNotFoundError) else str(error)
         raise ModelError(f"cannot read {printable(file)!r}: {reason}") from error
     if stat.S_ISDIR(mode):
-        raise ModelError(f"cannot read {printable(file)!r}: is a directory; expected an ONNX file")
+        raise ModelError(
+            f"cannot read {printable(file)!r}: is a directory; expected an ONNX file "
+            "(`tiered batch DIR --out-dir OUT` takes all of a folder)"
+        )
 
 
 def choose_output(out: str | None, output: str | None, *, may_lack: bool) -> str | None:
