@@ -32,7 +32,7 @@ from tiered.graph.queries import call_graph as calls, onnx_checker
 from tiered.graph.queries.schema_check import check_operators
 from tiered.graph.shape_inference.engine import ShapeInference
 from tiered.graph.shape_inference.symbolic_dims import Dims
-from tiered.support.loading import loaded_later, paused_collector
+from tiered.support.loading import LoadedLater, paused_collector
 from tiered.support.numerics import Numerics
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ _INFO_IN_FUNCTIONS = 10
 Node._newest_operands = operands_of
 Node._operand_index = operand_index
 Graph._operators = operators_of
-Graph._to_networkx = loaded_later("tiered.graph.queries.networkx_view", "to_networkx")
-Graph._structural_hash = loaded_later("tiered.graph.queries.structural_hash", "structural_hash")
-Graph._outline = loaded_later("tiered.graph.edits.outline", "outline")
+Graph._to_networkx = LoadedLater("tiered.graph.queries.networkx_view", "to_networkx")
+Graph._structural_hash = LoadedLater("tiered.graph.queries.structural_hash", "structural_hash")
+Graph._outline = LoadedLater("tiered.graph.edits.outline", "outline")
 
 
 class Model(ModelState):

@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, TypeGuard
 
 
@@ -53,18 +53,30 @@ def load_later(
     return load, lambda: sorted({*module_of(), *vars(sys.modules[package])})
 
 
-def loaded_later(module: str, name: str) -> Callable[..., Any]:
-    """Return a function that loads a function of a module at its first call, and calls it."""
+class LoadedLater:
+    """A function whose module is loaded when it is first needed.
 
-    @functools.cache
-    def function() -> Callable[..., Any]:
-        found: Callable[..., Any] = getattr(importlib.import_module(module), name)
-        return found
+    As an attribute of a class it is a method; the class itself has the function, for `help`.
+    """
 
-    def call(*args: Any, **named: Any) -> Any:
-        return function()(*args, **named)
+    __slots__ = ("_function", "_module", "_name")
 
-    return call
+    def __init__(self, module: str, name: str) -> None:
+        self._module = module
+        self._name = name
+        self._function: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self._loaded()(*args, **named)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Any]:
+        function = self._loaded()
+        return function if instance is None else MethodType(function, instance)
+
+    def _loaded(self) -> Callable[..., Any]:
+        if self._function is None:
+            self._function = getattr(importlib.import_module(self._module), self._name)
+        return self._function
 
 
 def _moved(old: str, new: str) -> Any:

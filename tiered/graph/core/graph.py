@@ -27,7 +27,7 @@ from tiered.graph.edits import (
     surgery as edit_surgery,
     values as edit_values,
 )
-from tiered.support.loading import loaded_later
+from tiered.support.loading import LoadedLater
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -387,11 +387,11 @@ class Graph:
         unroll = edit_unroll.unroll
         unroll_scan = edit_unroll.unroll_scan
     else:
-        dissolve = loaded_later("tiered.graph.edits.inline", "dissolve")
-        copy_nodes = loaded_later("tiered.graph.edits.inline", "copy_nodes")
-        inline_call = loaded_later("tiered.graph.edits.inline", "inline_call")
-        unroll = loaded_later("tiered.graph.edits.unroll", "unroll")
-        unroll_scan = loaded_later("tiered.graph.edits.unroll", "unroll_scan")
+        dissolve = LoadedLater("tiered.graph.edits.inline", "dissolve")
+        copy_nodes = LoadedLater("tiered.graph.edits.inline", "copy_nodes")
+        inline_call = LoadedLater("tiered.graph.edits.inline", "inline_call")
+        unroll = LoadedLater("tiered.graph.edits.unroll", "unroll")
+        unroll_scan = LoadedLater("tiered.graph.edits.unroll", "unroll_scan")
 
     def outline(
         self,
