@@ -132,9 +132,10 @@ INITIALIZERS_AND_INTERFACE = {
     *("remove_unused_opsets", "topological_sort", "unique_name_for_nodes"),
     *("check_with_fake_data", "layer_precision_compare", "model_overview"),
     *("verify_equality", "verify_metric", "add_checkpoints", "drop_unused_inputs"),
-    *("rename", "reorder"),
+    *("rename", "reorder", "bake_parameters", "unbake", "dense_to_sparse", "measure_error"),
+    "schedule",
 }
-"""Passes that look at any model, and rewrite no node of an operator that somebody may ask for."""
+"""Passes that look at any model, and rewrite no node of an operator that a user may ask for."""
 
 
 def test_each_pass_says_what_it_acts_on(cli: Cli) -> None:
