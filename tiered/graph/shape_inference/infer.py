@@ -130,7 +130,7 @@ def infer_outputs(node: Node, ask_onnx: bool = True) -> Sequence[ValueType | Non
 def inferred_types(node: Node) -> InferredTypes | None:
     """Return the types that the shape rule of a node infers; None if it has none, or declines."""
     registered = TYPE_RULES.get((node.domain, node.op_type))
-    if registered is None:
+    if registered is None or (node.domain and _is_call(node)):
         return None
     rule, takes_operands, ask_onnx = registered
     try:
@@ -160,6 +160,11 @@ def inferred_types(node: Node) -> InferredTypes | None:
         return None  # onnx infers the other outputs too
     is_open = ask_onnx and isinstance(found, TensorType) and None in (found.shape or (None,))
     return InferredTypes((found,), is_final=not is_open)
+
+
+def _is_call(node: Node) -> bool:
+    """Return whether the model defines the operator of a node by a local function."""
+    return any(function.id == node.callee for function in node.owner.model.functions)
 
 
 def _without_shape(kind: ValueType | None) -> ValueType | None:

@@ -11,7 +11,9 @@ import pytest
 from tiered import Node, TensorType, UsageError, shape_rule
 from tiered.graph import Model
 from tiered.graph.core.value import Elements
+from tiered.graph.shape_inference.infer import inferred_types
 from tiered.graph.shape_inference.rules.shape_rule import TYPE_RULES, VALUE_RULES, has_rule
+from tiered.testing import parse
 
 
 @pytest.fixture(autouse=True)
@@ -151,3 +153,14 @@ def test_the_rules_of_tiered_are_there_before_a_plug_in_registers_another() -> N
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert "there is a type rule for Conv already" in done.stderr
+
+
+def test_a_function_of_the_model_comes_before_the_rule_of_its_name() -> None:
+    model = Model.from_proto(parse("""<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>
+        g (float[2,3] x) => (float[A,B] y) {
+            h = com.microsoft.FastGelu(x)  y = Neg(h) }
+        <domain: "com.microsoft", opset_import: ["" : 21]> FastGelu (a) => (b) {
+            b = Transpose(a) }"""))
+    (node,) = model.main.nodes_of("FastGelu", "com.microsoft")
+    assert inferred_types(node) is None
+    assert node.output.shape == (3, 2)

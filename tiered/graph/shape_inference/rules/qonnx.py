@@ -28,12 +28,8 @@ _OPERATORS: Final = ("BipolarQuant", "MultiThreshold", "Quant", "Trunc")
 @shape_rule(*_OPERATORS, domain="qonnx.custom_op.general")
 @shape_rule(*_OPERATORS, domain="onnx.brevitas")
 def _quantised(node: Node, operands: list[TensorType]) -> TensorType | None:
-    model = node.owner.model
-    if model.function(node.domain, node.op_type) is not None:
-        # The model may define another operator of this name.
-        return None
     if any(kind.dtype != DataType.FLOAT for kind in operands):
         return None
     slots = _ELEMENTWISE[node.op_type, len(operands)]
     shapes = [operands[slot].shape for slot in slots]
-    return tensor_type(DataType.FLOAT, broadcast(model.dims, shapes))
+    return tensor_type(DataType.FLOAT, broadcast(node.owner.model.dims, shapes))
