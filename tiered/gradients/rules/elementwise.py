@@ -25,7 +25,6 @@ DERIVATIVES: Final[Mapping[str, Derivative]] = {
     "Erf": lambda x, y: (2 / math.sqrt(math.pi)) * x.call("Exp", -(x * x)),
     "Exp": lambda x, y: y,
     "Log": lambda x, y: 1 / x,
-    "Neg": lambda x, y: x.filled(-1),
     "Reciprocal": lambda x, y: -(y * y),
     "Sigmoid": lambda x, y: y * (1 - y),
     "Sin": lambda x, y: x.call("Cos", x),
@@ -39,11 +38,15 @@ DERIVATIVES: Final[Mapping[str, Derivative]] = {
 """dy/dx by operator, as in tables of derivatives."""
 
 
+@gradient_rule("Neg")
+def negative(step: Step) -> Sequence[Expr | None]:
+    """dx = -g"""
+    return (-step.g,)
+
+
 @gradient_rule(*DERIVATIVES)
 def elementwise(step: Step) -> Sequence[Expr | None]:
     """dx = g * dy/dx"""
-    if step.node.op_type == "Neg":
-        return (-step.g,)
     return (step.g * DERIVATIVES[step.node.op_type](step.x, step.y),)
 
 

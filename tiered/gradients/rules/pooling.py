@@ -63,7 +63,6 @@ def average_pool(step: Step) -> Sequence[Expr | None]:
     """dx = the transposed sum of g / n, for n elements that the window counts"""
     node, x = step.node, step.x
     window = window_of(step, tuple(node.attr("kernel_shape")), x)
-    axes = len(window.kernel)
     if int(node.attr("ceil_mode", 0)):
         window = _up_to_last_window(step, window)
     counted = _counts(step, window)
@@ -71,7 +70,6 @@ def average_pool(step: Step) -> Sequence[Expr | None]:
     images = _one_channel(step.g / counted)
     ones = x.integers([1, 1, *window.kernel]).full(1, x.dtype)
     spread = spread_back(images, ones, window, _one_channel(x), 1)
-    assert axes
     return (spread.reshape_as(x),)
 
 
