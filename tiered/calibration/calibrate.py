@@ -124,7 +124,7 @@ def calibrate(
     levels: int = 255,
     seed: int = 0,
     samples: int = MADE,
-    on_sample: OnFound = lambda text: None,
+    on_sample: OnFound = lambda message: None,
 ) -> Calibration:
     """Measure the ranges of planned values of the main graph.
 

@@ -27,7 +27,7 @@ TABLE = "config"
 """The table of config options."""
 
 _TEXT: Final = frozenset({"passes"})
-"""Options whose value is one text of names, which a file may list."""
+"""Options with a string of names as their value; a file may have a list instead."""
 
 
 def apply_config_file(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:

@@ -58,7 +58,7 @@ class _Destination:
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class _Writing:
-    """On what a command verifies its model, what it prints, and how it stores the weights."""
+    """The inputs of the verification, the output format, and the storage of the weights."""
 
     inputs: Names = ()
     """Inputs for --verify: x.npy, feeds.npz or a folder; missing ones are generated. Repeatable."""

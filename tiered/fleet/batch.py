@@ -1,4 +1,4 @@
-"""The scheduler of a batch: which job is next, what is done already, and what is equal.
+"""The scheduler of a batch: it chooses the next job, skips finished ones, and copies equal ones.
 
 A job is skipped if the manifest says that it was done with the same input, command and versions,
 and its result is still the one that was written. Models of equal content are done once: files of
@@ -143,7 +143,7 @@ class _Batch:
         return self._settings.fail_fast and any(not each.ok for each in self.results.values())
 
     def _fitting(self) -> int | None:
-        """Return the place of the first job whose predicted peak fits beside those that run."""
+        """Return the index of the first job with a predicted peak within the free memory."""
         room = self._engine.room()
         if room is None or not self._running:
             return 0

@@ -1,7 +1,7 @@
 """The engine of a Dask cluster: tasks are sent to its workers, which run jobs in processes.
 
 Dask schedules, retries and watches its workers. A job runs in a process below the worker, so that a
-model which crashes loses no worker; a task whose worker is lost runs again on another one.
+model that crashes stops no worker. If a worker is lost, its tasks run again on another one.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _pass_on(done: Any, task: Task, result: Future[Any]) -> None:
 
 
 def _lost(task: Task, error: Exception) -> Result | tuple[str, ...] | None:
-    """Return the answer to a task whose worker was lost, every time that it was tried."""
+    """Return the answer to a task after each of its attempts lost the worker."""
     if isinstance(task, Digest):
         return ("",) * len(task.paths)
     if not isinstance(task, Run):

@@ -1,4 +1,4 @@
-"""A bundle of a model whose process was lost: the files, the command line and the reason.
+"""A bundle for a lost process: the files of its model, the command line and the reason.
 
     model.onnx, ...   the files that were read, with their external data
     crash.json        {words, files, status, reason, versions}

@@ -122,7 +122,7 @@ def _walk(folder: str, skipped: str | None) -> Iterator[str]:
 
 
 def _size(path: str) -> int:
-    """Return the bytes of a model and of files beside it whose names begin with its own."""
+    """Return the bytes of a model, and of the files beside it that have its name as a prefix."""
     try:
         total = os.path.getsize(path)
         for beside in (f"{path}.data", f"{path}_data"):

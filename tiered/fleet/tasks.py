@@ -254,7 +254,7 @@ class Run:
         )
 
     def _lost(self, error: RuntimeFailure, process: JobProcess) -> Result:
-        """Return the line of a job whose process was lost, and write its bundle."""
+        """Return the result of a job after its process was lost, and write its bundle."""
         status: Status = "crashed"
         if isinstance(error, TimedOut):
             status = "timeout"

@@ -50,7 +50,7 @@ class QuantizeOptions:
     backend: Annotated[
         str | None, Parameter(show_default=False, completer=complete_backend)
     ] = None
-    """The target, whose table decides dtypes, symmetry and operators."""
+    """The target. Its table decides dtypes, symmetry and operators."""
     budget: Annotated[str | None, Parameter(show_default=False)] = None
     """How far outputs may move: 'sqnr>=20dB', 'cosine>=0.99'; the worst layers return to float."""
     keep_ops: Names = ()
