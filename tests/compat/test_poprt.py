@@ -241,3 +241,27 @@ def test_checkpoints_and_cuts_have_the_arguments_of_poprt() -> None:
 def test_what_onnx_cannot_have_says_why() -> None:
     with pytest.raises(KeyError, match=r"overlap_io has no equivalent .*rewrite_annotated"):
         poprt.get_pass("overlap_io")
+
+
+PRODUCT = """(float[4,2] x) => (float[4,3] y) <float[2,3] w = {1,2,3,4,5,6}, float[3] b = {7,8,9}> {
+    p = MatMul(x, w)  y = Add(p, b) }"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "last"),
+    [
+        ("2", "Concat"),
+        (2, "Concat"),
+        ("2/output_channels/True", "Concat"),
+        ("2/reducing_dim", "Concat"),
+        ("2/input_channels/False", "Add"),
+    ],
+)
+def test_products_are_serialized_by_a_dict(entry: object, last: str) -> None:
+    made = poprt.get_pass("serialize_matmul", serialize_dict={"p": entry})(parse(PRODUCT))
+    assert ops(made).count("MatMul") == 2
+    assert ops(made)[-2:] == [last, "Add"]
+    for name in ("serialize_matmul_add", "SerializeMatMulAdd"):
+        made = poprt.get_pass(name, {"p/y": entry})(parse(PRODUCT))
+        assert ops(made).count("MatMul") == 2
+    assert ops(made)[-1] == last

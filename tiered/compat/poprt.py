@@ -52,11 +52,16 @@ _OPTIONS: Final[dict[str, dict[str, str]]] = {
     "const_input_shape": {"const_input_shape": "shape"},
     "fold_constant": {"max_tensor_size": "max_tensor_size"},
     "rewrite_annotated_ops": {"sharding_info": "sharding", "pipelining_info": "pipelining"},
+    "serialize_matmul": {"serialize_dict": "split"},
+    "serialize_matmul_add": {"serialize_dict": "split"},
 }
 """The options of a pass by PopRT's names for them, in the order of PopRT's arguments."""
 
-_CUTS: Final = frozenset({"sharding", "pipelining"})
-"""Options that PopRT takes as the device or stage by node."""
+_BY_NODE: Final = frozenset({"sharding", "pipelining", "split"})
+"""Options that PopRT takes as a mapping by node: of its device, its stage, its parts."""
+
+_DIMS: Final = {"output_channels": "columns", "input_channels": "inner", "reducing_dim": "rows"}
+"""The dims of a product by PopRT's names."""
 
 passes = sys.modules[__name__]
 
@@ -219,10 +224,19 @@ def _options(
         raise UsageError(f"{name} takes {len(order)} arguments, not {len(args)}")
     named = {own.get(key, key): value for key, value in kwargs.items()}
     given = {**dict(zip(order, args, strict=False)), **named}
-    for option in _CUTS & given.keys():
+    for option in _BY_NODE & given.keys():
         if isinstance(given[option], Mapping):
-            given[option] = [f"{node}={place}" for node, place in given[option].items()]
+            given[option] = [f"{node}={_entry(each)}" for node, each in given[option].items()]
     return given
+
+
+def _entry(value: object) -> str:
+    """Return an entry of a mapping by node as tiered's text: `4/output_channels` is `4/columns`.
+
+    `KEEP_PRECISION`, the third part of an entry of `serialize_dict`, is for PopRT's target only.
+    """
+    first, *rest = str(value).split("/")
+    return "/".join([first, *(_DIMS.get(each, each) for each in rest[:1])])
 
 
 def get_registered_passes() -> dict[str, tiered.Pass]:

@@ -4,5 +4,6 @@ from tiered.memory.plan import (
     MemoryPlan as MemoryPlan,
     Step as Step,
     memory_plan as memory_plan,
+    peak_change as peak_change,
 )
 from tiered.memory.schedule import schedule_model as schedule_model

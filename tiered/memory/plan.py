@@ -112,6 +112,11 @@ def memory_plan(
     )
 
 
+def peak_change(before: MemoryPlan, after: MemoryPlan) -> str:
+    """Return a sentence on the peaks before and after a change."""
+    return f"the peak was {before.peak} bytes and is {after.peak} now"
+
+
 class _Storage:
     """Memory that one value or several in turn are in."""
 

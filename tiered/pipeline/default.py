@@ -449,6 +449,7 @@ def default_pipeline() -> Sequential:
         "rewrite_annotated_ops",
 
         # Parked: products in parts, when no pass is left that combines them.
+        "serialize_matmul_add",
         "serialize_matmul",
         # Parked: the order of the nodes, when no pass is left that makes new ones.
         "schedule",

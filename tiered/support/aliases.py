@@ -56,6 +56,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "replace_einsum": ("replace_einsum_with_matmul",),
     "normalize_batch_norm": ("batchnorm_workaround",),
     "Float2Half": ("float_to_half",),
+    "SerializeMatMul": ("serialize_matmul",),
+    "SerializeMatMulAdd": ("serialize_matmul_add",),
     "rewrite_input_dtype": ("eight_bits_io",),
     # PPQ
     "format_int64_constant": ("int64_to_int32",),

@@ -10,6 +10,7 @@ from tiered import (
     UsageError,
     memory_plan,
     module_pass,
+    peak_change,
     schedule_model,
 )
 
@@ -36,12 +37,12 @@ def schedule(
         default_dim: the size of all others.
     """
     known = dict(map(_split, dims))
-    before = memory_plan(model, dims=known, default_dim=default_dim).peak
+    before = memory_plan(model, dims=known, default_dim=default_dim)
     sizes = LayoutSizes(known, default_dim)
     if not schedule_model(model, sizes=sizes, by_depth=objective == "depth"):
         return Skip("no order is better")
-    after = memory_plan(model, dims=known, default_dim=default_dim).peak
-    ctx.remark(f"the peak was {before} bytes and is {after} now")
+    after = memory_plan(model, dims=known, default_dim=default_dim)
+    ctx.remark(peak_change(before, after))
     return None
 
 

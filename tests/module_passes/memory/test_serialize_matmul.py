@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tiered import UsageError, get_pass
+from tiered import PassContext, UsageError, get_pass
 from tiered.runtime import Session, make_inputs
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
@@ -40,9 +40,9 @@ def test_parts_of_the_inner_dim_are_added() -> None:
 @pytest.mark.parametrize(
     ("text", "because", "options"),
     [
-        (TEXT, "nothing asks for parts of it", {}),
-        (TEXT, "nothing asks for parts of it", {"max_bytes": 24}),
-        (TEXT, "nothing asks for parts of it", {"split": ["other=2"]}),
+        (TEXT, "no split into parts is requested", {}),
+        (TEXT, "no split into parts is requested", {"max_bytes": 24}),
+        (TEXT, "no split into parts is requested", {"split": ["other=2"]}),
         (TEXT, "the dim is shorter than 4 parts", {"split": ["y=4"]}),
         (
             "(float[2] x, float[2,3] w) => (float[3] y) { y = MatMul(x, w) }",
@@ -65,9 +65,23 @@ def test_it_declines(text: str, because: str, options: dict[str, object]) -> Non
     assert_unchanged(PASS, text, because=because, **options)  # type: ignore[arg-type]  # of any
 
 
-def test_a_split_names_a_node_and_its_parts() -> None:
-    with pytest.raises(UsageError, match="a split is node=parts, not 'y'"):
-        get_pass(PASS, split=["y"])(parse(TEXT))
+@pytest.mark.parametrize("entry", ["y", "y=two", "y=2/depth", "=2"])
+def test_a_split_names_a_node_and_its_parts(entry: str) -> None:
+    with pytest.raises(UsageError, match=f"node=parts or node=parts/dim, not '{entry}'"):
+        get_pass(PASS, split=[entry])(parse(TEXT))
+
+
+def test_a_split_has_a_dim_of_its_own() -> None:
+    made = get_pass(PASS, split=["y=2/inner"])(parse(TEXT))
+    assert [node.op_type for node in made.graph.node][-1] == "Add"
+
+
+def test_a_remark_has_the_peak_before_and_after() -> None:
+    ctx = PassContext()
+    with ctx:
+        get_pass(PASS, split=["y=2"])(parse(TEXT))
+    # x, the result and its parts: 32 + 48, and 48 more.
+    assert "the peak was 80 bytes and is 128 now" in [remark.reason for remark in ctx.remarks]
 
 
 @given(st.integers(1, 7), st.integers(1, 7), st.integers(1, 7), st.integers(2, 5), st.data())

@@ -1,0 +1,1 @@
+"""Tensors and products in parts along an axis."""

@@ -1,0 +1,50 @@
+"""MatMul(x, w)  =>  Concat(MatMul(x, w[:, :k]), MatMul(x, w[:, k:]), ...), or by rows or sums"""
+
+from tiered import Model, Node, PassContext, Skip, memory_plan, module_pass, peak_change
+from tiered.idioms.parts.product import Cut, Dim, cut_by_bytes, product_in_parts, requested_cut
+
+
+@module_pass(
+    opt_level=None,
+    required=("infer_shapes",),
+    numerics="reassociating",
+    looks_for=("MatMul",),
+)
+def serialize_matmul(
+    model: Model,
+    ctx: PassContext,
+    *,
+    split: tuple[str, ...] = (),
+    dim: Dim = "columns",
+    max_bytes: int = 0,
+) -> None:
+    """Multiply in parts, one after the other; constant weights are cut at once.
+
+    A part needs less scratch memory, and less of a weight at a time. The parts of the result and
+    the whole are alive together; a remark says what that is for the peak.
+
+    Args:
+        split: which nodes, as `node=parts` or `node=parts/dim`.
+        dim: cut the columns of the result, its rows, or the inner dim, whose products are added.
+        max_bytes: cut all nodes whose second factor (by rows: whose result) is larger, into parts
+            that are not; 0 for none.
+    """
+    cuts: list[tuple[Node, Cut]] = []
+    for node in (node for graph in model.graphs() for node in graph.nodes_of("MatMul")):
+        cut = requested_cut(split, (node.label,), dim) or cut_by_bytes(node, dim, max_bytes)
+        if cut is None or cut.parts < 2:
+            ctx.skip(node, Skip("no split into parts is requested"))
+        else:
+            cuts.append((node, cut))
+    if not cuts:
+        return
+    before = memory_plan(model)
+    for node, cut in cuts:
+        graph = node.owner
+        with graph.rewrite("MatMul(x, w)  =>  MatMul in parts", node):
+            result = product_in_parts(graph, node, cut)
+            if isinstance(result, Skip):
+                ctx.skip(node, result)
+            else:
+                graph.replace(node, (result,))
+    ctx.remark(peak_change(before, memory_plan(model)))

@@ -1,0 +1,66 @@
+"""Add(MatMul(x, w), b)  =>  Concat(Add(MatMul(x, w[:, :k]), b[:k]), ...), or by rows or sums"""
+
+from tiered import Model, Node, PassContext, Skip, Value, memory_plan, module_pass, peak_change
+from tiered.idioms.parts.product import Cut, Dim, cut_by_bytes, product_in_parts, requested_cut
+
+
+@module_pass(
+    opt_level=None,
+    required=("infer_shapes",),
+    numerics="reassociating",
+    looks_for=("MatMul",),
+)
+def serialize_matmul_add(
+    model: Model,
+    ctx: PassContext,
+    *,
+    split: tuple[str, ...] = (),
+    dim: Dim = "columns",
+    max_bytes: int = 0,
+) -> None:
+    """Multiply and add the bias in parts; a bias is cut with the columns or rows of the weight.
+
+    By the inner dim, the bias is added once, after the sums.
+
+    Args:
+        split: which nodes, as `node=parts` or `node=parts/dim`; a node is named by its MatMul, its
+            Add, or as `matmul/add`.
+        dim: cut the columns of the result, its rows, or the inner dim, whose products are added.
+        max_bytes: cut all nodes whose second factor (by rows: whose result) is larger, into parts
+            that are not; 0 for none.
+    """
+    cuts: list[tuple[Node, Node, Value, Cut]] = []
+    for node in (node for graph in model.graphs() for node in graph.nodes_of("MatMul")):
+        add, bias = _bias_of(node)
+        if add is None or bias is None:
+            ctx.skip(node, Skip("no Add alone reads the product"))
+            continue
+        names = node.label, add.label, f"{node.label}/{add.label}"
+        cut = requested_cut(split, names, dim) or cut_by_bytes(node, dim, max_bytes)
+        if cut is None or cut.parts < 2:
+            ctx.skip(node, Skip("no split into parts is requested"))
+        else:
+            cuts.append((node, add, bias, cut))
+    if not cuts:
+        return
+    before = memory_plan(model)
+    for node, add, bias, cut in cuts:
+        graph = node.owner
+        with graph.rewrite("Add(MatMul(x, w), b)  =>  the same in parts", add):
+            result = product_in_parts(graph, node, cut, bias)
+            if isinstance(result, Skip):
+                ctx.skip(node, result)
+            else:
+                graph.replace(add, (result,))
+    ctx.remark(peak_change(before, memory_plan(model)))
+
+
+def _bias_of(node: Node) -> tuple[Node | None, Value | None]:
+    """Return the Add that alone reads a product, and its other operand."""
+    users = node.output.users
+    if not node.output.has_one_user or users[0].node.graph is not node.graph:
+        return None, None
+    add = users[0].node
+    if not add.is_op("Add"):
+        return None, None
+    return add, add.inputs[1 - users[0].slot]
