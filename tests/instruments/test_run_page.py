@@ -1,5 +1,6 @@
 """The page of a run, read without a browser."""
 
+import gc
 import os
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from tests.pages.reader import read
 from tiered import Model, Sequential, Skip, Value, op, rewrite, var
 from tiered.instruments import Trace
+from tiered.instruments.run_page import page as page_module
 from tiered.instruments.run_page import rewrites as rewrites_module
 from tiered.instruments.run_page.page import run_page
 from tiered.pipeline.optimize import optimize_model
@@ -164,6 +166,20 @@ def test_a_large_run_stays_below_five_megabytes() -> None:
     data = read(html).data
     assert len(data["rewrites"]) == data["total"] == len(trace.rewrites) >= 3000
     assert len(html.encode()) < 5_000_000
+
+
+def test_the_collector_waits_until_a_page_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace, result = _traced()
+    was_enabled = []
+
+    def observed(*args: Any) -> dict[str, Any]:
+        was_enabled.append(gc.isenabled())
+        return rewrites_module.rewrites_data(*args)
+
+    monkeypatch.setattr(page_module, "rewrites_data", observed)
+    run_page(trace.spans, result)
+    assert was_enabled == [False]
+    assert gc.isenabled()
 
 
 def test_a_larger_run_shows_the_first_part_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

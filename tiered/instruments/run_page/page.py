@@ -11,6 +11,7 @@ from tiered.instruments.run_page.rewrites import rewrites_data
 from tiered.instruments.tracing.events import Span
 from tiered.pages.render import page, short
 from tiered.pages.sections import Section, Table, change, size, tables
+from tiered.support.loading import paused_collector
 
 if TYPE_CHECKING:
     from tiered.pipeline.result import OptimizeResult
@@ -34,6 +35,13 @@ def run_page(
         title: the heading; made from the name of the model by default.
         error: the error that ended the run.
     """
+    with paused_collector():  # It would visit the whole trace, for more time than the page takes.
+        return _run_page(spans, result, times=times, title=title, error=error)
+
+
+def _run_page(
+    spans: Sequence[Span], result: OptimizeResult | None, *, times: bool, title: str, error: str
+) -> str:
     runs = list(passes.runs_of(spans))
     hide = _Folders([span.model for span in spans]).hide
     made = (rewrite for span in spans for inner in span.walk() for rewrite in inner.rewrites)
