@@ -9,6 +9,21 @@ import pytest
 
 from tiered.testing import assert_rewrites, assert_unchanged
 
+LOCAL = '<ir_version: 10, opset_import: ["" : 21, "local" : 1]>'
+FUNCTION = '<domain: "local", opset_import: ["" : 21]>'
+QONNX = (
+    '<ir_version: 8, opset_import: ["" : 17, "qonnx.custom_op.general" : 1]> '
+    "g (float[2] x) => (float[2] y)"
+)
+AS_QUANT = (
+    f"{QONNX} <float s = {{0.5}}, float z = {{0}}, float b = {{4}}> {{ y = qonnx.custom_op.general."
+    'Quant<signed = 1, narrow = 0, rounding_mode = "ROUND">(x, s, z, b) }'
+)
+AS_QDQ = (
+    f"{QONNX} <float s = {{0.5}}, int8 z = {{0}}, int8 l = {{-8}}, int8 h = {{7}}> "
+    "{ q = QuantizeLinear(x, s, z) c = Clip(q, l, h) y = DequantizeLinear(c, s, z) }"
+)
+
 EXAMPLES = {
     "replace_bn_with_mul_add": (
         "g (float[1,2,2,2] x) => (float[1,2,2,2] y) <float[2] s = {2,0.5}, float[2] b = "
@@ -162,6 +177,27 @@ EXAMPLES = {
         "g (float[1,2,2,2] x) => (float[1,2,2,2] y) <float[2,1,1,1] w = {1,0.5}, float[2] c ="
         " {0.5,-1.125}> { y = Conv<kernel_shape=[1,1], group=2>(x, w, c) }",
     ),
+    "fold_quantize": (
+        "g (float[2] x) => (float[2] y) <float s = {0.5}, uint8 z = {3}, float[2] c = {1,300}> "
+        "{ q = QuantizeLinear(c, s, z) d = DequantizeLinear(q, s, z) y = Add(x, d) }",
+        "g (float[2] x) => (float[2] y) <float s = {0.5}, uint8 z = {3}, uint8[2] q = {5,255}> "
+        "{ d = DequantizeLinear(q, s, z) y = Add(x, d) }",
+    ),
+    "convert_qonnx_to_qdq": (AS_QUANT, AS_QDQ),
+    "convert_qdq_to_qonnx": (AS_QDQ, AS_QUANT),
+    "quantize_dynamic": (
+        "g (float[2,2] x) => (float[2,2] y) <float[2,2] w = {127,-127,1,63.5}> "
+        "{ y = MatMul(x, w) }",
+        "g (float[2,2] x) => (float[2,2] y) <int8[2,2] w = {127,-127,1,64}, float[2] s = {1,1}> "
+        "{ q, k, z = DynamicQuantizeLinear(x) m = MatMulInteger(q, w, z) c = Cast<to=1>(m) "
+        "t = Mul(k, s) y = Mul(c, t) }",
+    ),
+    "specialize_functions": (
+        f"{LOCAL} g (float[2] x) => (float[2] y) {{ a = local.f<to = 1>(x) y = Neg(a) }} "
+        f"{FUNCTION} f <to> (v) => (u) {{ c = Cast<to: int = @to>(v) u = Exp(c) }}",
+        f"{LOCAL} g (float[2] x) => (float[2] y) {{ a = local.f_1(x) y = Neg(a) }} "
+        f"{FUNCTION} f_1 (v) => (u) {{ c = Cast<to = 1>(v) u = Exp(c) }}",
+    ),
 }
 
 
@@ -173,6 +209,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     # What it computes has another name.
     "truncate_on_var": {"var": "a", "runtime": "none"},
     "fuse_matmul_scale": {"backend": "onnxruntime_cpu"},
+    # No runtime has the operators of QONNX.
+    "convert_qonnx_to_qdq": {"runtime": "none"},
+    "convert_qdq_to_qonnx": {"runtime": "none"},
 }
 
 

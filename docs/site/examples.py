@@ -1,4 +1,4 @@
-"""The example of each pass: the first rewrite that its own tests assert."""
+"""The example of each pass: a golden one, or the first rewrite that its own tests assert."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from unittest import mock
 import onnx
 
 import tiered.testing
+from tiered.graph.io.save import Storage
 from tiered.passes import Pass, PassInfo
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "test_golden.py"
 """Has examples of passes whose own tests begin with a special case, or are of another form."""
+GOLDEN_FILES = ROOT / "tests" / "test_golden_files.py"
+"""Has examples whose change is not in the nodes, or is measured."""
 RUNTIME = {"runtime"}
 """Arguments of `assert_rewrites` that are no options of the pass."""
 
@@ -31,6 +34,8 @@ class Example(NamedTuple):
         backend: the target that the pass needs, if any.
         options: of the pass.
         test: the function of the test, and `file` its file, relative to the root.
+        storage: of the weights of the model.
+        beside: models in other files; the options name them.
     """
 
     before: onnx.ModelProto
@@ -38,6 +43,8 @@ class Example(NamedTuple):
     options: Mapping[str, Any]
     test: str
     file: str
+    storage: Storage | None = None
+    beside: Mapping[str, onnx.ModelProto] = {}
 
 
 class _Found(BaseException):
@@ -58,7 +65,7 @@ def own_tests(info: PassInfo) -> Path:
 def example_of(info: PassInfo) -> Example | None:
     """Return the example of a pass; None if no test asserts a rewrite of it."""
     with _recording(info.name):
-        return _golden(info.name) or _first(own_tests(info), info.name)
+        return _golden(info.name) or _file(info.name) or _first(own_tests(info), info.name)
 
 
 def _golden(name: str) -> Example | None:
@@ -66,6 +73,16 @@ def _golden(name: str) -> Example | None:
     if name not in tests.EXAMPLES:
         return None
     return _recorded(GOLDEN, "test_a_pass_rewrites", lambda: tests.test_a_pass_rewrites(name))
+
+
+def _file(name: str) -> Example | None:
+    golden = _module(GOLDEN_FILES).GOLDEN.get(name)
+    if golden is None:
+        return None
+    found: Example = golden.example(
+        "test_a_pass_changes_these_lines_of_a_file", GOLDEN_FILES.relative_to(ROOT).as_posix()
+    )
+    return found
 
 
 def _first(path: Path, name: str) -> Example | None:

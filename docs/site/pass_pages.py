@@ -13,6 +13,8 @@ from docs.site.markdown import code, text
 from docs.site.pictures import picture_of
 from tiered.cli.commands.passes import describe
 from tiered.cli.commands.reference import reference
+from tiered.graph import Model
+from tiered.instruments.onnx_text import model_text
 from tiered.pages.render import script_json
 from tiered.passes import PassInfo
 from tiered.passes.registry import registry
@@ -47,13 +49,22 @@ def level_of(info: PassInfo) -> str:
 
 
 def pass_page(info: PassInfo) -> str:
-    """Return the page of a pass as Markdown."""
+    """Return the page of a pass as Markdown.
+
+    Raises:
+        ValueError: no test has a rewrite of a pass that changes models.
+    """
     found = reference(info)
     aliases: list[str] = describe(info)["aliases"]
     example = None if info.analysis else example_of(info)
+    if example is None and not info.analysis and info.kind != "pipeline":
+        raise ValueError(
+            f"no test shows what {info.name} makes of a model; expected an example in "
+            f"{own_tests(info).name}, test_golden.py or test_golden_files.py"
+        )
     picture = None if example is None else picture_of(info, example)
+    beside = {} if example is None else example.beside
     options = {} if example is None else example.options
-    rewritten = () if picture is None else picture.data["rewrites"][0][6:8]
     return markdown.render(
         "pass.md.j2",
         info=info,
@@ -64,7 +75,7 @@ def pass_page(info: PassInfo) -> str:
         example=example,
         options=", ".join(f"{name}={format_value(value)}" for name, value in options.items()),
         picture=picture,
-        has_nodes=any(rewritten),
+        beside=[(name, model_text(Model.from_proto(model))) for name, model in beside.items()],
         place=_place(info, found["required_by"], found["pipeline"]),
         sentences=list(_sentences(own_tests(info))),
         script_json=script_json,

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import unified_diff
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import onnx
 
 from docs.site.examples import Example
+from docs.site.model_files import file_text
 from tiered.context import PassContext
 from tiered.graph import Model
-from tiered.instruments.onnx_text import model_text, node_text
+from tiered.instruments.onnx_text import node_text
 from tiered.instruments.run_page.rewrites import rewrites_data
 from tiered.instruments.tracing.changes import Change, NodeState, state_of
 from tiered.instruments.tracing.events import Rewrite
@@ -30,6 +34,18 @@ class Picture(NamedTuple):
     after: str
     data: Mapping[str, Any]
 
+    @property
+    def has_nodes(self) -> bool:
+        """Whether the pass changes a node, so that the diagrams show something."""
+        return any(self.data["rewrites"][0][6:8])
+
+    @property
+    def diff(self) -> list[str]:
+        """The lines of both models, each after `-`, `+` or a space."""
+        before, after = self.before.splitlines(), self.after.splitlines()
+        lines = unified_diff(before, after, lineterm="", n=len(before))
+        return list(lines)[3:]  # the rest are its headers
+
 
 def picture_of(info: PassInfo, example: Example) -> Picture:
     """Return the picture of an example.
@@ -37,17 +53,30 @@ def picture_of(info: PassInfo, example: Example) -> Picture:
     Raises:
         ValueError: the pass does nothing to its example.
     """
+    with TemporaryDirectory() as folder:
+        return _picture_in(Path(folder), info, example)
+
+
+def _picture_in(folder: Path, info: PassInfo, example: Example) -> Picture:
+    """Return the picture of an example; its files are written to the folder."""
+    for name, beside in example.beside.items():
+        onnx.save(beside, folder / name)
+    options = {
+        name: str(folder / value) if isinstance(value, str) and value in example.beside else value
+        for name, value in example.options.items()
+    }
     source = onnx.ModelProto()
     source.CopyFrom(example.before)
-    model = Model.from_proto(source)
+    Model.from_proto(source).save(folder / "before.onnx", storage=example.storage)
+    model = Model.load(folder / "before.onnx")
     was, types = _states(model), _types(model)
-    text = model_text(model)
     context = PassContext.isolated(opt_level=4, backend=example.backend)
-    get_pass(info.name, **example.options).apply(model, context)
-    after = model_text(model)
+    get_pass(info.name, **options).apply(model, context)
+    now, types = _states(model), _types(model) | types
+    model.save(folder / "after.onnx")
+    text, after = file_text(folder / "before.onnx"), file_text(folder / "after.onnx")
     if text == after:
         raise ValueError(f"{info.name} does nothing to the example of {example.file}")
-    now = _states(model)
     kept = {serial for serial, seen in now.items() if was.get(serial) == seen}
     changes = [
         Change(_state(was.get(serial)), _state(now.get(serial)))
@@ -64,7 +93,7 @@ def picture_of(info: PassInfo, example: Example) -> Picture:
         added=(),
         removed=(),
         at=0.0,
-        around=Surroundings(near, _types(model) | types),
+        around=Surroundings(near, types),
     )
     return Picture(text, after, rewrites_data([rewrite], {}))
 

@@ -11,8 +11,7 @@ import pytest
 from tests.pages.reader import read
 from tiered import Model, Sequential, Skip, Value, op, rewrite, var
 from tiered.instruments import Trace
-from tiered.instruments.run_page import page as page_module
-from tiered.instruments.run_page import rewrites as rewrites_module
+from tiered.instruments.run_page import page as page_module, rewrites as rewrites_module
 from tiered.instruments.run_page.page import run_page
 from tiered.pipeline.optimize import optimize_model
 from tiered.testing import parse

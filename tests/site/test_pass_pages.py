@@ -5,28 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from docs.site.examples import example_of, own_tests
+from docs.site import pass_pages
+from docs.site.examples import example_of
 from docs.site.indexes import index_pages
 from docs.site.links import broken_links, missing_passes
 from docs.site.markdown import text
 from docs.site.pass_pages import own_passes, pass_page
 from docs.site.pictures import picture_of
 from tests.house.tree import pass_files
-from tests.test_golden import EXAMPLES
 from tiered import testing
 from tiered.cli.commands.reference import reference
-from tiered.passes import PassInfo
 from tiered.passes.registry import registry
 
 
 @cache
 def pages() -> dict[str, str]:
     return {info.name: pass_page(info) for info in own_passes()}
-
-
-def has_rewrite(info: PassInfo) -> bool:
-    """Return whether a test asserts a rewrite of a pass by text."""
-    return info.name in EXAMPLES or "assert_rewrites(" in own_tests(info).read_text("utf-8")
 
 
 def test_each_file_of_a_pass_has_a_page() -> None:
@@ -39,8 +33,21 @@ def test_a_page_has_the_law_the_reasons_and_the_test(name: str) -> None:
     assert info.law in page
     assert all(f"- {text(guard)}\n" in page for guard in reference(info)["guards"])
     assert all(f"`{option.name}`" in page for option in info.options)
-    is_drawn = "## Before and after" in page
-    assert is_drawn == (not info.analysis and has_rewrite(info))
+    assert ("## Before and after" in page) != info.analysis
+
+
+def test_a_pass_without_an_example_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pass_pages, "example_of", lambda info: None)
+    with pytest.raises(ValueError, match="no test shows what fuse_gelu makes of a model"):
+        pass_page(registry.named("fuse_gelu").info)
+
+
+def test_a_change_that_a_diagram_cannot_show_is_a_diff() -> None:
+    page = pages()["annotate_target"]
+    assert "tiered-picture" not in page
+    assert "\n+// metadata of Neg 'a' in g: tiered.compiler = npu\n" in page
+    assert "-   opset_import:" in pages()["remove_unused_opsets"]
+    assert "The model in `second.onnx`:" in pages()["merge_models"]
 
 
 def test_a_picture_has_the_nodes_of_both_sides() -> None:
