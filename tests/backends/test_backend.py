@@ -285,6 +285,20 @@ def test_equal_profiles_have_equal_digests() -> None:
             'api_version = 1\nname = "npu"\n[[pipeline]]\nedit = "insert x"',
             r"pipeline\[0\]: 'insert x' is no edit",
         ),
+        (
+            'api_version = 1\nname = "npu"\n[quantization.fixed_results]\nTanh = { scale = 0.5 }',
+            "fixed_results: expected Tanh = { scale = above 0, zero_point = an integer }, not",
+        ),
+        (
+            'api_version = 1\nname = "npu"\n[quantization.fixed_results]\n'
+            "Tanh = { scale = nan, zero_point = 0 }",
+            "fixed_results: expected Tanh = { scale = above 0",
+        ),
+        (
+            'api_version = 1\nname = "npu"\n[quantization]\nactivations = "int8"\n'
+            "fixed_results = { Tanh = { scale = 0.5, zero_point = 128 } }",
+            "zero_point 128 of Tanh is no int8",
+        ),
         ("api_version = ", "is not TOML"),
     ],
 )

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from tiered.backends.coverage import Coverage, coverage_of
 from tiered.backends.custom import CustomOperator
@@ -47,6 +47,13 @@ Shapes = Literal["dynamic", "static"]
 Unlisted = Literal["refused", "standard"]
 
 
+class FixedScale(NamedTuple):
+    """The scale and the zero point that a target prescribes for the results of an operator."""
+
+    scale: float
+    zero_point: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantization:
     """The form of quantised models that the target runs.
@@ -67,6 +74,7 @@ class Quantization:
     integer_results: tuple[str, ...] = ("Conv", "ConvTranspose")
     per_tensor: tuple[str, ...] = ()
     unsigned_weights: tuple[str, ...] = ()
+    fixed_results: Mapping[str, FixedScale] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

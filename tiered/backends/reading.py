@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, get_args
@@ -9,6 +10,7 @@ from typing import Any, Final, get_args
 from tiered.backends.backend import (
     API_VERSION,
     Backend,
+    FixedScale,
     Quantization,
     Shapes,
     Unlisted,
@@ -19,7 +21,7 @@ from tiered.backends.pipeline_edits import PipelineEdit
 from tiered.backends.rules import ANY, AttributeRule, Bounds, OperatorRule, Substitute, type_keys
 from tiered.backends.standard import Layout, QuantizationForm
 from tiered.errors import BackendError, TieredError, did_you_mean
-from tiered.graph.core.dtypes import DataType
+from tiered.graph.core.dtypes import DataType, integer_info
 from tiered.support.toml_files import read_toml
 
 _OWN_DOMAINS: Final = ("ai.onnx", "com.microsoft")
@@ -140,7 +142,7 @@ def backend_of(table: Mapping[str, Any], where: str, parent: Parent) -> Backend:
 
 
 def _quantization(table: _Table) -> Quantization:
-    return Quantization(
+    found = Quantization(
         form=table.take("form", _one_of(QuantizationForm), "none"),
         per_channel=table.take("per_channel", _boolean, False),
         symmetric_weights=table.take("symmetric_weights", _boolean, False),
@@ -152,7 +154,31 @@ def _quantization(table: _Table) -> Quantization:
         integer_results=table.take("integer_results", _strings, ("Conv", "ConvTranspose")),
         per_tensor=table.take("per_tensor", _strings, ()),
         unsigned_weights=table.take("unsigned_weights", _strings, ()),
+        fixed_results=table.take("fixed_results", _fixed_scales, {}),
     )
+    limits = integer_info(found.activations.numpy) if found.fixed_results else None
+    for op_type, fixed in found.fixed_results.items():
+        if limits is not None and not limits.min <= fixed.zero_point <= limits.max:
+            name = found.activations.name.lower()
+            raise BackendError(
+                f"{table.where}: fixed_results: zero_point {fixed.zero_point} of {op_type} is no "
+                f"{name} ({limits.min} to {limits.max})"
+            )
+    return found
+
+
+def _fixed_scales(value: Any) -> dict[str, FixedScale]:
+    """Read {scale, zero_point} for each operator."""
+    found = {}
+    for op_type, entry in _mapping(value).items():
+        expected = f"expected {op_type} = {{ scale = above 0, zero_point = an integer }}"
+        if not isinstance(entry, dict) or set(entry) != {"scale", "zero_point"}:
+            raise ValueError(expected)
+        scale, zero = _number(entry["scale"]), _integer(entry["zero_point"])
+        if not 0 < scale < math.inf:
+            raise ValueError(expected)
+        found[op_type] = FixedScale(scale, zero)
+    return found
 
 
 def _check_substitutes(backend: Backend, where: str) -> None:
@@ -308,7 +334,7 @@ class _Table:
 
     def __init__(self, entries: Mapping[str, Any], where: str) -> None:
         self._entries = entries
-        self._where = where
+        self.where = where
         self._known: list[str] = []
 
     def take(self, key: str, read: Callable[[Any], Any], default: Any) -> Any:
@@ -316,11 +342,11 @@ class _Table:
         self._known.append(key)
         if key not in self._entries:
             return default
-        return _checked(read, self._entries[key], f"{self._where}: {key}")
+        return _checked(read, self._entries[key], f"{self.where}: {key}")
 
     def table(self, key: str) -> _Table:
         """Return the table below a key; an empty one if there is none."""
-        return _Table(self.take(key, _mapping, {}), f"{self._where}: {key}")
+        return _Table(self.take(key, _mapping, {}), f"{self.where}: {key}")
 
     def end(self) -> None:
         """Check that all keys were taken.
@@ -332,7 +358,7 @@ class _Table:
             if key not in self._known:
                 close = did_you_mean(key, self._known)
                 known = ", ".join(sorted(self._known))
-                raise BackendError(f"{self._where}: unknown key {key!r}{close} (there are {known})")
+                raise BackendError(f"{self.where}: unknown key {key!r}{close} (there are {known})")
 
 
 class _NoDtype(ValueError):

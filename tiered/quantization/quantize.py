@@ -18,9 +18,10 @@ from tiered.graph.io.export import export_model
 from tiered.intervals.analysis import ranges
 from tiered.precision.budget import Budget, fewest_returned
 from tiered.quantization.measure import Feeds, Reference
+from tiered.quantization.parameters import parameters_of_plan
 from tiered.quantization.placement import Placed, place
 from tiered.quantization.plan import Keep, Plan, Unit, plan_of, without
-from tiered.quantization.scales import Parameters, parameters_of
+from tiered.quantization.scales import Parameters
 from tiered.quantization.scheme import Scheme, scheme_of
 from tiered.rewriter import Skip
 from tiered.verify.samples import Source, read_samples
@@ -235,15 +236,9 @@ class _Quantisation:
         return (float(proof.low), float(proof.high)) if is_usable else None
 
     def _parameters(self, plan: Plan) -> dict[Value, Parameters]:
-        """Return the scale of each value; values that share one get that of the widest range."""
-        ends: dict[Value, tuple[float, float]] = {}
-        for value in plan.pairs:
-            found = self._range(value)
-            assert found is not None
-            low, high = ends.get(plan.group(value), found)
-            ends[plan.group(value)] = min(low, found[0]), max(high, found[1])
-        chosen = {group: parameters_of(*pair, self.scheme) for group, pair in ends.items()}
-        return {value: chosen[plan.group(value)] for value in plan.pairs}
+        known = {value: self._range(value) for value in plan.pairs}
+        found = {value: pair for value, pair in known.items() if pair is not None}
+        return parameters_of_plan(plan, found, self.scheme)
 
     # --- the edit and the budget ------------------------------------------------------------------
 

@@ -27,6 +27,12 @@ class Parameters(NamedTuple):
     zero: int
     dtype: DataType
 
+    def holds(self, low: float, high: float) -> bool:
+        """Return whether both ends of a range are less than one step beyond the codes."""
+        limits = integer_info(self.dtype.numpy)
+        least, most = ((int(end) - self.zero) * self.scale for end in (limits.min, limits.max))
+        return least - self.scale <= low and high <= most + self.scale
+
     def rounded(self, array: Array) -> Array:
         """Return numbers as they are after quantisation, in float32."""
         limits = integer_info(self.dtype.numpy)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from tiered.graph import DataType
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
+    from tiered.backends.backend import FixedScale
 
 PRODUCTS: Final = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 """The operators that multiply two tensors, or a tensor by a weight."""
@@ -37,6 +39,7 @@ class Scheme:
             quantised too.
         per_tensor: operators whose weights have one scale.
         unsigned_weights: operators whose weights are unsigned.
+        fixed_results: operators whose results have a prescribed scale and zero point.
     """
 
     activations: DataType = DataType.UINT8
@@ -48,6 +51,7 @@ class Scheme:
     integer_results: frozenset[str] = frozenset({"Conv", "ConvTranspose"})
     per_tensor: frozenset[str] = frozenset()
     unsigned_weights: frozenset[str] = frozenset()
+    fixed_results: Mapping[str, FixedScale] = field(default_factory=dict)
 
     @property
     def levels(self) -> int:
@@ -80,4 +84,5 @@ def scheme_of(backend: Backend | None) -> Scheme:
         integer_results=frozenset(given.integer_results),
         per_tensor=frozenset(given.per_tensor),
         unsigned_weights=frozenset(given.unsigned_weights),
+        fixed_results=given.fixed_results,
     )

@@ -389,3 +389,32 @@ def test_samples_are_read(tmp_path: object) -> None:
     assert scale == pytest.approx(6 / 255)
     _, found = quantised(convs())
     assert any("ranges are those of made inputs" in each for each in found)
+
+
+# --- scales that the target prescribes ------------------------------------------------------------
+
+ATTENTION = """
+(float[2,4,8] x, float[2,8,4] v) => (float[2,4,4] y)
+{ p = OP(x) y = MatMul(p, v) }
+"""
+
+
+@pytest.mark.parametrize(
+    ("op_type", "scale", "zero"),
+    [("Softmax", 1 / 256, -128), ("Sigmoid", 1 / 256, -128), ("Tanh", 1 / 128, 0), ("LogSoftmax", 1 / 16, 127)],
+)  # fmt: skip
+def test_a_result_has_the_scale_that_its_target_prescribes(
+    op_type: str, scale: float, zero: int
+) -> None:
+    proto = model_of(ATTENTION.replace("OP", op_type))
+    model, _ = quantised(proto, backend="int8_npu")
+    data = model.main.nodes_of("MatMul")[0].inputs[0]
+    assert data is not None
+    assert data.producer is not None
+    found, middle = data.producer.inputs[1:]
+    assert found is not None
+    assert middle is not None
+    assert found.const == np.float32(scale)
+    assert middle.const == zero
+    free, _ = quantised(proto)
+    assert all(np.float32(scale) != each for each in scales(free))
