@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import resource
 import statistics
 import subprocess
@@ -39,7 +40,7 @@ class Result(NamedTuple):
         decibels: the signal to noise ratio; infinite without an error.
         deployed: the same with onnxruntime's own optimisations.
         seconds: of the whole run of the tool.
-        calibration: the seconds of the calibration alone; NaN for other tools.
+        calibration: the processor seconds of the calibration alone; NaN for other tools.
         growth: MiB that the calibration added to the peak of the process and of its worker.
         reasons: why products stay float.
     """
@@ -80,7 +81,7 @@ def _tiered(source: str, target: str, folder: str) -> dict[str, Any]:
 
 
 def _calibration(source: str, folder: str) -> dict[str, float]:
-    """Return the seconds and the memory of a calibration of all products' data."""
+    """Return the processor time and the memory of a calibration of all products' data."""
     from tiered import Model
     from tiered.calibration.calibrate import calibrate
     from tiered.quantization.plan import plan_of
@@ -89,10 +90,25 @@ def _calibration(source: str, folder: str) -> dict[str, float]:
     model = Model.load(source)
     model.refresh_types()
     pairs, samples = plan_of(model, Scheme()).pairs, _samples(folder)
-    before, start = _peak(), time.perf_counter()
+    peak, start = _peak(), time.perf_counter()
+    busy = _processor_time()
     calibrate(model, pairs, samples)
-    seconds = time.perf_counter() - start
-    return {"calibration": seconds, "growth": _peak() - before}
+    return {
+        "calibration": _processor_time() - busy,
+        "elapsed": time.perf_counter() - start,
+        "growth": _peak() - peak,
+    }
+
+
+def _processor_time() -> float:
+    """Return the processor seconds of this process and of the worker, in all threads."""
+    from tiered.runtime import shared_worker
+
+    status = Path(f"/proc/{shared_worker().pid}/stat")
+    if not status.exists():
+        return time.process_time()
+    ticks = status.read_text().rpartition(")")[2].split()[11:13]
+    return time.process_time() + sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 def _peak() -> float:
@@ -344,7 +360,7 @@ def by_tool(found: Mapping[str, Mapping[str, Result]], tools: Sequence[str]) -> 
     own = [each["tiered"] for each in found.values() if "tiered" in each]
     if own:
         slowest = max(each.calibration for each in own)
-        lines += ["", f"Calibration of tiered: at most {slowest:.1f} s, "
+        lines += ["", f"Calibration of tiered: at most {slowest:.1f} s of processor time, "
                       f"{max(each.growth for each in own):.0f} MiB more."]  # fmt: skip
     return "\n".join(lines)
 
@@ -361,7 +377,7 @@ if __name__ == "__main__":
         tool, source, target, folder, notes = sys.argv[2:]
         started = time.perf_counter()
         noted = TOOLS[tool](source, target, folder)
-        noted["seconds"] = time.perf_counter() - started - noted.get("calibration", 0.0)
+        noted["seconds"] = time.perf_counter() - started - noted.get("elapsed", 0.0)
         Path(notes).write_text(json.dumps(noted), encoding="utf-8")
         sys.exit()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
