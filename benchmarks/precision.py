@@ -4,8 +4,10 @@
 
 Each tool converts each model in a process of its own. A result is valid if the full check of onnx
 takes it, onnxruntime runs it on both bindings of the dynamic dims, its inputs and outputs have the
-types that they had, no output has a new NaN or Inf, and the relative error is below 1 %. The table
-is printed in Markdown.
+types that they had, no output has a new NaN or Inf, and the relative error is below 1 %. The error
+is the geometric mean of 32 samples, as that of a single one moves with the luck of rounding; of
+each, that of the worst output. Two tables are printed in Markdown: of the tools, and of the models.
+With --mixed the tools are tiered's mixed precision and lists of operators.
 """
 
 from __future__ import annotations
@@ -16,12 +18,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.half_tools import MIXED, TOOLS
+
 TIMEOUT = 300.0
 LARGEST_ERROR = 1e-2
+SAMPLES = 32
 
 
 class Result(NamedTuple):
@@ -29,7 +34,7 @@ class Result(NamedTuple):
 
     Attributes:
         failure: why it is not valid; empty if it is.
-        error: the largest relative error of an output, on onnxruntime.
+        error: the relative error of the worst output on onnxruntime, the mean of the samples.
         casts: Casts that were added.
         size: bytes, in parts of those of the model.
     """
@@ -40,70 +45,6 @@ class Result(NamedTuple):
     size: float = math.nan
 
 
-# --- in the process of a tool --------------------------------------------------------------------
-
-
-def _tiered(source: str, target: str) -> None:
-    from tiered import Model, get_pass
-
-    model = Model.load(source)
-    get_pass("float_to_half").apply(model)
-    model.save(target)
-
-
-def _converter_common(source: str, target: str) -> None:
-    import importlib
-
-    import onnx
-
-    float16 = importlib.import_module("onnxconverter_common.float16")
-    made = float16.convert_float_to_float16(onnx.load(source), keep_io_types=True)
-    onnx.save(made, target)
-
-
-def _onnxruntime(source: str, target: str) -> None:
-    import onnx
-    from onnxruntime.transformers import float16
-
-    made = float16.convert_float_to_float16(onnx.load(source), keep_io_types=True)
-    onnx.save(made, target)
-
-
-def _onnxslim(source: str, target: str) -> None:
-    import onnxslim
-
-    onnxslim.slim(source, target, dtype="fp16")
-
-
-def _onnxsim(source: str, target: str) -> None:
-    import onnx
-    import onnxsim
-
-    onnx.save(onnxsim.quantize_fp16(onnx.load(source), keep_io_types=True), target)
-
-
-def _modelopt(source: str, target: str) -> None:
-    import importlib
-
-    import onnx
-
-    autocast = importlib.import_module("modelopt.onnx.autocast")
-    made = autocast.convert_to_mixed_precision(
-        onnx_path=source, low_precision_type="fp16", keep_io_types=True
-    )
-    onnx.save(made, target)
-
-
-TOOLS: dict[str, Callable[[str, str], None]] = {
-    "tiered": _tiered,
-    "onnxconverter-common": _converter_common,
-    "onnxruntime.transformers": _onnxruntime,
-    "onnxslim": _onnxslim,
-    "onnxsim": _onnxsim,
-    "modelopt autocast": _modelopt,
-}
-
-
 # --- the judge -----------------------------------------------------------------------------------
 
 
@@ -112,7 +53,7 @@ def judged(before: Path, after: Path, feeds: Sequence[Mapping[str, Any]]) -> Res
 
     Args:
         before, after: the two files.
-        feeds: inputs, for each binding of the dynamic dims.
+        feeds: the samples, for each binding of the dynamic dims.
     """
     import onnx
 
@@ -128,15 +69,19 @@ def judged(before: Path, after: Path, feeds: Sequence[Mapping[str, Any]]) -> Res
         return Result(f"check: {_line(failure)}", casts=casts, size=size)
     if _interface(original) != _interface(converted):
         return Result("other inputs or outputs", casts=casts, size=size)
-    worst = 0.0
     try:
         old, new = Session(original), Session(converted)
-        for fed in feeds:
-            worst = max(worst, _error(old.run(fed), new.run(fed)))
+        errors = [error_of(old.run(fed), new.run(fed)) for fed in feeds]
     except TieredError as failure:
         return Result(f"run: {_line(failure)}", casts=casts, size=size)
+    worst = max(errors)
     wrong = "" if worst < LARGEST_ERROR else f"error {worst:.1e}"
-    return Result(wrong, worst, casts, size)
+    return Result(wrong, geometric_mean(errors), casts, size)
+
+
+def geometric_mean(errors: Sequence[float]) -> float:
+    """Return the geometric mean; 0 if an error is 0."""
+    return math.exp(statistics.fmean(map(math.log, errors))) if all(errors) else 0.0
 
 
 def _casts(graph: Any) -> int:
@@ -152,7 +97,7 @@ def _interface(model: Any) -> list[tuple[str, int]]:
     return [(value.name, value.type.tensor_type.elem_type) for value in values]
 
 
-def _error(expected: Mapping[str, Any], found: Mapping[str, Any]) -> float:
+def error_of(expected: Mapping[str, Any], found: Mapping[str, Any]) -> float:
     """Return the largest relative error of an output; Inf for a new NaN or Inf."""
     import numpy as np
 
@@ -180,8 +125,8 @@ def measured(tool: str, file: Path, python: str, feeds: Sequence[Mapping[str, An
     """Convert a model with a tool, and judge the result."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / file.name
-        own = sys.executable if tool == "tiered" else python
-        command = [own, "-m", "benchmarks.precision", "--convert", tool, str(file), str(target)]
+        own = sys.executable if tool.startswith("tiered") else python
+        command = [own, "-m", "benchmarks.half_tools", tool, str(file), str(target)]
         try:
             subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
@@ -192,8 +137,8 @@ def measured(tool: str, file: Path, python: str, feeds: Sequence[Mapping[str, An
         return judged(file, target, feeds)
 
 
-def feeds_of(file: Path) -> list[Mapping[str, Any]]:
-    """Return inputs for both bindings of the dynamic dims."""
+def feeds_of(file: Path, samples: int = SAMPLES) -> list[Mapping[str, Any]]:
+    """Return samples, by turns for both bindings of the dynamic dims."""
     import onnx
 
     from tests.conformance.inputs import feeds_for
@@ -201,32 +146,36 @@ def feeds_of(file: Path) -> list[Mapping[str, Any]]:
 
     model = onnx.load(file)
     session = Session(model)
-    return [feeds_for(file, model, session, binding=binding) for binding in (0, 1)]
+    return [
+        feeds_for(file, model, session, binding=number % 2, seed=100 * number)
+        for number in range(samples)
+    ]
 
 
-def main(models: Path, tools: Sequence[str], python: str) -> dict[str, list[Result]]:
-    """Print a line for each model and tool, and the table; return all results."""
-    found: dict[str, list[Result]] = {tool: [] for tool in tools}
+def main(models: Path, tools: Sequence[str], python: str) -> dict[str, dict[str, Result]]:
+    """Print a line for each model and tool, and the tables; return all results by model."""
+    found: dict[str, dict[str, Result]] = {}
     for file in sorted(models.glob("*.onnx")):
         feeds = feeds_of(file)
+        found[file.stem] = {}
         for tool in tools:
             result = measured(tool, file, python, feeds)
-            found[tool].append(result)
+            found[file.stem][tool] = result
             said = result.failure or f"valid, error {result.error:.1e}"
             print(f"{file.stem:24} {tool:26} {result.casts:+5d} Casts  {said}", flush=True)
-    print("\n" + table(found))
+    print(f"\n{table(found)}\n\n{table_of_models(found)}")
     return found
 
 
-def table(found: Mapping[str, Sequence[Result]]) -> str:
+def table(found: Mapping[str, Mapping[str, Result]]) -> str:
     """Return a row for each tool; errors, Casts and sizes are those of valid results."""
     lines = [
         "| tool | valid | median error | largest error | Casts added | size |",
         "|---|---:|---:|---:|---:|---:|",
     ]
-    for tool, results in found.items():
-        valid = [result for result in results if not result.failure]
-        row = [tool, f"{len(valid)} of {len(results)}", "", "", "", ""]
+    for tool in dict.fromkeys(tool for results in found.values() for tool in results):
+        valid = [results[tool] for results in found.values() if not results[tool].failure]
+        row = [tool, f"{len(valid)} of {len(found)}", "", "", "", ""]
         if valid:
             errors = [result.error for result in valid]
             row[2:] = [
@@ -239,16 +188,44 @@ def table(found: Mapping[str, Sequence[Result]]) -> str:
     return "\n".join(lines)
 
 
+def table_of_models(found: Mapping[str, Mapping[str, Result]]) -> str:
+    """Return a row for each model: error and Casts of each tool; what is not valid in brackets.
+
+    The last column has the error of the first tool as a multiple of the least of the valid ones.
+    """
+    tools = list(dict.fromkeys(tool for results in found.values() for tool in results))
+    lines = [
+        f"| model | {' | '.join(tools)} | ratio |",
+        f"|---|{'---:|' * (len(tools) + 1)}",
+    ]
+    for model, results in found.items():
+        valid = [result.error for result in results.values() if not result.failure]
+        row = [_cell(results[tool]) for tool in tools]
+        own, least = results[tools[0]].error, min(valid, default=math.nan)
+        ratio = own / least if least else math.nan
+        row.append("" if math.isnan(ratio) else f"{ratio:.2f}")
+        lines.append(f"| {model} | {' | '.join(row)} |")
+    return "\n".join(lines)
+
+
+def _cell(result: Result) -> str:
+    kind = result.failure.partition(":")[0]
+    if kind in ("convert", "check", "run"):
+        return f"({kind})" if kind == "convert" else f"({kind}, {result.casts:+d})"
+    if result.failure:
+        return f"({result.failure.replace('other inputs or outputs', 'interface')})"
+    return f"{result.error:.2e}, {result.casts:+d}"
+
+
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--convert"]:
-        TOOLS[sys.argv[2]](sys.argv[3], sys.argv[4])
-        sys.exit()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", type=Path, default=Path("examples/models"))
-    parser.add_argument("--tools", default=",".join(TOOLS), help="by comma")
+    parser.add_argument("--tools", default="", help="by semicolon")
+    parser.add_argument("--mixed", action="store_true", help="mixed precision")
     parser.add_argument("--python", default=sys.executable, help="that has the peers")
     given = parser.parse_args()
-    chosen = given.tools.split(",")
-    if unknown := [name for name in chosen if name not in TOOLS]:
-        sys.exit(f"no tool named {unknown[0]}; known: {', '.join(TOOLS)}")
+    known = MIXED if given.mixed else TOOLS
+    chosen = given.tools.split(";") if given.tools else list(known)
+    if unknown := [name for name in chosen if name not in known]:
+        sys.exit(f"no tool named {unknown[0]}; known: {'; '.join(known)}")
     main(given.models, chosen, given.python)
