@@ -9,6 +9,7 @@ import pytest
 
 from tiered import DataType, Model, PassContext, get_pass
 from tiered.backends.reading import backend_of
+from tiered.precision.emulation import emulate
 from tiered.precision.narrowing import narrow
 from tiered.runtime import run, run_reference
 from tiered.testing import assert_rewrites, assert_unchanged, parse
@@ -273,6 +274,17 @@ def test_a_row_that_is_masked_as_a_whole_has_no_nan(runs: Callable[..., Any]) ->
         assert np.isfinite(found[name]).all()
         np.testing.assert_allclose(found[name].sum(-1), 1, atol=2e-3)
         np.testing.assert_allclose(found[name][1], expected[name][1], atol=2e-3)
+
+
+def test_a_row_that_is_masked_as_a_whole_is_uniform_where_halves_are_rounded() -> None:
+    """A sum with -65504 is -65504 in float16; onnxruntime adds in float, if no Cast follows."""
+    feeds = {"s": np.array([[1, -2, 3, 0.5]] * 2, np.float32), "keep": np.zeros((2, 4), np.bool_)}
+    expected = run(parse(MASKED), feeds)
+    np.testing.assert_array_equal(expected["z"], 0.25)
+    model, _ = converted(MASKED)
+    np.testing.assert_array_equal(run_reference(model.to_proto(), feeds)["z"], 0.25)
+    emulate(model)
+    np.testing.assert_array_equal(run(model.to_proto(), feeds)["z"], 0.25)
 
 
 def test_a_node_is_narrow_if_it_is_forced() -> None:
