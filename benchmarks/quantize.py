@@ -182,7 +182,7 @@ def judged(
     import onnx
 
     from tiered.errors import TieredError
-    from tiered.quantization.measure import Reference
+    from tiered.precision.noise import Reference
 
     original, made = onnx.load(before), onnx.load(after)
     quantised, products = coverage(made.graph)
@@ -240,7 +240,7 @@ def _deployed(original: Any, made: Any, feeds: Sequence[Mapping[str, Any]]) -> f
     """Return the ratio with the optimisations that users get."""
     from collections import defaultdict
 
-    from tiered.quantization.measure import Noise
+    from tiered.precision.noise import Noise
     from tiered.runtime import Session
 
     exact, found = Session(original), Session(made, setting="default")

@@ -132,6 +132,7 @@ from tiered.precision.lower import (
 )
 from tiered.precision.measurement import measured_error as measured_error
 from tiered.precision.mixed import mixed_precision as mixed_precision
+from tiered.precision.returning import OutputBudget as OutputBudget
 from tiered.precision.weights import (
     float8_format as float8_format,
     int4_format as int4_format,

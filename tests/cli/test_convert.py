@@ -206,11 +206,62 @@ def test_weights_are_stored_in_few_bits(
     assert "1 MatMul left alone: " in ended.out
 
 
+@pytest.mark.parametrize("to", ["fp16", "bf16"])
+def test_nodes_return_to_float_for_a_budget(cli: Cli, exponential: Path, to: str) -> None:
+    options = ("convert", exponential, "--dry-run", "--to", to, "--budget")
+    ended = cli(*options, "relative<=1e-6")
+    assert (ended.code, ended.err) == (0, "")
+    assert "1 Exp left alone: returned for relative<=1e-06 (" in ended.out
+    ended = cli(*options, "relative<=0.1")
+    dtype = {"fp16": "float16", "bf16": "bfloat16"}[to]
+    assert f"float_to_mixed: 2 nodes compute in {dtype}" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("to", "loose", "strict"),
+    [
+        ("fp8", "relative<=0.1", "relative<=0.03"),
+        ("int8-weights", "relative<=0.05", "relative<=0.006"),
+        ("int4-weights", "relative<=0.5", "relative<=0.03"),
+    ],
+)
+def test_weights_return_to_float_for_a_budget(
+    cli: Cli, tmp_path: Path, to: str, loose: str, strict: str
+) -> None:
+    """The weight of m is 100 times the other one: so are its errors."""
+    text = (
+        "(float[N,64] x) => (float[N,64] y) <float k = {0.01}> "
+        "{ a = MatMul(x, v) b = MatMul(x, w) m = Mul(b, k) y = Add(a, m) }"
+    )
+    source = tmp_path / "two.onnx"
+    model = parse(text, opset=21)
+    random = np.random.default_rng(0)
+    for name in ("v", "w"):
+        weight = random.normal(size=(64, 64)).astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(weight, name))
+    onnx.save(model, source)
+    out = tmp_path / "out.onnx"
+
+    def kept(limit: str) -> set[str]:
+        ended = cli("convert", source, out, "--to", to, "--budget", limit)
+        assert (ended.code, ended.err) == (0, "")
+        assert "measured on " in ended.out
+        assert ("left alone: returned for" in ended.out) == (limit == strict)
+        return {"v", "w"} & {tensor.name for tensor in onnx.load(out).graph.initializer}
+
+    assert kept(loose) == set()
+    assert kept(strict)
+    ended = cli("convert", source, tmp_path / "no.onnx", "--to", to, "--budget", "cosine>=2")
+    assert ended.code == 3
+    assert "the budget cosine>=2 cannot be met: cosine is 1 with all 2 nodes" in ended.err
+    assert not (tmp_path / "no.onnx").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--to", "fp16", "--budget", "cosine>=0.9"], "--budget needs --to mixed"),
-        (["--budget", "cosine>=0.9"], "--budget needs --to mixed"),
+        (["--budget", "cosine>=0.9"], "--budget needs --to"),
+        (["--to", "int8-weights", "--budget", "good"], "'good' is no budget"),
         (["--to", "int8-weights", "--no-keep-io"], "--no-keep-io has no effect"),
         (["--to", "mixed", "--budget", "good"], "'good' is no budget"),
     ],

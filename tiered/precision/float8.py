@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +14,8 @@ from tiered.graph.core.dtypes import float_info
 from tiered.precision.codes import FLOAT8
 from tiered.precision.lower import OnFound, OnSkip
 from tiered.precision.narrowing import why_skipped
-from tiered.precision.weights import float8_format, quantise_weights
+from tiered.precision.returning import OutputBudget, convert_within
+from tiered.precision.weights import Encoded, float8_format, store_weights
 from tiered.rewriter import Skip
 from tiered.verify.samples import Source
 
@@ -38,18 +39,24 @@ class Float8Settings:
         inputs, seed, samples: what ranges of data are measured on; made without any.
         min_elements: smaller weights stay.
         skip_op_types, skip_nodes: what stays float: operators, and globs of names of nodes.
+        budget: the limit of the outputs, as `cosine>=0.999`; empty for none.
     """
 
     format: str = "E4M3FN"
     weight_format: str = "E4M3FN"
     exponent: int | None = None
     weight_exponent: int | None = None
-    inputs: Iterable[Source] = field(default=())
+    inputs: Sequence[Source] = ()
     seed: int = 0
     samples: int = 8
     min_elements: int = 1024
     skip_op_types: tuple[str, ...] = ()
     skip_nodes: tuple[str, ...] = ()
+    budget: str = ""
+
+    def keep(self, node: Node) -> str:
+        """Return why the user keeps a node in float; empty if not."""
+        return why_skipped(node, self.skip_op_types, self.skip_nodes)
 
 
 def quantise_to_float8(
@@ -67,40 +74,70 @@ def quantise_to_float8(
         on_skip: called with each node that stays float in an operand, and the reason.
 
     Raises:
-        UsageError: a file of inputs belongs to no input of the model.
+        UsageError: a file of inputs belongs to no input, or the budget is not readable.
         ModelError: a file of inputs cannot be read.
         RuntimeFailure: scales have to be measured, and onnxruntime does not run the model.
+        VerificationError: the budget does not hold with all products of the main graph in float.
     """
-    planned: dict[Value, list[tuple[Node, int]]] = {}
     products = [node for node in _products(model) if not _is_constant_product(node)]
     if products and model.opset() < _OPSET:
         text = "float8 needs opset {}, the model has {}"
         on_skip(None, Skip(text, _OPSET, model.opset()))
         return
-    for node in products:
-        if reason := why_skipped(node, settings.skip_op_types, settings.skip_nodes):
-            on_skip(node, Skip(reason))
-            continue
-        for place, value in _data(node):
-            if reason := _refusal(value, settings):
-                on_skip(node, Skip(reason))
-            else:
-                planned.setdefault(value, []).append((node, place))
-    scales = _scales(model, planned, settings)
-    low = FLOAT8[settings.format]
-    for value, uses in planned.items():
-        _insert(value, uses, scales[value], low)
-    if planned:
-        on_found(f"{len(planned)} values are quantised to {low.name.lower()}")
-    quantise_weights(
-        model,
-        float8_format(FLOAT8[settings.weight_format], settings.weight_exponent),
-        on_found,
-        on_skip,
-        min_elements=settings.min_elements,
-        skip_op_types=(*settings.skip_op_types, "Gather"),
-        skip_nodes=settings.skip_nodes,
+    budget = OutputBudget(
+        limit=settings.budget,
+        inputs=settings.inputs,
+        seed=settings.seed,
+        samples=settings.samples,
     )
+    conversion = _Conversion(model, settings)
+    convert_within(model, conversion.run, budget, on_found, on_skip)
+
+
+class _Conversion:
+    """A conversion that runs again without some nodes; scales and codes are computed once."""
+
+    def __init__(self, model: Model, settings: Float8Settings) -> None:
+        self.model = model
+        self.settings = settings
+        self.scales: dict[Value, float] = {}
+        self.codes = Encoded() if settings.budget else None
+
+    def run(self, kept: Mapping[Node, str], on_found: OnFound, on_skip: OnSkip) -> list[Node]:
+        """Quantise all products but some, and return them."""
+        settings, low = self.settings, FLOAT8[self.settings.format]
+
+        def keep(node: Node) -> str:
+            return kept.get(node, "") or settings.keep(node)
+
+        planned: dict[Value, list[tuple[Node, int]]] = {}
+        for node in _products(self.model):
+            if _is_constant_product(node):
+                continue
+            if reason := keep(node):
+                on_skip(node, Skip(reason))
+                continue
+            for place, value in _data(node):
+                if reason := _refusal(value, settings):
+                    on_skip(node, Skip(reason))
+                else:
+                    planned.setdefault(value, []).append((node, place))
+        unknown = [value for value in planned if value not in self.scales]
+        self.scales.update(_scales(self.model, unknown, settings))
+        for value, uses in planned.items():
+            _insert(value, uses, self.scales[value], low)
+        if planned:
+            on_found(f"{len(planned)} values are quantised to {low.name.lower()}")
+        form = float8_format(FLOAT8[settings.weight_format], settings.weight_exponent)
+
+        def keep_weight(node: Node) -> str:
+            return keep(node) or ("Gather multiplies nothing" if node.is_op("Gather") else "")
+
+        readers = store_weights(
+            self.model, form, on_found, on_skip, keep_weight, settings.min_elements, self.codes
+        )
+        edited = [node for uses in planned.values() for node, _ in uses]
+        return list(dict.fromkeys(edited + readers))
 
 
 def _products(model: Model) -> Iterator[Node]:
@@ -137,7 +174,7 @@ def _refusal(value: Value, settings: Float8Settings) -> str:
 
 
 def _scales(
-    model: Model, planned: Mapping[Value, object], settings: Float8Settings
+    model: Model, planned: Sequence[Value], settings: Float8Settings
 ) -> dict[Value, float]:
     """Return the scale of each value: a power of two, or what makes the largest number fit."""
     if settings.exponent is not None:

@@ -121,8 +121,13 @@ class Trials(NamedTuple):
         )
 
     def __str__(self) -> str:
-        count = f"{len(self.feeds)} {'made' if self.is_made else 'given'} input"
-        return count if len(self.feeds) == 1 else f"{count}s"
+        return input_count(len(self.feeds), is_made=self.is_made)
+
+
+def input_count(count: int, *, is_made: bool) -> str:
+    """Return how many inputs there are, in words."""
+    kind = "made" if is_made else "given"
+    return f"{count} {kind} input{'' if count == 1 else 's'}"
 
 
 _REPORTED: Final = [budget_of("cosine>=0"), budget_of("relative<=0")]

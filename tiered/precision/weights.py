@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,11 +11,14 @@ import numpy as np
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
 from tiered.graph.core.dtypes import bits_of
 from tiered.precision.codes import Codes, float8_codes, four_bit_codes, signed_codes
+from tiered.precision.lower import OnFound, OnSkip
+from tiered.precision.narrowing import why_skipped
+from tiered.precision.returning import OutputBudget, convert_within
 from tiered.rewriter import Skip
 
 Array = np.ndarray[Any, Any]
-OnFound = Callable[[str], None]
-OnSkip = Callable[["Node | None", Skip], None]
+Keep = Callable[[Node], str]
+"""Returns why a node reads its weight as it is; empty if it may be stored otherwise."""
 
 _AT_ONCE: Final = 1 << 21
 """So many numbers of a weight are converted together."""
@@ -75,6 +77,7 @@ def quantise_weights(
     min_elements: int = 1024,
     skip_op_types: tuple[str, ...] = (),
     skip_nodes: tuple[str, ...] = (),
+    budget: OutputBudget | None = None,
 ) -> None:
     """Store the constant weights of Conv, Gather, Gemm and MatMul in few bits.
 
@@ -86,25 +89,54 @@ def quantise_weights(
         min_elements: smaller weights stay.
         skip_op_types: operators whose weights stay.
         skip_nodes: globs of the names of nodes whose weights stay.
+        budget: weights return to float until it holds; None for no limit.
+
+    Raises:
+        UsageError, ModelError, RuntimeFailure, VerificationError: as of `convert_within`.
+    """
+    limits = budget or OutputBudget()
+    known = Encoded() if limits.limit else None
+
+    def convert(kept: Mapping[Node, str], on_found: OnFound, on_skip: OnSkip) -> list[Node]:
+        def keep(node: Node) -> str:
+            return kept.get(node, "") or why_skipped(node, skip_op_types, skip_nodes)
+
+        return store_weights(model, form, on_found, on_skip, keep, min_elements, known)
+
+    convert_within(model, convert, limits, on_found, on_skip)
+
+
+def store_weights(
+    model: Model,
+    form: WeightFormat,
+    on_found: OnFound,
+    on_skip: OnSkip,
+    keep: Keep,
+    min_elements: int,
+    known: Encoded | None = None,
+) -> list[Node]:
+    """Store weights in few bits, and return the nodes that read them.
+
+    Args:
+        model, form, on_found, on_skip, min_elements: as of `quantise_weights`.
+        keep: says which nodes read their weights as they are.
+        known: the codes of weights that were stored before; more are added.
     """
     readers = _readers(model)
     if readers and model.opset() < form.opset:
         text = "{} needs opset {}, the model has {}"
         on_skip(None, Skip(text, form.dtype.name.lower(), form.opset, model.opset()))
-        return
+        return []
     before = after = 0
     worst: tuple[float, str] = (math.inf, "")
+    edited = list[Node]()
     count = 0
     for value, uses in readers.items():
-        reason = _refusal(value, uses, form, min_elements)
-        for use in uses:
-            if use.node.op_type in skip_op_types or any(
-                fnmatchcase(use.node.label, pattern) for pattern in skip_nodes
-            ):
-                reason = "the node is skipped"
+        refused = _refusal(value, uses, form, min_elements)
+        reason = next(filter(None, (keep(use.node) for use in uses)), refused)
         tensor = value.tensor
         assert tensor is not None
-        stored = None if reason else _encoded(tensor.numpy(), uses[0].channel, form)
+        stored = None if reason else _stored(value, tensor, uses[0].channel, form, known)
         if stored is None:
             on_skip(uses[0].node, Skip(reason or "the weight has NaN or Inf"))
             continue
@@ -112,11 +144,24 @@ def quantise_weights(
         count, before, after = count + 1, before + tensor.nbytes, after + stored.nbytes
         worst = min(worst, (stored.quality, name))
         _replace(value, uses, stored, form)
+        edited += [use.node for use in uses]
     if count:
         low = form.dtype.name.lower()
         on_found(f"{count} weights in {low}: {before} bytes are {after}")
         if math.isfinite(worst[0]):
             on_found(f"the least signal to noise of a weight: {worst[0]:.1f} dB, of {worst[1]}")
+    return list(dict.fromkeys(edited))
+
+
+def _stored(
+    value: Value, tensor: Tensor, channel: int, form: WeightFormat, known: Encoded | None
+) -> _Stored | None:
+    """Return a weight in few bits, from what is known if it is there."""
+    if known is None:
+        return _encoded(tensor.numpy(), channel, form)
+    if value not in known:
+        known[value] = _encoded(tensor.numpy(), channel, form)
+    return known[value]
 
 
 def _readers(model: Model) -> dict[Value, list[_Reader]]:
@@ -193,6 +238,10 @@ class _Stored(NamedTuple):
         """The bytes in a file."""
         arrays = [each for each in (self.codes, self.scales, self.zeros) if each is not None]
         return sum(Tensor(None, each).nbytes for each in arrays)
+
+
+class Encoded(dict[Value, "_Stored | None"]):
+    """The codes of weights; None for one that has NaN or Inf."""
 
 
 def _encoded(weight: Array, channel: int, form: WeightFormat) -> _Stored | None:

@@ -17,7 +17,7 @@ from tiered.graph import Model, Node, Value
 from tiered.graph.io.export import export_model
 from tiered.intervals.analysis import ranges
 from tiered.precision.budget import Budget, fewest_returned
-from tiered.quantization.measure import Feeds, Reference
+from tiered.precision.noise import Feeds, Reference
 from tiered.quantization.parameters import parameters_of_plan
 from tiered.quantization.placement import Placed, place
 from tiered.quantization.plan import Keep, Plan, Unit, plan_of, without

@@ -105,3 +105,9 @@ def test_bodies_need_an_exponent() -> None:
 def test_an_older_opset_has_no_float8() -> None:
     _, found = apply("float_to_fp8", parse(TWO, opset=18))
     assert any("float8 needs opset 19, the model has 18" in each for each in found)
+
+
+def test_the_weight_of_a_gather_stays() -> None:
+    text = "(int64[N] i) => (float[N,32] y) { y = Gather(w, i) }"
+    _, found = apply("float_to_fp8", with_weight(text, (64, 32)))
+    assert any("Gather multiplies nothing" in each for each in found), found

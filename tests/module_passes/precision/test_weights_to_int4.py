@@ -78,7 +78,7 @@ def test_onnxruntime_gets_its_own_operator() -> None:
     ("text", "shape", "options", "reason"),
     [
         (MATMUL, (70, 16), {"min_elements": 5000}, "a small weight"),
-        (MATMUL, (70, 16), {"skip_op_types": ("MatMul",)}, "the node is skipped"),
+        (MATMUL, (70, 16), {"skip_op_types": ("MatMul",)}, "MatMul is skipped"),
         (MATMUL, (70, 16), {"block_size": 1}, "not smaller"),
         (
             "(float[N,70] x) => (float[N,16] y, float[70,16] v) { y = MatMul(x, w) v = Neg(w) }",

@@ -41,8 +41,8 @@ class ConvertOptions:
     in float16 where measured outputs allow it (mixed); quantise to float8 (fp8); or store weights
     in few bits (int8-weights, int4-weights)."""
     budget: Annotated[str | None, Parameter(show_default=False)] = None
-    """With --to mixed: the limit of the outputs, as cosine>=0.999 or relative<=1e-3; nodes return
-    to float until it holds. --inputs has the inputs to measure on."""
+    """With --to: the limit of the outputs, as cosine>=0.999 or relative<=1e-3; nodes and weights
+    return to float until it holds. --inputs has the inputs to measure on."""
     keep_io: Annotated[bool, Parameter(negative="--no-keep-io")] = True
     """With --to fp16, bf16 or mixed: inputs and outputs stay float."""
     keep_ops: Names = ()
@@ -98,32 +98,38 @@ def _precision(options: ConvertOptions, inputs: tuple[str, ...]) -> list[str]:
         UsageError: an option that has no effect.
     """
     to = options.to
-    if options.budget is not None and to != "mixed":
-        raise UsageError("--budget needs --to mixed, which returns nodes to float until it holds")
     if to is None:
+        if options.budget is not None:
+            raise UsageError("--budget needs --to, which says what the outputs may move for")
         return []
     settings: dict[str, object] = {
         "skip_op_types": [name for names in options.keep_ops for name in names.split(",")],
         "skip_nodes": options.keep_nodes,
     }
-    if to in ("fp16", "bf16", "mixed"):
+    if to in _TYPES:
         settings["keep_io_types"] = options.keep_io
     elif not options.keep_io:
         raise UsageError(f"--no-keep-io has no effect with --to {to}: inputs and outputs stay")
-    if to in ("fp8", "mixed"):
+    is_mixed = to == "mixed" or (to in _TYPES and options.budget is not None)
+    if is_mixed:
+        settings["to"] = _TYPES[to]
+    if is_mixed or to == "fp8" or options.budget is not None:
         settings["inputs"] = inputs
-    if to == "mixed":
-        settings["budget"] = options.budget or ""
-    passes = [tiered.get_pass(_PASSES[to]).with_options(**settings)]
-    if options.measure and to != "mixed":  # which measures anyway
+    if options.budget is not None:
+        settings["budget"] = options.budget
+    name = "float_to_mixed" if is_mixed else _PASSES[to]
+    passes = [tiered.get_pass(name).with_options(**settings)]
+    if options.measure and not is_mixed:  # which measures anyway
         passes.append(tiered.get_pass("measure_error").with_options(inputs=inputs))
     return [str(each) for each in passes]
 
 
+_TYPES: Final = {"fp16": "fp16", "bf16": "bf16", "mixed": "fp16"}
+"""The type that nodes compute in; with a budget, those that need float are searched."""
+
 _PASSES: Final = {
     "fp16": "float_to_half",
     "bf16": "float_to_bfloat16",
-    "mixed": "float_to_mixed",
     "fp8": "float_to_fp8",
     "int8-weights": "weights_to_int8",
     "int4-weights": "weights_to_int4",

@@ -28,6 +28,7 @@ def float_to_fp8(
     min_elements: int = 1024,
     skip_op_types: tuple[str, ...] = (),
     skip_nodes: tuple[str, ...] = (),
+    budget: str = "",
 ) -> None:
     """Quantise data and weights of products to float8, as QDQ; fp8_weight does it for weights only.
 
@@ -42,6 +43,8 @@ def float_to_fp8(
         min_elements: smaller weights stay.
         skip_op_types: operators that stay float.
         skip_nodes: globs of the names of nodes that stay float.
+        budget: the limit of the outputs, as cosine>=0.999; products return to float until it holds;
+            empty for none.
     """
     settings = Float8Settings(
         format=format,
@@ -54,5 +57,6 @@ def float_to_fp8(
         min_elements=min_elements,
         skip_op_types=skip_op_types,
         skip_nodes=skip_nodes,
+        budget=budget,
     )
     quantise_to_float8(model, settings, ctx.remark, ctx.skip)

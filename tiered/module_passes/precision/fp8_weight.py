@@ -2,7 +2,15 @@
 
 from typing import Literal
 
-from tiered import FLOAT8, Model, PassContext, float8_format, module_pass, quantise_weights
+from tiered import (
+    FLOAT8,
+    Model,
+    OutputBudget,
+    PassContext,
+    float8_format,
+    module_pass,
+    quantise_weights,
+)
 
 
 @module_pass(
@@ -20,6 +28,10 @@ def fp8_weight(
     min_elements: int = 1024,
     skip_op_types: tuple[str, ...] = (),
     skip_nodes: tuple[str, ...] = (),
+    budget: str = "",
+    inputs: tuple[str, ...] = (),
+    seed: int = 0,
+    samples: int = 2,
 ) -> None:
     """Store weights in float8; Conv, Gather, Gemm and MatMul read them.
 
@@ -29,6 +41,11 @@ def fp8_weight(
         min_elements: smaller weights stay.
         skip_op_types: operators whose weights stay.
         skip_nodes: globs of the names of nodes whose weights stay.
+        budget: the limit of the outputs, as cosine>=0.999; weights return to float until it holds;
+            empty for none.
+        inputs: files to measure the budget on: x.npy, feeds.npz or a folder; made without any.
+        seed: of made inputs.
+        samples: how many inputs are made.
     """
     quantise_weights(
         model,
@@ -38,4 +55,5 @@ def fp8_weight(
         min_elements=min_elements,
         skip_op_types=skip_op_types,
         skip_nodes=skip_nodes,
+        budget=OutputBudget(limit=budget, inputs=inputs, seed=seed, samples=samples),
     )

@@ -1,6 +1,6 @@
 """Constant weights  =>  DequantizeLinear of uint4, with a scale and a zero point for each block"""
 
-from tiered import Model, PassContext, int4_format, module_pass, quantise_weights
+from tiered import Model, OutputBudget, PassContext, int4_format, module_pass, quantise_weights
 
 
 @module_pass(
@@ -17,6 +17,10 @@ def weights_to_int4(
     min_elements: int = 1024,
     skip_op_types: tuple[str, ...] = (),
     skip_nodes: tuple[str, ...] = (),
+    budget: str = "",
+    inputs: tuple[str, ...] = (),
+    seed: int = 0,
+    samples: int = 2,
 ) -> None:
     """Store weights of Conv, Gather, Gemm and MatMul in four bits, with the least squared error.
 
@@ -25,6 +29,11 @@ def weights_to_int4(
         min_elements: smaller weights stay.
         skip_op_types: operators whose weights stay.
         skip_nodes: globs of the names of nodes whose weights stay.
+        budget: the limit of the outputs, as cosine>=0.999; weights return to float until it holds;
+            empty for none.
+        inputs: files to measure the budget on: x.npy, feeds.npz or a folder; made without any.
+        seed: of made inputs.
+        samples: how many inputs are made.
     """
     quantise_weights(
         model,
@@ -34,4 +43,5 @@ def weights_to_int4(
         min_elements=min_elements,
         skip_op_types=skip_op_types,
         skip_nodes=skip_nodes,
+        budget=OutputBudget(limit=budget, inputs=inputs, seed=seed, samples=samples),
     )
