@@ -120,10 +120,17 @@ from tiered.pipeline.result import (
     OptimizeSummary as OptimizeSummary,
 )
 from tiered.precision.budget import budget_of as budget_of
-from tiered.precision.codes import FLOAT8 as FLOAT8
-from tiered.precision.float8 import (
+from tiered.precision.few_bits.codes import FLOAT8 as FLOAT8
+from tiered.precision.few_bits.float8 import (
     Float8Settings as Float8Settings,
     quantise_to_float8 as quantise_to_float8,
+)
+from tiered.precision.few_bits.returning import OutputBudget as OutputBudget
+from tiered.precision.few_bits.weights import (
+    float8_format as float8_format,
+    int4_format as int4_format,
+    int8_format as int8_format,
+    quantise_weights as quantise_weights,
 )
 from tiered.precision.integers import narrow_integers as narrow_integers
 from tiered.precision.lower import (
@@ -132,13 +139,6 @@ from tiered.precision.lower import (
 )
 from tiered.precision.measurement import measured_error as measured_error
 from tiered.precision.mixed import mixed_precision as mixed_precision
-from tiered.precision.returning import OutputBudget as OutputBudget
-from tiered.precision.weights import (
-    float8_format as float8_format,
-    int4_format as int4_format,
-    int8_format as int8_format,
-    quantise_weights as quantise_weights,
-)
 from tiered.quantization.dynamic import quantise_dynamically as quantise_dynamically
 from tiered.quantization.quantize import (
     QuantisationSettings as QuantisationSettings,

@@ -8,8 +8,8 @@ import pytest
 from tests.module_passes.precision.weights import apply, with_weight
 from tiered import Model, Node
 from tiered.errors import UsageError, VerificationError
+from tiered.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.precision.lower import OnFound, OnSkip
-from tiered.precision.returning import OutputBudget, convert_within
 from tiered.testing import parse
 
 # A product by 1.5 is off by half of its output, one by 1.001 hardly at all.

@@ -11,11 +11,11 @@ import numpy as np
 from tiered.calibration.calibrate import calibrate
 from tiered.graph import DataType, Model, Node, Tensor, Value
 from tiered.graph.core.dtypes import float_info
-from tiered.precision.codes import FLOAT8
+from tiered.precision.few_bits.codes import FLOAT8
+from tiered.precision.few_bits.returning import OutputBudget, convert_within
+from tiered.precision.few_bits.weights import Encoded, float8_format, store_weights
 from tiered.precision.lower import OnFound, OnSkip
 from tiered.precision.narrowing import why_skipped
-from tiered.precision.returning import OutputBudget, convert_within
-from tiered.precision.weights import Encoded, float8_format, store_weights
 from tiered.rewriter import Skip
 from tiered.verify.samples import Source
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
 from tiered.graph.core.dtypes import bits_of
-from tiered.precision.codes import Codes, float8_codes, four_bit_codes, signed_codes
+from tiered.precision.few_bits.codes import Codes, float8_codes, four_bit_codes, signed_codes
+from tiered.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.precision.lower import OnFound, OnSkip
 from tiered.precision.narrowing import why_skipped
-from tiered.precision.returning import OutputBudget, convert_within
 from tiered.rewriter import Skip
 
 Array = np.ndarray[Any, Any]

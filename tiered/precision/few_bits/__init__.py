@@ -1,0 +1,1 @@
+"""Weights and operands in eight bits or fewer: codes, their placement, a budget."""
