@@ -33,7 +33,7 @@ from tiered.errors import TieredError
 from tiered.fleet.digests import data_files, sha256_of
 from tiered.fleet.usage import held_by, peak_since_reset, reset_peak
 from tiered.runtime.worker.frames import receive, send
-from tiered.runtime.worker.limits import LEAST, MemoryLimit, load_libraries, sacrifice
+from tiered.runtime.worker.limits import LEAST, MemoryLimit, end_before_parent, load_libraries
 
 _COLLECTED: Final = 64 << 20
 """Bytes beyond those of the start from which garbage is collected between two jobs."""
@@ -140,7 +140,7 @@ def _read(requests: BinaryIO, waiting: queue.Queue[dict[str, Any]]) -> None:
 def main() -> None:
     """Serve the process that started this one, until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    sacrifice()
+    end_before_parent()
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)

@@ -324,3 +324,16 @@ def test_raw_types_cross(worker: Worker) -> None:
     )
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     assert worker.run(proto, X)["y"].dtype == ml_dtypes.bfloat16
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the out-of-memory killer is Linux's")
+def test_linux_ends_it_before_its_parent_and_after_a_process_of_half_the_memory() -> None:
+    with Worker() as worker:
+        worker.open(NEG)
+        process = worker._child.process.pid if worker._child is not None else 0
+        scores = [int(Path(f"/proc/{pid}/oom_score").read_text()) for pid in (process, os.getpid())]
+        assert scores[0] > scores[1]
+        added = [
+            int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in (process, os.getpid())
+        ]
+        assert added[0] - added[1] < 500

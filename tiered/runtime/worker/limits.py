@@ -18,6 +18,7 @@ OUT_OF_MEMORY = 77
 """The exit code of a process that took more than it was allowed."""
 _GRACE = 10.0  # seconds that the parent has to end an overdue request by itself
 _POLL = 0.05  # seconds
+_MARGIN = 50  # thousandths of the machine's memory that the parent may grow during a request
 
 
 def physical_memory() -> int | None:
@@ -55,10 +56,21 @@ def die_after(seconds: float | None) -> None:
         faulthandler.dump_traceback_later(seconds + _GRACE, exit=True, file=2)
 
 
-def sacrifice() -> None:
-    """Ask Linux to end this process first, should memory run out."""
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")
+def end_before_parent() -> None:
+    """Ask Linux to end this process before its parent, should memory run out.
+
+    The process gets the score of its parent and a margin, and not the highest score: else Linux
+    would end it first whatever its size, while another process takes the memory.
+    """
+    parent = f"/proc/{os.getppid()}"
+    with contextlib.suppress(OSError, ValueError):
+        with open(f"{parent}/oom_score_adj") as file:
+            score = int(file.read())
+        with open(f"{parent}/statm") as file:
+            resident = int(file.read().split()[1])
+        score += 1000 * resident // os.sysconf("SC_PHYS_PAGES")
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write(str(min(1000, score + _MARGIN)))
 
 
 class MemoryLimit:

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 from tiered.errors import RuntimeFailure
 from tiered.runtime.session import Reference, Session
 from tiered.runtime.worker.frames import Blob, pack, receive, send, unpack
-from tiered.runtime.worker.limits import MemoryLimit, die_after, sacrifice
+from tiered.runtime.worker.limits import MemoryLimit, die_after, end_before_parent
 
 _MEMORY_WORDS = ("Failed to allocate memory", "bad_alloc", "bad allocation", "Unable to allocate")
 
@@ -89,6 +89,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
             return
         memory.set(request["memory"])
         die_after(request["seconds"])
+        end_before_parent()  # it may have grown since
         body, made = server.answer(request, blobs)
         del blobs
         send(answers, body, made)
@@ -98,7 +99,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 def main() -> None:
     """Serve the process that started this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    sacrifice()
+    end_before_parent()
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
