@@ -52,3 +52,16 @@ def test_the_search_finds_a_pass(browser: Any) -> None:
     found = page.locator("#search-results li a").all_text_contents()
     assert "fuse_bn_into_conv" in found
     page.close()
+
+
+NAMES = "[...document.querySelectorAll('.tiered-facts a')].map(a => a.getClientRects().length)"
+
+
+def test_a_name_of_a_pass_is_on_one_line_of_a_phone(browser: Any) -> None:
+    page = opened(browser, SITE / "passes" / "fold_constant.html", width=375)
+    lines = page.evaluate(NAMES)
+    assert lines
+    assert set(lines) == {1}
+    wide = "[...document.querySelectorAll('.tiered-facts .table-wrapper')].every(e => e.scrollWidth <= e.clientWidth)"
+    assert page.evaluate(wide)
+    page.close()
