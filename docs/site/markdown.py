@@ -40,6 +40,9 @@ def paragraphs(plain: str) -> str:
 
 def _block(block: str) -> str:
     lines = block.splitlines()
+    if lines[0] == "Raises:":
+        errors = re.split(r"\n    (?=\S)", "\n".join(["", *lines[1:]]))[1:]
+        return "\n".join(["Errors:", "", *(f"- {text(error)}" for error in errors)])
     if all(line.startswith("    ") for line in lines):
         return fenced("\n".join(line[4:] for line in lines))
     if lines[0].lstrip().startswith("- "):

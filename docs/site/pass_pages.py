@@ -116,11 +116,11 @@ def _place(info: PassInfo, required_by: Iterable[str], places: Iterable[str]) ->
         "runs before it": _linked(info.required),
         "runs after it": _linked(info.followed_by),
         "required by": _linked(required_by),
-        "contradicts": _linked(info.conflicts),
+        "conflicts with": _linked(info.conflicts),
         "needs the operators": " or ".join(map(code, info.needs)),
-        "makes for backends that have them": " or ".join(map(code, info.offers)),
-        "form of quantised models": code(info.quantization),
-        "groups of the default pipeline": in_order or "none: it runs only where it is listed",
+        "writes, if the backend has them": " or ".join(map(code, info.offers)),
+        "needs quantised models of the form": code(info.quantization),
+        "groups of the default pipeline": in_order or "none: it runs only if a pipeline lists it",
     }
     return markdown.table(("", ""), ((name, fact) for name, fact in rows.items() if fact))
 

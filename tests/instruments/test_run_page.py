@@ -167,6 +167,32 @@ def test_a_large_run_stays_below_five_megabytes() -> None:
     assert len(html.encode()) < 5_000_000
 
 
+def test_the_transposes_of_the_result_have_bytes_and_what_blocks_them() -> None:
+    trace, result = _traced("(float[2,3] x) => (float[3,2] y) { y = Transpose(x) }")
+    page = read(run_page(trace.spans, result))
+    assert "Transposes that stay" in page.text
+    assert "graph input 'x'" in page.text
+    assert "graph output 'y'" in page.text
+    trace, result = _traced()
+    assert "Transposes that stay" not in read(run_page(trace.spans, result)).text
+
+
+def test_one_node_is_no_plural() -> None:
+    @rewrite(op.Relu(var.x), opt_level=0)
+    def declines(graph: Any, x: Value) -> Skip:
+        """Decline."""
+        return Skip("no")
+
+    trace = Trace()
+    text = "(float[2] x) => (float[2] y) { a = Identity(x) y = Relu(a) }"
+    passes = Sequential([declines, "eliminate_identity"])
+    optimize_model(parse(text), passes=passes, trace=trace)
+    text = read(trace.to_html()).text
+    assert "1 rewrite -1 node " in text.replace("\n", " ")
+    assert "1 node " in text.replace("\n", " ")
+    assert "1 nodes" not in text.replace("nodes before", "")
+
+
 def test_the_collector_waits_until_a_page_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     trace, result = _traced()
     was_enabled = []

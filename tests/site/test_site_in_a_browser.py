@@ -54,6 +54,7 @@ def test_the_search_finds_a_pass(browser: Any) -> None:
     page.close()
 
 
+WRAPPERS = "[...document.querySelectorAll('.tiered-facts .table-wrapper')]"
 NAMES = "[...document.querySelectorAll('.tiered-facts a')].map(a => a.getClientRects().length)"
 
 
@@ -62,6 +63,5 @@ def test_a_name_of_a_pass_is_on_one_line_of_a_phone(browser: Any) -> None:
     lines = page.evaluate(NAMES)
     assert lines
     assert set(lines) == {1}
-    wide = "[...document.querySelectorAll('.tiered-facts .table-wrapper')].every(e => e.scrollWidth <= e.clientWidth)"
-    assert page.evaluate(wide)
+    assert page.evaluate(f"{WRAPPERS}.every(e => e.scrollWidth <= e.clientWidth)")
     page.close()

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from tiered.debug.layers import Layer, LayerComparison
 from tiered.debug.models import ModelComparison, OutputRow
 from tiered.pages import charts
-from tiered.pages.render import page, short
+from tiered.pages.render import counted, page, short
 from tiered.pages.sections import Section, Table, tables
 
 OUTPUT = ("type", "max abs", "max rel", "ULP", "cosine", "argmax", "NaNs", "verdict")
@@ -93,7 +93,8 @@ def _layers(found: LayerComparison) -> Section:
         (layer.place, short(layer.node), layer.op_type, short(layer.second), *cells(layer.row))
         for layer in shown
     ]
-    caption = f"{len(found.layers):,} of {found.pairs:,} layers, in {found.runs:,} runs"
+    runs = counted(found.runs, "run")
+    caption = f"{len(found.layers):,} of {counted(found.pairs, 'layer')}, in {runs}"
     table = Table(caption, ("place", "node", "operator", "value", *OUTPUT), rows)
     notes = [f"In the chart {about}."] if wrong is not None else []
     if len(found.layers) > len(shown):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tiered.layout.transpose_report import LayoutReport
+from tiered.layout.transpose_report import LayoutReport, LeftTranspose
 from tiered.pages import charts
 from tiered.pages.render import page, short
 from tiered.pages.sections import Section, Table, size, tables
@@ -27,13 +27,18 @@ def layout_page(report: LayoutReport, name: str) -> str:
     totals = Table("Transposes", ("", "number", "bytes moved"), rows)
     sections = [tables("Summary", totals)]
     if report.left:
-        sections.append(_left(report))
+        sections.append(left_section(report.left))
     return page(f"tiered layout {short(name)}", sections)
 
 
-def _left(report: LayoutReport) -> Section:
-    shown = report.left[:MOST]
-    total = report.nbytes[1] or 1
+def left_section(left: Sequence[LeftTranspose]) -> Section:
+    """Return the Transposes that stay, each with its bytes and what blocks it.
+
+    Args:
+        left: most bytes first.
+    """
+    shown = left[:MOST]
+    total = sum(each.nbytes for each in left) or 1
     rows = [
         (
             short(each.name),
@@ -47,24 +52,23 @@ def _left(report: LayoutReport) -> Section:
     ]
     headers = ("name", "perm", "bytes", "share", "blocked above by", "blocked below by")
     notes = []
-    if len(report.left) > len(shown):
-        notes.append(f"The first {len(shown):,} of {len(report.left):,} Transposes are shown.")
+    if len(left) > len(shown):
+        notes.append(f"The first {len(shown):,} of {len(left):,} Transposes are shown.")
     table = Table("Transposes that stay, most bytes first", headers, rows)
     if len(shown) < FEW:
         return tables("Transposes that stay", table, notes=notes)
-    data = {"chart": _chart(report), "table": table, "notes": notes}
+    data = {"chart": _chart(left, total), "table": table, "notes": notes}
     return Section("Transposes that stay", "chart.html.j2", data)
 
 
-def _chart(report: LayoutReport) -> charts.Chart:
+def _chart(left: Sequence[LeftTranspose], total: int) -> charts.Chart:
     """Return the bytes of all Transposes so far as a curve, the largest ones first."""
-    shown: Sequence[tuple[str, int]] = [(e.name, e.nbytes) for e in report.left[:LARGEST]]
-    total = report.nbytes[1] or 1
+    shown = left[:LARGEST]
     points, moved = [], 0
-    for place, (name, nbytes) in enumerate(shown, 1):
-        moved += nbytes
+    for place, each in enumerate(shown, 1):
+        moved += each.nbytes
         at = charts.x_at(place, len(shown)), charts.y_at(min(1.0, moved / total))
-        points.append(charts.Point(*at, f"{short(name)}: {size(nbytes)}"))
+        points.append(charts.Point(*at, f"{short(each.name)}: {size(each.nbytes)}"))
     start = charts.x_at(0, len(shown)), charts.y_at(0)
     ticks = tuple(charts.Tick(charts.y_at(part / 4), f"{part / 4:.0%}") for part in range(5))
     return charts.Chart(

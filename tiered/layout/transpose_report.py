@@ -69,7 +69,6 @@ def layout_report(model: Model, sizes: LayoutSizes | None = None) -> LayoutRepor
     place_transposes(model, sizes, _ignore)
     after = reach_of(model)
     now = transpose_cost(after, sizes)
-    left = sorted(_left(after, sizes), key=lambda each: -each.nbytes)
     return LayoutReport(
         (was.transposes, now.transposes),
         (was.nbytes, now.nbytes),
@@ -77,8 +76,17 @@ def layout_report(model: Model, sizes: LayoutSizes | None = None) -> LayoutRepor
             was.nbytes - here.nbytes + gain.nbytes,
             was.transposes - here.transposes + gain.transposes,
         ),
-        tuple(left),
+        _most_bytes_first(_left(after, sizes)),
     )
+
+
+def left_transposes(model: Model) -> tuple[LeftTranspose, ...]:
+    """Return the Transposes of a model, most bytes first; nothing is edited."""
+    return _most_bytes_first(_left(reach_of(model), LayoutSizes()))
+
+
+def _most_bytes_first(left: Iterable[LeftTranspose]) -> tuple[LeftTranspose, ...]:
+    return tuple(sorted(left, key=lambda each: -each.nbytes))
 
 
 def _ignore(node: Node | None, reason: Skip) -> None:

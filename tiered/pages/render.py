@@ -113,7 +113,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"short": short, "script_json": script_json, "number": _number}
+    environment.filters |= {"short": short, "script_json": script_json}
+    environment.filters |= {"number": _number, "counted": counted}
     return environment
 
 
@@ -122,6 +123,11 @@ def _finalized(value: object) -> object:
     if value is None:
         return ""
     return visible(value) if type(value) is str else value
+
+
+def counted(count: int, what: str, plural: str = "") -> str:
+    """Return a number with its noun: 1 node, 2,000 nodes."""
+    return f"{count:,} {what if count == 1 else plural or f'{what}s'}"
 
 
 def _number(value: object) -> str:

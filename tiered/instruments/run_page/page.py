@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 from tiered.instruments.run_page import passes
 from tiered.instruments.run_page.rewrites import rewrites_data
 from tiered.instruments.tracing.events import Span
-from tiered.pages.render import page, short
+from tiered.pages.render import counted, page, short
 from tiered.pages.sections import Section, Table, change, size, tables
 from tiered.support.loading import paused_collector
 
 if TYPE_CHECKING:
+    from tiered.graph import Model
     from tiered.pipeline.result import OptimizeResult
     from tiered.verify.instrument import Verify
+    from tiered.verify.methods import VerificationMethod
 
 
 def run_page(
@@ -55,6 +57,7 @@ def _run_page(
         Section("Rewrites", "rewrites.html.j2", {"total": len(rewrites)}),
         passes.skipped(runs),
         passes.declined(runs),
+        None if result is None else _transposes(result.model),
         None if result is None or result.verify is None else _verification(result.verify),
     ]
     reasons = {span.name: passes.reason_of(span) for span, _ in runs}
@@ -128,20 +131,42 @@ def _result_facts(result: OptimizeResult, *, times: bool) -> Iterator[tuple[str,
         yield "time of all passes", passes.milliseconds(summary.seconds)
 
 
+def _transposes(model: Model) -> Section | None:
+    """Return the Transposes of the result, with what blocks each; None if there are none."""
+    if not any(graph.nodes_of("Transpose") for graph in model.graphs()):
+        return None
+    from tiered.layout.page import left_section
+    from tiered.layout.transpose_report import left_transposes
+
+    left = left_transposes(model)
+    return left_section(left) if left else None
+
+
 def _verified(result: OptimizeResult) -> str:
     if result.verify is None:
         return "no"
     if result.verified is None:
         return "structure only"
     if not result.verify.ways:
-        return "yes: no pass changed anything"
+        return "yes: no pass changed the model"
     part = any(way.by == "nothing" for way in result.verify.ways)
     return f"{'in part' if part else 'yes'}: largest difference {result.verify.largest:.1e}"
 
 
+def _ran(way: VerificationMethod) -> str:
+    """Return what ran to verify a pass."""
+    return {
+        "model": "the whole model",
+        "region": counted(way.nodes, "changed node"),
+        "sameness": "nothing: no computation changed",
+        "nothing": "nothing: the changed nodes do not run alone",
+    }[way.by]
+
+
 def _verification(verify: Verify) -> Section:
     ways = [
-        (short(way.pass_name), way.by, way.nodes, way.inputs, way.judge) for way in verify.ways
+        (short(way.pass_name) or "all passes", _ran(way), way.inputs, way.judge)
+        for way in verify.ways
     ]
     compared = [
         (number, short(output.name), f"{output.max_abs:.1e}", f"{output.max_rel:.1e}",
@@ -153,5 +178,5 @@ def _verification(verify: Verify) -> Section:
         "Verification",
         Table("Outputs after the last pass", ("inputs", "output", "max abs", "max rel", "verdict"),
               compared),
-        Table("How each pass was verified", ("pass", "by", "nodes", "inputs", "judge"), ways),
+        Table("How each pass was verified", ("pass", "what ran", "inputs", "compared by"), ways),
     )  # fmt: skip

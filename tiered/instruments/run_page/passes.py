@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -9,7 +10,7 @@ from typing import NamedTuple
 
 from tiered.instruments.tracing.events import Span
 from tiered.pages import charts
-from tiered.pages.render import short, visible
+from tiered.pages.render import counted, short, visible
 from tiered.pages.sections import Section, Table, change, tables
 from tiered.support.numerics import Numerics
 
@@ -91,11 +92,11 @@ def _node_chart(runs: Sequence[Run]) -> charts.Chart:
         span = runs[place].span
         if not effects[place]:
             continue
-        about = f"{short(span.name)}: {span.nodes_before:,} to {span.nodes_after:,} nodes"
+        about = f"{short(span.name)}: {span.nodes_before:,} to {counted(span.nodes_after, 'node')}"
         points.append(charts.Point(*at(place + 1, span.nodes_after), about))
     end = runs[-1].span.nodes_after if runs else first
     return charts.Chart(
-        f"Nodes left after each of {len(runs):,} runs of passes: from {first:,} to {end:,}",
+        f"Nodes left after each pass, {counted(len(runs), 'run')}: from {first:,} to {end:,}",
         "passes in the order of the run",
         "nodes",
         charts.count_ticks(largest),
@@ -135,17 +136,17 @@ def _own_seconds(span: Span) -> float:
 
 
 def _run_table(runs: Sequence[Run], *, times: bool) -> Table:
-    headers = ["#", "pass", "round", "outcome", "rewrites", "nodes", "why it ran"]
+    headers = ["#", "pass", "round", "outcome", "rewrites", "nodes", "reason"]
     rows: list[list[str | int | None]] = []
     for place, (span, number) in enumerate(runs, 1):
         moved = span.nodes_after != span.nodes_before
         nodes = f"{span.nodes_before:,} → {span.nodes_after:,}" if moved else ""
-        why = f"needed by {span.needed_by}" if span.needed_by else span.reason
+        why = f"required by {span.needed_by}" if span.needed_by else span.reason
         rows.append([place, short(span.text), number or None, outcome_of(span)])
         rows[-1] += [len(span.rewrites), nodes, short(why)]
         if times:
             rows[-1].append(milliseconds(_own_seconds(span)))
-    return Table("All runs in order", [*headers, *(["time"] if times else [])], rows)
+    return Table("All runs of passes in order", [*headers, *(["time"] if times else [])], rows)
 
 
 def outcome_of(span: Span) -> str:
@@ -188,7 +189,7 @@ def passes(runs: Sequence[Run], hide: Hide, *, times: bool) -> Section:
         if span.error:
             total.errors.append(hide(span.error))
         total.found.update(dict.fromkeys(hide(note.reason) for note in span.found))
-        reason = f"needed by {span.needed_by}" if span.needed_by else span.reason
+        reason = f"required by {span.needed_by}" if span.needed_by else span.reason
         total.why[reason] = None
     rows = [_described(total, times=times) for total in totals.values()]
     active = [row for row in rows if row["is_active"]]
@@ -197,8 +198,8 @@ def passes(runs: Sequence[Run], hide: Hide, *, times: bool) -> Section:
 
 
 def reason_of(span: Span) -> str:
-    """Return the description of a pass without its arguments."""
-    return visible(span.info.doc.partition("\nArgs:\n")[0].strip())
+    """Return the description of a pass without its arguments and errors."""
+    return visible(re.split(r"\n(?:Args|Raises):\n", span.info.doc)[0].strip())
 
 
 def _described(total: _Total, *, times: bool) -> dict[str, object]:
@@ -214,12 +215,17 @@ def _described(total: _Total, *, times: bool) -> dict[str, object]:
         "promise": promise + (", interface" if info.changes_interface else ""),
         "runs": total.runs,
         "rewrites": total.rewrites,
-        "nodes": f"{total.nodes:+,}" if total.nodes else "",
+        "nodes": _with_sign(total.nodes),
         "time": milliseconds(total.seconds) if times else "",
         "errors": total.errors,
         "found": [short(text) for text in list(total.found)[:MOST_NAMES]],
         "why": "; ".join(filter(None, total.why)),
     }
+
+
+def _with_sign(nodes: int) -> str:
+    sign = "+" if nodes > 0 else "-"
+    return f"{sign}{counted(abs(nodes), 'node')}" if nodes else ""
 
 
 # --- skipped and declined -------------------------------------------------------------------------
@@ -236,7 +242,8 @@ def skipped(runs: Sequence[Run]) -> Section | None:
     if not rows:
         return None
     cells = [(short(text), short(reason), laws[text]) for text, reason in rows]
-    table = Table(f"{len(cells):,} passes that did not run", ("pass", "reason", "law"), cells)
+    caption = f"{counted(len(cells), 'pass', 'passes')} that did not run"
+    table = Table(caption, ("pass", "reason", "law"), cells)
     return tables("Skipped passes", table)
 
 

@@ -43,7 +43,7 @@
   const line = (state, sign) => {
     const names = (values) => values.map((value) => (value < 0 ? '""' : strings[value])).join(", ");
     const text = `${sign} [${strings[state[2]]}] ${names(state[4])} = ${strings[state[1]]}(${names(state[3])})`;
-    if (sign === "~") return make("span", {}, `${text}, with other attributes\n`);
+    if (sign === "~") return make("span", {}, `${text}, attributes changed\n`);
     return make("span", { class: sign === "-" ? "minus" : "plus" }, `${text}\n`);
   };
 
@@ -64,10 +64,10 @@
     const listed = (title, values) => values.length &&
       detail.append(make("p", {}, `${title}: ${values.map((value) => strings[value]).join(", ")}`));
     if (data.reasons[strings[row[1]]]) detail.append(make("p", { class: "reason" }, data.reasons[strings[row[1]]]));
-    if (row[5]) detail.append(make("p", { class: "bad" }, "This rewrite was undone: its pass, or a pipeline around it, failed."));
+    if (row[5]) detail.append(make("p", { class: "bad" }, "This rewrite was undone, because its pass or a pipeline around it failed."));
     if (strings[row[3]]) detail.append(make("p", {}, `In graph “${strings[row[3]]}”.`));
     detail.append(make("div", { class: "sides" }, side("Before", row[6], "old", row), side("After", row[7], "new", row)));
-    if (row[8]) detail.append(make("p", { class: "note" }, `${counted(row[8], "more node")} of this rewrite are not drawn.`));
+    if (row[8]) detail.append(make("p", { class: "note" }, `Nodes of this rewrite that are not drawn: ${row[8].toLocaleString("en")}.`));
     const pre = make("pre", { class: "lines", tabindex: "0", role: "region", "aria-label": `Changed nodes of rewrite ${row[0]}` });
     const [olds, news] = [own(row[6]), own(row[7])];
     for (const state of olds) pre.append(line(state, news.includes(state) ? "~" : "-"));
@@ -144,15 +144,15 @@
       const step = make("li", {}, did, action(`#${row[0]} ${strings[row[1]]}`, () => showRewrite(place)), row[5] ? " (undone)" : "");
       const linked = was && !is ? after : !was ? before : [];
       if (linked.length) {
-        step.append(was ? "; what it became: " : "; where it came from: ");
+        step.append(make("div", {}, was ? "Replaced by:" : "Made from:"));
         const chips = make("ul", { class: "chips" });
         for (const other of linked) chips.append(make("li", {}, action(`${strings[other[1]]} ${strings[other[2]]}`, () => showNode(other[0]))));
         step.append(chips);
       }
       steps.append(step);
     }
-    const from = node.rewrites.length === 0 ? "Of the file; no rewrite on this page touched it."
-      : `${isOfFile ? "Of the file." : "Made by a rewrite."} ${isThere ? "It is in the result." : "It is not in the result."}`;
+    const from = node.rewrites.length === 0 ? "It is in the input file. No rewrite on this page changed it."
+      : `${isOfFile ? "It is in the input file." : "A rewrite made it."} ${isThere ? "It is in the result." : "It is not in the result."}`;
     body.append(make("p", {}, from), steps);
     panel.hidden = false;
     panel.scrollIntoView({ block: "nearest" });
@@ -190,7 +190,7 @@
     }
     if (hits.length > MOST_FOUND) names.append(make("li", {}, `and ${(hits.length - MOST_FOUND).toLocaleString("en")} more`));
     byId("found").textContent = words.length
-      ? `${counted(chosen.length, "rewrite")}, ${counted(hits.length, "node")}, ${counted(shown, "entry").replace("entrys", "entries")} of passes` : "";
+      ? `${counted(chosen.length, "rewrite")}, ${counted(hits.length, "node")}, ${counted(shown, "pass").replace("passs", "passes")} in the lists` : "";
   }
   let waiting = 0;
   field.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(search, 120); });
