@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiered.graph.core.dtypes import DataType, float_info
+from tiered.idioms.elementwise.affine import varying_axis
 from tiered.rewriter.skip import Skip
 
 if TYPE_CHECKING:
@@ -71,15 +72,8 @@ def scaling_of(node: Node) -> tuple[Value, Scale] | Skip | None:
         return Skip("a factor is 0 or not finite")
     if node.op_type == "Div":
         factors = 1 / factors
-    if array.ndim and (x.rank is None or array.ndim > x.rank):
-        return Skip("the scale adds dims, or the rank is not known")
-    if factors.size == 1:
-        return x, Scale(factors.reshape(1))
-    assert x.rank is not None
-    wide = [x.rank - array.ndim + at for at, dim in enumerate(array.shape) if dim != 1]
-    if len(wide) != 1 or x.dim(wide[0]) != factors.size:
-        return Skip("the factors do not vary along one axis alone")
-    return x, Scale(factors.reshape(-1), wide[0])
+    axis = varying_axis(x, array)
+    return axis if isinstance(axis, Skip) else (x, Scale(factors.reshape(-1), axis))
 
 
 # --- how a scale moves ----------------------------------------------------------------------------

@@ -229,7 +229,7 @@ GROUPS: Final[dict[str, Callable[..., Pipeline]]] = {}
 """The kinds of pipelines by their keyword in pipeline text: "sequential" and "fix"."""
 
 NAMED: Final[dict[str, Callable[[], Pipeline]]] = {}
-"""The pipelines that pipeline text can name: "default"."""
+"""The pipelines that pipeline text can name: "default", "streamline"."""
 
 
 def _checked_name(name: str | None) -> str:

@@ -423,6 +423,18 @@ def default_pipeline() -> Sequential:
         "sink_dequantize",
         "sink_dequantize_past_concat",
         "hoist_quantize",
+        # Parked: scales and offsets move towards thresholds, which absorb them; the pipeline
+        # `streamline` repeats these passes with the algebra that they need.
+        "unbroadcast",
+        "factorize",
+        "sink_affine_past_move",
+        "sink_affine_past_split",
+        "sink_affine_past_concat",
+        "sink_scale_past_maximum",
+        "sink_scale_past_product",
+        "sink_offset_past_product",
+        "fuse_affine_into_threshold",
+        "fuse_affine_into_comparison",
         # Parked: between the operators of QONNX and of ONNX, before definitions of what is left.
         "convert_qonnx_to_qdq",
         "convert_qdq_to_qonnx",

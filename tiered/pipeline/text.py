@@ -5,7 +5,7 @@
               name {option=value,...} ( pipeline )    a group
               fix {max_rounds=4} ( pipeline )         a fixed point
               ( pipeline )                            a group without a name
-              default                                 the default pipeline
+              default                                 the default pipeline; `streamline` is another
 
 Every pass prints as such text, which parses back to an equal pass.
 """
@@ -127,8 +127,8 @@ def _group(scanner: Scanner, head: str, options: dict[str, Any]) -> list[Pass]:
 
 def _named(head: str, options: dict[str, Any]) -> list[Pass]:
     """Return the passes of a name, an alias or a glob; of a glob in the default order."""
-    if head in NAMED and head not in registry:
-        return [NAMED[head]().with_options(**options)]
+    if head.lower() in NAMED and head not in registry:
+        return [NAMED[head.lower()]().with_options(**options)]
     if is_glob(head):
         order = [leaf.name for leaf in NAMED["default"]().leaves()]
         rank = {name: place for place, name in reversed(list(enumerate(order)))}

@@ -215,7 +215,7 @@ W = "float[2,2,1,1] w = {1,2,3,4}"
         (
             f"{IMAGE} <{W}, float[2,2,2] s = {{1,2,3,4,5,6,7,8}}>"
             " { a = Conv(x, w) y = Mul(a, s) }",
-            "the factors do not vary along one axis alone",
+            "the constant does not vary along one axis alone",
         ),
         (
             f"{IMAGE} <{W}, float[1,2] s = {{1,2}}> {{ a = Conv(x, w) y = Mul(a, s) }}",
@@ -224,7 +224,7 @@ W = "float[2,2,1,1] w = {1,2,3,4}"
         (
             f"(float[1,2,1,1] x) => (float[1,1,2,1,1] y) <{W}, float[1,1,1,1,1] s = {{2}}>"
             " { a = Conv(x, w) y = Mul(a, s) }",
-            "the scale adds dims, or the rank is not known",
+            "the constant adds dims, or the rank is not known",
         ),
         (
             f"{IMAGE} <{W}, float[2,1,1] s = {{-2,4}}>"

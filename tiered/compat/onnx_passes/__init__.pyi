@@ -1,5 +1,6 @@
 from tiered.compat.onnx_passes.groups import (
     ComposePass as ComposePass,
+    Streamline as Streamline,
     collect as collect,
     pass_of as pass_of,
     register as register,

@@ -43,6 +43,12 @@ class ComposePass(PassKind):
         return tiered.Sequential(passes, name=name)
 
 
+class Streamline(ComposePass):
+    """Move scales and offsets into thresholds: the safe rules, until no change."""
+
+    __passes__ = ("streamline",)
+
+
 def pass_of(cls: type[PassKind]) -> Pass:
     """Return a pass of tiered that runs a class."""
     return cls().as_pass()

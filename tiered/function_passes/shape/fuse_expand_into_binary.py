@@ -1,15 +1,7 @@
 """Op(Expand(x, shape), y)  =>  Op(x, y), if x or y has each size of shape"""
 
-from typing import Final
-
 from tiered import Graph, PassContext, Skip, Value, function_pass
-
-# Not in the table: Pow has another kernel for a scalar exponent, and for Max and Min a scalar
-# operand may change which of two zeros is the result.
-_BROADCASTS: Final = frozenset(
-    {"Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater",
-     "GreaterOrEqual", "Less", "LessOrEqual", "Mul", "Or", "Sub", "Where", "Xor"}
-)  # fmt: skip
+from tiered.idioms.elementwise.broadcasting import BROADCASTS, has_size
 
 
 @function_pass(opt_level=2, looks_for=("Expand",), acts_on=("elementwise",))
@@ -19,7 +11,7 @@ def fuse_expand_into_binary(graph: Graph, ctx: PassContext) -> None:
     for expand in graph.nodes_of("Expand"):
         x, wide = expand.input(0), expand.output
         for user, slot in wide.users:
-            if x is None or user.domain or user.op_type not in _BROADCASTS:
+            if x is None or user.domain or user.op_type not in BROADCASTS:
                 continue
             others = [value for at, value in enumerate(user.inputs) if at != slot]
             if not _has_every_size(wide, [x, *others]):
@@ -38,7 +30,6 @@ def _has_every_size(wide: Value, operands: list[Value | None]) -> bool:
     if len(wide.shape) > max(len(shape) for shape in shapes):
         return False
     return all(
-        size == 1
-        or (size is not None and any(size == shape[-at] for shape in shapes if len(shape) >= at))
+        size == 1 or has_size(shapes, size, at)
         for at, size in enumerate(reversed(wide.shape), start=1)
     )

@@ -263,6 +263,13 @@ def attribute(node: Node, name: str) -> str:
     return found.decode() if isinstance(found, bytes) else str(found)
 
 
+def channel_axis(layout: str, rank: int | None) -> int | None:
+    """Return the axis that the rows of thresholds are along; None if the rank is not known."""
+    if rank is None:
+        return None
+    return 1 if layout == "NCHW" and rank == 4 else rank - 1
+
+
 def rounding_of(node: Node) -> str:
     """Return the rounding mode of a node by its first name, in capitals."""
     mode = attribute(node, "rounding_mode").upper()

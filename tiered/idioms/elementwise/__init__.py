@@ -1,0 +1,1 @@
+"""Elementwise operators: steps with a constant, their order of numbers, and broadcasting."""
