@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from tiered.backends.coverage import Coverage, coverage_of
 from tiered.backends.custom import CustomOperator
 from tiered.backends.pipeline_edits import PipelineEdit
+from tiered.backends.quantized import QuantisedDtypes, quantised_dtype
 from tiered.backends.rules import (
     ANY,
     NO_DTYPES,
@@ -153,6 +154,11 @@ class Backend:
         """The form of quantised models that it runs."""
         return self.quantization.form
 
+    @property
+    def computes_floats(self) -> bool:
+        """Whether it has operators for float32, and not only for quantised data."""
+        return not self.activations or DataType.FLOAT in self.activations
+
     # --- operators -------------------------------------------------------------------------------
 
     def rules(self, op_type: str, domain: str = "") -> Sequence[OperatorRule]:
@@ -246,6 +252,40 @@ class Backend:
         rules = self.rules(node.op_type, node.domain)
         return all(rule.slow or self._against(rule, node) for rule in rules)
 
+    @cached_property
+    def before_quantization(self) -> Backend:
+        """This target for models that are yet to be quantised.
+
+        What it takes in the dtype of quantised data, it takes in float32 too; and so the weights
+        and biases of these operators.
+        """
+        given = self.quantization
+        dtypes = QuantisedDtypes(given.activations, frozenset({given.weights, DataType.INT32}))
+        return replace(
+            self,
+            activations=dtypes.with_float(self.activations),
+            weights=dtypes.with_float(self.weights),
+            operators={
+                key: tuple(dtypes.floating_rule(rule) for rule in rules)
+                for key, rules in self.operators.items()
+            },
+        )
+
+    def operands_in_integers(self, node: Node) -> tuple[Value, ...]:
+        """Return the float32 operands and results that must be quantised for a node to be taken.
+
+        Empty if the target takes the node as it is, or not even when they are quantised.
+        """
+        floating = self.before_quantization
+        if any(floating._against_shapes(node)):
+            return ()
+        own = self.rules(node.op_type, node.domain)
+        for rule, wider in zip(own, floating.rules(node.op_type, node.domain), strict=True):
+            if not floating._against(wider, node):
+                wrong = self._of_wrong_dtypes(rule, operands_of(node, rule.signature))
+                return tuple(operand.value for operand, _, _ in wrong)
+        return ()
+
     def substitutes_of(self, node: Node) -> Iterator[tuple[str, str]]:
         """Yield (domain, operator) of each substitute that the profile allows for a node."""
         for substitute in self.substitutes.get((node.domain, node.op_type), ()):
@@ -289,9 +329,19 @@ class Backend:
 
     def _against_dtypes(self, rule: OperatorRule, operands: list[Operand]) -> Iterator[Refusal]:
         """Yield one refusal for each unsupported dtype, with all its operands."""
+        wrong: dict[tuple[int | None, frozenset[int]], list[str]] = {}
+        for operand, dtype, allowed in self._of_wrong_dtypes(rule, operands):
+            wrong.setdefault((dtype, allowed), []).append(operand.name)
+        for (dtype, allowed), names in wrong.items():
+            said = "of unknown dtype" if dtype is None else dtype_name(dtype)
+            yield Refusal(f"{_listed(names)} {said}", dtype_names(allowed))
+
+    def _of_wrong_dtypes(
+        self, rule: OperatorRule, operands: list[Operand]
+    ) -> Iterator[tuple[Operand, int | None, frozenset[int]]]:
+        """Yield each operand of a dtype that a rule refuses, the dtype, and those that it takes."""
         parameter = data_parameter(operands)
         own = frozenset(operand.parameter for operand in operands)
-        wrong: dict[tuple[int | None, frozenset[int]], list[str]] = {}
         for operand in operands:
             allowed = self._allowed(rule, operand, parameter, own)
             if allowed is None or not isinstance(operand.value.type, TensorType | None):
@@ -300,10 +350,7 @@ class Backend:
             if dtype is None and not operand.is_input:
                 continue  # it follows from the inputs
             if dtype is None or not self._may_be(dtype, allowed, exact=rule.exact):
-                wrong.setdefault((dtype, allowed), []).append(operand.name)
-        for (dtype, allowed), names in wrong.items():
-            said = "of unknown dtype" if dtype is None else dtype_name(dtype)
-            yield Refusal(f"{_listed(names)} {said}", dtype_names(allowed))
+                yield operand, dtype, allowed
 
     def _may_be(self, dtype: int, allowed: frozenset[int], *, exact: bool) -> bool:
         if not allowed or dtype in allowed:
@@ -315,7 +362,7 @@ class Backend:
         value = operand.value
         if self.quantization.form != "qdq" or value.dtype not in (DataType.FLOAT, DataType.FLOAT16):
             return value.dtype
-        return _quantised_dtype(value, is_input=operand.is_input) or value.dtype
+        return quantised_dtype(value, is_input=operand.is_input) or value.dtype
 
     def _against_shapes(self, node: Node) -> Iterator[Refusal]:
         if self.shapes == "dynamic" and self.max_rank is None:
@@ -343,19 +390,6 @@ def _dynamic(values: Sequence[Value]) -> str:
     # Names that inference invented are not in the file.
     named = [dim for dim in dict.fromkeys(dims) if dim is not None and "unk__" not in dim]
     return f"dynamic dims{' ' if named else ''}{', '.join(named)}" if dims else ""
-
-
-def _quantised_dtype(value: Value, *, is_input: bool) -> int | None:
-    """Return the quantised dtype of a value next to a Q or DQ node; None without one."""
-    if is_input:
-        producer = value.producer
-        is_unit = producer is not None and producer.op_type == "DequantizeLinear"
-        source = producer.input(0) if producer is not None and is_unit else None
-        return None if source is None else source.dtype
-    readers = value.readers
-    if not readers or any(node.op_type != "QuantizeLinear" for node in readers):
-        return None
-    return readers[0].output.dtype
 
 
 def _against_rank(operands: Iterable[Operand], rank: Bounds) -> Iterator[Refusal]:

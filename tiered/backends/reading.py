@@ -273,7 +273,7 @@ def _rule(entry: Any, groups: Groups, where: str) -> OperatorRule:
         rank=table.take("rank", _bounds, ANY),
         constant=table.take("constant", _strings, ()),
         elements={
-            key: _checked(_bounds, bounds, f"{where}.elements.{key}")
+            key: _checked(_bounds_of_elements, bounds, f"{where}.elements.{key}")
             for key, bounds in table.take("elements", _mapping, {}).items()
         },
         attributes={
@@ -404,7 +404,16 @@ def _strings(value: Any) -> tuple[str, ...]:
 
 
 def _bounds(value: Any) -> Bounds:
-    """Read [low, high], {min, max}, or one number; a missing upper end is open."""
+    """Read [low, high], {min, max}, or one integer; a missing upper end is open."""
+    return _limits(value, int)
+
+
+def _bounds_of_elements(value: Any) -> Bounds:
+    """Read the same of numbers with fractions too."""
+    return _limits(value, (int, float))
+
+
+def _limits(value: Any, kinds: type | tuple[type, ...]) -> Bounds:
     if isinstance(value, dict) and set(value) <= {"min", "max"}:
         ends: Sequence[Any] = (value.get("min"), value.get("max"))
     elif isinstance(value, list) and len(value) in (1, 2):
@@ -413,7 +422,7 @@ def _bounds(value: Any) -> Bounds:
         ends = (value, value)
     low, high = ends
     for end in (low, high):
-        if end is not None and (not isinstance(end, int) or isinstance(end, bool)):
+        if end is not None and (not isinstance(end, kinds) or isinstance(end, bool)):
             raise ValueError("expected [low, high] or {min = low, max = high}")
     if None not in (low, high) and low > high:
         raise ValueError("expected the lower end first")

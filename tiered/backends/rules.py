@@ -20,12 +20,12 @@ _BYTES: Final = (DataType.INT8, DataType.UINT8)
 
 
 class Bounds(NamedTuple):
-    """A range of integers, both ends included; None is open."""
+    """A range of numbers, both ends included; None is open."""
 
-    low: int | None = None
-    high: int | None = None
+    low: float | None = None
+    high: float | None = None
 
-    def holds(self, number: int) -> bool:
+    def holds(self, number: float) -> bool:
         """Return whether a number is within the bounds."""
         return (self.low is None or number >= self.low) and (
             self.high is None or number <= self.high
@@ -294,7 +294,7 @@ def _is_in_qdq(node: Node) -> bool:
 def _out_of_bounds(value: Value | None, name: str, bounds: Bounds) -> Iterator[Refusal]:
     if value is None or value.const is None or value.const.size == 0:
         return
-    low, high = int(value.const.min()), int(value.const.max())
+    low, high = value.const.min().item(), value.const.max().item()
     worst = low if not bounds.holds(low) else high
     if not bounds.holds(worst):
         yield Refusal(f"{name} holds {worst}", (str(bounds),))

@@ -1,0 +1,79 @@
+"""A target without floats, before and after quantisation."""
+
+import pytest
+
+from tiered import Backend, DataType, Model, get_backend
+from tiered.backends import Bounds, OperatorRule
+from tiered.backends.known import table_of
+from tiered.backends.reading import backend_of
+from tiered.errors import BackendError
+from tiered.testing import parse
+
+NPU = get_backend("int8_npu")
+
+
+def in_integers(text: str) -> list[str]:
+    """Return the names of the values that the last node needs in integers."""
+    model = Model.from_proto(parse(text, opset=18))
+    model.refresh_types()
+    return [value.name for value in NPU.operands_in_integers(model.main.nodes[-1])]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("(float[2] x, float[2] z) => (float[2] y) { y = Add(x, z) }", ["x", "z", "y"]),
+        ("(int8[2] x) => (int8[2] y) { y = Relu(x) }", []),
+        ("(int64[2] x) => (int64[2] y) { y = Add(x, x) }", []),
+        ("(float[N] x) => (float[N] y) { y = Tanh(x) }", []),
+        ("(float[2] x) => (float[2] y) { y = Erf(x) }", []),
+        ("(float[4,2] x, int64[1] i) => (float[1,2] y) { y = Gather(x, i) }", ["x", "y"]),
+        ("(float[2] x) => (float[2] y) <float p = {-0.5}> { y = Pow(x, p) }", ["x", "y"]),
+        ("(float[2] x) => (float[2] y) <float p = {0.5}> { y = Pow(x, p) }", []),
+        (
+            "(int8[2] q) => (float[2] y) <float s = {1}, int8 z = {0}> "
+            "{ x = DequantizeLinear(q, s, z) y = Tanh(x) }",
+            ["y"],
+        ),
+    ],
+)
+def test_the_table_decides_what_must_be_quantised(text: str, names: list[str]) -> None:
+    assert in_integers(text) == names
+
+
+def test_before_quantization_floats_stand_for_integers() -> None:
+    floating = NPU.before_quantization
+    assert not NPU.computes_floats
+    assert floating.computes_floats
+    assert floating.supports("Conv", dtype=DataType.FLOAT)
+    assert not floating.supports("Erf", dtype=DataType.FLOAT)
+    (rule,) = floating.rules("Conv")
+    assert {key: DataType.FLOAT in dtypes for key, dtypes in rule.types.items()} == {
+        "X": True,
+        "W": True,
+        "B": True,
+        "Y": True,
+    }
+    (gather,) = floating.rules("Gather")
+    assert DataType.FLOAT not in gather.types["Tind"]
+
+
+def test_a_target_with_floats_needs_no_integers() -> None:
+    target = Backend(name="both", operators={("", "Relu"): (OperatorRule(),)})
+    assert target.computes_floats
+    model = Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Relu(x) }"))
+    assert target.operands_in_integers(model.main.nodes[0]) == ()
+
+
+def test_elements_have_bounds_with_fractions() -> None:
+    rule = NPU.rules("Pow")[0]
+    assert rule.elements == {"Y": Bounds(-0.5, -0.5)}
+    model = Model.from_proto(
+        parse("(int8[2] x) => (int8[2] y) <float p = {0.5}> { y = Pow(x, p) }", opset=18)
+    )
+    assert "Y holds 0.5; it takes -0.5" in map(str, NPU.refusals(model.main.nodes[0]))
+
+
+def test_other_bounds_are_integers() -> None:
+    with pytest.raises(BackendError, match="expected"):
+        backend_of({"api_version": 1, "name": "t", "max_rank": 4, "opset": [1.5, 2]}, "t", table_of)
