@@ -89,11 +89,14 @@ class _Search:
         if declined is not None:
             return str(declined)
         simplify(_added(model, mark))
+        left: list[tuple[Node, str]] = []
         for added in _added(model, mark):
-            refused = self.backend.refusals(added)
-            if refused and self.legalize(added, path) is not None:
-                return f"{operator_name(added)} in it is refused: {refused[0]}"
-        return None
+            if added.is_live and (refused := self.backend.refusals(added)):
+                reason = f"{operator_name(added)} in it is refused: {refused[0]}"
+                if self.legalize(added, path) is not None:
+                    left.append((added, reason))
+        # A consumer's replacement may read past a node: Div(x, Sqrt(v)) past the Sqrt.
+        return next((reason for added, reason in left if added.is_live), None)
 
 
 def _added(model: ModelState, mark: Mark) -> list[Node]:

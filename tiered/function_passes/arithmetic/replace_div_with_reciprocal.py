@@ -15,7 +15,12 @@ _SMALLEST_NORMAL: Final[Mapping[int, float]] = {
 }
 
 
-@rewrite(op.Div(var.x, const(name="divisor")), opt_level=4, numerics="reassociating")
+@rewrite(
+    op.Div(var.x, const(name="divisor")),
+    opt_level=4,
+    legalizes=True,
+    numerics="reassociating",
+)
 def replace_div_with_reciprocal(graph: Graph, x: Value, divisor: Constant) -> Value | Skip:
     """Multiply by the rounded reciprocal: two roundings instead of one, off by one ulp or two.
 

@@ -19,7 +19,7 @@ from tiered import (
 _ROUNDED_TWICE: Final = (DataType.FLOAT16, DataType.BFLOAT16)
 
 
-@rewrite(op.Pow(var.x, const(name="exponent")), opt_level=2)
+@rewrite(op.Pow(var.x, const(name="exponent")), opt_level=2, legalizes=True)
 def replace_pow(
     graph: Graph, node: Node, x: Value, exponent: Constant, *, cubes: bool = True
 ) -> Value | Skip:
