@@ -2,7 +2,7 @@
 
 `python -m tests.conformance.coverage models`: beside each `name.onnx` a `name.json` may have the
 shapes of its inputs (`{"inputs": [{"name": ..., "shape": [...]}]}`), to which they are fixed for
-targets with static shapes. For targets without float a model is quantised first.
+targets with static shapes. For targets without float a model is optimised and quantised first.
 """
 
 import json
@@ -13,11 +13,11 @@ from pathlib import Path
 import cyclopts
 
 from tiered import (
-    DataType,
     Model,
     PassContext,
     Sequential,
     TieredError,
+    default_pipeline,
     get_backend,
     pipeline_for,
 )
@@ -38,7 +38,9 @@ def measured(path: Path, backend: str, level: int) -> Coverage:
     target, model = get_backend(backend), Model.load(path)
     if target.shapes == "static":
         model.set_input_shapes(shapes_of(path))
-    if target.activations and DataType.FLOAT not in target.activations:
+    if not target.computes_floats:
+        with PassContext(opt_level=level):
+            default_pipeline()(model)
         with PassContext(backend=target, required=["quantize"]):
             Sequential(["infer_shapes", "quantize{method=minmax, samples=1}"])(model)
     with PassContext(opt_level=level, backend=target):

@@ -330,7 +330,8 @@ def default_pipeline() -> Sequential:
         ),
 
         # What a named target refuses, when no pass is left that fuses it again; ranks first, as
-        # they may leave an operator of a rank that it takes.
+        # they may leave an operator of a rank that it takes. And integers without a sign.
+        "replace_uint8_with_int8",
         "legalize_rank",
         "legalize{numerics=reassociating}",
         "legalize",
@@ -349,7 +350,9 @@ def default_pipeline() -> Sequential:
         "replace_flatten_with_reshape",
         "replace_isnan",
         "replace_neg_with_mul",
+        "replace_sum_with_add",
         "replace_reciprocal_with_div",
+        "replace_div_by_sqrt_with_pow",
         "replace_expand_with_tile",
         "replace_gather_with_slice",
         "replace_gather_with_gathernd",

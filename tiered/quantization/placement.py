@@ -76,7 +76,14 @@ class _Placement:
         found = self.parameters[value]
         scale = np.array(found.scale, np.float32)
         zero = np.array(found.zero, found.dtype.numpy)
-        insert_pair(value, [use for use in value.users if use.node in readers], scale, zero)
+        uses = [use for use in value.users if use.node in readers]
+        if value.tensor is not None:
+            codes = found.codes(value.tensor.numpy()).astype(found.dtype.numpy)
+            _redirect(uses, dequantized(value.owner, value.name, Weight(codes, scale, zero, None)))
+        elif value.is_graph_output and self.scheme.in_integers is not None:
+            insert_pair_before_output(value, scale, zero)
+        else:
+            insert_pair(value, uses, scale, zero)
 
     # --- constants --------------------------------------------------------------------------------
 
@@ -168,8 +175,29 @@ def insert_pair(
     middle = graph.constant(Tensor.of(zero), f"{name}_zero_point")
     q = graph.op.QuantizeLinear(value, step, middle, name=f"{name}_QuantizeLinear", **attributes)
     x = graph.op.DequantizeLinear(q, step, middle, name=f"{name}_DequantizeLinear", **attributes)
+    _redirect(uses, x)
+
+
+def insert_pair_before_output(value: Value, scale: Array, zero: Array) -> None:
+    """Make a graph output, with all its uses, the result of a pair; it keeps its name.
+
+    Args:
+        value: of floats, the output of a node.
+        scale, zero: one number each.
+    """
+    graph, node = value.owner, value.producer
+    assert node is not None
+    insert_pair(value, (), scale, zero)
+    (quantize,) = (reader for reader in value.readers if reader.is_op("QuantizeLinear"))
+    (dequantize,) = quantize.output.readers
+    inner = dequantize.output
+    graph.exchange_outputs(node, node.outputs.index(value), dequantize, 0)
+    graph.set_input(quantize, 0, inner)
+
+
+def _redirect(uses: Iterable[Use], value: Value) -> None:
     for use in uses:
-        use.node.owner.set_input(use.node, use.slot, x)
+        use.node.owner.set_input(use.node, use.slot, value)
 
 
 def axis_attribute(axis: int | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from tiered.graph import DataType, Model, Node, Value
 from tiered.quantization.scheme import PRODUCTS, Scheme
-from tiered.quantization.slots import ACTIVATIONS, data_operands, graphs_of, index_nodes
+from tiered.quantization.slots import ACTIVATIONS, ONE_SCALE, data_operands, graphs_of, index_nodes
 
 Role = Literal["data", "weight"]
 Keep = Callable[[Node], str]
@@ -61,12 +61,15 @@ class Plan:
         pairs: the values that get a QuantizeLinear and a DequantizeLinear, each with the nodes
             that read the dequantised value.
         groups: values with one scale: the representative of each value that shares one.
+        others: for a target without floats, the operators besides products that it takes in
+            integers, each with its operands and results of floats.
     """
 
     units: list[Unit]
     kept: list[tuple[Node, str]]
     pairs: dict[Value, dict[Node, None]] = field(default_factory=dict)
     groups: dict[Value, Value] = field(default_factory=dict)
+    others: dict[Node, Sequence[Value]] = field(default_factory=dict)
 
     def group(self, value: Value) -> Value:
         """Return the representative of the values that share a scale with a value."""
@@ -90,7 +93,7 @@ def plan_of(model: Model, scheme: Scheme, keep: Keep = lambda node: "") -> Plan:
         if not node.domain and node.op_type in PRODUCTS
     ]
     refusal = scheme.refusal(model.opset())
-    if not refusal and _is_quantised(model):
+    if not refusal and is_quantised(model):
         refusal = "the model is quantised already"
     if refusal:
         return Plan([], [(node, refusal) for node in products])
@@ -102,7 +105,19 @@ def plan_of(model: Model, scheme: Scheme, keep: Keep = lambda node: "") -> Plan:
             units.append(found)
         else:
             kept.append((node, found))
-    return placed(Plan(units, kept), scheme)
+    return placed(Plan(units, kept, others=_others(model, scheme, keep, indices)), scheme)
+
+
+def _others(
+    model: Model, scheme: Scheme, keep: Keep, indices: frozenset[Node]
+) -> dict[Node, Sequence[Value]]:
+    """Return the operators besides products that the target takes in integers only."""
+    if scheme.in_integers is None:
+        return {}
+    nodes = (node for node in model.main.topological_order() if node.op_type not in PRODUCTS)
+    open_nodes = (node for node in nodes if node not in indices and not keep(node))
+    found = {node: scheme.in_integers(node) for node in open_nodes}
+    return {node: values for node, values in found.items() if values}
 
 
 def without(plan: Plan, nodes: Mapping[Node, str], scheme: Scheme) -> Plan:
@@ -110,10 +125,11 @@ def without(plan: Plan, nodes: Mapping[Node, str], scheme: Scheme) -> Plan:
     units = [unit for unit in plan.units if unit.node not in nodes]
     kept = [*plan.kept, *((unit.node, nodes[unit.node]) for unit in plan.units
                           if unit.node in nodes)]  # fmt: skip
-    return placed(Plan(units, kept), scheme)
+    others = {node: values for node, values in plan.others.items() if node not in nodes}
+    return placed(Plan(units, kept, others=others), scheme)
 
 
-def _is_quantised(model: Model) -> bool:
+def is_quantised(model: Model) -> bool:
     """Return whether data is quantised somewhere; weights in few bits do not count."""
     return any(
         node.op_type in _INTEGER_NODES or node.op_type.startswith("QLinear")
@@ -143,6 +159,14 @@ def _unit(node: Node, scheme: Scheme, *, is_index: bool) -> Unit | str:
     if "data" not in roles.values():
         return "no operand is data"
     return Unit(node, roles, _bias_slot(node, roles))
+
+
+def range_of_constant(value: Value) -> tuple[float, float] | None:
+    """Return the ends of a constant; None for one without integer form."""
+    if weight_refusal(value) or value.tensor is None:
+        return None
+    array = value.tensor.numpy()
+    return float(array.min()), float(array.max())
 
 
 def weight_refusal(value: Value) -> str:
@@ -188,6 +212,8 @@ def placed(plan: Plan, scheme: Scheme) -> Plan:
         readers = {use.node: None for use in value.users if use.node.op_type not in _NO_READERS}
         plan.pairs.setdefault(value, {}).update(readers)
     _place_inside(plan, integer)
+    for node, values in plan.others.items():
+        _place_around(plan, node, values)
     return plan
 
 
@@ -199,7 +225,8 @@ def _integer_results(plan: Plan, scheme: Scheme) -> list[Value]:
     results: list[Value] = []
     for unit in plan.units:
         value = _activated(unit.node.output)
-        if unit.node.op_type in scheme.integer_results and not value.is_graph_output:
+        may_be = scheme.in_integers is not None or not value.is_graph_output
+        if unit.node.op_type in scheme.integer_results and may_be:
             results.append(value)
     return results
 
@@ -243,6 +270,23 @@ def _place_inside(plan: Plan, integer: set[Value]) -> None:
                 integer.add(result)
                 if not is_sum:
                     _unify(plan, [result, *operands])
+
+
+def _place_around(plan: Plan, node: Node, values: Sequence[Value]) -> None:
+    """Quantise the operands and results of an operator, unless it is a part of its producer's."""
+    first = node.inputs[0]
+    producer = None if first is None else first.producer
+    if producer is not None and _activated(producer.output) is node.output:
+        return
+    for value in values:
+        if value.producer is not node:
+            plan.pairs.setdefault(value, {})[node] = None
+            continue
+        result = _activated(value) if value is node.output else value
+        readers = {use.node: None for use in result.users if use.node.op_type not in _NO_READERS}
+        plan.pairs.setdefault(result, {}).update(readers)
+    if node.op_type in ONE_SCALE:
+        _unify(plan, [_activated(value) if value.producer is node else value for value in values])
 
 
 def _unify(plan: Plan, values: Iterable[Value]) -> None:

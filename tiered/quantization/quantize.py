@@ -16,14 +16,24 @@ from tiered.calibration.observers import Method
 from tiered.graph import Model, Node, Value
 from tiered.graph.io.export import export_model
 from tiered.intervals.analysis import ranges
+from tiered.legalization.search import legalize_nodes
 from tiered.precision.budget import Budget, fewest_returned
 from tiered.precision.noise import Feeds, Reference
 from tiered.quantization.parameters import parameters_of_plan
 from tiered.quantization.placement import Placed, place
-from tiered.quantization.plan import Keep, Plan, Unit, plan_of, without
+from tiered.quantization.plan import (
+    Keep,
+    Plan,
+    Unit,
+    is_quantised,
+    plan_of,
+    range_of_constant,
+    without,
+)
 from tiered.quantization.scales import Parameters
 from tiered.quantization.scheme import Scheme, scheme_of
 from tiered.rewriter import Skip
+from tiered.support.numerics import Numerics
 from tiered.verify.samples import Source, read_samples
 
 if TYPE_CHECKING:
@@ -124,6 +134,10 @@ def quantise_model(
         RuntimeFailure: onnxruntime does not run the model.
     """
     scheme = scheme_of(backend)
+    if backend is not None and scheme.in_integers is not None and not is_quantised(model):
+        model.refresh_types()
+        floating = backend.before_quantization
+        legalize_nodes(model, floating, on_skip, numerics=Numerics.APPROXIMATE)
     if settings.reduce_range is not None:
         scheme = replace(scheme, reduce_range=settings.reduce_range)
     model.refresh_types()
@@ -135,6 +149,8 @@ def quantise_model(
     units, kept = len(found.plan.units), len(found.plan.kept)
     if units:
         on_found(f"{units} of {units + kept} products are quantised")
+    if found.plan.others:
+        on_found(f"{len(found.plan.others)} other operators are quantised")
     if found.sqnr is not None:
         on_found(f"signal to noise of the outputs: {found.sqnr:.1f} dB")
     return found
@@ -160,12 +176,12 @@ class _Quantisation:
         keep: Keep = self.settings.keep
         plan = plan_of(self.model, self.scheme, keep)
         plan = without(plan, self._masked(plan), self.scheme)
-        if not plan.units:
+        if not plan.units and not plan.others:
             return Quantised(plan)
         calibrated, unseen = self._samples()
         measured = calibrate(
             self.model,
-            plan.pairs,
+            [value for value in plan.pairs if not value.is_constant],
             calibrated,
             method=self.settings.method,
             percentile=self.settings.percentile,
@@ -201,10 +217,10 @@ class _Quantisation:
     def _masked(self, plan: Plan) -> dict[Node, str]:
         """Return the products that must not be quantised for their numbers."""
         limits = mask_limits(self.model)
+        reason = "an operand has masks"
         return {
-            unit.node: "an operand has masks"
-            for unit in plan.units
-            if any(value in limits for value in unit.data)
+            **{each.node: reason for each in plan.units if limits.keys() & each.data},
+            **{node: reason for node, values in plan.others.items() if limits.keys() & values},
         }
 
     # --- ranges -----------------------------------------------------------------------------------
@@ -218,6 +234,9 @@ class _Quantisation:
                 for unit in plan.units
                 if unknown.intersection(_touched(unit))
             }
+            for node, values in plan.others.items():
+                if found := unknown.intersection(_around(node, values)):
+                    removed[node] = self._reason(found)
             if not removed:
                 return plan
             plan = without(plan, removed, self.scheme)
@@ -229,6 +248,8 @@ class _Quantisation:
 
     def _range(self, value: Value) -> tuple[float, float] | None:
         """Return the measured range of a value, or the proven one of a value inside a body."""
+        if value.is_constant:
+            return range_of_constant(value)
         if value.owner.is_main:
             return self.measured.interval(value.name)
         proof = self.model.analysis(ranges)[value]
@@ -286,6 +307,12 @@ def _names(plan: Plan) -> list[str]:
     nodes = [*(unit.node for unit in plan.units), *(node for node, _ in plan.kept)]
     values = (value for node in nodes for value in (*node.inputs[:2], node.output))
     return [value.name for value in values if value is not None and value.owner.is_main]
+
+
+def _around(node: Node, values: Sequence[Value]) -> set[Value]:
+    """Return the values whose ranges an operator needs that is no product."""
+    readers = node.outputs[0].readers if node.outputs[0] is not None else ()
+    return {*values, *(reader.output for reader in readers if len(reader.outputs) == 1)}
 
 
 def _touched(unit: Unit) -> set[Value]:

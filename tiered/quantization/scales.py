@@ -33,11 +33,15 @@ class Parameters(NamedTuple):
         least, most = ((int(end) - self.zero) * self.scale for end in (limits.min, limits.max))
         return least - self.scale <= low and high <= most + self.scale
 
+    def codes(self, array: Array) -> Array:
+        """Return the integers of numbers, in the dtype of these."""
+        limits = integer_info(self.dtype.numpy)
+        codes: Array = np.rint(array / np.float32(self.scale)) + self.zero
+        return np.clip(codes, limits.min, limits.max)
+
     def rounded(self, array: Array) -> Array:
         """Return numbers as they are after quantisation, in float32."""
-        limits = integer_info(self.dtype.numpy)
-        codes = np.rint(array / np.float32(self.scale)) + self.zero
-        codes = np.clip(codes, limits.min, limits.max)
+        codes = self.codes(array)
         numbers: Array = ((codes - self.zero) * np.float32(self.scale)).astype(np.float32)
         return numbers
 

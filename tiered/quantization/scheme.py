@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tiered.graph import DataType
+from tiered.graph import DataType, Node, Value
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
@@ -21,6 +21,9 @@ _BITS_OF_16: Final = frozenset({DataType.INT16, DataType.UINT16})
 _FIRST_OPSET: Final = 10
 _PER_CHANNEL_OPSET: Final = 13
 _OPSET_OF_16: Final = 21
+
+OperandsInIntegers = Callable[[Node], Sequence[Value]]
+"""Returns the operands and results of a node that must be integers for the target to take it."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Scheme:
         per_tensor: operators whose weights have one scale.
         unsigned_weights: operators whose weights are unsigned.
         fixed_results: operators whose results have a prescribed scale and zero point.
+        in_integers: for a target that has no kernels of floats: what must be quantised around an
+            operator; None for targets that compute the others in float.
     """
 
     activations: DataType = DataType.UINT8
@@ -52,6 +57,7 @@ class Scheme:
     per_tensor: frozenset[str] = frozenset()
     unsigned_weights: frozenset[str] = frozenset()
     fixed_results: Mapping[str, FixedScale] = field(default_factory=dict)
+    in_integers: OperandsInIntegers | None = field(default=None, compare=False)
 
     @property
     def levels(self) -> int:
@@ -85,4 +91,5 @@ def scheme_of(backend: Backend | None) -> Scheme:
         per_tensor=frozenset(given.per_tensor),
         unsigned_weights=frozenset(given.unsigned_weights),
         fixed_results=given.fixed_results,
+        in_integers=None if backend.computes_floats else backend.operands_in_integers,
     )

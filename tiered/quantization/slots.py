@@ -30,6 +30,14 @@ MOVERS: Final[Mapping[str, tuple[int, ...] | None]] = {
 Input and output have one scale, so that quantising both loses nothing.
 """
 
+ONE_SCALE: Final = frozenset(
+    {*MOVERS, "AveragePool", "GlobalAveragePool", "Max", "Min", "Pad", "Resize", "Where"}
+)
+"""Operators whose integer kernels have one scale for all operands and the result.
+
+Source: LiteRT 8-bit quantization specification.
+"""
+
 ACTIVATIONS: Final = frozenset({"Clip", "Relu"})
 """Operators that kernels apply to the result of a product before it is quantised."""
 
