@@ -265,3 +265,13 @@ def test_products_are_serialized_by_a_dict(entry: object, last: str) -> None:
         made = poprt.get_pass(name, {"p/y": entry})(parse(PRODUCT))
         assert ops(made).count("MatMul") == 2
     assert ops(made)[-1] == last
+
+
+def test_packing_has_the_argument_of_poprt() -> None:
+    model = parse(
+        "(float[B,S,4] x) => (float[B,4] y) <int64 z = {0}> { y = Gather<axis=1>(x, z) }"
+    )
+    made = poprt.get_pass("packed_transformer", {"max_valid_num": 40}).run(model)
+    assert made.graph.output[0].type.tensor_type.shape.dim[0].dim_value == 40
+    with pytest.raises(UsageError, match="takes no head_pattern"):
+        poprt.get_pass("PackedTransformer", {"head_pattern": "x"})

@@ -24,6 +24,7 @@ ORDER = (
     "backends",
     "runtime",
     "layout",
+    "packing",
     "passes.pass_info",
     "passes.registry",
     "passes.report",

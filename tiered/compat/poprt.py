@@ -51,6 +51,7 @@ _OPTIONS: Final[dict[str, dict[str, str]]] = {
     "const_batch_size": {"const_batch_size": "batch_size"},
     "const_input_shape": {"const_input_shape": "shape"},
     "fold_constant": {"max_tensor_size": "max_tensor_size"},
+    "packed_transformer": {"max_valid_num": "max_valid_num"},
     "rewrite_annotated_ops": {"sharding_info": "sharding", "pipelining_info": "pipelining"},
     "serialize_matmul": {"serialize_dict": "split"},
     "serialize_matmul_add": {"serialize_dict": "split"},
@@ -219,6 +220,8 @@ def _options(
 ) -> dict[str, Any]:
     """Return options by their names here."""
     own = _OPTIONS.get(pass_.name, {})
+    if args and isinstance(args[0], Mapping) and pass_.name == "packed_transformer":
+        args, kwargs = args[1:], {**_packing(args[0]), **kwargs}
     order = list(own.values()) or [option.name for option in pass_.info.options]
     if len(args) > len(order):
         raise UsageError(f"{name} takes {len(order)} arguments, not {len(args)}")
@@ -237,6 +240,20 @@ def _entry(value: object) -> str:
     """
     first, *rest = str(value).split("/")
     return "/".join([first, *(_DIMS.get(each, each) for each in rest[:1])])
+
+
+def _packing(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of packed_transformer; PopRT takes them as a dict.
+
+    Raises:
+        UsageError: an entry describes how PopRT unpacks rows for each attention.
+    """
+    if unknown := sorted(set(args) - {"max_valid_num", "inputs"}):
+        raise UsageError(
+            f"packed_transformer takes no {', '.join(unknown)}: attention runs on whole rows under "
+            "a mask, so nothing is unpacked for it"
+        )
+    return dict(args)
 
 
 def get_registered_passes() -> dict[str, tiered.Pass]:

@@ -44,6 +44,8 @@ def default_pipeline() -> Sequential:
         # Parked: more outputs, computed backwards; then the zeros and ones that they start from.
         "gradient",
         "lazy_gradient_init",
+        # Parked: rows of several sequences, before attentions are fused.
+        "packed_transformer",
         # Parked. What callers feed and get: dtypes, layouts, names, order. Unused inputs go last.
         "remove_input_cast",
         "eight_bits_io",

@@ -1,0 +1,125 @@
+"""Abstract values: how a tensor of the packed run relates to that of a run with one sequence.
+
+A run with one sequence has a batch of 1 and `n` tokens; in the packed run these tokens are the
+columns from `a` to `a + n` of one row. Each axis of a tensor has a role or none. A tensor with a
+batch axis and a token axis holds at column `a + i` what the single run has at `i`. One with two
+token axes does so for pairs of tokens of one sequence, and may hold anything for other pairs. One
+with token axes and no batch axis depends on positions alone, the same way for every `n`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import NamedTuple
+
+from tiered.graph import Node
+from tiered.graph.shape_inference.symbolic_dims import Size
+
+
+class Role(Enum):
+    """The role of an axis."""
+
+    BATCH = "batch"
+    TOKEN = "token"
+    FLAT = "batch and tokens as one axis"
+
+
+Roles = tuple[Role | None, ...]
+
+
+@dataclass(frozen=True)
+class AbstractTensor:
+    """The relation of a tensor in both runs.
+
+    Attributes:
+        roles: the role of each axis; an axis without one is the same in both runs.
+        zeros: the axis of keys of attention weights: exactly 0 where query and key are of
+            different sequences. None for all other tensors.
+        index: an integer tensor whose element is the sum of factor * place over all axes: the
+            factors. None for all other tensors.
+        is_row_number: whether elements depend on the number of the row: of no use but as an index.
+        is_pooled: whether the batch axis has one row for each sequence in the packed run.
+    """
+
+    roles: Roles
+    zeros: int | None = None
+    index: tuple[Size, ...] | None = None
+    is_row_number: bool = False
+    is_pooled: bool = False
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is the same in both runs."""
+        return not any(self.roles)
+
+    @property
+    def has_batch(self) -> bool:
+        return Role.BATCH in self.roles or Role.FLAT in self.roles
+
+    @property
+    def is_positional(self) -> bool:
+        """Whether it depends on positions, and on no row."""
+        return Role.TOKEN in self.roles and not self.has_batch
+
+    def places(self, role: Role) -> tuple[int, ...]:
+        """Return the axes with a role."""
+        return tuple(axis for axis, each in enumerate(self.roles) if each is role)
+
+    def plain(self) -> AbstractTensor:
+        """Return the relation without what only holds for the very tensor."""
+        return replace(self, zeros=None, index=None)
+
+
+class Sizes(NamedTuple):
+    """Sizes of tensors, which follow from the shapes of the packed inputs.
+
+    Attributes:
+        is_pooled: whether they were read from a tensor with one row for each sequence.
+    """
+
+    is_pooled: bool = False
+
+
+class Refused(NamedTuple):
+    """Why nothing is known of a value, and the node that is the reason."""
+
+    node: Node
+    reason: str
+
+
+Abstract = AbstractTensor | Sizes | Refused
+
+
+class Refusal(Exception):
+    """An operator relates tokens in a way that has no rule; the message is the reason."""
+
+
+class PositionEdit(NamedTuple):
+    """An operand that depends on positions meets rows: it is gathered by the positions.
+
+    Attributes:
+        node, slot: the use of the operand.
+        rank: the rank of the result that operand broadcasts to.
+        batch: the axis of the result with the rows.
+    """
+
+    node: Node
+    slot: int
+    rank: int
+    batch: int
+
+
+class MaskEdit(NamedTuple):
+    """A Softmax over keys: those of other sequences are masked."""
+
+    node: Node
+
+
+class PoolEdit(NamedTuple):
+    """A node that takes the first token of each sequence, or reduces over its tokens."""
+
+    node: Node
+
+
+Edit = PositionEdit | MaskEdit | PoolEdit
