@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from tiered.errors import UsageError
 from tiered.graph import Value
 from tiered.graph.core.dtypes import bits_of
 from tiered.graph.shape_inference.symbolic_dims import Poly
@@ -19,6 +20,21 @@ class LayoutSizes(NamedTuple):
 
     known: Mapping[str, int] = MappingProxyType({})
     default: int = 16
+
+    @classmethod
+    def parse(cls, entries: Iterable[str], default: int, owner: str) -> LayoutSizes:
+        """Return the sizes of `name=size` entries.
+
+        Raises:
+            UsageError: an entry is none; the message names the pass that owns the option.
+        """
+        known = {}
+        for entry in entries:
+            name, _, size = entry.rpartition("=")
+            if not name or not size.isdecimal():
+                raise UsageError(f"{owner}: a size is name=size, not {entry!r}")
+            known[name] = int(size)
+        return cls(known, default)
 
     def dims(self, value: Value) -> tuple[int, ...]:
         """Return the sizes of the axes of a value whose rank is known."""

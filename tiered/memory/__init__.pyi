@@ -6,4 +6,5 @@ from tiered.memory.plan import (
     memory_plan as memory_plan,
     peak_change as peak_change,
 )
+from tiered.memory.recompute import Recomputed as Recomputed, recompute_values as recompute_values
 from tiered.memory.schedule import schedule_model as schedule_model

@@ -470,6 +470,8 @@ def default_pipeline() -> Sequential:
         "serialize_matmul",
         # Parked: the order of the nodes, when no pass is left that makes new ones.
         "schedule",
+        # Parked: copies of nodes, for the peak that is left in that order.
+        "recompute",
         # Parked: weights that no pass can fold any more.
         "dense_to_sparse",
         # Parked: which file has a weight, when no pass is left that makes new ones.

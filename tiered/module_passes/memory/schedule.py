@@ -7,7 +7,6 @@ from tiered import (
     Model,
     PassContext,
     Skip,
-    UsageError,
     memory_plan,
     module_pass,
     peak_change,
@@ -36,18 +35,10 @@ def schedule(
         dims: the sizes of dynamic dims, as `name=size`.
         default_dim: the size of all others.
     """
-    known = dict(map(_split, dims))
-    before = memory_plan(model, dims=known, default_dim=default_dim)
-    sizes = LayoutSizes(known, default_dim)
+    sizes = LayoutSizes.parse(dims, default_dim, "schedule")
+    before = memory_plan(model, dims=sizes.known, default_dim=default_dim)
     if not schedule_model(model, sizes=sizes, by_depth=objective == "depth"):
         return Skip("no order is better")
-    after = memory_plan(model, dims=known, default_dim=default_dim)
+    after = memory_plan(model, dims=sizes.known, default_dim=default_dim)
     ctx.remark(peak_change(before, after))
     return None
-
-
-def _split(entry: str) -> tuple[str, int]:
-    name, _, size = entry.rpartition("=")
-    if not name or not size.isdecimal():
-        raise UsageError(f"schedule: a size is name=size, not {entry!r}")
-    return name, int(size)

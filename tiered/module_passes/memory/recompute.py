@@ -1,0 +1,43 @@
+"""A tensor, read before and after the peak of memory  =>  computed again after the peak"""
+
+from tiered import (
+    LayoutSizes,
+    Model,
+    PassContext,
+    memory_plan,
+    module_pass,
+    peak_change,
+    recompute_values,
+)
+
+
+@module_pass(opt_level=None, required=("infer_shapes",))
+def recompute(
+    model: Model,
+    ctx: PassContext,
+    *,
+    max_multiply_adds: int = 0,
+    dims: tuple[str, ...] = (),
+    default_dim: int = 16,
+) -> None:
+    """Compute cheap tensors again near their later readers, where that lowers the peak.
+
+    The peak is that of `memory_plan`, and never rises. Nodes of the main graph are copied, with
+    what they need, if they are deterministic. Eliminating common subexpressions would merge the
+    copies again: in onnxruntime too, unless its optimisations are off.
+
+    Args:
+        max_multiply_adds: what the copies of products and convolutions may cost together; other
+            operators cost nothing.
+        dims: the sizes of dynamic dims, as `name=size`.
+        default_dim: the size of all others.
+    """
+    sizes = LayoutSizes.parse(dims, default_dim, "recompute")
+    before = memory_plan(model, dims=sizes.known, default_dim=default_dim)
+    done = recompute_values(model, sizes=sizes, max_multiply_adds=max_multiply_adds)
+    for node, reason in done.kept:
+        ctx.skip(node, reason)
+    if done.copies:
+        after = memory_plan(model, dims=sizes.known, default_dim=default_dim)
+        cost = f"nodes added: {done.copies}, multiply-adds: {done.multiply_adds}"
+        ctx.remark(f"{peak_change(before, after)}; {cost}")
