@@ -4,8 +4,9 @@
 
 Each tool quantises each model in a process of its own, with eight samples, by the settings of equal
 coverage: Conv, ConvTranspose, Gemm and MatMul, data in uint8, weights in int8 with a scale for each
-channel. A result is valid if the full check of onnx takes it, onnxruntime runs it, and all its
-scales are finite and at most 10,000. Its signal to noise ratio is that of the worst output on eight
+channel. With `--dynamic` the tools quantise data in each run instead. A result is valid if the full
+check of onnx takes it, onnxruntime runs it, all its scales are finite and at most 10,000, and no
+data is quantised twice in one run. Its signal to noise ratio is that of the worst output on eight
 other samples, on onnxruntime without optimisations of its own. The table is printed in Markdown.
 """
 
@@ -14,21 +15,21 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from benchmarks.quantizers import DYNAMIC, PRODUCTS, STATIC
 
 TIMEOUT = 300.0
 SAMPLES = 8
 LARGEST_SCALE = 1e4
-PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
+INTEGER = ("ConvInteger", "DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat")
 
 
 class Result(NamedTuple):
@@ -36,7 +37,8 @@ class Result(NamedTuple):
 
     Attributes:
         failure: why it is not valid; empty if it is.
-        quantised, products: how many products read dequantised data, and how many there are.
+        quantised, products: how many products read dequantised data or are integer, and how many
+            there are.
         decibels: the signal to noise ratio; infinite without an error.
         deployed: the same with onnxruntime's own optimisations.
         seconds: of the whole run of the tool.
@@ -54,116 +56,6 @@ class Result(NamedTuple):
     calibration: float = math.nan
     growth: float = math.nan
     reasons: tuple[str, ...] = ()
-
-
-# --- in the process of a tool --------------------------------------------------------------------
-
-
-def _samples(folder: str) -> list[dict[str, Any]]:
-    import numpy as np
-
-    files = sorted(Path(folder).glob("*.npz"))
-    return [dict(np.load(file)) for file in files]
-
-
-def _tiered(source: str, target: str, folder: str) -> dict[str, Any]:
-    from tiered import Model, PassContext, get_pass
-
-    model, context = Model.load(source), PassContext.isolated()
-    quantize = get_pass("quantize").with_options(inputs=[folder])
-    quantize.apply(model, context)
-    model.save(target)
-    again = Model.load(target)
-    quantize.apply(again, PassContext.isolated())
-    kept = [str(remark) for remark in context.remarks]
-    is_fixed = again.to_proto() == Model.load(target).to_proto()
-    return {**_calibration(source, folder), "is_fixed": is_fixed, "reasons": kept}
-
-
-def _calibration(source: str, folder: str) -> dict[str, float]:
-    """Return the processor time and the memory of a calibration of all products' data."""
-    from tiered import Model
-    from tiered.calibration.calibrate import calibrate
-    from tiered.quantization.plan import plan_of
-    from tiered.quantization.scheme import Scheme
-
-    model = Model.load(source)
-    model.refresh_types()
-    pairs, samples = plan_of(model, Scheme()).pairs, _samples(folder)
-    peak, start = _peak(), time.perf_counter()
-    busy = _processor_time()
-    calibrate(model, pairs, samples)
-    return {
-        "calibration": _processor_time() - busy,
-        "elapsed": time.perf_counter() - start,
-        "growth": _peak() - peak,
-    }
-
-
-def _processor_time() -> float:
-    """Return the processor seconds of this process and of the worker, in all threads."""
-    from tiered.runtime import shared_worker
-
-    status = Path(f"/proc/{shared_worker().pid}/stat")
-    if not status.exists():
-        return time.process_time()
-    ticks = status.read_text().rpartition(")")[2].split()[11:13]
-    return time.process_time() + sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
-
-
-def _peak() -> float:
-    """Return the peak of the memory of this process and of the worker, in MiB."""
-    from tiered.runtime import shared_worker
-
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    status = Path(f"/proc/{shared_worker().pid}/status")
-    if not status.exists():
-        return own
-    lines = (line.split() for line in status.read_text().splitlines())
-    return own + next(int(line[1]) / 1024 for line in lines if line[0] == "VmHWM:")
-
-
-def _onnxruntime(source: str, target: str, folder: str) -> dict[str, Any]:
-    from onnxruntime.quantization import (
-        CalibrationDataReader,
-        QuantFormat,
-        QuantType,
-        quantize_static,
-    )
-
-    class Reader(CalibrationDataReader):  # type: ignore[misc]  # onnxruntime has no types
-        def __init__(self) -> None:
-            self._feeds = iter(_samples(folder))
-
-        def get_next(self) -> dict[str, Any] | None:
-            return next(self._feeds, None)
-
-    quantize_static(
-        source,
-        target,
-        Reader(),
-        quant_format=QuantFormat.QDQ,
-        op_types_to_quantize=list(PRODUCTS),
-        per_channel=True,
-        activation_type=QuantType.QUInt8,
-        weight_type=QuantType.QInt8,
-    )
-    return {}
-
-
-def _onnxsim(source: str, target: str, folder: str) -> dict[str, Any]:
-    import onnx
-    import onnxsim
-
-    onnx.save(onnxsim.quantize_static(onnx.load(source), _samples(folder)), target)
-    return {}
-
-
-TOOLS: dict[str, Callable[[str, str, str], dict[str, Any]]] = {
-    "tiered": _tiered,
-    "onnxruntime": _onnxruntime,
-    "onnxsim": _onnxsim,
-}
 
 
 # --- the judge -----------------------------------------------------------------------------------
@@ -201,6 +93,8 @@ def judged(
         return result._replace(failure=f"check: {_line(failure)}")
     if wrong := [scale for scale in _scales(made.graph) if not 0 < scale <= LARGEST_SCALE]:
         return result._replace(failure=f"a scale is {wrong[0]:g}")
+    if twice := _measured_twice(made.graph):
+        return result._replace(failure=f"{twice} is quantised twice in a run")
     if not noted.get("is_fixed", True):
         return result._replace(failure="a second run changes it")
     try:
@@ -212,7 +106,10 @@ def judged(
 
 
 def coverage(graph: Any, outer: frozenset[str] = frozenset()) -> tuple[int, int]:
-    """Return how many products of a graph and its bodies read dequantised data, of how many."""
+    """Return how many products of a graph and its bodies are quantised, of how many.
+
+    A product counts if it reads dequantised data, or is an operator of integers.
+    """
     dequantised = outer.union(name for node in graph.node for name in node.output
                               if node.op_type == "DequantizeLinear")  # fmt: skip
     quantised = products = 0
@@ -220,11 +117,19 @@ def coverage(graph: Any, outer: frozenset[str] = frozenset()) -> tuple[int, int]
         if node.op_type in PRODUCTS:
             products += 1
             quantised += dequantised.issuperset(node.input[:2])
+        elif node.op_type in INTEGER:
+            products, quantised = products + 1, quantised + 1
         for attribute in node.attribute:
             if attribute.HasField("g"):
                 inner = coverage(attribute.g, dequantised)
                 quantised, products = quantised + inner[0], products + inner[1]
     return quantised, products
+
+
+def _measured_twice(graph: Any) -> str:
+    """Return data that several DynamicQuantizeLinear of a graph read; empty without any."""
+    read = [node.input[0] for node in graph.node if node.op_type == "DynamicQuantizeLinear"]
+    return next((name for name in read if read.count(name) > 1), "")
 
 
 def _scales(graph: Any) -> list[float]:
@@ -261,14 +166,20 @@ def _line(failure: BaseException) -> str:
 
 
 def measured(
-    tool: str, file: Path, python: str, folder: Path, feeds: Sequence[Mapping[str, Any]]
+    tool: str,
+    file: Path,
+    python: str,
+    folder: Path,
+    feeds: Sequence[Mapping[str, Any]],
+    *,
+    dynamic: bool = False,
 ) -> Result:
     """Quantise a model with a tool, and judge the result."""
     with tempfile.TemporaryDirectory() as work:
         target, notes = Path(work) / file.name, Path(work) / "notes.json"
         own = python if tool == "onnxsim" else sys.executable
-        command = [own, "-m", "benchmarks.quantize", "--quantise", tool]
-        command += map(str, (file, target, folder, notes))
+        command = [own, "-m", "benchmarks.quantize", "--dynamically" if dynamic else "--statically"]
+        command += map(str, (tool, file, target, folder, notes))
         try:
             subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
@@ -292,7 +203,9 @@ def samples_of(file: Path, first: int) -> list[Mapping[str, Any]]:
     return [feeds_for(file, model, session, binding=0, seed=seed) for seed in seeds]
 
 
-def main(models: Path, tools: Sequence[str], python: str) -> dict[str, dict[str, Result]]:
+def main(
+    models: Path, tools: Sequence[str], python: str, *, dynamic: bool = False
+) -> dict[str, dict[str, Result]]:
     """Print a line for each model and tool, and the tables; return all results by model."""
     import numpy as np
 
@@ -303,7 +216,7 @@ def main(models: Path, tools: Sequence[str], python: str) -> dict[str, dict[str,
             for number, sample in enumerate(samples_of(file, 1)):
                 np.savez(Path(folder) / f"{number}.npz", **sample)
             for tool in tools:
-                result = measured(tool, file, python, Path(folder), unseen)
+                result = measured(tool, file, python, Path(folder), unseen, dynamic=dynamic)
                 found.setdefault(file.stem, {})[tool] = result
                 said = result.failure or f"{result.decibels:.1f} dB, {result.seconds:.1f} s"
                 of = f"{result.quantised} of {result.products}"
@@ -358,6 +271,7 @@ def by_tool(found: Mapping[str, Mapping[str, Result]], tools: Sequence[str]) -> 
         ]
         lines.append(f"| {' | '.join(row)} |")
     own = [each["tiered"] for each in found.values() if "tiered" in each]
+    own = [each for each in own if not math.isnan(each.calibration)]
     if own:
         slowest = max(each.calibration for each in own)
         lines += ["", f"Calibration of tiered: at most {slowest:.1f} s of processor time, "
@@ -373,10 +287,11 @@ def _comparable(one: Result, other: Result) -> bool:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--quantise"]:
+    if sys.argv[1:2] in (["--dynamically"], ["--statically"]):
+        tools = DYNAMIC if sys.argv[1] == "--dynamically" else STATIC
         tool, source, target, folder, notes = sys.argv[2:]
         started = time.perf_counter()
-        noted = TOOLS[tool](source, target, folder)
+        noted = tools[tool](source, target, folder)
         noted["seconds"] = time.perf_counter() - started - noted.get("elapsed", 0.0)
         Path(notes).write_text(json.dumps(noted), encoding="utf-8")
         sys.exit()
@@ -384,8 +299,10 @@ if __name__ == "__main__":
     parser.add_argument("--models", type=Path, default=Path("examples/models"))
     parser.add_argument("--tools", default="tiered,onnxruntime", help="by comma")
     parser.add_argument("--python", default=sys.executable, help="that has onnxsim")
+    parser.add_argument("--dynamic", action="store_true", help="data is quantised in each run")
     given = parser.parse_args()
+    known = DYNAMIC if given.dynamic else STATIC
     chosen = given.tools.split(",")
-    if unknown := [name for name in chosen if name not in TOOLS]:
-        sys.exit(f"no tool named {unknown[0]}; known: {', '.join(TOOLS)}")
-    main(given.models, chosen, given.python)
+    if unknown := [name for name in chosen if name not in known]:
+        sys.exit(f"no tool named {unknown[0]}; known: {', '.join(known)}")
+    main(given.models, chosen, given.python, dynamic=given.dynamic)

@@ -54,6 +54,26 @@ def test_a_result_that_a_second_run_changes_is_not_valid(tmp_path: Path) -> None
     assert quantize.judged(file, file, [], noted).failure == "a second run changes it"
 
 
+def test_dynamic_quantisation_has_a_table_too(tmp_path: Path) -> None:
+    onnx.save(_model(), tmp_path / "small.onnx")
+    found = quantize.main(tmp_path, ["tiered"], sys.executable, dynamic=True)
+    result = found["small"]["tiered"]
+    assert (result.failure, result.quantised, result.products) == ("", 2, 2)
+
+
+def test_data_that_is_quantised_twice_in_a_run_is_not_valid(tmp_path: Path) -> None:
+    text = """
+    (float[2,8] x) => (float[2,8] y)
+    { a, s, z = DynamicQuantizeLinear(x) b, t, o = DynamicQuantizeLinear(x)
+      c = DequantizeLinear(a, s, z) d = DequantizeLinear(b, t, o) y = Add(c, d) }
+    """
+    before, after = tmp_path / "before.onnx", tmp_path / "after.onnx"
+    onnx.save(parse("(float[2,8] x) => (float[2,8] y) { y = Add(x, x) }"), before)
+    onnx.save(parse(text), after)
+    found = quantize.judged(before, after, [], {"seconds": 0.0})
+    assert found.failure == "x is quantised twice in a run"
+
+
 def test_products_in_bodies_count() -> None:
     text = """
     (bool c, float[2,2] x) => (float[2,2] y) <float s = {0.1}, uint8 z = {1}>
