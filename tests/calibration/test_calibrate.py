@@ -156,3 +156,33 @@ def test_nodes_that_no_planned_value_needs_do_not_run() -> None:
     model = _model(text)
     found = calibrate(model, _values(model, "a"), [{"x": np.ones(3, np.float32)}])
     assert sorted(found.ranges) == ["a"]
+
+
+@pytest.mark.parametrize("ends", [(-1.0, 3.0), (0.0, 5.0), (-2.0, 0.0)])
+def test_a_range_of_one_bit_has_a_single_step(ends: tuple[float, float]) -> None:
+    model = _model("(float[64] x) => (float[64] y) { y = Identity(x) }")
+    numbers = np.linspace(*ends, 64, dtype=np.float32)
+    found = calibrate(model, _values(model, "x"), [{"x": numbers}], method="mse", levels=1)
+    low, high = _interval(found, "x")
+    assert ends[0] - 0.1 <= low <= 0.0 <= high <= ends[1] + 0.1
+    assert low < high
+
+    def error(low: float, high: float) -> float:
+        step = (high - low) / 1
+        codes = np.rint((np.clip(numbers, low, high) - low) / step)
+        return float(np.square(low + codes * step - numbers).sum())
+
+    # Rounding to one step is no uniform error, so the range need not be the best one of all.
+    assert error(low, high) <= 1.05 * error(min(ends[0], 0.0), max(ends[1], 0.0))
+
+
+def test_a_histogram_counts_numbers_that_differ_in_one_bit() -> None:
+    model = _model("(float[4] x) => (float[4] y) { y = Identity(x) }")
+    one = np.float32(1)
+    numbers = np.array([one, np.nextafter(one, np.float32(2))] * 2, np.float32)
+    for method in METHODS:
+        found = calibrate(model, _values(model, "x"), [{"x": numbers}] * 2, method=method)
+        low, high = _interval(found, "x")
+        assert np.isfinite([low, high]).all()
+        assert found.ranges["x"].seen == 8
+        assert found.ranges["x"].most == numbers[1]

@@ -28,11 +28,13 @@ from tiered.compat.ppq import (
     QuantizationPolicy,
     QuantizationProperty,
     QuantizationStates,
+    RoundingPolicy,
     SearchableGraph,
     TargetPlatform,
     TensorQuantizationConfig,
     TypeExpr,
     Variable,
+    create_default_quant_config,
 )
 from tiered.errors import ModelError
 
@@ -324,6 +326,62 @@ def test_parameters_are_baked_and_restored() -> None:
     model_ = on.graph.model
     assert isinstance(model_, Model)
     assert ops(model_).count("DequantizeLinear") == 3
+
+
+def test_a_default_config_is_changed_as_quantizers_do() -> None:
+    on = graph("""g (float[2,3] x) => (float[2,2] y)
+        <float[3,2] w = {0.3,-1.1,0.25,0.7,-0.9,2.0}, float[2] b = {0.11,-0.23}, float low = {0}> {
+        g = Gemm(x, w, b)  y = Clip(g, low) }""")
+    flags = QuantizationProperty.PER_TENSOR + QuantizationProperty.LINEAR
+    policy = QuantizationPolicy(flags + QuantizationProperty.SYMMETRICAL)
+    operation = on.operations["node_g"]
+    made = create_default_quant_config(
+        op=operation, num_of_bits=8, quant_max=127, quant_min=-128, observer_algorithm="percentile",
+        policy=policy, rounding=RoundingPolicy.ROUND_HALF_EVEN,
+    )  # fmt: skip
+    channels = QuantizationPolicy(
+        QuantizationProperty.PER_CHANNEL
+        + QuantizationProperty.LINEAR
+        + QuantizationProperty.SYMMETRICAL
+    )
+    _, weight, bias = made.input_quantization_config
+    weight.policy, weight.channel_axis, weight.observer_algorithm = channels, 1, "minmax"
+    bias.policy, bias.channel_axis = channels, 0
+    bias.num_of_bits, bias.quant_max, bias.quant_min = 30, 2**29 - 1, -(2**29) + 1
+    bias.state = QuantizationStates.PASSIVE_INIT
+    quantable = QuantableGraph(on)
+    quantable.quantize_operation("node_g", TargetPlatform.INT8, made)
+    assert quantable.activate([{"x": np.ones((2, 3), np.float32)}]) == []
+    assert [each.state.name for each in made] == ["ACTIVATED", "ACTIVATED", "PASSIVE", "ACTIVATED"]
+    quantable.export()
+    assert quantable.load() == []
+    loaded = on.operations["node_g"]
+    assert isinstance(loaded, QuantableOperation)
+    assert [each.state.name for each in loaded.config] == [
+        "ACTIVATED", "BAKED", "PASSIVE_BAKED", "ACTIVATED",
+    ]  # fmt: skip
+    clip = create_default_quant_config(
+        on.operations["node_y"], 8, -128, 127, "kl", policy, RoundingPolicy.ROUND_HALF_EVEN
+    )
+    assert [each.state.name for each in clip] == ["INITIAL", "FP32", "INITIAL"]
+    assert clip.input_quantization_config[0].observer_algorithm == "entropy"
+
+
+@pytest.mark.parametrize(
+    ("flags", "observer", "bits", "message"),
+    [
+        (21, "isotone", 0, "no observer 'isotone'"),
+        (22, "mse", 0, "operands have different axes"),
+        (21, "mse", 4, "without 4 bits of an exponent"),
+    ],
+)
+def test_a_default_config_that_cannot_be_is_refused(
+    flags: int, observer: str, bits: int, message: str
+) -> None:
+    policy, rounding = QuantizationPolicy(flags), RoundingPolicy.ROUND_HALF_EVEN
+    operation = graph().operations["node_b"]
+    with pytest.raises(UsageError, match=message):
+        create_default_quant_config(operation, 8, -128, 127, observer, policy, rounding, bits)
 
 
 def test_what_cannot_be_quantised_is_refused() -> None:

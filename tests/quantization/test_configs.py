@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 
 from tiered import UsageError
+from tiered.quantization.configs.operations import OperationQuantizationConfig
 from tiered.quantization.configs.policies import (
     QuantizationPolicy,
     QuantizationProperty as P,
     RoundingPolicy,
 )
 from tiered.quantization.configs.states import TRANSITIONS, QuantizationStates as S
-from tiered.quantization.configs.tensors import (
-    OperationQuantizationConfig,
-    TensorQuantizationConfig,
-)
+from tiered.quantization.configs.tensors import TensorQuantizationConfig
 
 SYMMETRIC = QuantizationPolicy(P.PER_TENSOR + P.LINEAR + P.SYMMETRICAL)
 ASYMMETRIC = QuantizationPolicy(P.PER_TENSOR + P.LINEAR + P.ASYMMETRICAL)
@@ -47,6 +45,44 @@ def in_state(state: S) -> TensorQuantizationConfig:
     return made
 
 
+# --- the scheme of a config without a scale -------------------------------------------------------
+
+
+def test_a_scheme_changes_step_by_step_until_there_is_a_scale() -> None:
+    made = config()
+    made.policy, made.channel_axis = CHANNELS, 1
+    made.num_of_bits, made.quant_min, made.quant_max = 4, -7, 7
+    made.rounding = RoundingPolicy.ROUND_UP
+    assert made.is_same_scheme(
+        config(
+            CHANNELS, num_of_bits=4, quant_min=-7, quant_max=7, channel_axis=1,
+            rounding=RoundingPolicy.ROUND_UP,
+        )
+    )  # fmt: skip
+    made.set_range(np.array([-1.0, -2]), np.array([1.0, 2]))
+    for name in ("policy", "channel_axis", "num_of_bits", "quant_min", "quant_max", "rounding"):
+        with pytest.raises(UsageError, match=f"the {name} of the config cannot change: it has a"):
+            setattr(made, name, getattr(made, name))
+
+
+def test_a_scheme_is_whole_before_it_has_a_scale() -> None:
+    half, narrow = config(), config()
+    half.policy = CHANNELS
+    narrow.num_of_bits = 4
+    with pytest.raises(UsageError, match="a policy for each channel has a channel_axis"):
+        half.set_range(-1.0, 1.0)
+    with pytest.raises(UsageError, match="a policy for each channel has a channel_axis"):
+        half.scale = np.ones(2)
+    with pytest.raises(UsageError, match="codes of 4 bits cannot be -128 to 127"):
+        narrow.offset = 0
+
+
+def test_the_scheme_of_a_dominated_config_is_that_of_its_dominator() -> None:
+    made = in_state(S.OVERLAPPED)
+    with pytest.raises(UsageError, match="another config dominates it"):
+        made.policy = ASYMMETRIC
+
+
 # --- states ---------------------------------------------------------------------------------------
 
 
@@ -66,7 +102,8 @@ def test_a_state_follows_or_is_refused(before: S, after: S) -> None:
 def test_the_transitions_are_these() -> None:
     pairs = {(before.name, after.name) for before in S for after in TRANSITIONS[before]}
     assert pairs == {
-        ("INITIAL", "ACTIVATED"), ("INITIAL", "SOI"), ("INITIAL", "FP32"),
+        ("INITIAL", "ACTIVATED"), ("INITIAL", "PASSIVE_INIT"), ("INITIAL", "SOI"),
+        ("INITIAL", "FP32"),
         ("ACTIVATED", "INITIAL"), ("ACTIVATED", "BAKED"), ("ACTIVATED", "FP32"),
         ("PASSIVE_INIT", "PASSIVE"), ("PASSIVE_INIT", "SOI"), ("PASSIVE_INIT", "FP32"),
         ("PASSIVE", "PASSIVE_INIT"), ("PASSIVE", "PASSIVE_BAKED"), ("PASSIVE", "FP32"),

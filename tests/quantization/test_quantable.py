@@ -12,6 +12,7 @@ from tests.small import model, ops
 from tiered import Model, Node
 from tiered.errors import ModelError
 from tiered.quantization.configs.observed import activate_configs
+from tiered.quantization.configs.operations import OperationQuantizationConfig
 from tiered.quantization.configs.policies import (
     QuantizationPolicy,
     QuantizationProperty as P,
@@ -27,10 +28,7 @@ from tiered.quantization.configs.quantable import (
     restore_model,
 )
 from tiered.quantization.configs.states import QuantizationStates as S
-from tiered.quantization.configs.tensors import (
-    OperationQuantizationConfig,
-    TensorQuantizationConfig,
-)
+from tiered.quantization.configs.tensors import TensorQuantizationConfig
 
 GEMM = """g (float[N,3] x) => (float[N,2] y)
     <float[3,2] w = {0.3,-1.1,0.25,0.7,-0.9,2.0}, float[2] b = {0.11,-0.23}> {

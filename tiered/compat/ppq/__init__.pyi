@@ -20,6 +20,7 @@ from tiered.compat.ppq.quantizing import (
     PPQLinearQuantFunction as PPQLinearQuantFunction,
     QuantableGraph as QuantableGraph,
     TargetPlatform as TargetPlatform,
+    create_default_quant_config as create_default_quant_config,
 )
 from tiered.compat.ppq.searching import (
     GraphPattern as GraphPattern,
@@ -30,6 +31,9 @@ from tiered.compat.ppq.searching import (
     TypeExpr as TypeExpr,
 )
 from tiered.graph import DataType as DataType
+from tiered.quantization.configs.operations import (
+    OperationQuantizationConfig as OperationQuantizationConfig,
+)
 from tiered.quantization.configs.policies import (
     QuantizationPolicy as QuantizationPolicy,
     QuantizationProperty as QuantizationProperty,
@@ -37,7 +41,6 @@ from tiered.quantization.configs.policies import (
 )
 from tiered.quantization.configs.states import QuantizationStates as QuantizationStates
 from tiered.quantization.configs.tensors import (
-    OperationQuantizationConfig as OperationQuantizationConfig,
     TensorQuantizationConfig as TensorQuantizationConfig,
 )
 

@@ -13,6 +13,7 @@ from tiered.compat.ppq.opsets import Opset, OpSocket
 from tiered.errors import ModelError
 from tiered.graph import Node, Value
 from tiered.graph.edits import surgery
+from tiered.quantization.configs.operations import OperationQuantizationConfig
 from tiered.quantization.configs.quantable import (
     QuantableNode,
     QuantFunction,
@@ -20,10 +21,7 @@ from tiered.quantization.configs.quantable import (
     quantable_of,
     quantised_numbers,
 )
-from tiered.quantization.configs.tensors import (
-    OperationQuantizationConfig,
-    TensorQuantizationConfig,
-)
+from tiered.quantization.configs.tensors import TensorQuantizationConfig
 from tiered.rewriter.subgraphs import graph_search
 
 PLATFORM = "tiered.device"

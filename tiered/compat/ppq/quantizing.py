@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
+from typing import Final
 
+from tiered.calibration.observers import Method
 from tiered.compat.ppq.elements import Operation, QuantableOperation
 from tiered.compat.ppq.graph import BaseGraph
-from tiered.errors import ModelError, UsageError
+from tiered.errors import ModelError, UsageError, did_you_mean
 from tiered.graph import Model
 from tiered.quantization.configs.observed import Unknown, activate_configs
+from tiered.quantization.configs.operations import OperationQuantizationConfig
+from tiered.quantization.configs.policies import QuantizationPolicy, RoundingPolicy
 from tiered.quantization.configs.qdq import write_configs
 from tiered.quantization.configs.quantable import (
     QuantFunction,
@@ -18,8 +22,19 @@ from tiered.quantization.configs.quantable import (
     quantised_numbers,
     restore_model,
 )
-from tiered.quantization.configs.tensors import OperationQuantizationConfig
+from tiered.quantization.configs.reading import read_configs
+from tiered.quantization.configs.states import QuantizationStates
+from tiered.quantization.configs.tensors import TensorQuantizationConfig
 from tiered.verify.samples import Source
+
+_OBSERVERS: Final[Mapping[str, Method]] = {
+    "minmax": "minmax",
+    "percentile": "percentile",
+    "mse": "mse",
+    "kl": "entropy",
+    "entropy": "entropy",
+}
+"""Methods of calibration by PPQ's names of observers."""
 
 BaseQuantFunction = QuantFunction
 PPQLinearQuantFunction = quantised_numbers
@@ -104,6 +119,16 @@ class QuantableGraph:
         """Measure ranges on samples, and activate configs; return those without a range."""
         return activate_configs(self._model, samples)
 
+    def load(self) -> list[Unknown]:
+        """Take Q/DQ out of the model; operations that read them get configs.
+
+        `export` writes the same Q/DQ again.
+
+        Returns:
+            Each DequantizeLinear that stays, with the reason.
+        """
+        return read_configs(self._model)
+
     def export(self) -> None:
         """Write the configs into the model as Q/DQ; operations have none after that.
 
@@ -116,3 +141,49 @@ class QuantableGraph:
         if name not in self.graph.operations:
             raise ModelError(f"graph {self.graph.graph.name!r} has no operation {name!r}")
         return self.graph.operations[name]
+
+
+def create_default_quant_config(
+    op: Operation,
+    num_of_bits: int,
+    quant_min: int,
+    quant_max: int,
+    observer_algorithm: str,
+    policy: QuantizationPolicy,
+    rounding: RoundingPolicy,
+    exponent_bits: int = 0,
+) -> OperationQuantizationConfig:
+    """Return configs for all operands and results of an operation, INITIAL where they are data.
+
+    Operands that are not data by the operation's socket, as the bounds of a Clip, are FP32. Change
+    single configs afterwards: policy, codes and channel axis are open until a config has a scale.
+
+    Raises:
+        UsageError: an unknown observer, a policy for each channel, or bits of an exponent.
+    """
+    if exponent_bits:
+        raise UsageError(f"codes are integers, without {exponent_bits} bits of an exponent")
+    if policy.is_per_channel:
+        raise UsageError(
+            "operands have different axes: start with PER_TENSOR, then set policy and channel_axis "
+            "of the config of the weight"
+        )
+    if observer_algorithm not in _OBSERVERS:
+        hint = did_you_mean(observer_algorithm, _OBSERVERS)
+        raise UsageError(f"no observer {observer_algorithm!r}{hint} ({', '.join(_OBSERVERS)})")
+
+    def config(*, is_data: bool) -> TensorQuantizationConfig:
+        return TensorQuantizationConfig(
+            policy,
+            num_of_bits,
+            quant_min,
+            quant_max,
+            rounding=rounding,
+            observer_algorithm=_OBSERVERS[observer_algorithm],
+            state=QuantizationStates.INITIAL if is_data else QuantizationStates.FP32,
+        )
+
+    inputs, outputs = op.socket.inputs, op.socket.outputs
+    return OperationQuantizationConfig(
+        [config(is_data=each) for each in inputs], [config(is_data=each) for each in outputs]
+    )

@@ -18,7 +18,7 @@ from tiered.quantization.scales import LEAST
 from tiered.verify.samples import Source
 
 Array = np.ndarray[Any, Any]
-_WITH_BIAS: Final = frozenset({"Conv", "ConvTranspose", "Gemm"})
+WITH_BIAS: Final = frozenset({"Conv", "ConvTranspose", "Gemm"})
 
 
 class Unknown(NamedTuple):
@@ -120,7 +120,7 @@ def _passive(quantable: QuantableNode) -> list[Unknown]:
         if config.state is not QuantizationStates.PASSIVE_INIT or value is None:
             continue
         is_free = config.dominated_by is config
-        is_bias = quantable.node.op_type in _WITH_BIAS and slot == 2
+        is_bias = quantable.node.op_type in WITH_BIAS and slot == 2
         if is_free:
             found = _bias_scale(config, places[0][0], places[1][0]) if is_bias else (
                 "only the bias of a product follows other scales; set dominated_by"

@@ -24,7 +24,7 @@ from tiered.quantization.scales import Weight
 
 Array = np.ndarray[Any, Any]
 
-_CONTAINERS: Final = (
+CONTAINERS: Final = (
     DataType.INT4,
     DataType.UINT4,
     DataType.INT8,
@@ -61,7 +61,7 @@ def write_configs(model: Model) -> None:
         for each in nodes:
             _store_parameters(each)
         for (value, key), (config, uses) in operands.items():
-            if value not in results or _key(results[value]) != key:
+            if value not in results or key_of(results[value]) != key:
                 insert_pair(value, uses, _scale(config), _zero(config), config.channel_axis)
         for value, config in results.items():
             _pair_result(value, config)
@@ -150,7 +150,7 @@ def _data_refusal(config: TensorQuantizationConfig, dtype: DataType) -> str:
 
 def _container(config: TensorQuantizationConfig) -> DataType | None:
     """Return the least dtype of at least as many bits that holds the codes."""
-    for dtype in _CONTAINERS:
+    for dtype in CONTAINERS:
         limits = integer_info(dtype.numpy)
         holds = limits.min <= config.quant_min and config.quant_max <= limits.max
         if holds and dtype.bits >= config.num_of_bits:
@@ -211,7 +211,8 @@ def _baked_codes(quantable: QuantableNode, config: TensorQuantizationConfig, val
 Key = tuple[bytes, bytes, str, int | None]
 
 
-def _key(config: TensorQuantizationConfig) -> Key:
+def key_of(config: TensorQuantizationConfig) -> Key:
+    """Return what Q/DQ write of a config with a scale: equal for configs that quantise alike."""
     zero = _zero(config)
     return _scale(config).tobytes(), zero.tobytes(), str(zero.dtype), config.channel_axis
 
@@ -227,7 +228,7 @@ def _operands(
             if value is None or slot in parameters:
                 continue
             if QuantizationStates.is_activated(config.state):
-                place = value, _key(config)
+                place = value, key_of(config)
                 uses.setdefault(place, (config, []))[1].append(Use(each.node, slot))
     return uses
 

@@ -10,11 +10,9 @@ import numpy as np
 
 from tiered.errors import ModelError
 from tiered.graph import DataType, Model, Node, Tensor, Value
+from tiered.quantization.configs.operations import OperationQuantizationConfig
 from tiered.quantization.configs.states import QuantizationStates
-from tiered.quantization.configs.tensors import (
-    OperationQuantizationConfig,
-    TensorQuantizationConfig,
-)
+from tiered.quantization.configs.tensors import TensorQuantizationConfig
 from tiered.quantization.plan import weight_refusal
 from tiered.quantization.slots import graphs_of
 

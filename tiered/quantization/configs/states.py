@@ -50,7 +50,7 @@ class QuantizationStates(Enum):
 
 _S = QuantizationStates
 TRANSITIONS: Final[Mapping[QuantizationStates, frozenset[QuantizationStates]]] = {
-    _S.INITIAL: frozenset({_S.ACTIVATED, _S.SOI, _S.FP32}),
+    _S.INITIAL: frozenset({_S.ACTIVATED, _S.PASSIVE_INIT, _S.SOI, _S.FP32}),
     _S.ACTIVATED: frozenset({_S.INITIAL, _S.BAKED, _S.FP32}),
     _S.PASSIVE_INIT: frozenset({_S.PASSIVE, _S.SOI, _S.FP32}),
     _S.PASSIVE: frozenset({_S.PASSIVE_INIT, _S.PASSIVE_BAKED, _S.FP32}),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -64,13 +63,11 @@ class TensorQuantizationConfig:
         observer_algorithm: Method = "minmax",
         state: QuantizationStates = QuantizationStates.INITIAL,
     ) -> None:
-        _check_codes(policy, num_of_bits, quant_min, quant_max)
-        if policy.is_per_channel != (channel_axis is not None):
-            raise UsageError("a policy for each channel has a channel_axis, and no other has one")
         if state not in _STARTS:
             raise UsageError(f"no config starts as {state.name}")
         self._policy, self._rounding, self._axis = policy, rounding, channel_axis
         self._bits, self._least, self._greatest = num_of_bits, quant_min, quant_max
+        self._check_scheme()
         self.observer_algorithm = observer_algorithm
         self._dominator: TensorQuantizationConfig = self
         self._remembered: QuantizationStates | None = None
@@ -86,25 +83,55 @@ class TensorQuantizationConfig:
         """The policy, the dominator's for a dominated config; so with all of these."""
         return self.dominated_by._policy
 
+    @policy.setter
+    def policy(self, policy: QuantizationPolicy) -> None:
+        self._check_open("policy")
+        self._policy = policy
+
     @property
     def rounding(self) -> RoundingPolicy:
         return self.dominated_by._rounding
+
+    @rounding.setter
+    def rounding(self, rounding: RoundingPolicy) -> None:
+        self._check_open("rounding")
+        self._rounding = rounding
 
     @property
     def num_of_bits(self) -> int:
         return self.dominated_by._bits
 
+    @num_of_bits.setter
+    def num_of_bits(self, num_of_bits: int) -> None:
+        self._check_open("num_of_bits")
+        self._bits = num_of_bits
+
     @property
     def quant_min(self) -> int:
         return self.dominated_by._least
+
+    @quant_min.setter
+    def quant_min(self, quant_min: int) -> None:
+        self._check_open("quant_min")
+        self._least = quant_min
 
     @property
     def quant_max(self) -> int:
         return self.dominated_by._greatest
 
+    @quant_max.setter
+    def quant_max(self, quant_max: int) -> None:
+        self._check_open("quant_max")
+        self._greatest = quant_max
+
     @property
     def channel_axis(self) -> int | None:
         return self.dominated_by._axis
+
+    @channel_axis.setter
+    def channel_axis(self, channel_axis: int | None) -> None:
+        self._check_open("channel_axis")
+        self._axis = channel_axis
 
     @property
     def scale(self) -> Array | None:
@@ -134,6 +161,7 @@ class TensorQuantizationConfig:
             UsageError: an end is not finite, or the config cannot be changed now.
         """
         self._check_revisable("range")
+        self._check_scheme()
         lows, highs = np.asarray(low, np.float64), np.asarray(high, np.float64)
         if not (np.isfinite(lows).all() and np.isfinite(highs).all()):
             raise UsageError(f"the range {low} to {high} is not finite")
@@ -179,7 +207,20 @@ class TensorQuantizationConfig:
         found.flags.writeable = False
         return found
 
+    def _check_open(self, what: str) -> None:
+        """Raise unless the scheme may change, step by step: there is no scale yet."""
+        self._check_revisable(what)
+        if self._scale is not None or self._offset is not None:
+            raise UsageError(f"the {what} of the config cannot change: it has a scale or an offset")
+
+    def _check_scheme(self) -> None:
+        """Raise if policy, codes and axis do not go together."""
+        _check_codes(self._policy, self._bits, self._least, self._greatest)
+        if self._policy.is_per_channel != (self._axis is not None):
+            raise UsageError("a policy for each channel has a channel_axis, and no other has one")
+
     def _check_form(self, what: str, found: Array) -> None:
+        self._check_scheme()
         rank = 1 if self._policy.is_per_channel else 0
         if found.ndim != rank:
             wanted = "a vector, one for each channel" if rank else "one number"
@@ -338,29 +379,3 @@ def _check_codes(policy: QuantizationPolicy, bits: int, least: int, greatest: in
         raise UsageError(f"codes of {bits} bits cannot be {least} to {greatest}")
     if policy.is_symmetric and not least <= 0 < greatest:
         raise UsageError(f"a symmetric policy needs 0 among its codes, not {least} to {greatest}")
-
-
-class OperationQuantizationConfig:
-    """The configs of a node: one for each place, also for an absent operand."""
-
-    def __init__(
-        self,
-        input_quantization_configs: Iterable[TensorQuantizationConfig] = (),
-        output_quantization_configs: Iterable[TensorQuantizationConfig] = (),
-    ) -> None:
-        self.input_quantization_config = list(input_quantization_configs)
-        self.output_quantization_config = list(output_quantization_configs)
-        for each in self:
-            if not isinstance(each, TensorQuantizationConfig):
-                raise UsageError(f"{each!r} is not a TensorQuantizationConfig")
-
-    def __iter__(self) -> Iterator[TensorQuantizationConfig]:
-        yield from self.input_quantization_config
-        yield from self.output_quantization_config
-
-    def copy(self) -> OperationQuantizationConfig:
-        """Return copies of all configs."""
-        return OperationQuantizationConfig(
-            [each.copy() for each in self.input_quantization_config],
-            [each.copy() for each in self.output_quantization_config],
-        )
