@@ -60,7 +60,7 @@ def test_wrong_options_are_errors(
 def test_one_page_is_not_for_several_models(cli: Cli, small: Path, tmp_path: Path) -> None:
     ended = cli("optimize", small, small, "--out-dir", tmp_path / "o", "--html", "a.html")
     assert ended.code == 2
-    assert "--html names one file" in ended.err
+    assert "--html is for one model, not a batch" in ended.err
 
 
 # --- verify ---------------------------------------------------------------------------------------

@@ -6,30 +6,34 @@ fields of `tiered.fleet.result.Result`; the file of --results has the same.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from tiered.cli.commands.optimize import check_options
+from tiered.cli.commands.optimize import check_options, print_planned, run_optimize
 from tiered.cli.commands.quantize import QuantizeOptions
 from tiered.cli.commands.verify import CompareOptions
 from tiered.cli.flags import Flag, OptimizeOptions, ReadOptions, WriteOptions
+from tiered.cli.load_passes import load_passes
 from tiered.cli.output.fleet import BatchReport, print_results
+from tiered.cli.output.terminal import printable
 from tiered.cli.watch import WatchOptions
 from tiered.cli.words import words_of
-from tiered.errors import UsageError
+from tiered.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
-    from tiered.fleet import Command
+    from tiered.fleet import Command, Result
 
 _OWN: Final = ("out_dir", "json", "quiet", "verbose", "max_memory")
 """Options of `tiered optimize` that concern the whole batch."""
 
-_ONE_MODEL: Final = ("output", "reproducer", "dry_run")
+_ONE_MODEL: Final = ("output", "reproducer")
 _ONE_MODEL_WATCH: Final = (
-    *("remarks", "print_pipeline", "time", "statistics", "trace", "html", "html_without_times"),
+    *("remarks", "time", "statistics", "trace", "html", "html_without_times"),
     *("dump", "dump_weights", "print_before", "print_after", "diff"),
 )
 """Options that print, or name a file, for one model."""
@@ -81,9 +85,68 @@ def run_batch_optimize(
     Raises:
         UsageError: options that do not go together.
     """
+    results = _optimized(sources, options, watch, batch)
+    return 0 if all(result.ok for result in results) else 1
+
+
+def run_into_folder(
+    sources: Sequence[str], options: OptimizeOptions, watch: WatchOptions
+) -> int | None:
+    """Optimise models into the folder of --out-dir, several of them as a batch without a manifest.
+
+    Returns:
+        the exit code: that of the first model that failed.
+
+    Raises:
+        UsageError: options that do not go together.
+        ModelError: the folder cannot be made, or the only model cannot be read or written.
+    """
+    folder = options.out_dir
+    if folder is None:
+        shown = ", ".join(repr(printable(source)) for source in sources[:3])
+        more = ", ..." if len(sources) > 3 else ""
+        raise UsageError(
+            f"{len(sources)} files ({shown}{more}); expected MODEL and OUT. For several models "
+            "add the folder for their results: --out-dir DIR"
+        )
+    if options.output is not None:
+        raise UsageError("-o names one file and --out-dir a folder; use only one of them")
+    if len(sources) == 1:
+        return _one_into_folder(sources[0], folder, options, watch)
+    with TemporaryDirectory(prefix="tiered-") as temporary:
+        batch = BatchOptions(
+            reproducers=options.reproducer, manifest=os.path.join(temporary, "manifest.jsonl")
+        )
+        whole = replace(options, reproducer=None)
+        results = _optimized(sources, whole, watch, batch)
+    codes = {result.source: 0 if result.ok else result.exit_code or 1 for result in results}
+    return next((code for code in map(codes.get, sources) if code), 0)
+
+
+def _one_into_folder(
+    source: str, folder: str, options: OptimizeOptions, watch: WatchOptions
+) -> None:
+    if not (options.dry_run or watch.print_pipeline):
+        check_options(options, watch)
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise ModelError(f"cannot make {printable(folder)!r}: {error.strerror}") from error
+    target = None if options.dry_run else os.path.join(folder, os.path.basename(source))
+    run_optimize(source, target, replace(options, out_dir=None), watch)
+
+
+def _optimized(
+    sources: Sequence[str], options: OptimizeOptions, watch: WatchOptions, batch: BatchOptions
+) -> list[Result]:
+    """Optimise many models and return the results; none for --print-pipeline."""
     from tiered.fleet import Command
 
+    load_passes(options.load)
     check_options(options, watch)
+    if watch.print_pipeline:
+        print_planned(options, watch)
+        return []
     _check_batch_options(options, _ONE_MODEL)
     _check_batch_options(watch, _ONE_MODEL_WATCH)
     words = (*words_of(options, _OWN), *words_of(watch, ("config",)))
@@ -91,7 +154,12 @@ def run_batch_optimize(
         out_dir=options.out_dir, max_memory=options.max_memory, quiet=options.quiet
     )
     command = Command("optimize", words)
-    return _run(sources, command, batch, folder, as_json=options.json)
+    if not options.dry_run:
+        return _results(sources, command, batch, folder, as_json=options.json)
+    with TemporaryDirectory(prefix="tiered-") as temporary:  # for the manifest
+        return _results(
+            sources, command, batch, replace(folder, out_dir=temporary), as_json=options.json
+        )
 
 
 def run_batch_quantize(
@@ -167,6 +235,19 @@ def _run(
     as_json: bool,
 ) -> int:
     """Run a batch, print its results, and return the exit code."""
+    results = _results(sources, command, batch, folder, as_json=as_json)
+    return 0 if all(result.ok for result in results) else 1
+
+
+def _results(
+    sources: Sequence[str],
+    command: Command,
+    batch: BatchOptions,
+    folder: FolderOptions,
+    *,
+    as_json: bool,
+) -> list[Result]:
+    """Run a batch, print its results, and return them."""
     from tiered.fleet import FleetOptions, run, submit
     from tiered.fleet.tables import check_table, write_table
 
@@ -195,7 +276,7 @@ def _run(
     if batch.results is not None:
         write_table(batch.results, results)
     print_results(results, as_json=as_json, is_quiet=folder.quiet)
-    return 0 if all(result.ok for result in results) else 1
+    return results
 
 
 def _memory(given: str | None) -> int | None:

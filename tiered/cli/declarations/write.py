@@ -31,13 +31,13 @@ def optimize(
     Args:
         model: The ONNX file to read; it is never changed.
         out: The file to write. Optional with --dry-run, --json and --out-dir.
-        more: More models to read; they need --out-dir.
+        more: More models to read; they need --out-dir, and run as a batch does.
     """
     if more or options.out_dir is not None:
-        from tiered.cli.commands.optimize_several import run_several
+        from tiered.cli.commands.batch import run_into_folder
 
         sources = [file for file in (model, out, *more) if file is not None]
-        return run_several(sources, options, watch)
+        return run_into_folder(sources, options, watch)
     from tiered.cli.commands.optimize import run_optimize
 
     run_optimize(model, out, options, watch)
