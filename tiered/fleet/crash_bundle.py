@@ -1,56 +1,145 @@
-"""A bundle for a lost process: the files of its model, the command line and the reason.
+"""A bundle for a lost process: the files of its model, the command line, its limits and the reason.
 
-    model.onnx, ...   the files that were read, with their external data
-    crash.json        {words, files, status, reason, versions}
+    0-model.onnx, ...   the files that were read, with their external data
+    crash.json          the fields of `CrashBundle`
+
+`tiered replay` runs the command again, in a process of its own with the same limits.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from typing import Final
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Final, NamedTuple, Self
 
-from tiered.errors import ModelError
+from tiered.errors import Crashed, ModelError, OutOfMemory, TimedOut
 from tiered.fleet import storage
+from tiered.fleet.process import JobProcess
 from tiered.fleet.versions import versions
 
 CRASH: Final = "crash.json"
+OUT: Final = "out.onnx"
+"""The file that the command writes, in the words of a bundle."""
 
 
-def write_crash_bundle(
-    folder: str, inputs: Sequence[str], words: Sequence[str], status: str, reason: str
-) -> None:
-    """Write the files of a model and the command on which its process was lost.
+class CrashReplay(NamedTuple):
+    """What came of the command of a bundle.
 
-    Args:
-        folder: of the bundle.
-        inputs: the models that were read.
-        words: the command line.
-        status, reason: of the result.
+    Attributes:
+        is_lost: whether its process was lost again.
+        symptom: how it ended.
     """
-    files: dict[str, str] = {}
-    for number, path in enumerate(inputs):
-        name = f"{number}-{path.replace(os.sep, '/').rpartition('/')[2]}"
-        files[path] = name
-        copies = [(path, name)]
-        if not storage.is_remote(path):
-            copies += [(beside, os.path.basename(beside)) for beside in _beside(path)]
-        for source, copied in copies:
+
+    is_lost: bool
+    symptom: str
+
+
+@dataclass(frozen=True)
+class CrashBundle:
+    """The command on which a process was lost.
+
+    Attributes:
+        words: the command line, with the names of files in the bundle.
+        files: the name in the bundle of each model that was read.
+        status, reason: of the result.
+        seconds, memory: the limits of the process, None for no limit.
+        versions: of the packages.
+    """
+
+    words: Sequence[str]
+    files: Mapping[str, str]
+    status: str
+    reason: str
+    seconds: float | None = None
+    memory: int | None = None
+    versions: Mapping[str, str] = field(default_factory=versions)
+
+    @classmethod
+    def of(
+        cls,
+        words: Sequence[str],
+        inputs: Sequence[str],
+        status: str,
+        reason: str,
+        *,
+        seconds: float | None = None,
+        memory: int | None = None,
+    ) -> Self:
+        """Return the bundle of a command line that read these models."""
+        names = {
+            path: f"{number}-{path.replace(os.sep, '/').rpartition('/')[2]}"
+            for number, path in enumerate(inputs)
+        }
+        shown = tuple(names.get(word, word) for word in words)
+        return cls(shown, names, status, reason, seconds, memory)
+
+    def save(self, folder: str) -> None:
+        """Write the bundle, with copies of the models, into a folder, which is made."""
+        for path, name in self.files.items():
+            copies = [(path, name)]
+            if not storage.is_remote(path):
+                copies += [(beside, os.path.basename(beside)) for beside in _beside(path)]
+            for source, copied in copies:
+                try:
+                    storage.copy(source, os.path.join(folder, copied))
+                except (ModelError, OSError):
+                    continue  # without this file; the reason names it
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, CRASH), "w", encoding="utf-8") as file:
+            json.dump(asdict(self), file, indent=2)
+
+    @classmethod
+    def load(cls, folder: str) -> Self:
+        """Read the bundle of a folder.
+
+        Raises:
+            ModelError: the folder holds none, or it lacks a model.
+        """
+        try:
+            with open(os.path.join(folder, CRASH), encoding="utf-8") as file:
+                bundle = cls(**json.load(file))
+        except (OSError, ValueError, TypeError) as error:
+            raise ModelError(f"{folder} is no bundle that can be read: {error}") from error
+        for path, name in bundle.files.items():
+            if not os.path.exists(os.path.join(folder, name)):
+                raise ModelError(f"{folder} has no copy of {path!r}: expected {name!r} in it")
+        return bundle
+
+    def replay(self, folder: str) -> CrashReplay:
+        """Run the command again on the models in the folder of the bundle.
+
+        Raises:
+            HelperError: the process cannot start.
+        """
+        copies = {name: os.path.abspath(os.path.join(folder, name)) for name in self.files.values()}
+        with tempfile.TemporaryDirectory(prefix="tiered-") as made:
+            copies[OUT] = os.path.join(made, OUT)
+            request = {
+                "do": "run",
+                "words": [copies.get(word, word) for word in self.words],
+                "files": [copies[name] for name in self.files.values()],
+                "out": None,
+                "target": None,
+                "force": False,
+            }
+            process = JobProcess(self.memory)
             try:
-                storage.copy(source, os.path.join(folder, copied))
-            except (ModelError, OSError):
-                continue  # without this file; the reason names it
-    content = {
-        "words": [files.get(word, word) for word in words],
-        "files": files,
-        "status": status,
-        "reason": reason,
-        "versions": versions(),
-    }
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, CRASH), "w", encoding="utf-8") as file:
-        json.dump(content, file, indent=2)
+                answer = process.ask(request, "replaying the command", self.seconds)
+            except (Crashed, TimedOut, OutOfMemory) as error:
+                return CrashReplay(True, str(error))
+            finally:
+                process.close()
+        code, said = int(answer["code"]), " ".join(str(answer["err"]).split())
+        failed = f"; the command ended with exit code {code}: {said}" if code else ""
+        return CrashReplay(False, f"the process is not lost{failed}")
+
+
+def is_crash_bundle(folder: str) -> bool:
+    """Return whether a folder holds the bundle of a lost process."""
+    return os.path.isfile(os.path.join(folder, CRASH))
 
 
 def _beside(path: str) -> list[str]:

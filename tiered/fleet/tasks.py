@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from tiered.errors import Crashed, ModelError, OutOfMemory, RuntimeFailure, TimedOut, UsageError
 from tiered.fleet import storage
-from tiered.fleet.crash_bundle import write_crash_bundle
+from tiered.fleet.crash_bundle import OUT, CrashBundle
 from tiered.fleet.job import Command, Job
 from tiered.fleet.process import JobProcess
 from tiered.fleet.result import Result, Status
@@ -262,8 +262,15 @@ class Run:
             status = "memory"
         reason = str(error)
         if self.job.reproducer is not None:
-            words = self.command.words(self.job.inputs, "out.onnx")
-            write_crash_bundle(self.job.reproducer, self.job.inputs, words, status, reason)
+            bundle = CrashBundle.of(
+                self.command.words(self.job.inputs, OUT),
+                self.job.inputs,
+                status,
+                reason,
+                seconds=self.limits.seconds,
+                memory=process.memory,
+            )
+            bundle.save(self.job.reproducer)
         peak = process.peak or None
         return replace(self._failed(status, reason, 1), peak=peak)
 

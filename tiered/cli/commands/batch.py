@@ -112,7 +112,8 @@ def run_into_folder(
     if options.output is not None:
         raise UsageError("-o names one file and --out-dir a folder; use only one of them")
     if len(sources) == 1:
-        return _one_into_folder(sources[0], folder, options, watch)
+        _one_into_folder(sources[0], folder, options, watch)
+        return None
     with TemporaryDirectory(prefix="tiered-") as temporary:
         batch = BatchOptions(
             reproducers=options.reproducer, manifest=os.path.join(temporary, "manifest.jsonl")

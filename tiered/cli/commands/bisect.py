@@ -182,13 +182,17 @@ def run_replay(folder: str) -> None:
     """Run the bundle of a folder, and print whether it still fails.
 
     Raises:
-        VerificationError: it does.
+        VerificationError: it does; or a process is lost again.
         ModelError: the folder holds no bundle.
         UsageError: the pass of the bundle is not known, and the bundle has no result of it.
     """
     from tiered.debug import load_bundle, replay
     from tiered.debug.bundle import replayed_error
+    from tiered.fleet.crash_bundle import is_crash_bundle
 
+    if is_crash_bundle(folder):
+        _replay_crash(folder)
+        return
     bundle = load_bundle(folder)
     try:
         found = replay(bundle)
@@ -199,4 +203,21 @@ def run_replay(folder: str) -> None:
         ) from error
     if found.fails:
         raise replayed_error(found, bundle, os.path.normpath(folder))
+    results().print(printable(f"{folder}: {found.symptom}"), soft_wrap=True)
+
+
+def _replay_crash(folder: str) -> None:
+    """Run the command on which a process of a batch was lost.
+
+    Raises:
+        VerificationError: the process is lost again.
+    """
+    from tiered.fleet.crash_bundle import CrashBundle
+
+    bundle = CrashBundle.load(folder)
+    found = bundle.replay(folder)
+    if found.is_lost:
+        raise VerificationError(
+            f"{printable(folder)}: {found.symptom} (in the batch: {bundle.status})"
+        )
     results().print(printable(f"{folder}: {found.symptom}"), soft_wrap=True)

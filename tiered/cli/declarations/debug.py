@@ -70,7 +70,7 @@ def replay(folder: Annotated[str, Parameter(name="DIR")], /, *, load: Names = ()
     """Run a bundle and print its failure; exit code 3 if it fails, 0 if it is fixed.
 
     Args:
-        folder: The folder that --reproducer wrote.
+        folder: The folder that --reproducer or `tiered batch --reproducers` wrote.
         load: As for `tiered optimize`: Python files or modules with passes of your own.
     """
     from tiered.cli.commands.bisect import run_replay
