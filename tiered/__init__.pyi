@@ -85,6 +85,8 @@ from tiered.partition import (
     BackendSupport as BackendSupport,
     cut_out_regions as cut_out_regions,
     mark_devices as mark_devices,
+    mark_overlap as mark_overlap,
+    mark_remaps as mark_remaps,
     mark_targets as mark_targets,
     merge_composites as merge_composites,
     merge_regions as merge_regions,

@@ -141,3 +141,27 @@ def test_models_that_are_no_earlier_results_are_kept(
     written = {file: file.read_bytes() for file in (out, *parts.iterdir())}
     assert cli(*arguments).code == 0
     assert {file: file.read_bytes() for file in (out, *parts.iterdir())} == written
+
+
+def test_cuts_make_a_model_of_each_device_and_stage(
+    cli: Cli, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    target, model = files
+    loaded = onnx.load(model)
+    loaded.ir_version = 10
+    for node in loaded.graph.node:
+        node.name = node.output[0]
+    onnx.save(loaded, model)
+    assert "give --sharding" in cli("partition", model).err
+    cuts = ("--sharding", "c=gpu0", "--sharding", "y=gpu1", "--pipelining", "c=0")
+    ended = cli("partition", model, *cuts, "--as-models", tmp_path / "parts")
+    assert "devices and stages have 5 of 5 nodes in 2 regions" in ended.out
+    names = sorted(path.name for path in (tmp_path / "parts").glob("part_*"))
+    assert names == ["part_000_gpu0_0.onnx", "part_001_gpu1_1.onnx"]
+    feeds = {"x": np.ones((2, 4), np.float32)}
+    found = Plan.load(tmp_path / "parts").run(feeds)
+    np.testing.assert_array_equal(found["y"], Session(loaded).run(feeds)["y"])
+    assert "no node 'nope'" in cli("partition", model, "--sharding", "nope=0").err
+    assert "leave --backend out" in cli("partition", model, "--backend", target, *cuts).err
+    decreasing = ("--pipelining", "d=2", "--pipelining", "y=1")
+    assert "never decrease" in cli("partition", model, *decreasing).err

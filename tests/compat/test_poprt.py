@@ -239,8 +239,22 @@ def test_checkpoints_and_cuts_have_the_arguments_of_poprt() -> None:
 
 
 def test_what_onnx_cannot_have_says_why() -> None:
-    with pytest.raises(KeyError, match=r"overlap_io has no equivalent .*rewrite_annotated"):
-        poprt.get_pass("overlap_io")
+    with pytest.raises(KeyError, match=r"to_cps has no equivalent .*sink_into_if"):
+        poprt.get_pass("to_cps")
+
+
+def test_hints_are_metadata() -> None:
+    model = parse("(float[2,2] x) => (float[2,2] y) { a = MatMul(x, x) y = Abs(a) }")
+    model.ir_version = 10
+    for remap in (
+        poprt.get_pass("auto_insert_remap", ["after_matmul"]),
+        poprt.get_pass("AutoInsertRemap", remap_mode=["after_matmul"]),
+    ):
+        (entry,) = remap.run(model).graph.node[0].metadata_props
+        assert (entry.key, entry.value) == ("tiered.remap", "outputs")
+    made = poprt.get_pass("OverlapIO").run(model).graph
+    said = [entry.value for info in (*made.input, *made.output) for entry in info.metadata_props]
+    assert said == ["host_load", "host_store"]
 
 
 PRODUCT = """(float[4,2] x) => (float[4,3] y) <float[2,3] w = {1,2,3,4,5,6}, float[3] b = {7,8,9}> {

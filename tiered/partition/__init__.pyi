@@ -10,6 +10,7 @@ from tiered.partition.devices import (
     device_proto as device_proto,
     mark_devices as mark_devices,
 )
+from tiered.partition.hints import mark_overlap as mark_overlap, mark_remaps as mark_remaps
 from tiered.partition.partitioner import (
     CapabilityBasedPartitioner as CapabilityBasedPartitioner,
     Partition as Partition,

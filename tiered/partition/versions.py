@@ -18,8 +18,14 @@ DOMAIN: Final = "tiered.partition"
 """The domain of the functions of partitions without a target."""
 
 
-def check_metadata(model: ModelState) -> None:
-    """Raise if nodes of the model cannot have metadata.
+def check_metadata(
+    model: ModelState, instead: str = ", or use the partitioner, which needs no marks"
+) -> None:
+    """Raise if nodes, inputs and outputs of the model cannot have metadata.
+
+    Args:
+        model: the model.
+        instead: what to do instead of raising the IR version.
 
     Raises:
         ModelError: its IR version is too old.
@@ -27,8 +33,8 @@ def check_metadata(model: ModelState) -> None:
     if model.ir_version < METADATA_SINCE:
         raise ModelError(
             f"{model.label} has IR version {model.ir_version}, and marks are metadata of nodes, "
-            f"which need {METADATA_SINCE}: raise it with `model.set_ir_version({METADATA_SINCE})`, "
-            "or use the partitioner, which needs no marks"
+            f"which need {METADATA_SINCE}: raise it with "
+            f"`model.set_ir_version({METADATA_SINCE})`{instead}"
         )
 
 

@@ -464,6 +464,9 @@ def default_pipeline() -> Sequential:
         "merge_compiler_regions",
         "partition_graph",
         "rewrite_annotated_ops",
+        # Parked: hints for the compiler of a chip, on the nodes that remain.
+        "auto_insert_remap",
+        "overlap_io",
 
         # Parked: products in parts, when no pass is left that combines them.
         "serialize_matmul_add",

@@ -155,15 +155,6 @@ NO_EQUIVALENT: Final[dict[str, str]] = {
         "it is no pass but a property of an operator. The nearest is tiered.layout_rule, which "
         "registers one; convert_layout uses it"
     ),
-    # PopRT
-    "overlap_io": (
-        "the transfers between host and device belong to a runtime. The nearest pass is "
-        "rewrite_annotated_ops, which marks pipeline stages"
-    ),
-    "auto_insert_remap": (
-        "where tensors are in the memory of a chip belongs to its compiler. The nearest pass is "
-        "annotate_target, which marks what a target takes"
-    ),
 }
 """Why another system has a pass that ONNX cannot have, and the nearest pass."""
 

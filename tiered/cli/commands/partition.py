@@ -1,7 +1,7 @@
-"""`tiered partition MODEL --backend NAME`: the regions that a target takes, and their files.
+"""`tiered partition MODEL [--backend NAME]`: the regions of a target or of devices, as files.
 
 With `--json` one object:
-    model, backend, denied
+    model, backend, denied; backend is null for devices and stages
     regions: [{name, target, nodes, operators, bytes_in, bytes_out, multiply_adds, share}]; the last
         one, "host", has the nodes that the target does not take.
     plan: the content of plan.json, with --as-models.
@@ -21,7 +21,7 @@ from tiered.cli.output.tables import Number, print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
 from tiered.cli.source_mark import check_replaced, source_mark, write_mark
-from tiered.errors import ModelError
+from tiered.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,6 +41,10 @@ class PartitionOptions:
 
     deny: Names = ()
     """Operators that the target must not get: Softmax,com.microsoft::Gelu. Repeatable."""
+    sharding: Names = ()
+    """NODE=DEVICE: the device of a node and of all that it needs. Repeatable, without --backend."""
+    pipelining: Names = ()
+    """NODE=STAGE: the pipeline stage of a node and of all that it needs. Repeatable."""
     as_models: Annotated[str | None, Parameter(show_default=False)] = None
     """The folder for a model of each region and of the nodes between them, and plan.json."""
     dot: Annotated[str | None, Parameter(show_default=False)] = None
@@ -56,7 +60,7 @@ class PartitionOptions:
 
 
 def run_partition(
-    file: str, backend: str, out: str | None, chosen: PartitionOptions, options: ReadOptions
+    file: str, backend: str | None, out: str | None, chosen: PartitionOptions, options: ReadOptions
 ) -> None:
     """Print the regions of a model that a target takes, and write what is asked for.
 
@@ -68,7 +72,10 @@ def run_partition(
     from tiered.partition import fuse_partitions, report_of, to_dot, to_svg
 
     # Report a wrong name before a large model is read.
-    target, folder = get_backend(backend), chosen.as_models
+    target = None if backend is None else get_backend(backend)
+    folder = chosen.as_models
+    if target is not None and (chosen.sharding or chosen.pipelining):
+        raise UsageError("--sharding and --pipelining are cuts by hand; leave --backend out")
     pictures = {chosen.dot: to_dot, chosen.svg: to_svg}
     for written in (out, *pictures):
         if written is not None:
@@ -86,28 +93,53 @@ def run_partition(
         plan = None if folder is None else _save_plan(model, partitions, file, chosen)
         if out is not None:
             check_data_files(model, out)
-            fuse_partitions(partitions, prefix="region_", domain=f"tiered.{target.name}")
+            domain = "partition" if target is None else target.name
+            fuse_partitions(partitions, prefix="region_", domain=f"tiered.{domain}")
             write_mark(model, source_mark(model, file))
             model.save(out)
     if options.json:
-        described = _described(file, target.name, chosen.deny, rows)
+        described = _described(file, None if target is None else target.name, chosen.deny, rows)
         print_json(described if plan is None else {**described, "plan": plan.described()})
     else:
-        _print(results(), file, target.name, rows, None if options.verbose else FEW)
+        takes = "devices and stages have" if target is None else f"{target.name} takes"
+        _print(results(), file, takes, rows, None if options.verbose else FEW)
         for written in (out, *pictures, folder):
             if written is not None:
                 results().print(printable(f"wrote {written}"))
 
 
-def _partitions(model: Model, target: Backend, chosen: PartitionOptions) -> list[Partition]:
+def _partitions(
+    model: Model, target: Backend | None, chosen: PartitionOptions
+) -> list[Partition]:
     from tiered.partition import BackendSupport, CapabilityBasedPartitioner
 
+    if target is None:
+        return _marked(model, chosen)
     return CapabilityBasedPartitioner(
         model,
         {target.name: BackendSupport(target, _operators(chosen.deny))},
         allows_single_node_partition=chosen.single,
         skip_horizontal_fusion=not chosen.horizontal,
     ).propose_partitions()
+
+
+def _marked(model: Model, chosen: PartitionOptions) -> list[Partition]:
+    """Return the partitions by device and stage, after the cuts of the command line.
+
+    Raises:
+        UsageError: no node has a device or stage.
+    """
+    from tiered.partition import device_partitions
+    from tiered.passes import get_pass
+
+    cuts = {"sharding": chosen.sharding, "pipelining": chosen.pipelining}
+    get_pass("rewrite_annotated_ops", **cuts)(model)
+    partitions = device_partitions(model)
+    if not partitions:
+        raise UsageError(
+            "no node has a device or stage: give --sharding or --pipelining, or a --backend"
+        )
+    return partitions
 
 
 def _operators(deny: tuple[str, ...]) -> list[str]:
@@ -150,12 +182,12 @@ def _write(path: str, text: str) -> None:
 
 
 def _print(
-    console: Console, file: str, target: str, rows: list[Region], limit: int | None
+    console: Console, file: str, takes: str, rows: list[Region], limit: int | None
 ) -> None:
-    taken = [row for row in rows if row.target == target]
+    taken = [row for row in rows if row.name != "host"]
     nodes, whole = sum(row.nodes for row in taken), sum(row.nodes for row in rows)
     console.print(
-        printable(f"{file}: {target} takes {nodes:,} of {whole:,} nodes in {len(taken):,} regions")
+        printable(f"{file}: {takes} {nodes:,} of {whole:,} nodes in {len(taken):,} regions")
     )
     table = [
         (
@@ -180,7 +212,8 @@ def _share(row: Region, rows: list[Region]) -> float:
     return row.multiply_adds / (sum(each.multiply_adds for each in rows) or 1)
 
 
-def _described(file: str, target: str, deny: tuple[str, ...], rows: list[Region]) -> dict[str, Any]:
+def _described(
+    file: str, target: str | None, deny: tuple[str, ...], rows: list[Region]) -> dict[str, Any]:
     return {
         "model": file,
         "backend": target,

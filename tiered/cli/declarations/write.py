@@ -150,11 +150,14 @@ def partition(
     out: str | None = None,
     /,
     *,
-    backend: Annotated[str, Parameter(completer=complete_backend)],
+    backend: Annotated[str | None, Parameter(completer=complete_backend)] = None,
     partitions: PartitionOptions = PartitionOptions(),
     options: ReadOptions = ReadOptions(),
 ) -> None:
     """Print the regions of a model that a target takes, and write them.
+
+    Without --backend, the regions are those of devices and pipeline stages: by --sharding and
+    --pipelining, and by the marks in the file.
 
     Args:
         model: The ONNX file to read.

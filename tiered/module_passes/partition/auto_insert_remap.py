@@ -1,0 +1,26 @@
+"""A MatMul, or the Add of a mask  =>  the same, marked for another tile layout"""
+
+from typing import Literal
+
+from tiered import Model, PassContext, Skip, mark_remaps, module_pass
+
+
+@module_pass(opt_level=None, acts_on=("MatMul", "Add"))
+def auto_insert_remap(
+    model: Model,
+    ctx: PassContext,
+    *,
+    remap_mode: tuple[Literal["after_matmul", "before_add"], ...] = ("after_matmul",),
+) -> Skip | None:
+    """Mark where a compiler may lay out a tensor again: PopRT's auto_insert_remap, as metadata.
+
+    `tiered.remap` of a MatMul is `outputs`, that of an Add before Softmax `inputs`. There is no
+    node for it, as an Identity would be eliminated. No runtime on a CPU reads it.
+
+    Args:
+        remap_mode: `after_matmul`, `before_add`, or both.
+
+    Raises:
+        ModelError: the IR version has no metadata.
+    """
+    return None if mark_remaps(model, remap_mode) else Skip("no node is to be marked")
