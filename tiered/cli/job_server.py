@@ -36,7 +36,7 @@ from tiered.runtime.worker.frames import receive, send
 from tiered.runtime.worker.limits import LEAST, MemoryLimit, end_before_parent, load_libraries
 
 _COLLECTED: Final = 64 << 20
-"""Bytes beyond those of the start from which garbage is collected between two jobs."""
+"""Bytes more than after the last collection from which garbage is collected between two jobs."""
 
 _RETIRED: Final = 128 << 20
 """Bytes that an idle process may hold beyond those of its start."""
@@ -47,6 +47,7 @@ class Server:
 
     def __init__(self) -> None:
         self.idle = held_by()
+        self._settled = self.idle
         self._limit = MemoryLimit()
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -54,9 +55,11 @@ class Server:
         memory = request["memory"]
         self._limit.set(None if memory is None else max(LEAST, memory - self.idle))
         done = self._do(request)
-        if held_by() > self.idle + _COLLECTED:  # it visits all objects, which takes long
+        most = self.idle + _RETIRED
+        if held_by() > min(most, self._settled + _COLLECTED):  # it takes long, so not each time
             gc.collect()
-        return {"done": done, "retire": held_by() > self.idle + _RETIRED}
+            self._settled = held_by()
+        return {"done": done, "retire": held_by() > most}
 
     def _do(self, request: dict[str, Any]) -> Any:
         match request["do"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from typing import Final
 
 import onnx
 from google.protobuf.message import DecodeError
@@ -12,6 +13,9 @@ from tiered.errors import ModelError
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.io.protobuf_scan import read_skeleton
 from tiered.graph.io.save import tensors_of
+
+_LOCATION: Final = b"location"
+"""The key of the file of a tensor with external data."""
 
 
 def data_files(path: str) -> list[str]:
@@ -24,6 +28,8 @@ def data_files(path: str) -> list[str]:
         if content is None:
             with open(path, "rb") as file:
                 content = file.read()
+            if _LOCATION not in content:
+                return []  # no tensor names a file
         proto = onnx.ModelProto.FromString(content)
     except DecodeError:
         return []

@@ -363,8 +363,10 @@ def tensors_of(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
 
 
 @lru_cache(maxsize=1024)
-def _may_hold_more(op_type: str, domain: str) -> bool:
+def _may_hold_more(op_type: str | bytes, domain: str | bytes) -> bool:
     """Return whether an attribute may be a tensor or a graph by the schema of its operator."""
+    if isinstance(op_type, bytes) or isinstance(domain, bytes):
+        return True  # not UTF-8: opening the model reports it
     schema = schema_of(op_type, domain_of(domain))
     if schema is None:
         return True
