@@ -124,8 +124,11 @@ def wrong_declarations(model: ModelState) -> dict[str, str]:
         info = value.declared
         if info is None or value.producer is None or not isinstance(value.type, TensorType):
             continue
-        declared, kind = read_type(info.type), read_type(without_invented(write_type(value.type)))
-        if isinstance(declared, TensorType) and not is_compatible(kind, declared):
+        declared = read_type(info.type)
+        if declared == value.type or not isinstance(declared, TensorType):
+            continue
+        kind = read_type(without_invented(write_type(value.type)))
+        if not is_compatible(kind, declared):
             wrong[value.name] = f"{value.name!r} is declared {declared}, and computed as {kind}"
     return wrong
 
