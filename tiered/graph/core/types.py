@@ -54,11 +54,18 @@ _DTYPES = frozenset(DataType)
 
 def read_type(proto: onnx.TypeProto) -> ValueType | None:
     """Return the type of a TypeProto; None if it has no dtype."""
+    # Many values of a model have the same type, and the bytes are found sooner than read.
+    return _read_serialized(proto.SerializeToString(deterministic=True))
+
+
+@lru_cache(maxsize=4096)
+def _read_serialized(serialized: bytes) -> ValueType | None:
+    proto = onnx.TypeProto.FromString(serialized)
     kind = proto.WhichOneof("value")
     if kind is None:
         return None
     if kind != "tensor_type":
-        return OpaqueType(proto.SerializeToString(deterministic=True))
+        return OpaqueType(serialized)
     tensor = proto.tensor_type
     if tensor.elem_type not in _DTYPES:
         return None
