@@ -14,7 +14,8 @@ from tiered.graph.edits.transactions import is_hidden
 from tiered.graph.opset.newest_form import NoEquivalentForm
 from tiered.rewriter.compile import Program
 from tiered.rewriter.match import Match, match_node
-from tiered.rewriter.rule import Key, Rule
+from tiered.rewriter.pattern import Key
+from tiered.rewriter.rule import Rule
 from tiered.rewriter.skip import Skip
 from tiered.rewriter.worklist import Worklist
 

@@ -1,4 +1,4 @@
-"""The parts of patterns, and patterns as strings; `language.py` has the syntax that builds them.
+"""The parts of patterns; `language.py` has the syntax that builds them.
 
 A pattern is immutable. Its string is as it was written and evaluates to an equal pattern. One
 object matches one node wherever it occurs; two equal objects may match the same node, and two that
@@ -8,16 +8,17 @@ differ (name them with `.bind`) never do.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from tiered.graph.core.schema import schema_of
+from tiered.rewriter.constant_match import LARGEST, is_near, is_number, is_same
 from tiered.rewriter.var_conditions import Condition
+from tiered.support.loading import LoadedLater
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -27,6 +28,10 @@ COMMUTATIVE = frozenset(
      "Or", "Sum", "Xor"}
 )  # fmt: skip
 """Operators of the default domain whose two operands are matched in either order."""
+
+
+Key = tuple[str, str]
+"""An operator: its domain and its type."""
 
 
 class PatternError(TypeError):
@@ -98,11 +103,42 @@ class Pattern:
         """Yield the patterns right inside this one."""
         return iter(())
 
+    @property
+    def own_keys(self) -> tuple[Key, ...]:
+        """The operators that this part itself matches, one or any of several."""
+        return ()
+
+    def own_names(self) -> Iterable[tuple[str, str]]:
+        """Return the names that this part itself binds, with their kinds."""
+        return ()
+
     def walk(self) -> Iterator[Pattern]:
-        """Yield this pattern and all that it contains, as often as it occurs."""
-        yield self
-        for child in self.children():
-            yield from child.walk()
+        """Yield this pattern and all that it contains, each object once, readers first."""
+        seen: set[int] = set()
+        pending: list[Pattern] = [self]
+        while pending:
+            part = pending.pop()
+            if id(part) not in seen:
+                seen.add(id(part))
+                yield part
+                pending += [*part.children()][::-1]
+
+    @cached_property
+    def depth(self) -> int:
+        """How many operators lie on the longest path through the pattern; a chain counts once."""
+        below = max([child.depth for child in self.children()], default=0)
+        return below + bool(self.own_keys)
+
+    @cached_property
+    def operators(self) -> frozenset[Key]:
+        """The operators that every match contains."""
+        found = frozenset[Key]().union(*[child.operators for child in self.children()])
+        return found | {self.key} if isinstance(self, Op) else found
+
+    @property
+    def mentioned(self) -> frozenset[Key]:
+        """Every operator that a match may contain, in any of the choices."""
+        return frozenset([key for part in self.walk() for key in part.own_keys])
 
     @cached_property
     def bound(self) -> Mapping[str, str]:
@@ -112,16 +148,14 @@ class Pattern:
             PatternError: one name has two kinds.
         """
         found: dict[str, str] = {}
-        for bound in (_bound_by(self), *(child.bound.items() for child in self.children())):
+        for bound in (self.own_names(), *(child.bound.items() for child in self.children())):
             for name, kind in bound:
                 if found.setdefault(name, kind) != kind:
                     both = f"{found[name]} and {kind}"
                     raise PatternError(f"{name!r} cannot be both {both} in {self}")
         return found
 
-    def __str__(self) -> str:
-        return _Printer(self).text(self)
-
+    __str__ = LoadedLater("tiered.rewriter.pattern_printer", "printed")
     __repr__ = __str__
 
 
@@ -130,6 +164,9 @@ class _Named(Pattern):
     """A part that is bound to a name."""
 
     name: str
+
+    def own_names(self) -> Iterable[tuple[str, str]]:
+        return ((self.name, "value"),)
 
 
 class Var(_Named):
@@ -142,6 +179,9 @@ class Opt(_Named):
 
 class Rest(_Named):
     """`rest.inputs`: all remaining operands as a tuple; only at the end."""
+
+    def own_names(self) -> Iterable[tuple[str, str]]:
+        return ((self.name, "values"),)
 
 
 class Anything(Pattern):
@@ -161,6 +201,9 @@ class Const(Pattern):
     # Written as a number: `op.Add(var.x, 1)`.
     is_literal: bool = field(default=False, compare=False)
 
+    def own_names(self) -> Iterable[tuple[str, str]]:
+        return ((self.name, "value"),) if self.name else ()
+
     @cached_property
     def size(self) -> int | None:
         """The number of elements, None if the pattern admits any."""
@@ -178,7 +221,7 @@ class Const(Pattern):
         if self.dtype or wanted.size != 1 or wanted.dtype.kind not in "biuf":
             return None
         number = float(wanted.item())
-        return number if abs(number) < _LARGEST else None
+        return number if abs(number) < LARGEST else None
 
     def accepts(self, array: np.ndarray[Any, Any]) -> bool:
         """Return whether the numbers of a constant match."""
@@ -188,46 +231,15 @@ class Const(Pattern):
             return True
         wanted, number = self._wanted, self._number
         if number is not None and array.size == 1 and array.dtype.char in "efd":
-            return _is_number(array, number, self.rtol)
+            return is_number(array, number, self.rtol)
         if array.size != wanted.size or array.dtype.kind in "OSU":
             return False
         if self.dtype and (array.dtype != wanted.dtype or array.shape != wanted.shape):
             return False
         got = array.reshape(wanted.shape)
         if self.rtol:
-            with np.errstate(all="ignore"):
-                # As near as its dtype has it: the root of 2 is 1.4140625 in 16 bits.
-                nearest = wanted.astype(got.dtype).astype(np.float64)
-            return bool(np.allclose(got.astype(np.float64), nearest, rtol=self.rtol, atol=0.0))
-        return _is_same(got, wanted)
-
-
-_LARGEST: Final = 60_000
-"""Smaller numbers are finite in 16 bits."""
-
-
-def _is_number(array: np.ndarray[Any, Any], number: float, rtol: float) -> bool:
-    """Return whether an array of one float is a number, rounded to its dtype."""
-    got, nearest = array.item(), float(array.dtype.type(number))
-    if rtol:
-        return bool(abs(got - nearest) <= rtol * abs(nearest))
-    return bool(got == nearest and math.copysign(1.0, got) == math.copysign(1.0, nearest))
-
-
-def _is_same(got: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> bool:
-    """Return whether an array has exactly these numbers in its dtype: -0.0 is not 0.0."""
-    with np.errstate(all="ignore"):
-        cast = wanted.astype(got.dtype)
-    if got.dtype.kind in "biu":
-        # 0.5 is no integer, 300 no uint8, and 2 no bool.
-        return bool((got == cast).all() and (cast == wanted).all())
-    if wanted.dtype.kind == "c" and got.dtype.kind != "c":
-        return False
-    if got.dtype.kind == "c":
-        return bool(np.array_equal(got, cast, equal_nan=True))
-    first, second = got.astype(np.float64), cast.astype(np.float64)
-    same = np.array_equal(first, second, equal_nan=True)
-    return bool(same and (np.signbit(first) == np.signbit(second))[~np.isnan(first)].all())
+            return is_near(got, wanted, self.rtol)
+        return is_same(got, wanted)
 
 
 @dataclass(eq=False, repr=False)
@@ -238,6 +250,10 @@ class Alternatives(Pattern):
 
     def children(self) -> Iterator[Pattern]:
         return iter(self.choices)
+
+    @cached_property
+    def operators(self) -> frozenset[Key]:
+        return frozenset.intersection(*[choice.operators for choice in self.choices])
 
     def _with(self, condition: Condition) -> Self:
         return self._each(lambda choice: choice._with(condition))
@@ -312,8 +328,12 @@ class Op(Pattern):
         return self.first or self
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> Key:
         return self.domain, self.op_type
+
+    @property
+    def own_keys(self) -> tuple[Key, ...]:
+        return (self.key,)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -327,15 +347,26 @@ class Op(Pattern):
     def children(self) -> Iterator[Pattern]:
         return iter(self.operands)
 
+    def own_names(self) -> Iterable[tuple[str, str]]:
+        named = ((v.name, "attribute") for _, v in self.attributes if isinstance(v, Var))
+        return (*([(self.node_name, "node")] if self.node_name else ()), *named)
+
 
 @dataclass(eq=False, repr=False)
 class Chain(Pattern):
     """`chain(op.Cast | op.Identity, var.x)`: one or more of these in a row, from x on."""
 
-    kinds: tuple[tuple[str, str], ...]
+    kinds: tuple[Key, ...]
     end: Pattern
     is_shared: bool = False
     node_name: str = ""
+
+    @property
+    def own_keys(self) -> tuple[Key, ...]:
+        return self.kinds
+
+    def own_names(self) -> Iterable[tuple[str, str]]:
+        return ((self.node_name, "nodes"),) if self.node_name else ()
 
     def shared(self) -> Self:
         """Return the chain with other consumers of its inner values: the rewrite keeps it."""
@@ -355,49 +386,6 @@ def _op_of(pattern: Pattern) -> Any:
     return pattern
 
 
-# --- properties of a whole pattern ----------------------------------------------------------------
-
-
-def _bound_by(part: Pattern) -> Iterator[tuple[str, str]]:
-    match part:
-        case Var(name=name) | Opt(name=name):
-            yield name, "value"
-        case Rest(name=name):
-            yield name, "values"
-        case Const(name=name) if name:
-            yield name, "value"
-        case Chain(node_name=name) if name:
-            yield name, "nodes"
-        case Op():
-            if part.node_name:
-                yield part.node_name, "node"
-            yield from ((v.name, "attribute") for _, v in part.attributes if isinstance(v, Var))
-        case _:
-            pass
-
-
-def depth(pattern: Pattern) -> int:
-    """Return how many operators lie on the longest path through a pattern; a chain counts once."""
-    below = max((depth(child) for child in pattern.children()), default=0)
-    return below + isinstance(pattern, Op | Chain)
-
-
-def operators(pattern: Pattern) -> frozenset[tuple[str, str]]:
-    """Return (domain, op type) of the operators that every match contains."""
-    if isinstance(pattern, Alternatives):
-        return frozenset.intersection(*map(operators, pattern.choices))
-    found = frozenset().union(*map(operators, pattern.children()))
-    return found | {pattern.key} if isinstance(pattern, Op) else found
-
-
-def mentioned(pattern: Pattern) -> frozenset[tuple[str, str]]:
-    """Return every operator that a match may contain, in any of the choices."""
-    found = frozenset[tuple[str, str]]().union(*map(mentioned, pattern.children()))
-    if isinstance(pattern, Chain):
-        return found | {*pattern.kinds}
-    return found | {pattern.key} if isinstance(pattern, Op) else found
-
-
 def roots(pattern: Pattern) -> tuple[Op | Together, ...]:
     """Return the choices of the root of a pattern.
 
@@ -415,136 +403,7 @@ def roots(pattern: Pattern) -> tuple[Op | Together, ...]:
     return tuple(found)
 
 
-# --- a pattern as text ----------------------------------------------------------------------------
-
-_NAMES = {Var: "var", Opt: "opt", Rest: "rest"}
-
-
-class _Printer:
-    def __init__(self, pattern: Pattern) -> None:
-        self.repeated = _repeated(pattern)
-        self.taken = {part.name for part in pattern.walk() if isinstance(part, Var | Opt | Rest)}
-        self.names: dict[int, str] = {}
-
-    def text(self, pattern: Pattern) -> str:
-        if not isinstance(pattern, Op | Chain) or id(_same(pattern)) not in self.repeated:
-            return self.written(pattern)
-        same = _same(pattern)
-        if id(same) in self.names:
-            text = self.names[id(same)]
-        else:
-            inner = self.written(same)
-            self.names[id(same)] = self.fresh(same.node_name or "h")
-            text = f"({self.names[id(same)]} := {inner})"
-        if pattern is same:
-            return text
-        output = f".out({pattern.output})" if isinstance(pattern, Op) else ""
-        return f"{text}{output}{''.join(map(str, pattern.conditions))}"
-
-    def fresh(self, base: str) -> str:
-        name, number = base, 2
-        while name in self.taken:
-            name, number = f"{base}{number}", number + 1
-        self.taken.add(name)
-        return name
-
-    def written(self, pattern: Pattern) -> str:
-        conditions = "".join(map(str, pattern.conditions))
-        match pattern:
-            case Var() | Opt() | Rest():
-                return f"{_NAMES[type(pattern)]}.{pattern.name}{conditions}"
-            case Anything():
-                return "..."
-            case Const():
-                return f"{_const(pattern)}{conditions}"
-            case Op():
-                return f"{self.op(pattern)}{conditions}"
-            case Chain():
-                kinds = " | ".join(map(operator_text, pattern.kinds))
-                inner = f"chain({kinds}, {self.text(pattern.end)})"
-                return f"{inner}{_suffix(pattern)}{conditions}"
-            case Alternatives():
-                return self.joined(" | ", pattern.choices, (Together,))
-            case Together():
-                return self.joined(" & ", pattern.roots, (Alternatives,))
-            case _:
-                raise AssertionError(pattern)
-
-    def joined(
-        self, sign: str, parts: Iterable[Pattern], bracketed: tuple[type[Pattern], ...]
-    ) -> str:
-        return sign.join(
-            f"({self.text(part)})" if isinstance(part, bracketed) else self.text(part)
-            for part in parts
-        )
-
-    def op(self, pattern: Op) -> str:
-        parts = [self.text(operand) for operand in pattern.operands]
-        parts += [f"{name}={_attribute(value)}" for name, value in pattern.attributes]
-        if pattern.any_attributes:
-            parts.append('attrs="ignored"' if pattern.ignores_attributes else "attrs=...")
-        output = f".out({pattern.output})" if pattern.output else ""
-        return f"{operator_text(pattern.key)}({', '.join(parts)}){_suffix(pattern)}{output}"
-
-
-def _repeated(pattern: Pattern) -> set[int]:
-    """Return the ids of the operators that occur several times in a pattern."""
-    seen: set[int] = set()
-    repeated: set[int] = set()
-    pending = [pattern]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, Op | Chain):
-            key = id(_same(part))
-            if key in seen:
-                repeated.add(key)
-                continue
-            seen.add(key)
-        pending += part.children()
-    return repeated
-
-
-def _same(part: Op | Chain) -> Op | Chain:
-    return part.identity if isinstance(part, Op) else part
-
-
-def operator_text(key: tuple[str, str]) -> str:
+def operator_text(key: Key) -> str:
     """Return an operator as patterns name it: `op.Add`, `op('com.microsoft').Gelu`."""
     domain, op_type = key
     return f"op({domain!r}).{op_type}" if domain else f"op.{op_type}"
-
-
-def _suffix(pattern: Op | Chain) -> str:
-    shared = ".shared()" if pattern.is_shared else ""
-    return shared + (f".bind({pattern.node_name!r})" if pattern.node_name else "")
-
-
-def _const(pattern: Const) -> str:
-    if pattern.is_literal:
-        return repr(pattern.expected)
-    parts = []
-    if pattern.predicate is not None:
-        parts.append(getattr(pattern.predicate, "__name__", "predicate"))
-    elif pattern.dtype:
-        parts.append(f"np.array({_lists(pattern.expected)!r}, {pattern.dtype!r})")
-    elif pattern.expected is not None:
-        parts.append(repr(_lists(pattern.expected)))
-    if pattern.rtol:
-        parts.append(f"rtol={pattern.rtol!r}")
-    if pattern.name:
-        parts.append(f"name={pattern.name!r}")
-    return f"const({', '.join(parts)})"
-
-
-def _lists(expected: Any) -> Any:
-    return [_lists(item) for item in expected] if isinstance(expected, tuple) else expected
-
-
-def _attribute(value: Any) -> str:
-    if value is ...:
-        return "..."
-    if isinstance(value, Pattern):
-        return str(value)
-    if isinstance(value, tuple):
-        return repr(list(value))
-    return getattr(value, "__name__", "predicate") if callable(value) else repr(value)

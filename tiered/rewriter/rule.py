@@ -11,21 +11,17 @@ from tiered.rewriter.compile import Program
 from tiered.rewriter.match import programs_of
 from tiered.rewriter.pattern import (
     Chain,
+    Key,
     Op,
     Pattern,
     PatternError,
     Together,
-    depth,
-    operators,
     roots,
 )
 from tiered.support.loading import is_plain
 
 if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState
-
-Key = tuple[str, str]
-"""The domain and the type of an operator."""
 
 
 class Rule:
@@ -75,7 +71,7 @@ class Rule:
     @cached_property
     def operators(self) -> tuple[frozenset[Key], ...]:
         """Return the operators that each choice of the root needs in order to match."""
-        return tuple(map(operators, roots(self.pattern)))
+        return tuple([choice.operators for choice in roots(self.pattern)])
 
     def missing_operators(self, model: ModelState) -> list[frozenset[Key]]:
         """Return, for each choice of the root, its operators that a model does not have."""
@@ -92,7 +88,7 @@ class Rule:
     @cached_property
     def reach(self) -> int:
         """Return the largest distance from an edited node down to an anchor that it affects."""
-        return depth(self.pattern)
+        return self.pattern.depth
 
     @cached_property
     def links(self) -> frozenset[Key]:

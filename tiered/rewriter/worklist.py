@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tiered.graph.core.journal import Stamp
-from tiered.rewriter.rule import Key, Rule
+from tiered.rewriter.pattern import Key
+from tiered.rewriter.rule import Rule
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

@@ -17,7 +17,6 @@ from tiered.passes.kinds.calling_pass import FunctionPass, ModulePass
 from tiered.passes.kinds.rewrite_pass import RewritePass
 from tiered.passes.pass_info import PassInfo
 from tiered.rewriter import Pattern, Rule
-from tiered.rewriter.pattern import mentioned
 from tiered.support.loading import is_plain
 from tiered.support.numerics import Numerics, Promise
 from tiered.support.options import Option, checked_options, options_of
@@ -97,7 +96,7 @@ def rewrite(
     """
 
     def decorate(function: Callable[..., Any]) -> RewritePass:
-        info = info_of(function, "rewrite", opt_level, declared, mentioned(pattern))
+        info = info_of(function, "rewrite", opt_level, declared, pattern.mentioned)
         rule = Rule(info.name, pattern, function, info.law or str(pattern))
         if "looks_for" in declared:
             raise UsageError(f"{info.name}: a rule takes looks_for from its pattern")
