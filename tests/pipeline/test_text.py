@@ -167,3 +167,8 @@ def test_wrong_names_and_options_are_said_as_everywhere() -> None:
 def test_only_text_is_text() -> None:
     with pytest.raises(PipelineSyntaxError, match="a pipeline is a string"):
         parse_pipeline(3)  # type: ignore[arg-type]  # the point
+
+
+def test_fixpoint_is_the_fixed_point() -> None:
+    made = parse_pipeline("fixpoint(eliminate_identity, fold_constant)")
+    assert str(made) == "fix(eliminate_identity,fold_constant)"

@@ -100,7 +100,8 @@ class Fixpoint(Pipeline):
         return f"fix{self._options_text()}({self.inner})"
 
 
-GROUPS["fix"] = Fixpoint
+# By either name: a group of one's own named `fixpoint` would run once.
+GROUPS["fix"] = GROUPS["fixpoint"] = Fixpoint
 
 
 class _States:

@@ -3,7 +3,7 @@
     pipeline  element, element, ...
     element   name {option=value,...} @'scope'        a pass; `fuse_*` is all that match it
               name {option=value,...} ( pipeline )    a group
-              fix {max_rounds=4} ( pipeline )         a fixed point
+              fix {max_rounds=4} ( pipeline )         a fixed point; also `fixpoint`
               ( pipeline )                            a group without a name
               default                                 the default pipeline; `streamline` is another
 
