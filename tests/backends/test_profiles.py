@@ -1,10 +1,13 @@
 """The built-in profiles: whole, and true to a few facts that are easy to get wrong."""
 
+import numpy as np
 import onnx
 import pytest
 
 from tests.backends.test_backend import said
-from tiered import DataType, backend_names, get_backend, pipeline_for
+from tiered import DataType, Model, PassContext, backend_names, get_backend, pipeline_for
+from tiered.runtime import run
+from tiered.testing import parse
 
 BUILT_IN = (
     "coreml", "int8_npu", "ipu", "nhwc_edge", "onnxruntime_cpu", "openvino_npu", "portable",
@@ -128,3 +131,31 @@ def test_layouts_are_preferences_by_operator() -> None:
     assert edge.supports("Conv", "tiered.nhwc")
     assert not get_backend("portable").supports("Conv", "tiered.nhwc")
     assert get_backend("ipu").supports("Conv", dtype=DataType.FLOAT16)
+
+
+PAIR = {"QuantizeLinear", "DequantizeLinear"}
+QUANTISED = """(float[1,4] x) => (float[1,4] y)
+<float s = {0.5}, int8 z = {3}, int8[4,4] w = {0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15}> {
+    q = QuantizeLinear(x, s, z)
+    a = DequantizeLinear(q, s, z)
+    b = DequantizeLinear(w, s, z)
+    y = MatMul(a, b)
+}"""
+
+
+@pytest.mark.parametrize(
+    ("level", "left"),
+    [(0, PAIR), (3, PAIR), (4, set())],
+)
+def test_a_quantised_model_is_float_on_core_ml_from_level_4_on(level: int, left: set[str]) -> None:
+    target = get_backend("coreml")
+    model = Model.from_proto(parse(QUANTISED))
+    with PassContext(opt_level=level, backend=target):
+        pipeline_for(target)(model)
+    assert set(target.coverage(model).refused) == left
+    # Weights are floats from level 1 on, with the same bits.
+    assert len(model.main.nodes_of("DequantizeLinear")) == {0: 2, 3: 1, 4: 0}[level]
+    x = np.array([[0.3, -1e9, 63.4, -0.0]], np.float32)
+    before, after = (run(each, {"x": x})["y"] for each in (parse(QUANTISED), model.to_proto()))
+    np.testing.assert_allclose(after, before, rtol=1e-6)
+    assert level == 4 or (after == before).all()

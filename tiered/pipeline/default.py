@@ -337,6 +337,7 @@ def default_pipeline() -> Sequential:
         "legalize_rank",
         "legalize{numerics=reassociating}",
         "legalize",
+        "legalize{numerics=approximate}",
         # Bodies of operators have constants on the left.
         "canonicalize_ops",
 
@@ -379,6 +380,8 @@ def default_pipeline() -> Sequential:
         "lower_softplus",
         "lower_logsumexp",
         "lower_quantize",
+        "lower_qdq_pair",
+        "lower_quantized_constant",
         "lower_dequantize",
         # Parked: custom operators, as calls of functions that hold the standard ones.
         "replace_where_with_wherev2",
