@@ -65,6 +65,10 @@ index: $(VENV)/.installed-test  ## Write the index of passes anew: after a pass 
 conformance: $(VENV)/.installed-test  ## Judge every model of MODELS=DIR and the ONNX backend cases at every level
 	@$(BIN)/python -m tests.conformance --models $(MODELS) $(CONFORMANCE_ARGS)
 
+.PHONY: precision
+precision: $(VENV)/.installed-test  ## Judge fp16, bf16, mixed, int32 and float8 on every model of MODELS=DIR
+	@$(BIN)/python -m tests.conformance.precision --models $(MODELS) $(PRECISION_ARGS)
+
 .PHONY: digests digests-write
 digests: $(VENV)/.installed-test  ## Compare what becomes of MODELS=DIR with the digests of DIGESTS_ARGS='--against FILE'
 	@$(BIN)/python -m tests.conformance.digests --models $(MODELS) $(DIGESTS_ARGS)

@@ -47,3 +47,16 @@ def _filled(entry: Mapping[str, Any], binding: int, random: np.random.Generator)
         case kind:
             raise ValueError(f"input {entry['name']!r}: unknown fill {kind!r}")
     return values.astype(entry["dtype"])
+
+
+def with_masked_row(path: Path, feeds: Mapping[str, Any]) -> Feeds | None:
+    """Return feeds whose masks have no key in the first row; None if no input is a mask."""
+    description = path.with_suffix(".json")
+    if not description.exists():
+        return None
+    entries = json.loads(description.read_text())["inputs"]
+    masks = [entry["name"] for entry in entries if entry["fill"]["kind"] == "mask"]
+    masked = {name: feeds[name].copy() for name in masks}
+    for array in masked.values():
+        array[0] = 0
+    return {**feeds, **masked} if masked else None

@@ -1,0 +1,138 @@
+"""Four bits: the output error of each layer beside that of onnxruntime's quantiser.
+
+    python -m benchmarks.four_bits --models examples/models
+
+A layer is a MatMul or Gemm with a constant weight of at least 1,024 numbers. Its inputs are those
+of eight samples in the model of floats. Both quantisers have blocks of 32 numbers; onnxruntime's
+(MatMulNBits) is asymmetric unless it is asked to be symmetric. The table is printed in Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tiered import Model
+from tiered.calibration.calibrate import SampledModel
+from tiered.precision.few_bits.codes import four_bit_codes
+
+Array = np.ndarray[Any, Any]
+
+BLOCK = 32
+LEAST = 1024
+ROWS = 256
+"""Rows of the operand of a layer that are taken of a sample."""
+
+
+class Layer(NamedTuple):
+    """The output error of a layer, in parts of that of onnxruntime's quantiser."""
+
+    asymmetric: float
+    symmetric: float
+
+
+def onnxruntime_weight(weight: Array, *, symmetric: bool) -> Array:
+    """Return what onnxruntime's codes of a weight [K, N] stand for."""
+    from onnxruntime.capi._pybind_state import quantize_matmul_4bits
+
+    rows, columns = weight.shape
+    blocks = -(-rows // BLOCK)
+    packed = np.zeros((columns, blocks, BLOCK // 2), np.uint8)
+    scales = np.zeros(columns * blocks, np.float32)
+    zeros = np.zeros((columns, (blocks + 1) // 2), np.uint8)
+    contiguous = np.ascontiguousarray(weight)
+    quantize_matmul_4bits(
+        packed, contiguous, scales, zeros.ravel(), BLOCK, columns, rows, symmetric
+    )
+    codes = _halves(packed)
+    points = np.full((columns, blocks), 8.0) if symmetric else _halves(zeros)[:, :blocks]
+    found = (codes - points[..., None]) * scales.reshape(columns, blocks, 1)
+    unpacked: Array = found.reshape(columns, -1)[:, :rows].T.astype(np.float32)
+    return unpacked
+
+
+def _halves(packed: Array) -> Array:
+    """Return the two numbers of four bits of each byte."""
+    pairs = np.stack([packed & 15, packed >> 4], axis=-1).astype(np.float32)
+    return pairs.reshape(*packed.shape[:-1], -1)
+
+
+def tiered_weight(weight: Array) -> Array:
+    """Return what tiered's codes of a weight [K, N] stand for."""
+    codes = four_bit_codes(np.ascontiguousarray(weight.T), BLOCK, np.dtype(np.float32))
+    return codes.numbers(BLOCK).T
+
+
+class _Product(NamedTuple):
+    """A layer: the name of its operand, and its weight [K, N]."""
+
+    operand: str
+    weight: Array
+
+
+def layers_of(model: Model, samples: int = 8) -> Iterator[Layer]:
+    """Yield the errors of each layer of a model."""
+    products = list(_products(model))
+    seen: dict[str, list[Array]] = {product.operand: [] for product in products}
+    with SampledModel.of(model) as running:
+        for feeds in running.samples(count=samples):
+            for name, array in running.stream(feeds, seen):
+                seen[name].append(array.reshape(-1, array.shape[-1])[:ROWS])
+    for name, weight in products:
+        operand = np.concatenate(seen[name])
+        made = (
+            tiered_weight(weight),
+            *(onnxruntime_weight(weight, symmetric=each) for each in (False, True)),
+        )
+        own, asymmetric, symmetric = (
+            float(np.linalg.norm(operand @ (each - weight))) for each in made
+        )
+        yield Layer(own / asymmetric, own / symmetric)
+
+
+def _products(model: Model) -> Iterator[_Product]:
+    """Yield the layers of the main graph."""
+    for node in model.main.topological_order():
+        if node.domain or node.op_type not in ("MatMul", "Gemm") or node.attr("transA", 0):
+            continue
+        operand, weight = node.inputs[:2]
+        if operand is None or weight is None or weight.tensor is None or operand.is_constant:
+            continue
+        if len(weight.tensor.shape) == 2 and weight.tensor.size >= LEAST:
+            array = weight.tensor.numpy().astype(np.float32)
+            yield _Product(operand.name, array.T if node.attr("transB", 0) else array)
+
+
+def row_of(name: str, layers: Sequence[Layer]) -> str:
+    """Return the row of a model, or of all of them."""
+    if not layers:
+        return f"| {name} | 0 | | | | |"
+    asymmetric, symmetric = zip(*layers, strict=True)
+    shares = [sum(each <= 1 for each in kind) / len(layers) for kind in (asymmetric, symmetric)]
+    cells = [str(len(layers)), *(f"{share:.0%}" for share in shares)]
+    cells += [f"{statistics.median(asymmetric):.3f}", f"{max(asymmetric):.3f}"]
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+def main(models: Path) -> list[Layer]:
+    """Print a row for each model, and return all layers."""
+    print("| model | layers | at most asymmetric | at most symmetric | median ratio | largest |")
+    print("|---|---:|---:|---:|---:|---:|")
+    found = list[Layer]()
+    for file in sorted(models.glob("*.onnx")):
+        layers = list(layers_of(Model.load(str(file))))
+        print(row_of(file.stem, layers), flush=True)
+        found += layers
+    print(row_of("all", found))
+    return found
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", type=Path, default=Path("examples/models"))
+    main(parser.parse_args().models)
