@@ -287,6 +287,24 @@ def test_an_interface_in_halves_is_verified(cli: Cli, exponential: Path) -> None
     assert "input x: float[N,4] -> float16[N,4]" in ended.out
     assert "verified: yes (lossy" in ended.out
     assert "largest difference 0.0e+00" not in ended.out
+    record = cli("convert", exponential, "--to", "fp16", "--no-keep-io", "--verify", "--json")
+    assert {way["judge"] for way in json.loads(record.out)["ways"]} == {"onnx.reference"}
+
+
+@pytest.mark.parametrize("keep", ["--keep-io", "--no-keep-io"])
+def test_halves_that_overflow_are_an_error_of_convert(
+    cli: Cli, exponential: Path, keep: str
+) -> None:
+    wide, out = (exponential.with_name(name) for name in ("wide.onnx", "out.onnx"))
+    text = (
+        "(float[2] x) => (float[2] y) <float k = {40000}> "
+        "{ a = Mul(x, k) b = Mul(a, k) c = Div(b, k) y = Div(c, k) }"
+    )
+    onnx.save(parse(text), wide)
+    ended = cli("convert", wide, out, "--to", "fp16", "--no-measure", "--verify", keep)
+    assert ended.code == 3
+    assert "judged      onnx.reference, on " in ended.err
+    assert not out.exists()
 
 
 def test_halves_that_overflow_are_an_error_of_verify(cli: Cli, exponential: Path) -> None:

@@ -93,3 +93,31 @@ def test_what_is_undone_relates_no_more() -> None:
     model.main.rename_value(model.main.inputs[0], "u")
     assert model.interface_since(start) == InterfaceMap()
     assert isinstance(model.to_proto(), onnx.ModelProto)
+
+
+HALF_TEXT = """(float[2] x) => (float[2] y) <float k = {40000}>
+    { a = Mul(x, k)  b = Mul(a, k)  c = Div(b, k)  y = Div(c, k) }"""
+
+
+def test_an_overflow_behind_another_interface_is_found() -> None:
+    lower = get_pass("float_to_half", keep_io_types=False)
+    with pytest.raises(VerificationError, match=r"judged +onnx\.reference, on both models"):
+        optimize_model(parse(HALF_TEXT), passes=[lower], verify=True)
+
+
+def test_the_report_names_who_judged_another_interface(monkeypatch: pytest.MonkeyPatch) -> None:
+    def judges(keep: bool) -> list[str]:
+        lower = get_pass("float_to_half", keep_io_types=keep)
+        found = optimize_model(parse(TEXT), passes=[lower], verify=True).verify
+        assert found is not None
+        return [way.judge for way in found.ways]
+
+    assert judges(keep=False) == judges(keep=True) == ["onnx.reference"]
+    monkeypatch.setattr("tiered.verify.reference_check._MOST_RULED", 1)
+    assert judges(keep=False) == ["onnxruntime"]
+
+
+def test_a_changed_interface_without_halves_is_not_given_to_the_reference() -> None:
+    found = optimize_model(parse(TEXT), passes=[shifted(1)], verify=True).verify
+    assert found is not None
+    assert [way.judge for way in found.ways] == ["onnxruntime"]

@@ -12,7 +12,12 @@ from tiered.runtime.deviations import has_halves
 from tiered.verify.baseline import Baseline, Outputs, Runnable, without
 from tiered.verify.methods import Case, Judge, Subject
 from tiered.verify.model_pair import ModelPair
-from tiered.verify.reference_check import Opinion, reference_opinion, ruling_on_halves
+from tiered.verify.reference_check import (
+    Opinion,
+    reference_opinion,
+    ruling_on_halves,
+    ruling_on_refitted,
+)
 from tiered.verify.refitted import Refitting
 from tiered.verify.samples import Sample, samples_for
 from tiered.verify.sensitivity import amplification
@@ -24,8 +29,7 @@ if TYPE_CHECKING:
     from tiered.runtime.session import Runner
 
 _BY_REFERENCE: Final = (
-    "onnx.reference, on the changed nodes: onnxruntime computes 16-bit floats in 32 bits, where "
-    "the outputs agree"
+    "onnx.reference, on {}: onnxruntime computes 16-bit floats in 32 bits, where the outputs agree"
 )
 _FEW = 3
 _MANY = 6
@@ -70,6 +74,7 @@ class _ModelRun:
         self._subject = case.subject
         self._worker = case.worker
         self.judge: Judge = "onnxruntime"
+        self._refitting: Refitting | None = None
 
     def run(self, after: Baseline) -> None:
         """Run the model after the passes, fill in its outputs and compare them."""
@@ -107,7 +112,9 @@ class _ModelRun:
         relation = self._model.interface_since(self._before.stamp)
         refitting = Refitting(self._before, proto, session, relation, self._worker)
         try:
-            return refitting.samples(self._case.wanted)
+            refitted = refitting.samples(self._case.wanted)
+            self._refitting = refitting
+            return refitted
         except RuntimeFailure as error:
             self._case.remarks.append(
                 f"the model before does not run on what the one after takes, so they were not "
@@ -129,6 +136,7 @@ class _ModelRun:
         if not self._takes(sample):
             if not comparison.ok:
                 raise self._failure("", sample, comparison)
+            self._rule_on_refitted(without(expected, ignored), sample, runnable)
             return
         if comparison.ok:
             self._rule_on_halves(runnable, sample)
@@ -149,15 +157,37 @@ class _ModelRun:
         needed = {info.name for info in graph.input} - defaults
         return not relation.tensors and not relation.feeds and needed <= sample.inputs.feeds.keys()
 
-    def _rule_on_halves(self, runnable: Runnable, sample: Sample) -> None:
-        """Ask onnx.reference about a model with 16-bit floats, whose outputs agree.
+    def _is_ruled(self, runnable: Runnable) -> bool:
+        """Return whether onnx.reference is asked about a sample on which the outputs agree.
 
         It is slow: of inputs that are made it gets the first ones only.
         """
-        before, promise = self._before.runnable, self._subject.promise
         if not self._case.wanted.given and len(self._case.comparisons) > 1:
+            return False
+        return has_halves(self._before.runnable.proto) or has_halves(runnable.proto)
+
+    def _rule_on_refitted(self, expected: Outputs, sample: Sample, runnable: Runnable) -> None:
+        """Ask onnx.reference about a model with 16-bit floats and another interface."""
+        if self._refitting is None or not self._is_ruled(runnable):
             return
-        if not has_halves(before.proto) and not has_halves(runnable.proto):
+        ruling = ruling_on_refitted(
+            self._refitting,
+            len(self._case.comparisons) - 1,
+            runnable,
+            sample.inputs.feeds,
+            expected,
+            self._subject.promise,
+            self._worker,
+        )
+        if ruling.is_asked:
+            self.judge = "onnx.reference"
+        if ruling.failed is not None:
+            raise self._failure("", sample, ruling.failed, _BY_REFERENCE.format("both models"))
+
+    def _rule_on_halves(self, runnable: Runnable, sample: Sample) -> None:
+        """Ask onnx.reference about a model with 16-bit floats, whose outputs agree."""
+        before, promise = self._before.runnable, self._subject.promise
+        if not self._is_ruled(runnable):
             return
         models = ModelPair(self._worker, before, runnable, sample.inputs.feeds, promise)
         ruling = ruling_on_halves(models)
@@ -167,7 +197,8 @@ class _ModelRun:
             return
         amplified = amplification(models, ruling.failed)
         if not amplified:
-            raise self._failure("", sample, ruling.failed, _BY_REFERENCE)
+            nodes = _BY_REFERENCE.format("the changed nodes")
+            raise self._failure("", sample, ruling.failed, nodes)
         self._case.remarks.append(amplified)
 
     def _opinion(self, runnable: Runnable, sample: Sample, comparison: Comparison) -> Opinion:

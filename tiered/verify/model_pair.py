@@ -89,8 +89,8 @@ class ModelPair:
             RuntimeFailure: one does not run.
             ModelError: a file of weights is not as it should be.
         """
-        return self._run(_inlined(self.before), reference=True), self._run(
-            _inlined(self.after), reference=True
+        return self._run(inlined(self.before), reference=True), self._run(
+            inlined(self.after), reference=True
         )
 
     def _run(self, model: Runnable, **how: Any) -> Outputs:
@@ -113,7 +113,7 @@ def unprefixed(results: Outputs) -> Outputs:
     return {name.removeprefix(PREFIX): value for name, value in results.items()}
 
 
-def _inlined(model: Runnable) -> Runnable:
+def inlined(model: Runnable) -> Runnable:
     """Return a copy with its weights inside."""
     whole = onnx.ModelProto()
     whole.CopyFrom(model.proto)

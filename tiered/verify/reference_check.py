@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -13,8 +13,16 @@ from tiered.graph.io.save import tensors_of
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.deviations import explaining
 from tiered.runtime.external_data import MOST_READ, bytes_on_disk
-from tiered.support.numerics import Numerics
-from tiered.verify.model_pair import ModelPair
+from tiered.support.numerics import Numerics, Promise
+from tiered.verify.model_pair import ModelPair, Outputs, inlined
+from tiered.verify.sliced_session import open_model
+
+if TYPE_CHECKING:
+    import onnx
+
+    from tiered.runtime import Worker
+    from tiered.verify.baseline import Runnable
+    from tiered.verify.refitted import Refitting
 
 _MOST_RULED: Final = 1 << 24
 """Bytes that changed nodes read, up to which onnx.reference rules on halves: numpy is slow."""
@@ -117,10 +125,53 @@ def ruling_on_halves(models: ModelPair) -> Ruling:
     return Ruling(True, None if found.ok else found)
 
 
+def ruling_on_refitted(
+    refitting: Refitting,
+    number: int,
+    after: Runnable,
+    feeds: Outputs,
+    known: Outputs,
+    promise: Promise,
+    worker: Worker,
+) -> Ruling:
+    """Run two models with different interfaces on onnx.reference, where they are small enough.
+
+    It is believed where it computes for the model before about what onnxruntime does.
+
+    Args:
+        refitting: the model before.
+        number: of the sample.
+        after: the model after.
+        feeds: its inputs.
+        known: the outputs that onnxruntime computes for the model before.
+        promise: of the passes.
+        worker: where the model after runs.
+    """
+    try:
+        if _bytes_read(after.proto, feeds) > _MOST_RULED:
+            return _NOT_ASKED
+        before = refitting.expected_by_reference(number)
+        if not compare(known, {name: before[name] for name in known}, Numerics.REASSOCIATING).ok:
+            return _NOT_ASKED
+        whole = inlined(after)
+        with open_model(worker, whole.proto, folder=whole.folder, reference=True) as session:
+            outputs = session.run({name: feeds[name] for name in session.inputs})
+    except (RuntimeFailure, ModelError, TypeError):
+        return _NOT_ASKED
+    expected = {name: before[name] for name in known}
+    found = compare(expected, {name: outputs[name] for name in known}, promise)
+    return Ruling(True, None if found.ok else found)
+
+
 def _work(changed: ModelPair) -> int:
     """Return the bytes that the changed nodes read: of the run, and of weights."""
-    weights = (Tensor(each).nbytes for proto in changed.protos for each in tensors_of(proto))
-    return sum(np.asarray(value).nbytes for value in changed.feeds.values()) + sum(weights)
+    before, after = changed.protos
+    return _bytes_read(before, changed.feeds) + _bytes_read(after, {})
+
+
+def _bytes_read(proto: onnx.ModelProto, feeds: Outputs) -> int:
+    fed = sum(np.asarray(value).nbytes for value in feeds.values())
+    return fed + sum(Tensor(each).nbytes for each in tensors_of(proto))
 
 
 def _wrong(by_reference: Comparison, unchanged: Comparison) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiered.errors import RuntimeFailure
 from tiered.graph.core.interface_map import InterfaceMap, converted
+from tiered.runtime.external_data import take_in
 from tiered.verify.changed_region import with_outputs
 from tiered.verify.extract import Part
 from tiered.verify.samples import Sample, samples_for
@@ -54,6 +55,7 @@ class Refitting:
         self._relation = relation
         self._worker = worker
         self._part = Part.of(before.runnable.proto)
+        self._fed = [sample.inputs.feeds for sample in before.samples]
 
     def samples(self, wanted: Wanted) -> tuple[list[Sample], list[Outputs]]:
         """Return samples for the model after, and the outputs that are expected of it.
@@ -66,6 +68,16 @@ class Refitting:
         if self._goes_on():
             return self._forward()
         return self._backward(wanted)
+
+    def expected_by_reference(self, number: int) -> Outputs:
+        """Return the outputs that are expected of a sample, computed on onnx.reference.
+
+        Raises:
+            RuntimeFailure: the model before does not run there.
+            ModelError: a file of its weights is not as it should be.
+        """
+        (values,) = self._run(self._source_names(), self._fed[number : number + 1], reference=True)
+        return self._expected(values)
 
     def _goes_on(self) -> bool:
         """Return whether the new inputs are tensors of the model before, and not all its inputs."""
@@ -87,21 +99,28 @@ class Refitting:
 
     def _forward(self) -> tuple[list[Sample], list[Outputs]]:
         made, expected = list[Sample](), list[Outputs]()
-        outputs = [name for name in self._session.outputs if self._is_known(name)]
-        names = [self._source(name) for name in (*self._session.inputs, *outputs)]
-        for sample, values in zip(self._before.samples, self._run(names, None), strict=True):
+        names = [*map(self._source, self._session.inputs), *self._source_names()]
+        for sample, values in zip(self._before.samples, self._run(names, self._fed), strict=True):
             feeds = {name: self._converted(name, values) for name in self._session.inputs}
             inputs = replace(sample.inputs, feeds=feeds)
             made.append(Sample(sample.label, inputs))
-            expected.append({name: self._converted(name, values) for name in outputs})
+            expected.append(self._expected(values))
         return made, expected
 
     def _backward(self, wanted: Wanted) -> tuple[list[Sample], list[Outputs]]:
         made = samples_for(self._after, self._session, wanted)
-        outputs = [name for name in self._session.outputs if self._is_known(name)]
-        fed = [self._old_feeds(sample.inputs.feeds) for sample in made]
-        found = self._run([self._source(name) for name in outputs], fed)
-        return made, [{name: self._converted(name, values) for name in outputs} for values in found]
+        self._fed = [self._old_feeds(sample.inputs.feeds) for sample in made]
+        return made, list(map(self._expected, self._run(self._source_names(), self._fed)))
+
+    def _outputs(self) -> list[str]:
+        """Return the outputs of the model after that the model before has as tensors."""
+        return [name for name in self._session.outputs if self._is_known(name)]
+
+    def _source_names(self) -> list[str]:
+        return list(map(self._source, self._outputs()))
+
+    def _expected(self, values: Outputs) -> Outputs:
+        return {name: self._converted(name, values) for name in self._outputs()}
 
     def _old_feeds(self, feeds: Mapping[str, Any]) -> Outputs:
         old = dict(self._before.samples[0].inputs.feeds) if self._before.samples else {}
@@ -115,14 +134,18 @@ class Refitting:
         source = self._source(name)
         return source in self._part.producer or source in self._part.inputs
 
-    def _run(self, names: Sequence[str], fed: Sequence[Outputs] | None) -> list[Outputs]:
-        """Return tensors of the model before, for its own samples or for other feeds."""
-        feeds = [s.inputs.feeds for s in self._before.samples] if fed is None else fed
+    def _run(
+        self, names: Sequence[str], fed: Sequence[Outputs], *, reference: bool = False
+    ) -> list[Outputs]:
+        """Return tensors of the model before for feeds."""
         inner = [name for name in dict.fromkeys(names) if name in self._part.producer]
-        probe = with_outputs(self._before.runnable.proto, inner)
+        model, folder = self._before.runnable.proto, self._before.runnable.folder
+        probe = with_outputs(model, inner)
+        if reference:
+            take_in(probe, folder)
         found = []
-        with open_model(self._worker, probe, folder=self._before.runnable.folder) as session:
-            for each in feeds:
+        with open_model(self._worker, probe, folder=folder, reference=reference) as session:
+            for each in fed:
                 given = {name: each[name] for name in session.inputs if name in each}
                 found.append({**each, **session.run(given, inner)})
         return found
