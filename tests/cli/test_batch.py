@@ -1,6 +1,7 @@
 """`tiered batch`: the command line of many models."""
 
 import json
+import re
 from pathlib import Path
 
 import onnx
@@ -94,3 +95,14 @@ def test_wrong_options_are_reported_before_any_work(
     ended = cli("batch", models, *options)
     assert (ended.code, words in ended.err) == (2, True), ended.err
     assert not (models / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["check", "inspect"])
+def test_the_options_of_a_report_are_those_of_the_single_command(cli: Cli, name: str) -> None:
+    def options(*words: str) -> dict[str, str]:
+        lines = re.findall(r"│ \*? *(--[a-z-]+.*?) {2,}(.*?) *│", cli(*words, "--help").out)
+        return dict(lines)
+
+    single, batch = options(name), options("batch", name)
+    assert len(single) > 3
+    assert single.items() <= batch.items()

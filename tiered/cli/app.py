@@ -25,7 +25,13 @@ from tiered.cli.declarations import catalogue, debug, read, write
 from tiered.cli.declarations.batch import batch
 from tiered.cli.declare import with_parameters
 from tiered.cli.examples import COMMANDS, EXAMPLES, FIRST, with_examples
-from tiered.cli.flags import OptimizeOptions, ReadOptions, WriteOptions
+from tiered.cli.flags import (
+    CheckOptions,
+    InspectOptions,
+    OptimizeOptions,
+    ReadOptions,
+    WriteOptions,
+)
 from tiered.cli.foreign import answer_to, answer_to_command
 from tiered.cli.output.failures import WrongCommandLine
 from tiered.cli.output.terminal import screen
@@ -86,7 +92,7 @@ for _options in (
     SplitOptions,
 ):
     with_parameters(_options)
-for _shared in (OptimizeOptions, ReadOptions, WriteOptions):
+for _shared in (CheckOptions, InspectOptions, OptimizeOptions, ReadOptions, WriteOptions):
     Parameter(name="*")(with_parameters(_shared))
 Parameter(name="*", group=Group("Watching passes", sort_key=1))(with_parameters(WatchOptions))
 for _name in COMMANDS:

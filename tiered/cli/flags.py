@@ -154,6 +154,26 @@ class ReadOptions:
     """List everything, not only the first rows."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """The target of `tiered check`, and the passes that may help."""
+
+    backend: Annotated[str, Declared(completer=complete_backend)]
+    """The target: a name that `tiered backends` lists, or a TOML file."""
+    opt_level: Annotated[int, Declared(name=["--opt-level", "-O"])] = 2
+    """The level of the passes that may replace unsupported nodes."""
+    edit: Names = ()
+    """Change the pipeline of the target: 'drop a', 'after a: b,c'. Repeatable."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectOptions:
+    """The target of `tiered inspect`."""
+
+    backend: BackendName = None
+    """Count the unsupported nodes of each operator on this target."""
+
+
 def split_names(entries: Sequence[str], option: str) -> tuple[str, ...]:
     """Return the names of a repeatable option; commas separate, except in brackets and quotes.
 

@@ -10,14 +10,21 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
 from tiered.cli.commands.optimize import check_options, print_planned, run_optimize
 from tiered.cli.commands.quantize import QuantizeOptions
 from tiered.cli.commands.verify import CompareOptions
-from tiered.cli.flags import Flag, OptimizeOptions, ReadOptions, WriteOptions
+from tiered.cli.flags import (
+    CheckOptions,
+    Flag,
+    InspectOptions,
+    OptimizeOptions,
+    ReadOptions,
+    WriteOptions,
+)
 from tiered.cli.load_passes import load_passes
 from tiered.cli.output.fleet import BatchReport, print_results
 from tiered.cli.output.terminal import printable
@@ -203,15 +210,17 @@ def run_batch_verify(
 
 def run_batch_report(
     sources: Sequence[str],
-    command: Command,
+    name: Literal["check", "inspect"],
+    target: CheckOptions | InspectOptions,
     options: ReadOptions,
     batch: BatchOptions,
     folder: FolderOptions,
 ) -> int:
     """Write what a command prints of each of many models; return the exit code."""
-    words = (*command.options, *words_of(options, ("json",)))
-    whole = replace(command, options=words)
-    return _run(sources, whole, batch, folder, as_json=options.json)
+    from tiered.fleet import Command
+
+    command = Command(name, (*words_of(target), *words_of(options, ("json",))))
+    return _run(sources, command, batch, folder, as_json=options.json)
 
 
 def _check_batch_options(options: object, names: Sequence[str]) -> None:

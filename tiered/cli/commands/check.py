@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from tiered.cli.flags import LEVELS, ReadOptions
+from tiered.cli.flags import LEVELS, CheckOptions, ReadOptions
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
@@ -29,14 +29,7 @@ FEW = 10
 EXAMPLES = 2
 
 
-def run_check(
-    file: str,
-    backend: str,
-    *,
-    opt_level: int,
-    edits: tuple[str, ...],
-    options: ReadOptions,
-) -> None:
+def run_check(file: str, target: CheckOptions, options: ReadOptions) -> None:
     """Print which nodes of a model a target takes.
 
     Raises:
@@ -44,6 +37,7 @@ def run_check(
         ModelError: the file cannot be read.
         TargetError: the target does not take the whole result of its pipeline.
     """
+    backend, opt_level, edits = target.backend, target.opt_level, target.edit
     if opt_level not in LEVELS:
         raise UsageError(f"-O takes 0 to {max(LEVELS)}, not {opt_level}")
     from tiered.context import PassContext

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tiered.cli.facts import ModelFacts, gather_facts
-from tiered.cli.flags import ReadOptions
+from tiered.cli.flags import InspectOptions, ReadOptions
 from tiered.cli.output.summary import overridable_note
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
@@ -25,22 +25,17 @@ FEW = 10
 """Rows of a table without -v."""
 
 
-def run_inspect(
-    file: str,
-    *,
-    backend: str | None,
-    options: ReadOptions,
-) -> None:
+def run_inspect(file: str, target: InspectOptions, options: ReadOptions) -> None:
     """Print the contents of the model of a file.
 
     Raises:
         UsageError: a wrong name or option.
         ModelError: the file cannot be read.
     """
-    target = _backend(backend)
+    backend = _backend(target.backend)
     with Progress() as progress:
         model = load_shaped(file, options, progress)
-        facts = gather_facts(model, file, target)
+        facts = gather_facts(model, file, backend)
     limit = None if options.verbose else FEW
     if options.json:
         print_json(asdict(replace(facts, tensors=facts.tensors[:limit])))

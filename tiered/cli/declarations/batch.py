@@ -7,13 +7,12 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from tiered.cli.commands.batch import BatchOptions, FolderOptions
-from tiered.cli.commands.completion import complete_backend
 from tiered.cli.commands.quantize import QuantizeOptions
 from tiered.cli.commands.verify import CompareOptions
 from tiered.cli.flags import (
     AsJson,
-    BackendName,
-    Names,
+    CheckOptions,
+    InspectOptions,
     OptimizeOptions,
     ReadOptions,
     WriteOptions,
@@ -88,9 +87,7 @@ def batch_verify(
 @batch.command(name="check")
 def batch_check(
     *sources: Annotated[str, Parameter(name="SOURCE")],
-    backend: Annotated[str, Parameter(completer=complete_backend)],
-    opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2,
-    edit: Names = (),
+    target: CheckOptions,
     batch: BatchOptions = BatchOptions(),
     folder: FolderOptions = FolderOptions(),
     options: ReadOptions = ReadOptions(),
@@ -99,21 +96,16 @@ def batch_check(
 
     Args:
         sources: The models, as for `tiered batch`.
-        backend: The target: a name that `tiered backends` lists, or a TOML file.
-        opt_level: The level of the passes that may replace unsupported nodes.
-        edit: Change the pipeline of the target: 'drop a', 'after a: b,c'. Repeatable.
     """
     from tiered.cli.commands.batch import run_batch_report
-    from tiered.fleet.job import Command
 
-    words = (f"--backend={backend}", f"--opt-level={opt_level}", *(f"--edit={e}" for e in edit))
-    return run_batch_report(sources, Command("check", words), options, batch, folder)
+    return run_batch_report(sources, "check", target, options, batch, folder)
 
 
 @batch.command(name="inspect")
 def batch_inspect(
     *sources: Annotated[str, Parameter(name="SOURCE")],
-    backend: BackendName = None,
+    target: InspectOptions = InspectOptions(),
     batch: BatchOptions = BatchOptions(),
     folder: FolderOptions = FolderOptions(),
     options: ReadOptions = ReadOptions(),
@@ -122,10 +114,7 @@ def batch_inspect(
 
     Args:
         sources: The models, as for `tiered batch`.
-        backend: Count the unsupported nodes of each operator on this target.
     """
     from tiered.cli.commands.batch import run_batch_report
-    from tiered.fleet.job import Command
 
-    words = () if backend is None else (f"--backend={backend}",)
-    return run_batch_report(sources, Command("inspect", words), options, batch, folder)
+    return run_batch_report(sources, "inspect", target, options, batch, folder)

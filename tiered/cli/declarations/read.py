@@ -6,27 +6,26 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from tiered.cli.commands.completion import complete_backend, complete_pass
+from tiered.cli.commands.completion import complete_pass
 from tiered.cli.commands.sensitivity import SensitivityOptions
-from tiered.cli.flags import BackendName, Names, ReadOptions
+from tiered.cli.flags import BackendName, CheckOptions, InspectOptions, Names, ReadOptions
 
 
 def inspect(
     model: str,
     /,
     *,
-    backend: BackendName = None,
+    target: InspectOptions = InspectOptions(),
     options: ReadOptions = ReadOptions(),
 ) -> None:
     """Print the contents of a model, without changing it.
 
     Args:
         model: The ONNX file to read.
-        backend: Print the number of unsupported nodes of each operator on this target.
     """
     from tiered.cli.commands.inspect import run_inspect
 
-    run_inspect(model, backend=backend, options=options)
+    run_inspect(model, target, options)
 
 
 def explain(
@@ -71,22 +70,17 @@ def check(
     model: str,
     /,
     *,
-    backend: Annotated[str, Parameter(completer=complete_backend)],
-    opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2,
-    edit: Names = (),
+    target: CheckOptions,
     options: ReadOptions = ReadOptions(),
 ) -> None:
     """Print the nodes that a target supports, and why it does not support the others.
 
     Args:
         model: The ONNX file to read.
-        backend: The target: a name that `tiered backends` lists, or a TOML file.
-        opt_level: The level of the passes that may replace unsupported nodes.
-        edit: Change the pipeline of the target: 'drop a', 'after a: b,c'. Repeatable.
     """
     from tiered.cli.commands.check import run_check
 
-    run_check(model, backend, opt_level=opt_level, edits=edit, options=options)
+    run_check(model, target, options)
 
 
 def layout(
