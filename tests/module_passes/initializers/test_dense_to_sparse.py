@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from onnx import numpy_helper
 
-from tiered import UsageError, get_pass, optimize
+from tiered import PassContext, UsageError, get_pass, optimize
 from tiered.runtime import Session, make_inputs
 from tiered.testing import assert_unchanged, parse
 
@@ -86,3 +86,13 @@ def test_what_stays_dense() -> None:
 def test_a_name_that_is_not_there() -> None:
     with pytest.raises(UsageError, match="no initializer is named 'v'"):
         get_pass(PASS, tensors=["v"])(_model(_sparse()))
+
+
+def test_blocks_are_reported() -> None:
+    with PassContext() as ctx:
+        made = get_pass(PASS, block=[8, 8])(_model(_sparse()))
+    assert made.graph.sparse_initializer
+    expected = "w: 100% of the elements are zero; 12% of the blocks of 8x8 are not"
+    assert expected in [remark.reason for remark in ctx.remarks]
+    with pytest.raises(UsageError, match="a block has rows and columns"):
+        get_pass(PASS, block=[8])(_model(_sparse()))

@@ -28,8 +28,8 @@ def __getattr__(name: str) -> Any:
     except AttributeError:
         if name.startswith("__"):
             raise
-    if name == "target":
-        return importlib.import_module(f"{__name__}.target")
+    if name in ("data_dep_optimization", "sparse_dense", "target"):
+        return importlib.import_module(f"{__name__}.{name}")
     constructors = importlib.import_module(f"{__name__}.constructors")
     if name == "OPT_PASS_LEVEL":
         return constructors.levels()

@@ -7,6 +7,7 @@ from tiered.compat.tvm.constructors import (
     ChangeBatch as ChangeBatch,
     CombineParallelDense as CombineParallelDense,
     DeadCodeElimination as DeadCodeElimination,
+    DenseToSparse as DenseToSparse,
     EliminateCommonSubexpr as EliminateCommonSubexpr,
     EtaExpand as EtaExpand,
     FuseOps as FuseOps,
@@ -39,6 +40,7 @@ from tiered.compat.tvm.own_passes import (
     function_pass as function_pass,
     module_pass as module_pass,
 )
+from tiered.compat.tvm.sparse_dense import process_params as process_params
 from tiered.compat.tvm.target import Target as Target, build as build
 from tiered.partition.composite import (
     register_pattern_table as register_pattern_table,
@@ -54,6 +56,8 @@ ir: Any
 instrument: Any
 relay: Any
 transform: Any
+data_dep_optimization: ModuleType
+sparse_dense: ModuleType
 target: ModuleType
 
 def __getattr__(name: str) -> Callable[..., Any]: ...

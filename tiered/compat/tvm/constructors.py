@@ -12,6 +12,7 @@ import tiered
 from tiered.context import PassContext
 from tiered.errors import UsageError
 from tiered.graph import Model, Node
+from tiered.idioms.sparsity import block_sparsity
 from tiered.passes import Pass
 from tiered.passes.registry import registry
 from tiered.support.aliases import ALIASES, NO_EQUIVALENT, no_equivalent
@@ -260,6 +261,44 @@ def SimplifyFCTranspose(target_weight_name: Iterable[str] | None = None) -> Pass
                 graph.replace(node, [graph.constant(turned)])
 
     return simplify
+
+
+def DenseToSparse(
+    weight_name: Iterable[str] = (), weight_shape: Iterable[Iterable[int]] = ()
+) -> Pass:
+    """Return `dense_to_sparse` of some weights, however many of their elements are zero.
+
+    Args:
+        weight_name: the names of the weights, as from `sparse_dense.process_params`; without any,
+            all that are mostly zeros.
+        weight_shape: their shapes in BSR, checked against the model: data, indices and index
+            pointers one after the other. ONNX stores coordinates, so they decide nothing.
+
+    Raises:
+        UsageError: there are other numbers of names and shapes, or, when the pass runs, the model
+            has no such weight or other blocks.
+    """
+    names, shapes = list(weight_name), [list(shape) for shape in weight_shape]
+    if shapes and len(shapes) != len(names):
+        raise UsageError(f"DenseToSparse got {len(names)} names and {len(shapes)} shapes")
+    store = tiered.get_pass("dense_to_sparse")
+    if names:
+        store = store.with_options(tensors=names, threshold=1.0)
+    if not shapes:
+        return store
+
+    @tiered.module_pass(opt_level=0, analysis=True, name="check_bsr_shapes")
+    def check(model: Model, ctx: PassContext) -> None:
+        for name, shape in zip(names, shapes, strict=True):
+            value = model.main.values.get(name)
+            array = None if value is None else value.const
+            if array is None or len(shape) != 5:
+                continue  # dense_to_sparse names missing weights
+            found = block_sparsity(array, (shape[1], shape[2])).bsr_shape
+            if found != shape:
+                raise UsageError(f"weight {name!r} has the BSR shape {found}, not {shape}")
+
+    return tiered.Sequential([check, store], name="DenseToSparse")
 
 
 def Legalize(legalize_map_attr_name: str = "FTVMLegalize", **options: Any) -> Pass:

@@ -1,10 +1,13 @@
 """A weight that is mostly zeros  =>  the same weight, stored as its other elements"""
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from tiered import DataType, Model, PassContext, Skip, Tensor, Value, module_pass
+from tiered import DataType, Model, PassContext, Skip, Tensor, UsageError, Value, module_pass
+from tiered.idioms.sparsity import block_sparsity
 from tiered.idioms.tensors import initializers_matching
 
 _SMALLEST = 64
@@ -12,7 +15,12 @@ _SMALLEST = 64
 
 @module_pass(opt_level=None)
 def dense_to_sparse(
-    model: Model, ctx: PassContext, *, tensors: tuple[str, ...] = (), threshold: float = 0.3
+    model: Model,
+    ctx: PassContext,
+    *,
+    tensors: tuple[str, ...] = (),
+    threshold: float = 0.3,
+    block: tuple[int, ...] = (),
 ) -> Skip | None:
     """Store weights as `sparse_initializer`, in coordinates: a smaller file, the same bits.
 
@@ -22,18 +30,36 @@ def dense_to_sparse(
     Args:
         tensors: names or globs of initializers; all by default.
         threshold: the share of elements that are not zero, at most; each takes 12 bytes, not 4.
+        block: rows and columns of blocks, for a remark about each matrix that they divide: the
+            share of its elements and blocks that is zero. It decides nothing.
 
     Raises:
-        UsageError: a name or glob matches no initializer.
+        UsageError: a name or glob matches no initializer, or `block` is not two sizes.
     """
     if model.ir_version < 6:
         return Skip("the IR version has no sparse initializers")
+    if block and (len(block) != 2 or min(block) < 1):
+        raise UsageError(f"dense_to_sparse: a block has rows and columns, not {list(block)}")
     values = initializers_matching(model, tensors, "dense_to_sparse")
+    if block:
+        _report_blocks(ctx, values, (block[0], block[1]))
     reasons = [_store_sparse(value, threshold) for value in values]
     for reason in dict.fromkeys(reasons):
         if reason is not None:
             ctx.skip(None, reason)
     return None
+
+
+def _report_blocks(ctx: PassContext, values: Sequence[Value], block: tuple[int, int]) -> None:
+    """Remark on the blocks of each float matrix that they divide."""
+    for value in values:
+        shape = value.static_shape
+        is_divided = shape is not None and len(shape) == 2 and value.dtype == DataType.FLOAT
+        if not is_divided or any(dim % size for dim, size in zip(shape or (), block, strict=True)):
+            continue
+        array = value.const
+        if array is not None:
+            ctx.remark(f"{value.name}: {block_sparsity(array, block)}")
 
 
 def _store_sparse(value: Value, threshold: float) -> Skip | None:
