@@ -156,6 +156,9 @@ def _output(graph: Graph, target: Value, grad: Value | None, name: str) -> Value
     x = Expr(graph, target, name)
     value = x.zeros() if grad is None else x.of(grad)
     made = value.call("Identity", value).value
+    between = graph.values.get(name)
+    if between is not None:  # a sum, named after a node
+        graph.rename_value(between, graph.model.names.fresh(name))
     graph.rename_value(made, name)
     graph.set_type(made, target.type)
     graph.add_output(made)
