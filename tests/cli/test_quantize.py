@@ -101,7 +101,10 @@ def test_other_ways_to_quantise(
     "options",
     [
         ("--dynamic", "--weights", "int8"),
-        ("--dynamic", "--budget", "sqnr>=3"),
+        ("--dynamic", "--backend", "qnn_htp"),
+        ("--dynamic", "--order", "sensitivity"),
+        ("--weights", "int8", "--report", "a.svg"),
+        ("--order", "sensitivity"),
         ("--report", "a.txt"),
         ("--verify",),
     ],
@@ -115,3 +118,32 @@ def test_options_that_do_not_go_together(
 def test_the_backend_decides(cli: Cli, products: Path) -> None:
     ended = cli("quantize", products, "--json", "--backend", "tensorrt")
     assert {row["dtype"] for row in json.loads(ended.out)["layers"]} == {"int8 x int8"}
+
+
+@pytest.mark.parametrize("how", [("--dynamic",), ("--weights", "int8")])
+def test_other_forms_take_a_budget_and_list_what_returned(
+    cli: Cli, products: Path, how: tuple[str, ...]
+) -> None:
+    proto = onnx.load(products)
+    weight = np.random.default_rng(0).uniform(-0.4, 0.4, (16, 128)).astype(np.float32)
+    for initializer, array in zip(proto.graph.initializer, [weight], strict=True):
+        initializer.CopyFrom(numpy_helper.from_array(array, "w"))
+    proto.graph.initializer.append(numpy_helper.from_array(weight.T.copy(), "v"))
+    proto.graph.node[2].input[1] = "v"
+    onnx.save(proto, products)
+    out = products.with_name("out.onnx")
+    samples = ("--inputs", products.with_name("samples"))
+    loose = cli("quantize", products, out, *how, *samples, "--budget", "sqnr>=3dB")
+    assert loose.code == 0
+    assert "returned for" not in loose.out
+    strict = cli("quantize", products, out, *how, *samples, "--budget", "sqnr>=300dB")
+    assert strict.code == 0
+    assert "2 MatMul left alone: returned for sqnr>=300" in strict.out
+    assert [node.op_type for node in onnx.load(out).graph.node].count("MatMul") == 2
+
+
+def test_the_order_of_a_budget(cli: Cli, products: Path) -> None:
+    options = ("--json", "--budget", "sqnr>=44dB", "--order", "sensitivity")
+    found = json.loads(cli("quantize", products, *options).out)
+    assert found["sqnr"] is None or found["sqnr"] >= 44
+    assert found["quantised"] + len(found["returned"]) == 2

@@ -14,6 +14,7 @@ from tiered.intervals.analysis import ranges
 from tiered.intervals.interval import is_integer
 from tiered.precision.budget import Budget, budget_of, fewest_returned
 from tiered.precision.convert import Conversion
+from tiered.precision.effects import Order, output_effects
 from tiered.precision.local_errors import LocalError, local_errors
 from tiered.precision.lower import OnFound, OnSkip, PrecisionRules, RuledNarrowing, narrowed, report
 from tiered.precision.plan import plan_of
@@ -44,6 +45,7 @@ def mixed_precision(
     *,
     rules: PrecisionRules,
     budget: str = "",
+    order: Order = "error",
     inputs: Iterable[Source] = (),
     max_error: float = 0.05,
     keep_io_types: bool = True,
@@ -54,7 +56,7 @@ def mixed_precision(
 
     A node stays float by the first that holds: the user's rules, the kernels of the target, a
     value that is not proven to fit and was measured too large, a local error; and, from the
-    largest local error on, for the budget.
+    largest local error or effect on, for the budget.
 
     Args:
         model: the model, edited in place.
@@ -63,6 +65,8 @@ def mixed_precision(
         on_skip: called with each node that stays float, and the reason.
         rules: the user's.
         budget: the limit of the outputs, as `cosine>=0.999`; "" for none.
+        order: the nodes that return to float for it first: those with the largest error of their
+            own, or with the largest effect of it on the outputs, by gradients.
         inputs: files or arrays to measure on; made without any.
         max_error: the largest local error, L2 error / L2 norm.
         keep_io_types: inputs and outputs of the model stay float.
@@ -70,7 +74,8 @@ def mixed_precision(
         samples: how many are made.
 
     Raises:
-        UsageError: the budget is not readable, or a file belongs to no input.
+        UsageError: the budget is not readable, a file belongs to no input, or nodes are ordered by
+            sensitivity and an operator has no gradient.
         RuntimeFailure: there is a budget, and onnxruntime does not run the model.
         VerificationError: the budget does not hold with all nodes in float.
     """
@@ -87,7 +92,7 @@ def mixed_precision(
         on_found(f"nothing was measured: {str(error).partition(chr(10))[0]}")
         trials = None
     if trials is not None and wanted is not None:
-        search.meet(wanted, trials)
+        search.meet(wanted, trials, order)
     if trials is not None:
         measured = search.measured(trials, wanted)
         on_found(f"measured on {trials} by {search.judge}: {measured}")
@@ -194,8 +199,8 @@ class _Search:
             if node.op_type in _SUSPECTS and not is_proven:
                 self.kept[node] = "its range is neither measured nor proven"
 
-    def meet(self, budget: Budget, trials: Trials) -> None:
-        """Return nodes to float, from the largest local error on, until the budget holds.
+    def meet(self, budget: Budget, trials: Trials, order: Order = "error") -> None:
+        """Return nodes to float, from the worst on, until the budget holds.
 
         A small model is then run on onnx.reference, too; if the budget does not hold there, it
         decides instead.
@@ -203,10 +208,16 @@ class _Search:
         Raises:
             VerificationError: it does not hold with all of them in float.
         """
-        unknown = LocalError(0.0)
-        ranked = sorted(
-            self.computing(), key=lambda node: self.errors.get(node, unknown).error, reverse=True
-        )
+        unknown, nodes = LocalError(0.0), self.computing()
+        effects = None
+        if order == "sensitivity":
+            effects = output_effects(self.model, nodes, trials.feeds)
+
+        def weight(node: Node) -> float:
+            error = self.errors.get(node, unknown).error
+            return error if effects is None else error * effects.get(node, 0.0)
+
+        ranked = sorted(nodes, key=weight, reverse=True)
 
         def returned(nodes: Iterable[Node]) -> dict[Node, str]:
             return dict.fromkeys(nodes, f"returned for {budget}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from tiered.calibration.masks import mask_limits
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
+from tiered.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.quantization.plan import weight_refusal
 from tiered.quantization.scales import Weight, weight_of
 from tiered.quantization.scheme import PRODUCTS, Scheme
@@ -20,6 +21,7 @@ OnFound = Callable[[str], None]
 OnSkip = Callable[["Node | None", Skip], None]
 
 _FIRST_OPSET: Final = 11
+_NO_BUDGET: Final = OutputBudget()
 
 
 def quantise_dynamically(
@@ -31,6 +33,7 @@ def quantise_dynamically(
     reduce_range: bool = False,
     skip_op_types: tuple[str, ...] = (),
     skip_nodes: tuple[str, ...] = (),
+    budget: OutputBudget = _NO_BUDGET,
 ) -> None:
     """Multiply data by constant weights in integers; each activation is quantised once.
 
@@ -42,6 +45,12 @@ def quantise_dynamically(
         reduce_range: 7 bits for weights.
         skip_op_types: operators that stay float.
         skip_nodes: globs of the names of nodes that stay float.
+        budget: the limit of the outputs; the worst products return to float until it holds.
+
+    Raises:
+        UsageError: the budget is not readable, or a file of inputs belongs to no input.
+        RuntimeFailure: there is a budget, and onnxruntime does not run the model.
+        VerificationError: the budget does not hold with all products of the main graph in float.
     """
     model.refresh_types()
     indices, limits = index_nodes(model), mask_limits(model)
@@ -51,30 +60,36 @@ def quantise_dynamically(
         for node in graph.topological_order()
         if not node.domain and node.op_type in PRODUCTS
     ]
-    rewriter = _Rewriter(Scheme(reduce_range=reduce_range))
-    count = 0
-    for node in products:
+
+    def why_float(node: Node) -> str:
         is_named = any(fnmatchcase(node.label, pattern) for pattern in skip_nodes)
         if node.op_type in skip_op_types or is_named:
-            reason = "the node is skipped"
-        elif node.op_type == "Conv" and not convolutions:
-            reason = "a Conv is quantised on request only"
-        elif model.opset() < _FIRST_OPSET:
-            reason = f"DynamicQuantizeLinear needs opset 11, the model has {model.opset()}"
-        elif node in indices:
-            reason = "the result decides a shape or an index"
-        elif node.inputs[0] in limits:
-            reason = "an operand has masks"
-        else:
-            reason = _refusal(node)
-        if reason:
-            on_skip(node, Skip(reason))
-            continue
-        rewriter.rewrite(node)
-        count += 1
-    if count:
-        activations = len(rewriter.quantised)
-        on_found(f"{count} of {len(products)} products are integer; {activations} activations")
+            return "the node is skipped"
+        if node.op_type == "Conv" and not convolutions:
+            return "a Conv is quantised on request only"
+        if model.opset() < _FIRST_OPSET:
+            return f"DynamicQuantizeLinear needs opset 11, the model has {model.opset()}"
+        if node in indices:
+            return "the result decides a shape or an index"
+        return "an operand has masks" if node.inputs[0] in limits else _refusal(node)
+
+    reasons = {node: why_float(node) for node in products}
+
+    def convert(kept: Mapping[Node, str], on_found: OnFound, on_skip: OnSkip) -> list[Node]:
+        rewriter = _Rewriter(Scheme(reduce_range=reduce_range))
+        done = []
+        for node in products:
+            if reason := reasons[node] or kept.get(node, ""):
+                on_skip(node, Skip(reason))
+                continue
+            rewriter.rewrite(node)
+            done.append(node)
+        if done:
+            integer = f"{len(done)} of {len(products)} products are integer"
+            on_found(f"{integer}; {len(rewriter.quantised)} activations")
+        return done
+
+    convert_within(model, convert, budget, on_found, on_skip)
 
 
 def _refusal(node: Node) -> str:

@@ -18,6 +18,7 @@ from tiered.graph.io.export import export_model
 from tiered.intervals.analysis import ranges
 from tiered.legalization.search import legalize_nodes
 from tiered.precision.budget import Budget, fewest_returned
+from tiered.precision.effects import Order, output_effects
 from tiered.precision.noise import Feeds, Reference
 from tiered.quantization.parameters import parameters_of_plan
 from tiered.quantization.placement import Placed, place
@@ -58,6 +59,8 @@ class QuantisationSettings:
         seed: of made inputs.
         samples: how many are made.
         budget: how far the outputs may move; None for any distance.
+        order: which products return to float first: those with the largest error of their own, or
+            with the largest effect of it on the outputs, by gradients.
         measures: whether the ratios are measured without a budget too.
         skip_op_types, skip_nodes: what stays float: operators, and globs of names of nodes.
         reduce_range: 7 bits for weights; None as the backend needs.
@@ -69,6 +72,7 @@ class QuantisationSettings:
     seed: int = 0
     samples: int = MADE
     budget: Budget | None = None
+    order: Order = "error"
     measures: bool = False
     skip_op_types: Sequence[str] = ()
     skip_nodes: Sequence[str] = ()
@@ -129,7 +133,8 @@ def quantise_model(
         on_step: called with what is done next, for progress.
 
     Raises:
-        UsageError: a file of inputs belongs to no input of the model.
+        UsageError: a file of inputs belongs to no input of the model, or products are ordered by
+            sensitivity and an operator has no gradient.
         ModelError: a file of inputs cannot be read.
         RuntimeFailure: onnxruntime does not run the model.
     """
@@ -278,12 +283,12 @@ class _Quantisation:
         return proto
 
     def _within_budget(self, plan: Plan, reference: Reference) -> Quantised:
-        """Quantise; the products with the least ratio stay float until the budget holds."""
+        """Quantise; the worst products stay float until the budget holds."""
         self.on_step("measuring each product")
         whole, shapes = self._tried(plan), reference.shapes(_names(plan))
         names = [unit.node.output.name for unit in plan.units if unit.node.owner.is_main]
         alone = reference.alone(whole, names)
-        worst = sorted(plan.units, key=lambda unit: alone.get(unit.node.output.name, math.inf))
+        worst = self._ranked(plan, alone, reference)
         budget, returned = self.settings.budget, tuple[Unit, ...]()
         if budget is not None:
 
@@ -297,6 +302,22 @@ class _Quantisation:
         done = self._placed(plan) if plan.units else Quantised(plan)
         pairs = [(unit.node, alone.get(unit.node.output.name, math.inf)) for unit in returned]
         return replace(done, sqnr=ratio, alone=alone, returned=pairs, shapes=shapes)
+
+    def _ranked(
+        self, plan: Plan, alone: Mapping[str, float], reference: Reference
+    ) -> list[Unit]:
+        """Return the products, those that are the first to return to float first."""
+        effects: Mapping[Node, float] | None = None
+        if self.settings.budget is not None and self.settings.order == "sensitivity":
+            self.on_step("differentiating")
+            nodes = [unit.node for unit in plan.units]
+            effects = output_effects(self.model, nodes, reference.feeds)
+
+        def weight(unit: Unit) -> float:
+            relative = float(10 ** (-alone.get(unit.node.output.name, math.inf) / 20))
+            return relative if effects is None else relative * effects.get(unit.node, 0.0)
+
+        return sorted(plan.units, key=weight, reverse=True)
 
     def _less(self, plan: Plan, units: Sequence[Unit], budget: Budget) -> Plan:
         return without(plan, {unit.node: f"the budget {budget}" for unit in units}, self.scheme)

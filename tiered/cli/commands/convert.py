@@ -43,6 +43,9 @@ class ConvertOptions:
     budget: Annotated[str | None, Parameter(show_default=False)] = None
     """With --to: the limit of the outputs, as cosine>=0.999 or relative<=1e-3; nodes and weights
     return to float until it holds. --inputs has the inputs to measure on."""
+    order: Literal["error", "sensitivity"] = "error"
+    """With --budget for fp16, bf16 or mixed: the first nodes that return to float are those with
+    the largest error of their own, or with the largest effect of it on the outputs."""
     keep_io: Annotated[bool, Parameter(negative="--no-keep-io")] = True
     """With --to fp16, bf16 or mixed: inputs and outputs stay float."""
     keep_ops: Names = ()
@@ -117,6 +120,10 @@ def _precision(options: ConvertOptions, inputs: tuple[str, ...]) -> list[str]:
         settings["inputs"] = inputs
     if options.budget is not None:
         settings["budget"] = options.budget
+    if options.order != "error" and not (is_mixed and options.budget is not None):
+        raise UsageError(f"--order {options.order} needs --budget and --to fp16, bf16 or mixed")
+    if is_mixed:
+        settings["order"] = options.order
     name = "float_to_mixed" if is_mixed else _PASSES[to]
     passes = [tiered.get_pass(name).with_options(**settings)]
     if options.measure and not is_mixed:  # which measures anyway

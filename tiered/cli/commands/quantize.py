@@ -53,6 +53,8 @@ class QuantizeOptions:
     """The target. Its table decides dtypes, symmetry and operators."""
     budget: Annotated[str | None, Parameter(show_default=False)] = None
     """How far outputs may move: 'sqnr>=20dB', 'cosine>=0.99'; the worst layers return to float."""
+    order: Literal["error", "sensitivity"] = "error"
+    """The worst layers by their own error, or by its effect on the outputs, by gradients."""
     keep_ops: Names = ()
     """Operators that stay float. Repeatable, and several with commas."""
     keep_nodes: Names = ()
@@ -81,7 +83,7 @@ def run_quantize(
     """
     if options.dynamic or options.weights is not None:
         _check_alone(options)
-        write_result(source, out, write.with_passes(_pass(options)), "quantised")
+        write_result(source, out, write.with_passes(_pass(options, write)), "quantised")
         return
     if write.verify is not None:
         raise UsageError("--verify is for --dynamic and --weights; ratios are measured anyway")
@@ -112,28 +114,33 @@ def run_quantize(
 def _check_alone(options: QuantizeOptions) -> None:
     if options.dynamic and options.weights is not None:
         raise UsageError("--dynamic and --weights are two ways to quantise; use one")
-    given = {"--budget": options.budget, "--report": options.report, "--backend": options.backend}
+    how = "--dynamic" if options.dynamic else "--weights"
+    given = {"--report": options.report, "--backend": options.backend}
     for name, value in given.items():
         if value is not None:
-            raise UsageError(f"{name} is for quantisation with measured ranges")
+            raise UsageError(f"{name} is for quantisation with measured ranges; leave out {how}")
+    if options.order != "error":
+        raise UsageError(f"--order is for quantisation with measured ranges; leave out {how}")
 
 
-def _pass(options: QuantizeOptions) -> str:
+def _pass(options: QuantizeOptions, write: WriteOptions) -> str:
     """Return the pass of --dynamic or --weights, with its options."""
     import tiered
 
     name = "quantize_dynamic" if options.dynamic else f"weights_to_{options.weights}"
     kept = [name for names in options.keep_ops for name in names.split(",")]
-    chosen = tiered.get_pass(name).with_options(
-        skip_op_types=kept, skip_nodes=list(options.keep_nodes)
-    )
-    return str(chosen)
+    settings: dict[str, object] = {"skip_op_types": kept, "skip_nodes": list(options.keep_nodes)}
+    if options.budget is not None:
+        settings.update(budget=options.budget, inputs=write.inputs, seed=options.seed)
+    return str(tiered.get_pass(name).with_options(**settings))
 
 
 def _settings(options: QuantizeOptions, write: WriteOptions) -> QuantisationSettings:
     from tiered.precision.budget import budget_of
     from tiered.quantization.quantize import QuantisationSettings
 
+    if options.order != "error" and options.budget is None:
+        raise UsageError(f"--order {options.order} needs --budget, which returns layers to float")
     if options.report is not None and not options.report.endswith((".json", ".svg")):
         raise UsageError(f"--report {options.report!r}: expected a file .json or .svg")
     return QuantisationSettings(
@@ -143,6 +150,7 @@ def _settings(options: QuantizeOptions, write: WriteOptions) -> QuantisationSett
         seed=options.seed,
         samples=options.samples,
         budget=None if options.budget is None else budget_of(options.budget),
+        order=options.order,
         measures=True,
         skip_op_types=[name for names in options.keep_ops for name in names.split(",")],
         skip_nodes=options.keep_nodes,

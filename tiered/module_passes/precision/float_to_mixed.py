@@ -20,6 +20,7 @@ def float_to_mixed(
     to: Literal["fp16", "bf16"] = "fp16",
     budget: str = "",
     inputs: tuple[str, ...] = (),
+    order: Literal["error", "sensitivity"] = "error",
     max_error: float = 0.05,
     keep_io_types: bool = True,
     skip_op_types: tuple[str, ...] = (),
@@ -39,6 +40,8 @@ def float_to_mixed(
         budget: the limit of the outputs: cosine>=0.999, sqnr>=40, relative<=1e-3, max_abs<=0.1 or
             mean_abs<=0.01; empty for none.
         inputs: files to measure on: x.npy, feeds.npz or a folder; made without any.
+        order: the worst nodes for a budget by their own error, or by its effect on the outputs, by
+            gradients.
         max_error: a node with a larger error of its own, L2 error / L2 norm, stays float.
         keep_io_types: inputs and outputs of the model stay float.
         skip_op_types: operators that stay float.
@@ -61,6 +64,7 @@ def float_to_mixed(
             backend=ctx.backend if ctx.names_backend else None,
         ),
         budget=budget,
+        order=order,
         inputs=inputs,
         max_error=max_error,
         keep_io_types=keep_io_types,

@@ -22,6 +22,7 @@ def quantize(
     samples: int = 8,
     seed: int = 0,
     budget: str = "",
+    order: Literal["error", "sensitivity"] = "error",
     reduce_range: bool | None = None,
     skip_op_types: tuple[str, ...] = (),
     skip_nodes: tuple[str, ...] = (),
@@ -38,6 +39,7 @@ def quantize(
         samples: how many inputs are made.
         seed: of made inputs.
         budget: how far outputs may move, as `sqnr>=20dB`; the worst products return to float.
+        order: the worst by their own error, or by its effect on the outputs, by gradients.
         reduce_range: 7 bits for weights; by default as the backend needs.
         skip_op_types: operators that stay float.
         skip_nodes: globs of the names of nodes that stay float.
@@ -49,6 +51,7 @@ def quantize(
         samples=samples,
         seed=seed,
         budget=budget_of(budget) if budget else None,
+        order=order,
         reduce_range=reduce_range,
         skip_op_types=skip_op_types,
         skip_nodes=skip_nodes,

@@ -1,6 +1,6 @@
 """MatMul(x, w), Gemm(x, w)  =>  Cast(MatMulInteger(DynamicQuantizeLinear(x), w)) * scales"""
 
-from tiered import Model, PassContext, module_pass, quantise_dynamically
+from tiered import Model, OutputBudget, PassContext, module_pass, quantise_dynamically
 
 
 @module_pass(
@@ -18,6 +18,10 @@ def quantize_dynamic(
     reduce_range: bool = False,
     skip_op_types: tuple[str, ...] = (),
     skip_nodes: tuple[str, ...] = (),
+    budget: str = "",
+    inputs: tuple[str, ...] = (),
+    seed: int = 0,
+    samples: int = 2,
 ) -> None:
     """Multiply by constant weights in integers of 8 bits, with the range of data in each run.
 
@@ -28,6 +32,10 @@ def quantize_dynamic(
         reduce_range: 7 bits for weights, for processors without VNNI.
         skip_op_types: operators that stay float.
         skip_nodes: globs of the names of nodes that stay float.
+        budget: how far outputs may move, as `sqnr>=20dB`; the worst products return to float.
+        inputs: files and folders of samples to measure the budget on; made without any.
+        seed: of made inputs.
+        samples: how many inputs are made.
     """
     quantise_dynamically(
         model,
@@ -37,4 +45,5 @@ def quantize_dynamic(
         reduce_range=reduce_range,
         skip_op_types=skip_op_types,
         skip_nodes=skip_nodes,
+        budget=OutputBudget(limit=budget, inputs=inputs, seed=seed, samples=samples),
     )
