@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+
 from tiered.graph import Elements, Node, Value
+from tiered.graph.shape_inference.symbolic_dims import Poly
 
 
 def _strict_sizes(node: Node, elements: Elements) -> Elements | None:
@@ -60,3 +63,32 @@ def expand_target(node: Node, data: Value, elements: Elements) -> list[int] | No
         else:
             return None
     return target
+
+
+def dims_beside_minus_one(node: Node) -> Iterator[str]:
+    """Yield the dims that are factors of the sizes beside the -1 in the target of a Reshape."""
+    sizes = _elements(node)
+    if -1 in sizes:
+        for size in sizes:
+            if isinstance(size, Poly) and len(size.terms) == 1:
+                yield from size.terms[0][0]
+
+
+def may_have_zero(node: Node, positive: Collection[str]) -> bool:
+    """Return whether the target of a Reshape may have a 0; beside a -1 it may not.
+
+    Args:
+        node: the Reshape.
+        positive: the dims that are at least 1.
+    """
+    sizes = _elements(node)
+    if -1 in sizes:
+        return False
+    return not sizes or not all(
+        size.is_positive_if(positive) if isinstance(size, Poly) else bool(size) for size in sizes
+    )
+
+
+def _elements(node: Node) -> list[object]:
+    shape = node.inputs[1]
+    return [] if shape is None or shape.elements is None else shape.elements.ravel().tolist()

@@ -67,6 +67,7 @@ def default_pipeline() -> Sequential:
         # Nearly every guard asks for dtypes and shapes.
         "infer_shapes",
         # Parked. They change the opset, for all passes below; calls are inlined and types known.
+        "eliminate_allowzero",
         "convert_opset",
         "attribute_to_input",
 

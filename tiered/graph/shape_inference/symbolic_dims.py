@@ -6,6 +6,7 @@ decides `Equal(dim, -1)`. Only divisions without remainder for all dims are comp
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -42,6 +43,11 @@ class Poly(NamedTuple):
     def is_positive(self) -> bool:
         """Return whether it is known to be at least 1 for all dims."""
         return self.is_non_negative and any(not names for names, _ in self.terms)
+
+    def is_positive_if(self, positive: Collection[str]) -> bool:
+        """Return whether it is known to be at least 1 if some dims are at least 1."""
+        named = frozenset(positive)
+        return self.is_non_negative and any(named.issuperset(names) for names, _ in self.terms)
 
     @property
     def symbol(self) -> str | None:
