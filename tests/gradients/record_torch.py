@@ -56,6 +56,48 @@ CASES: dict[str, tuple[list[tuple[int, ...]], Callable[..., Any]]] = {
         [(1, 2, 3, 4)],
         lambda x: functional.interpolate(x, (6, 7), mode="bilinear", align_corners=False),
     ),
+    "cumprod": ([(3, 5)], lambda x: torch.cumprod(x * (x > -0.5), 1)),
+    "det": ([(2, 4, 4)], torch.det),
+    "fft": ([(3, 5)], lambda x: torch.view_as_real(torch.fft.fft(x))),
+    "irfft": (
+        [(3, 4, 2)],
+        lambda x: torch.fft.irfft(torch.view_as_complex(x), 6),
+    ),
+    "stft": (
+        [(2, 11), (4,)],
+        lambda x, w: torch.view_as_real(
+            torch.stft(x, 4, 3, window=w, center=False, return_complex=True)
+        ).transpose(1, 2),
+    ),
+    "col2im": (
+        [(2, 12, 6)],
+        lambda x: functional.fold(
+            torch.cat([x, x[:, :, :3]], 2), (5, 4), (3, 2), stride=(1, 1)
+        ),
+    ),
+    **{
+        f"grid_{mode}_{padding}": (
+            [(2, 2, 3, 4), (2, 2, 3, 2)],
+            lambda x, grid, mode=mode, padding=padding: functional.grid_sample(
+                x, grid, mode=mode, padding_mode=padding, align_corners=False
+            ),
+        )
+        for mode in ("bilinear", "bicubic")
+        for padding in ("zeros", "border", "reflection")
+    },
+    "scatter_prod": (
+        [(3, 4), (2, 4)],
+        lambda x, u: x.scatter_reduce(0, torch.tensor([[0, 1, 2, 2], [0, 2, 2, 1]]), u, "prod"),
+    ),
+    "scatter_amax": (
+        [(3, 4), (2, 4)],
+        lambda x, u: x.scatter_reduce(0, torch.tensor([[0, 1, 2, 2], [0, 2, 2, 1]]), u, "amax"),
+    ),
+    "max_unpool": (
+        [(1, 1, 2, 2)],
+        lambda x: functional.max_unpool2d(x, torch.tensor([[[[5, 7], [13, 15]]]]), 2),
+    ),
+    "einsum_diagonal": ([(2, 3, 3)], lambda x: torch.einsum("bii->bi", x)),
     "pad_reflect": ([(2, 3, 5)], lambda x: functional.pad(x, (2, 1), mode="reflect")),
 }  # fmt: skip
 """The shapes of the operands, and the function."""

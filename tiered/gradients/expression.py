@@ -152,6 +152,10 @@ class Expr:
         """Return the conjunction of booleans."""
         return self.call("And", self, other)
 
+    def either(self, other: Expr) -> Expr:
+        """Return the disjunction of booleans."""
+        return self.call("Or", self, other)
+
     def select(self, yes: Expr, no: Term) -> Expr:
         """Return `yes` where self holds, else `no`: an Inf that is not selected leaves no NaN."""
         return self.call("Where", self, yes, no)

@@ -15,8 +15,9 @@ from tiered.gradients.rules import (
     arithmetic as arithmetic,
     control_flow as control_flow,
     conv as conv,
+    cumulative as cumulative,
     elementwise as elementwise,
-    gather_scatter as gather_scatter,
+    gather as gather,
     movement as movement,
     normalization as normalization,
     pooling as pooling,
@@ -25,4 +26,7 @@ from tiered.gradients.rules import (
     recurrent as recurrent,
     reduction as reduction,
     resize as resize,
+    sampling as sampling,
+    scatter as scatter,
+    signal as signal,
 )

@@ -18,6 +18,9 @@ from tiered.graph import DataType, Graph, Node, TensorType, Value
 _BEFORE_FIRST: Final = int(np.iinfo(np.int64).min)
 """The end of a Slice that goes backwards through all elements."""
 
+_STEPS_SINCE: Final = 10
+"""The opset in which Slice got its steps."""
+
 
 @gradient_rule("If")
 def if_(step: Step) -> Sequence[Expr | None]:
@@ -224,7 +227,7 @@ def _collected(
     for each, value in zip(scanned, rows, strict=True):
         grad = step.of(value)
         if not each.is_reversed:
-            grad = grad.call("Slice", grad, [-1], [_BEFORE_FIRST], [0], [-1])
+            grad = _reversed(grad)
         if each.axis:
             rank = step.operand(each.place).rank
             grad = grad.transpose(
@@ -233,6 +236,15 @@ def _collected(
         result[each.place] = grad
     by_value = dict(zip(captured, outputs[len(carried) :], strict=False))
     return [*result, *_of_captured(step, by_value)]
+
+
+def _reversed(rows: Expr) -> Expr:
+    """Return the rows from the last to the first."""
+    if rows.graph.opset() >= _STEPS_SINCE:
+        return rows.call("Slice", rows, [-1], [_BEFORE_FIRST], [0], [-1])
+    ones = rows.dim(0).full(1, DataType.INT64)
+    places = ones.call("NonZero", ones).reshape([-1])
+    return rows.call("Gather", rows, rows.dim(0) - 1 - places, axis=0)
 
 
 def _output_order(node: Node, states: int, count: int) -> tuple[list[bool], list[int]]:

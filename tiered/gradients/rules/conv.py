@@ -183,6 +183,25 @@ def _transposed_window(step: Step) -> Window:
     return window._replace(begins=tuple(begins), ends=tuple(ends))
 
 
+@gradient_rule("Col2Im")
+def col2im(step: Step) -> Sequence[Expr | None]:
+    """dx = Conv(g, the identity): each window of g becomes a column"""
+    block = step.operand(2)
+    window = window_of(step, [1] * (step.g.rank - 2), step.g)
+    taps = block.call("ReduceProd", block, keepdims=1)
+    square = taps.call("Concat", taps, taps, axis=0).full(0, step.x.dtype)
+    identity = square.call("EyeLike", square)
+    identity = identity.reshape(block.call("Concat", [-1, 1], block, axis=0))
+    # Each channel for itself: the channels become images of a batch.
+    sizes = step.g.call("Shape", step.g, start=2)
+    images = step.g.reshape(step.g.call("Concat", [-1, 1], sizes, axis=0))
+    columns = images.call(
+        "Conv", images, identity, strides=window.strides, dilations=window.dilations,
+        pads=[*window.begins, *window.ends],
+    )  # fmt: skip
+    return columns.reshape_as(step.x), None, None
+
+
 def _bias(step: Step) -> Expr | None:
     """Return the sums of g per channel, if there is a bias."""
     if not step.wants(2):

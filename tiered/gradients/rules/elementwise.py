@@ -8,6 +8,7 @@ from typing import Final
 
 from tiered.gradients.expression import Expr
 from tiered.gradients.rule import Step, gradient_rule
+from tiered.graph import TensorType
 
 Derivative = Callable[[Expr, Expr], Expr]
 """Returns dy/dx, from x and y."""
@@ -56,6 +57,23 @@ def steps(step: Step) -> Sequence[Expr | None]:
     return (None,)
 
 
+@gradient_rule(
+    "Binarizer", "TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor",
+    domain="ai.onnx.ml",
+)  # fmt: skip
+def decisions(step: Step) -> Sequence[Expr | None]:
+    """dx = 0: a threshold or a tree is constant between its jumps"""
+    return (None,)
+
+
+@gradient_rule("OptionalGetElement")
+def optional_get_element(step: Step) -> Sequence[Expr | None]:
+    """dx = g, if x is a tensor"""
+    if not isinstance(step.x.value.type, TensorType):
+        raise step.error("its operand is no tensor")
+    return (step.g,)
+
+
 @gradient_rule("Identity")
 def identity(step: Step) -> Sequence[Expr | None]:
     """dx = g"""
@@ -79,7 +97,8 @@ def dropout(step: Step) -> Sequence[Expr | None]:
         return (step.g,)
     mask = step.outputs[1] if len(step.outputs) > 1 else None
     if mask is None:
-        raise step.error("it is random, and its mask is no output")
+        mask = step.of(step.graph.new_value(f"{step.name}/mask"))
+        step.graph.set_outputs(step.node, [step.y.value, mask.value])
     ratio: Expr | float = step.operand(1).cast(step.x.dtype) if step.has(1) else 0.5
     scale = 1 / (1 - ratio) if isinstance(ratio, Expr) else step.x.of(step.x.value).filled(2)
     kept = mask.cast(step.x.dtype)

@@ -18,18 +18,22 @@ def batch_normalization(step: Step) -> Sequence[Expr | None]:
     """y = (x - mean) * scale / sqrt(var + epsilon) + B, with those of the batch in training"""
     x, rank = step.x, step.x.rank
     scale, bias = (_per_channel(step.operand(at), rank) for at in (1, 2))
+    running: list[Expr] = []
     if int(step.node.attr("training_mode", 0)):
-        if any(step.grads[1:]):
-            raise step.error("its running mean and variance have no rule")
         axes = [0, *range(2, rank)]
         mean = _mean(x, axes)
         var = _mean((x - mean) * (x - mean), axes)
+        momentum = float(step.node.attr("momentum"))
+        running = [
+            step.operand(at) * momentum + now.reshape([-1]) * (1 - momentum)
+            for at, now in ((3, mean), (4, var))
+        ]
     elif len(step.outputs) > 1:
         raise step.error("it is in training mode")
     else:
         mean, var = (_per_channel(step.operand(at), rank) for at in (3, 4))
     deviation = var.call("Sqrt", var + float(step.node.attr("epsilon")))
-    return ((x - mean) * (scale / deviation) + bias,)
+    return [(x - mean) * (scale / deviation) + bias, *running]
 
 
 @expansion("InstanceNormalization")

@@ -17,10 +17,9 @@ def max_pool(step: Step) -> Sequence[Expr | None]:
     """dx = g, added at the position of the largest element of each window"""
     node, x = step.node, step.x
     indices = step.outputs[1] if len(step.outputs) > 1 else None
-    if indices is not None and int(node.attr("storage_order")):
-        raise step.error("storage_order=1 has no rule")
-    if indices is None:
-        _, indices = x.calls("MaxPool", x, outputs=2, **node.attributes)
+    if indices is None or int(node.attr("storage_order", 0)):
+        attributes = {**node.attributes, "storage_order": 0}
+        _, indices = x.calls("MaxPool", x, outputs=2, **attributes)
     count = x.call("Size", x).unsqueeze([0])
     return (summed_at(indices.reshape([-1]), step.g.reshape([-1]), count).reshape_as(x),)
 

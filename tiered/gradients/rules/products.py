@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import ascii_letters
+
+import numpy as np
 
 from tiered.gradients.broadcast import reduced_to
 from tiered.gradients.expression import Expr
@@ -77,31 +80,76 @@ def gemm(step: Step) -> Sequence[Expr | None]:
     return da, db, dc
 
 
+@gradient_rule("Det")
+def det(step: Step) -> Sequence[Expr | None]:
+    """dx = g times the cofactors of x: determinants too, so that it holds where y = 0
+
+    There are n^2 cofactors of n - 1 rows each: the rule is for small matrices.
+    """
+    x, size = step.x, step.x.value.dim(-1)
+    if not isinstance(size, int):
+        raise step.error("the size of its matrix is unknown")
+    outer = step.g.unsqueeze([x.rank - 2, x.rank - 1])
+    if size <= 1:
+        return (outer.call("Expand", outer, x.shape()),)
+    others = np.array([[at for at in range(size) if at != left] for left in range(size)], np.int64)
+    # [..., row left out, column left out, rows, columns]
+    minors = x.call("Gather", x, others, axis=x.rank - 2)
+    minors = minors.call("Gather", minors, others, axis=x.rank)
+    last = x.rank - 2
+    minors = minors.transpose([*range(last), last, last + 2, last + 1, last + 3])
+    signs = (-1.0) ** np.add.outer(np.arange(size), np.arange(size))
+    cofactors = x.call("Mul", minors.call("Det", minors), signs.astype(x.dtype.numpy))
+    return (outer * cofactors,)
+
+
 @gradient_rule("Einsum")
 def einsum(step: Step) -> Sequence[Expr | None]:
     """dx = the Einsum of g and the other operands, with the labels of x
 
-    Labels that only x has are summed in y: g is repeated along them.
+    Labels that only x has are summed in y: g is repeated along them. A label that an operand has
+    twice is that of a diagonal: the second becomes a label of its own, times an identity matrix.
     """
     terms, result = _labels(step)
+    operands = [step.operand(at) for at in range(len(terms))]
+    _apart(step, terms, operands)
     found: list[Expr | None] = []
-    for at, own in enumerate(terms):
+    for at, own in enumerate(terms[: len(step.operands)]):
         if not step.wants(at):
             found.append(None)
             continue
-        if len(set(own)) < len(own):
-            raise step.error(f"operand {at} has a label twice")
         others = [place for place in range(len(terms)) if place != at]
         there = set(result).union(*(terms[place] for place in others))
         kept = "".join(label for label in own if label in there)
         equation = ",".join([result, *(terms[place] for place in others)]) + "->" + kept
-        operands = [step.g, *(step.operand(place) for place in others)]
-        part = step.g.call("Einsum", *operands, equation=equation)
-        x = step.operand(at)
+        factors = [step.g, *(operands[place] for place in others)]
+        part = step.g.call("Einsum", *factors, equation=equation)
+        x = operands[at]
         lacking = [place for place, label in enumerate(own) if label not in there]
         part = part.unsqueeze(lacking)
         found.append(part.call("Expand", part, x.shape()) if lacking else part)
     return found
+
+
+def _apart(step: Step, terms: list[str], operands: list[Expr]) -> None:
+    """Append an identity matrix for each label that an operand has twice.
+
+    Raises:
+        NoGradient: there are more labels than letters.
+    """
+    free = [each for each in ascii_letters if not any(each in term for term in terms)]
+    for at in range(len(terms)):
+        x = operands[at]
+        for place, label in enumerate(terms[at]):
+            if label not in terms[at][:place]:
+                continue
+            if not free:
+                raise step.error("its equation has too many labels")
+            other = free.pop()
+            terms[at] = terms[at][:place] + other + terms[at][place + 1 :]
+            square = x.call("Concat", x.dim(place), x.dim(place), axis=0).full(0, x.dtype)
+            operands.append(square.call("EyeLike", square))
+            terms.append(label + other)
 
 
 def _labels(step: Step) -> tuple[list[str], str]:
@@ -116,8 +164,7 @@ def _labels(step: Step) -> tuple[list[str], str]:
     if not arrow:
         once = [each for each in sorted(set(left) - set(",.")) if left.count(each) == 1]
         result = ("..." if "..." in left else "") + "".join(once)
-    letters = [each for each in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-               if each not in equation]  # fmt: skip
+    letters = [each for each in ascii_letters if each not in equation]
     widths = [
         step.operand(at).rank - len(term.replace("...", ""))
         for at, term in enumerate(terms)

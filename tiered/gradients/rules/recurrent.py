@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
 from tiered.gradients.expression import Expr
 from tiered.gradients.rule import Step, expansion
-from tiered.graph import TensorType
+from tiered.graph import DataType, TensorType
 
 _DEFAULTS: Final[Mapping[str, tuple[str, ...]]] = {
     "GRU": ("Sigmoid", "Tanh"),
@@ -166,17 +168,24 @@ def _check(step: Step) -> None:
     """Raise for forms that have no rule.
 
     Raises:
-        NoGradient: for lengths of sequences, a clip, coupled gates or other activations.
+        NoGradient: for a clip, coupled gates or other activations.
     """
     node = step.node
-    if step.has(4):
-        raise step.error("sequence_lens has no rule")
     for name in ("clip", "input_forget"):
         if node.attr(name, 0):
             raise step.error(f"{name} has no rule")
     activations, plain = tuple(node.attr("activations", ())), _DEFAULTS[node.op_type]
     if activations and activations != plain * (len(activations) // len(plain)):
         raise step.error(f"its activations are {list(activations)}; expected {list(plain)}")
+
+
+def _is_inside(step: Step, x: Expr) -> Expr:
+    """Return whether each iteration is inside of a sequence, [length, batch, 1].
+
+    Beyond the end of a sequence its states stay, and its output is 0.
+    """
+    number = x.call("Range", np.int64(0), x.dim(0).squeeze([0]), np.int64(1)).unsqueeze([1])
+    return number.less(step.operand(4).cast(DataType.INT64)).unsqueeze([2])
 
 
 def _scanned(direction: Direction, is_reversed: bool) -> tuple[Expr, list[Expr]]:
@@ -189,13 +198,14 @@ def _scanned(direction: Direction, is_reversed: bool) -> tuple[Expr, list[Expr]]
         biases = direction.own(3)
         products = products + biases.call("Slice", biases, [0], [gates * direction.hidden], [0])
     starts = [direction.initial(5 + at).value for at in range(count)]
+    scanned = [products.value, *([_is_inside(step, x).value] if step.has(4) else [])]
     attributes = {
-        "num_scan_inputs": 1,
-        "scan_input_directions": [int(is_reversed)],
+        "num_scan_inputs": len(scanned),
+        "scan_input_directions": [int(is_reversed)] * len(scanned),
         "scan_output_directions": [int(is_reversed)],
     }
     made = graph.add_node(
-        "Scan", [*starts, products.value], count + 1, attributes, name=step.name, bodies=["body"]
+        "Scan", [*starts, *scanned], count + 1, attributes, name=step.name, bodies=["body"]
     )
     body, names = made.bodies[0], graph.model.names
     body.skeleton.name = step.name
@@ -206,8 +216,14 @@ def _scanned(direction: Direction, is_reversed: bool) -> tuple[Expr, list[Expr]]
 
     states = [entered("state", direction.hidden) for _ in range(count)]
     product = entered("gates", gates * direction.hidden)
-    after = cell(direction, product, states)
-    for state in (*after, after[0]):
+    after, row = cell(direction, product, states), None
+    if step.has(4):
+        kind = TensorType(DataType.BOOL, (x.value.dim(1), 1))
+        inside = Expr(body, body.add_input(names.fresh("inside"), kind), step.name)
+        row = inside.select(after[0], 0.0)
+        pairs = zip(after, states, strict=True)
+        after = [inside.select(new, old) for new, old in pairs]
+    for state in (*after, after[0] if row is None else row):
         body.add_output(state.call("Identity", state).value)
     outputs = [step.of(value) for value in made.outputs if value is not None]
     return outputs[-1], outputs[:-1]

@@ -1,10 +1,11 @@
-"""Gradients of reductions, sums along an axis, and the largest elements."""
+"""Gradients of reductions, and of the largest elements."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from tiered.gradients.expression import Expr
+from tiered.gradients.factors import without_each
 from tiered.gradients.rule import Step, gradient_rule
 
 
@@ -122,23 +123,10 @@ def reduce_extreme(step: Step) -> Sequence[Expr | None]:
 def reduce_prod(step: Step) -> Sequence[Expr | None]:
     """dx = g times the product of the other elements, also where some are 0"""
     reduced, x = _Reduced(step), step.x
-    is_zero = x.equals(0.0)
-    others = is_zero.select(x.ones(), x)
-    product = reduced.total(others, "ReduceProd")
-    zeros = reduced.total(is_zero.cast(x.dtype))
-    without_zero = zeros.equals(0.0).select(product / others, 0.0)
-    is_only_zero = is_zero.both(zeros.equals(1.0))
-    return (reduced.g * is_only_zero.select(reduced.spread(product), without_zero),)
-
-
-@gradient_rule("CumSum")
-def cum_sum(step: Step) -> Sequence[Expr | None]:
-    """dx = the sums of g in the other direction"""
-    node = step.node
-    reverse = 1 - int(node.attr("reverse"))
-    exclusive = int(node.attr("exclusive"))
-    axis = step.operand(1)
-    return step.g.call("CumSum", step.g, axis, exclusive=exclusive, reverse=reverse), None
+    (others,) = without_each(
+        [x], lambda each: reduced.total(each, "ReduceProd"), reduced.total, [lambda part: part]
+    )
+    return (reduced.g * others,)
 
 
 @gradient_rule("TopK")

@@ -1,4 +1,4 @@
-"""Gradients of operators that read or write at indices."""
+"""Gradients of operators that read at indices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tiered.gradients.expression import Expr
 from tiered.gradients.positions import added_back, summed_at
-from tiered.gradients.rule import Step, gradient_rule
+from tiered.gradients.rule import Step, expansion, gradient_rule
 from tiered.graph import DataType
 
 
@@ -46,24 +46,24 @@ def gather_nd(step: Step) -> Sequence[Expr | None]:
     ), None
 
 
-@gradient_rule("ScatterElements", "ScatterND")
-def scatter(step: Step) -> Sequence[Expr | None]:
-    """dx = g, with zeros where x was overwritten; dupdates = g at the indices
+@expansion("Unique")
+def unique(step: Step) -> Sequence[Expr | None]:
+    """y = x at the first place of each element"""
+    x, attributes = step.x, dict(step.node.attributes)
+    places = step.outputs[1] if len(step.outputs) > 1 else None
+    if places is None:
+        _, places = x.calls("Unique", x, outputs=2, **attributes)
+    axis = attributes.get("axis")
+    whole = x.reshape([-1]) if axis is None else x
+    return (x.call("Gather", whole, places, axis=0 if axis is None else int(axis)),)
 
-    With reduction="add" nothing is overwritten. Indices that occur twice are undefined without.
-    """
-    node, indices, updates = step.node, step.operand(1), step.operand(2)
-    reduction = str(node.attr("reduction") or "none")
-    if reduction not in ("none", "add"):
-        raise step.error(f"reduction={reduction!r} has no rule")
-    by_elements = node.op_type == "ScatterElements"
-    attributes = {"axis": int(node.attr("axis"))} if by_elements else {}
-    dx = step.g
-    if reduction == "none" and step.wants(0):
-        dx = dx.call(node.op_type, dx, indices, updates.zeros(), **attributes)
-    reads = "GatherElements" if by_elements else "GatherND"
-    dupdates = dx.call(reads, step.g, indices, **attributes) if step.wants(2) else None
-    return dx, None, dupdates
+
+@expansion("ArrayFeatureExtractor", domain="ai.onnx.ml")
+def array_feature_extractor(step: Step) -> Sequence[Expr | None]:
+    """y = x at the indices of the last axis"""
+    x, indices = step.x, step.operand(1).reshape([-1])
+    found = x.call("Gather", x, indices, axis=x.rank - 1)
+    return (found.unsqueeze([0]) if x.rank == 1 else found,)
 
 
 @gradient_rule("OneHot")
