@@ -52,11 +52,20 @@ def function_body(node: Node) -> onnx.FunctionProto:
     if not text:
         raise ModelError(f"ONNX defines no function body of {name} in opset {version}")
     body = onnx.FunctionProto.FromString(text)
+    _import_default_domain(body, node)
     body.domain, body.name = DOMAIN, node.op_type
     _leave_out_absent_outputs(body, node)
     del body.attribute_proto[:]
     body.attribute_proto.extend(_defaults(schema, node))
     return body
+
+
+def _import_default_domain(body: onnx.FunctionProto, node: Node) -> None:
+    """Import the default domain, if the body uses operators of it without saying the version."""
+    imported = {entry.domain for entry in body.opset_import}
+    if "" not in imported and any(not inner.domain for inner in body.node):
+        version = node.owner.opset("") or onnx.defs.onnx_opset_version()
+        body.opset_import.append(onnx.helper.make_opsetid("", version))
 
 
 def _of_any_types(schema: Any, version: int) -> bytes:
