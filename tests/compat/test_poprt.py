@@ -218,6 +218,56 @@ def test_layers_are_compared_with_those_of_a_model(tmp_path: Path) -> None:
         poprt.get_pass("layer_precision_compare", other, "data.pkl")
 
 
+GELU_OF_PRODUCT = """(float[2,2] x) => (float[2,2] y) <float[2,2] w = {1,2,3,4}>
+    { [n] h = MatMul(x, w)  y = Gelu(h) }"""
+
+
+def test_halves_skip_operators() -> None:
+    for lower in (
+        poprt.get_pass("float_to_half", ["Gelu"]),
+        poprt.get_pass("Float2Half", skip_op_types=["Gelu"]),
+    ):
+        assert ops(lower(parse(GELU_OF_PRODUCT, opset=21))) == [
+            "Cast", "MatMul", "Cast", "Gelu",
+        ]  # fmt: skip
+
+
+def test_float8_has_the_parameters_of_poprt() -> None:
+    product = parse(GELU_OF_PRODUCT, opset=21)
+    parameters = ["F152", "F143", -3, -1]
+    for lower in (
+        poprt.get_pass("float_to_fp8", fp8_params=parameters),
+        poprt.get_pass("FloatToFP8", parameters, [], "fp8"),
+    ):
+        made = tiered.Model.from_proto(lower(product))
+        (code,) = made.main.nodes_of("QuantizeLinear")
+        assert code.output.dtype == onnx.TensorProto.FLOAT8E5M2FNUZ
+        assert [value.const for value in code.inputs[1:2] if value] == [0.125]
+    kept = poprt.get_pass("float_to_fp8", skip_op_names=["n"])
+    assert ops(kept(product)) == ["MatMul", "Gelu"]
+
+
+def test_float8_of_weights_only() -> None:
+    product = parse(GELU_OF_PRODUCT.replace("2,2", "32,32"), opset=21)
+    weight = np.ones((32, 32), np.float32)
+    product.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weight, "w"))
+    lower = poprt.get_pass("float_to_fp8", ["F143", "F143", -1, -1], convert_model="fp8_weight")
+    assert ops(lower(product)) == ["DequantizeLinear", "MatMul", "Gelu"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"fp8_input_dict": {"n": 1}}, "no parameters by node"),
+        ({"convert_model": "fp16"}, "convert_model as fp8 or fp8_weight, not .* 'fp16'"),
+        ({"fp8_params": [1, 2, 3, 4, 5]}, "takes fp8_params as"),
+    ],
+)
+def test_float8_without_an_equivalent(arguments: dict[str, object], reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        poprt.get_pass("float_to_fp8", **arguments)
+
+
 def test_an_overview_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     poprt.passes.get_pass("model_overview").run(proto())
     assert "4 nodes: 2 Relu" in capsys.readouterr().err

@@ -14,6 +14,7 @@ pass of tiered: it is undone when it fails, and can be verified.
 
 from __future__ import annotations
 
+import glob
 import inspect
 import json
 import os
@@ -50,6 +51,7 @@ _OPTIONS: Final[dict[str, dict[str, str]]] = {
     "add_checkpoints": {"checkpoints": "tensors"},
     "const_batch_size": {"const_batch_size": "batch_size"},
     "const_input_shape": {"const_input_shape": "shape"},
+    "float_to_half": {"skip_op_types": "skip_op_types"},
     "fold_constant": {"max_tensor_size": "max_tensor_size"},
     "packed_transformer": {"max_valid_num": "max_valid_num"},
     "rewrite_annotated_ops": {"sharding_info": "sharding", "pipelining_info": "pipelining"},
@@ -203,6 +205,8 @@ def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
         return BuiltIn(_WITH_MODELS[name](*args, **kwargs))
     if name == "apply_ir_pass":
         return BuiltIn(_apply_ir_pass(*args, **kwargs))
+    if name in _TO_FLOAT8 and (args or kwargs.keys() & _FLOAT8_ARGUMENTS):
+        return BuiltIn(_float_to_fp8(*args, **kwargs))
     try:
         found = [tiered.get_pass(each) for each in registry.resolve(name)]
     except PassNotFoundError as error:
@@ -280,6 +284,47 @@ class PassManager:
 def _requested(pass_: tiered.Pass, model: Any) -> Any:
     """Run a pass whatever its level, unless the context disables it."""
     return pass_._called(model, PassContext.current(), Place(asked=True))
+
+
+# --- passes with other arguments ------------------------------------------------------------------
+
+_TO_FLOAT8: Final = ("float_to_fp8", "FloatToFP8")
+_FLOAT8: Final = ("format", "weight_format", "exponent", "weight_exponent")  # its fp8_params
+_FLOAT8_ARGUMENTS: Final = frozenset(
+    {"fp8_params", "skip_op_names", "convert_model", "fp8_input_dict", "fp8_weight_dict"}
+)
+
+
+def _float_to_fp8(
+    fp8_params: Iterable[str | int] = (),
+    skip_op_names: Iterable[str] = (),
+    convert_model: str = "fp8",
+    fp8_input_dict: Mapping[str, Any] | None = None,
+    fp8_weight_dict: Mapping[str, Any] | None = None,
+) -> tiered.Pass:
+    """Return float_to_fp8, or fp8_weight if `convert_model` is that.
+
+    Raises:
+        UsageError: an argument that has no equivalent.
+    """
+    if fp8_input_dict or fp8_weight_dict:
+        raise UsageError(
+            "float_to_fp8 has no parameters by node (fp8_input_dict, fp8_weight_dict): leave the "
+            "exponents out of fp8_params, and each value gets the scale of its measured range"
+        )
+    parameters = list(fp8_params)
+    if len(parameters) > len(_FLOAT8) or convert_model not in ("fp8", "fp8_weight"):
+        raise UsageError(
+            f"float_to_fp8 takes fp8_params as [{', '.join(_FLOAT8)}] and convert_model as fp8 or "
+            f"fp8_weight, not {parameters} and {convert_model!r}"
+        )
+    found: dict[str, object] = {"format": "F143", "weight_format": "F143"}
+    found |= dict(zip(_FLOAT8, parameters, strict=False))
+    skipped = tuple(map(glob.escape, skip_op_names))
+    if convert_model == "fp8_weight":
+        found = {"format": found["weight_format"], "exponent": found.get("weight_exponent")}
+    name = "fp8_weight" if convert_model == "fp8_weight" else "float_to_fp8"
+    return tiered.get_pass(name).with_options(**found, skip_nodes=skipped)
 
 
 # --- passes that take models ----------------------------------------------------------------------
