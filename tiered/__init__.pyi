@@ -65,6 +65,12 @@ from tiered.intervals.analysis import (
     Ranges as Ranges,
     ranges as ranges,
 )
+from tiered.intervals.integer_type import IntegerType as IntegerType
+from tiered.intervals.integers import (
+    IntegerAnalysis as IntegerAnalysis,
+    IntegerTypes as IntegerTypes,
+    integer_types as integer_types,
+)
 from tiered.intervals.interval import Interval as Interval
 from tiered.layout.convert import place_transposes as place_transposes
 from tiered.layout.nhwc import IMAGE_OPERATORS as IMAGE_OPERATORS

@@ -139,3 +139,21 @@ def test_what_is_no_model_is_said_in_one_line(cli: Cli, tmp_path: Path, content:
     assert ended.err.startswith("tiered: error: ")
     assert "no.onnx" in ended.err
     assert ended.err.count("\n") == 1
+
+
+def test_integers_are_listed_if_asked_for(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    text = "(uint8[2] x) => (float[2] y) { a = Cast<to=1>(x) b = Sign(a) y = Exp(b) }"
+    onnx.save(parse(text), path)
+    assert "of few bits" not in cli("inspect", path).out
+    printed = cli("inspect", path, "--integers").out
+    assert "2 tensors of integers of few bits" in printed
+    assert any(
+        line.split()[-4:] == ["b", "float[2]", "uint1", "0..1"] for line in printed.splitlines()
+    )
+    assert json.loads(cli("inspect", path, "--json").out)["integers"] == []
+    facts = json.loads(cli("inspect", path, "--integers", "--json").out)
+    assert facts["integers"] == [
+        {"name": "a", "type": "float[2]", "integers": "uint8", "low": 0, "high": 255},
+        {"name": "b", "type": "float[2]", "integers": "uint1", "low": 0, "high": 1},
+    ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import onnx
 
+from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import TensorType, read_type
 from tiered.graph.queries.stored_tensors import stored_tensors
@@ -59,6 +60,22 @@ class StoredTensor:
 
 
 @dataclass(frozen=True)
+class IntegerTensor:
+    """A tensor of the main graph that holds integers only, fewer than its dtype has.
+
+    Attributes:
+        integers: "int3", "uint5", "bipolar"; "scaled int3" for multiples of a scale.
+        low, high: the limits of the integers.
+    """
+
+    name: str
+    type: str
+    integers: str
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
 class Taken:
     """How many nodes a backend takes, and how many of each operator it refuses."""
 
@@ -79,6 +96,7 @@ class ModelFacts:
         dynamic_dims: for each symbol of an input, the places "input[axis]"; "?" is a nameless one.
         fixing: the options that fix all dynamic dims at once, each to 1; "" if there are none.
         backend: the nodes that the backend of --backend supports.
+        integers: the tensors with integer types, if they were asked for.
         typed: number of values with a known dtype and rank after inference, out of `values`.
     """
 
@@ -97,13 +115,16 @@ class ModelFacts:
     dynamic_dims: dict[str, list[str]]
     fixing: str
     backend: Taken | None
+    integers: list[IntegerTensor]
     typed: int
     values: int
     metadata: dict[str, str]
 
 
-def gather_facts(model: Model, file: str, backend: Backend | None = None) -> ModelFacts:
-    """Return the facts about a model, without reading the bytes of tensors."""
+def gather_facts(
+    model: Model, file: str, backend: Backend | None = None, *, integers: bool = False
+) -> ModelFacts:
+    """Return the facts about a model, without reading the bytes of tensors but for integers."""
     graphs = list(model.graphs())
     inputs = model.main.inputs
     values = [value for graph in graphs for value in graph.values.values()]
@@ -123,6 +144,7 @@ def gather_facts(model: Model, file: str, backend: Backend | None = None) -> Mod
         dynamic_dims=_dynamic_dims(inputs),
         fixing=fixing_options(model),
         backend=None if backend is None else _taken(model, backend),
+        integers=_integers(model) if integers else [],
         typed=sum(map(_is_typed, values)),
         values=len(values),
         metadata={entry.key: entry.value for entry in model.skeleton.metadata_props},
@@ -133,6 +155,20 @@ def _taken(model: Model, backend: Backend) -> Taken:
     coverage = backend.coverage(model)
     refused = dict(sorted(coverage.refused.items()))
     return Taken(backend.name, coverage.nodes, coverage.nodes - sum(refused.values()), refused)
+
+
+def _integers(model: Model) -> list[IntegerTensor]:
+    from tiered.intervals.integers import integer_types
+
+    types, found = model.analysis(integer_types), []
+    for value in model.main.values.values():
+        known = types[value]
+        if known is None or value.is_constant or value.dtype in (None, DataType.BOOL):
+            continue
+        if known.name != DataType(value.dtype).name.lower():
+            row = IntegerTensor(value.name, str(value.type), known.name, known.low, known.high)
+            found.append(row)
+    return found
 
 
 def _producer(model: Model) -> str:

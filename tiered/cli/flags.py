@@ -168,10 +168,13 @@ class CheckOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class InspectOptions:
-    """The target of `tiered inspect`."""
+    """The target of `tiered inspect`, and what else it shows."""
 
     backend: BackendName = None
     """Count the unsupported nodes of each operator on this target."""
+
+    integers: bool = False
+    """List the tensors that hold integers of few bits only: int3, uint5, bipolar."""
 
 
 def split_names(entries: Sequence[str], option: str) -> tuple[str, ...]:

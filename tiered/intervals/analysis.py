@@ -197,9 +197,9 @@ class _Propagation:
             for parameter in body.inputs:
                 self._set(parameter, whole(parameter.dtype))
             self._visit(body)
-        rule = None if node.domain or node.bodies else RULES.get(node.op_type)
+        rule = None if node.bodies else RULES.get((node.domain, node.op_type))
         found: Sequence[Interval | None] = ()
-        if rule is not None and node.schema is not None and node.parameter_reason is None:
+        if rule is not None and node.parameter_reason is None and self._is_defined(node):
             operands = [None if value is None else self._of(value) for value in node.inputs]
             result = rule(Call(node, operands, self.dims))
             found = [result] if isinstance(result, Interval) else result
@@ -207,6 +207,12 @@ class _Propagation:
             if value is not None:
                 interval = found[place] if place < len(found) else None
                 self._set(value, whole(value.dtype) if interval is None else interval)
+
+    def _is_defined(self, node: Node) -> bool:
+        """Return whether a node means what the rule of its operator says."""
+        if node.domain:
+            return self.model.function(node.domain, node.op_type) is None
+        return node.schema is not None
 
     def _visit_if(self, node: Node) -> None:
         for body in node.bodies:

@@ -444,6 +444,10 @@ def default_pipeline() -> Sequential:
         "sink_offset_past_product",
         "fuse_affine_into_threshold",
         "fuse_affine_into_comparison",
+        "round_thresholds",
+        "round_thresholds",
+        # Parked: types of integers as metadata, by the operators that tell them best.
+        "range_annotation",
         # Parked: between the operators of QONNX and of ONNX, before definitions of what is left.
         "convert_qonnx_to_qdq",
         "convert_qdq_to_qonnx",

@@ -49,6 +49,10 @@ def streamline_pipeline() -> Sequential:
                     "forward_fold_scale_axis",
                 ]
             ),
+            # When no step is left that changes them.
+            "round_thresholds",
+            # When no step is left that changes them.
+            "round_thresholds",
             "eliminate_duplicate_initializer",
             "eliminate_deadend",
             "eliminate_unused_initializer",

@@ -35,7 +35,7 @@ def run_inspect(file: str, target: InspectOptions, options: ReadOptions) -> None
     backend = _backend(target.backend)
     with Progress() as progress:
         model = load_shaped(file, options, progress)
-        facts = gather_facts(model, file, backend)
+        facts = gather_facts(model, file, backend, integers=target.integers)
     limit = None if options.verbose else FEW
     if options.json:
         print_json(asdict(replace(facts, tensors=facts.tensors[:limit])))
@@ -45,6 +45,8 @@ def run_inspect(file: str, target: InspectOptions, options: ReadOptions) -> None
     _print_interface(console, facts)
     _print_operators(console, facts, limit)
     _print_weights(console, facts, limit)
+    if target.integers:
+        _print_integers(console, facts, limit)
 
 
 def _backend(name: str | None) -> Backend | None:
@@ -116,6 +118,13 @@ def _print_weights(console: Console, facts: ModelFacts, limit: int | None) -> No
         print_table(console, "Largest tensors", ("tensor", "type", "size"), largest[:limit])
         _print_rest(console, largest, limit)
     console.print(f"types known after inference: {facts.typed:,} of {facts.values:,} values")
+
+
+def _print_integers(console: Console, facts: ModelFacts, limit: int | None) -> None:
+    rows = [(row.name, row.type, row.integers, f"{row.low}..{row.high}") for row in facts.integers]
+    title = f"{len(rows):,} tensors of integers of few bits"
+    print_table(console, title, ("tensor", "type", "integers", "range"), rows[:limit])
+    _print_rest(console, rows, limit)
 
 
 def _print_rest(console: Console, rows: Iterable[object], limit: int | None) -> None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tiered.graph.core.dtypes import DataType
 from tiered.idioms.qonnx.bodies import DEFAULTS, form_of, rounding_of
+from tiered.intervals.integer_type import limits_of
 from tiered.rewriter.skip import Skip
 
 if TYPE_CHECKING:
@@ -26,11 +27,11 @@ class Grid(NamedTuple):
 
     @property
     def low(self) -> int:
-        return self.narrow - (1 << self.bits - 1) if self.signed else 0
+        return limits_of(self.bits, signed=self.signed, narrow=self.narrow)[0]
 
     @property
     def high(self) -> int:
-        return (1 << self.bits - self.signed) - 1 - (self.narrow and not self.signed)
+        return limits_of(self.bits, signed=self.signed, narrow=self.narrow)[1]
 
     @property
     def is_byte(self) -> bool:

@@ -9,8 +9,11 @@ from tiered.intervals.rules import (
     movement as movement,
     normalization as normalization,
     products as products,
+    qonnx as qonnx,
     reduction as reduction,
 )
+from tiered.intervals.rules.movement import MOVES as MOVES
+from tiered.intervals.rules.qonnx import quantised_integers as quantised_integers
 from tiered.intervals.rules.range_rule import (
     RULES as RULES,
     Call as Call,

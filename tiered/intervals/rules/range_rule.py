@@ -96,16 +96,17 @@ class Call(NamedTuple):
 RangeRule = Callable[[Call], "Interval | Sequence[Interval | None]"]
 """Returns the interval of the first output, or those of all; exact numbers, not rounded yet."""
 
-RULES: dict[str, RangeRule] = {}
+RULES: dict[tuple[str, str], RangeRule] = {}
+"""The rules by domain and operator."""
 
 
-def range_rule(*op_types: str) -> Callable[[RangeRule], RangeRule]:
-    """Register a function as the range rule of operators of ONNX."""
+def range_rule(*op_types: str, domains: Sequence[str] = ("",)) -> Callable[[RangeRule], RangeRule]:
+    """Register a function as the range rule of operators, by default of ONNX."""
 
     def register(rule: RangeRule) -> RangeRule:
-        for op_type in op_types:
-            assert op_type not in RULES, f"two range rules of {op_type}"
-            RULES[op_type] = rule
+        for key in ((domain, op_type) for domain in domains for op_type in op_types):
+            assert key not in RULES, f"two range rules of {key}"
+            RULES[key] = rule
         return rule
 
     return register
