@@ -57,6 +57,28 @@ def test_round_trips_on_the_whole_grid(shape: tuple[int, ...], opset: int) -> No
             assert qonnx.equal(runtime(runnable, {"x": x})["y"], expected)
 
 
+@pytest.mark.parametrize(("bits", "signed", "narrow"), [g for g in GRID if g[0] in (2, 3, 5, 8)])
+@pytest.mark.parametrize(
+    ("s", "z"), [((), ()), ((3, 1), ()), ((), (3, 1)), ((1, 3, 1), (3, 1)), ((1,), (1, 1))]
+)
+def test_constants_with_a_zero_point_are_stored_as_integers(
+    bits: int, signed: int, narrow: int, s: tuple[int, ...], z: tuple[int, ...]
+) -> None:
+    random = np.random.default_rng(bits)
+    scale = np.linspace(0.1, 3, int(np.prod(s)), dtype=np.float32).reshape(s)
+    zero = qonnx.floats(random.integers(1, 3, z))
+    w = np.asarray(numbers_of(np.ones((1, 3, 1), np.float32)) * np.float32(0.3), np.float32)
+    text = (
+        "(float x) => (float[2,3,L] y) "
+        f"{{ q = q.Quant<signed = {signed}, narrow = {narrow}>(w, s, z, b) y = Add(x, q) }}"
+    )
+    proto = qonnx.parsed(text, w=w, s=scale, z=zero, b=qonnx.floats(bits))
+    made, left = qonnx.applied(TO_QDQ, proto)
+    assert (qonnx.operators(made), left) == (["DequantizeLinear", "Add"], [])
+    expected = qonnx.quant(w, scale, zero, bits, signed, narrow)
+    assert qonnx.equal(run(made, {"x": np.float32(0)})["y"], expected)
+
+
 def test_a_zero_point_moves_ties_and_sums() -> None:
     # 0.5 + 3 is rounded to 4, and not to 3; 1.4999999 + 128 is a tie of float32.
     for x, zero in ((0.5, 3), (1.4999999, 128)):
@@ -97,6 +119,22 @@ def test_why_a_quant_stays(x: str, node: str, reason: str) -> None:
     proto = qonnx.parsed(f"({x} x) => ({x} y) {WEIGHTS} {{ y = {node} }}")
     made, left = qonnx.applied(TO_QDQ, proto)
     assert (qonnx.operators(made), left) == (["Quant"], [reason])
+
+
+@pytest.mark.parametrize(
+    ("z", "w", "reason"),
+    [
+        (0.5, 1.0, "the zero point is no integer of 8 bits"),
+        (200.0, 1.0, "the zero point is no integer of 8 bits"),
+        (3.0, np.nan, "a number is NaN"),
+    ],
+)
+def test_why_a_quant_of_a_constant_stays(z: float, w: float, reason: str) -> None:
+    text = "(float x) => (float[2] y) { q = q.Quant(w, s, z, b) y = Add(x, q) }"
+    numbers = {"s": [1.0], "z": [z], "b": [8.0], "w": [w, 2.0]}
+    weights = {name: qonnx.floats(each) for name, each in numbers.items()}
+    made, left = qonnx.applied(TO_QDQ, qonnx.parsed(text, 17, **weights))
+    assert (qonnx.operators(made), left) == (["Quant", "Add"], [reason])
 
 
 def test_a_quant_of_an_early_opset_stays() -> None:

@@ -21,7 +21,8 @@ def convert_qonnx_to_qdq(graph: Graph, node: Node, x: Value) -> Value | Skip:
     """Quantise to 8 bits or fewer, without a zero point, by the operators of ONNX.
 
     All numbers are equal; but integers have neither NaN nor -0.0, which a Quant returns for NaN
-    and for small negative numbers. With a zero point, Quant rounds ties and sums otherwise.
+    and for small negative numbers. With a zero point, Quant rounds ties and sums otherwise, so that
+    only constants are quantised, and stored as integers.
     """
     steps = steps_of(node)
     if isinstance(steps, Skip):
@@ -32,9 +33,13 @@ def convert_qonnx_to_qdq(graph: Graph, node: Node, x: Value) -> Value | Skip:
         return Skip("the opset is below 13")
     grid, dtype = steps.grid, steps.grid.dtype.numpy
     scale = graph.constant(steps.scale, "scale")
-    zero = graph.constant(np.zeros(steps.scale.shape, dtype), "zero_point")
+    zero = graph.constant(steps.zeros, "zero_point")
     # The default, which one scale does not need, is not written.
     axis = 1 if steps.axis is None else steps.axis
+    if steps.zero.any():
+        assert x.const is not None
+        codes = graph.constant(steps.codes_of(x.const), x.name)
+        return graph.op.DequantizeLinear(codes, scale, zero, axis=axis)
     q = graph.op.QuantizeLinear(x, scale, zero, axis=axis)
     if not grid.is_byte:
         q = graph.op.Clip(q, np.array(grid.low, dtype), np.array(grid.high, dtype))

@@ -55,11 +55,25 @@ def grid_between(low: int, high: int, *, signed: bool) -> Grid | None:
 
 
 class Steps(NamedTuple):
-    """Integers with a scale, and the axis that the scale is along; None for one scale."""
+    """Integers with a scale and a zero point; the axis that both are along, None for one scale."""
 
     grid: Grid
     scale: Floats
+    zero: Floats
     axis: int | None
+
+    @property
+    def zeros(self) -> NDArray[np.integer]:
+        """The zero point in the dtype of the integers."""
+        return self.zero.astype(self.grid.dtype.numpy)
+
+    def codes_of(self, numbers: Floats) -> NDArray[np.integer]:
+        """Return the integers that a Quant rounds numbers to; none of them is NaN."""
+        dims = (-1, *[1] * (numbers.ndim - 1 - self.axis)) if self.axis is not None else ()
+        with np.errstate(over="ignore"):
+            raw = numbers / self.scale.reshape(dims) + self.zero.reshape(dims)
+        codes = np.rint(np.clip(raw, np.float32(self.grid.low), np.float32(self.grid.high)))
+        return np.asarray(codes, self.grid.dtype.numpy)
 
 
 def steps_of(node: Node) -> Steps | Skip:
@@ -83,16 +97,36 @@ def steps_of(node: Node) -> Steps | Skip:
         return Skip("the integers have more than 8 bits")
     if grid.low >= grid.high or grid.bits <= signed:
         return Skip("the integers have one bit")
-    if zero.const.any():
-        # Quant adds it before it rounds, and the sum rounds too.
-        return Skip("the zero point is not zero")
+    if reason := _why_no_zero_point(x, zero.const, grid):
+        return reason
     if not ((scale.const > 0) & (scale.const < np.inf)).all():
         return Skip("a scale is not positive and finite")
-    found = _axis_of(x, scale.const, max(scale.const.ndim, zero.const.ndim))
+    scales, zeros = scale.const, zero.const
+    rank = max(scales.ndim, zeros.ndim)
+    if zeros.any():
+        shape = np.broadcast_shapes(scales.shape, zeros.shape)
+        scales, zeros = np.broadcast_to(scales, shape), np.broadcast_to(zeros, shape)
+    else:
+        zeros = np.zeros_like(scales)
+    found = _axis_of(x, scales, rank)
     if isinstance(found, Skip):
         return found
-    axis = None if scale.const.size == 1 else found
-    return Steps(grid, scale.const.reshape(() if axis is None else -1), axis)
+    axis = None if scales.size == 1 else found
+    dims = () if axis is None else -1
+    return Steps(grid, scales.reshape(dims), zeros.reshape(dims), axis)
+
+
+def _why_no_zero_point(x: Value, zeros: Floats, grid: Grid) -> Skip | None:
+    """Return why Q/DQ rounds otherwise, with a zero point; constants are rounded here."""
+    if not zeros.any():
+        return None
+    if x.const is None:
+        # Quant adds it before it rounds, and the sum rounds too.
+        return Skip("the zero point is not zero")
+    limits = np.iinfo(grid.dtype.numpy)
+    if not ((zeros == np.rint(zeros)) & (zeros >= limits.min) & (zeros <= limits.max)).all():
+        return Skip("the zero point is no integer of 8 bits")
+    return Skip("a number is NaN") if np.isnan(x.const).any() else None
 
 
 def _axis_of(x: Value, scale: Floats, rank: int) -> int | Skip:
