@@ -1,5 +1,7 @@
 """PPQ's names: what people type by habit works on a graph."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,7 @@ from tiered.compat.ppq import (
     SearchableGraph,
     TargetPlatform,
     TensorQuantizationConfig,
+    TorchExecutor,
     TypeExpr,
     Variable,
     create_default_quant_config,
@@ -248,6 +251,93 @@ def test_operations_and_variables_are_replaced_by_name() -> None:
         replacer.replace_op("new", ppq.operations["node_a"])
     with pytest.raises(ModelError, match="has no variable 'none'"):
         replacer.replace_var("none", Variable("u"))
+
+
+# --- the arguments of PPQ -------------------------------------------------------------------------
+
+
+def test_a_searchable_graph_is_made_of_a_graph_of_ppq() -> None:
+    on, _, _ = quantised()
+    search = SearchableGraph(on)
+    (found,) = search.path_matching(
+        sp_expr=lambda op: op.type == "Relu",
+        rp_expr=lambda op, after: True,
+        ep_expr=lambda op: op.type == "Neg",
+        direction="down",
+    )
+    assert [operation.type for operation in found] == ["Relu", "Add", "Neg"]
+    assert isinstance(found[1], QuantableOperation)
+
+
+def test_operations_and_variables_take_the_keywords_of_ppq() -> None:
+    on = graph()
+    made = Operation(name="free", op_type="Softmax", attributes={"axis": 0},
+                     platform=TargetPlatform.TRT_INT8)  # fmt: skip
+    on.append_operation(made)
+    assert on.operations["free"].attributes["axis"] == 0
+    assert on.operations["free"].platform == "TRT_INT8"
+    shaped = Variable(name="later", shape=[2, None], dtype=DataType.FLOAT)
+    on.append_variable(shaped)
+    shaped.source_op = made
+    assert (on.variables["later"].shape, on.variables["later"].dtype) == ((2, None), 1)
+    number = Variable(name="number", value=np.ones(2, np.float32), is_parameter=True)
+    on.append_variable(number)
+    assert on.variables["number"].is_parameter
+    sine = on.create_operation(
+        op_type="Sin", name="sine", platform=TargetPlatform.FP32, inputs=[on.variables["a"]],
+        outputs=[on.create_variable("s")],
+    )  # fmt: skip
+    assert sine.platform == "FP32"
+    assert on.create_variable("k", np.ones(3, np.float32), is_parameter=True).is_parameter
+    with pytest.raises(ModelError, match="parameter 'p' needs a value"):
+        Variable("p", is_parameter=True)
+    with pytest.raises(ModelError, match="parameter 'p' needs a value"):
+        on.create_variable("p", is_parameter=True)
+
+
+# --- running --------------------------------------------------------------------------------------
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3) - 3
+
+
+@pytest.mark.parametrize("inputs", [X, [X], {"x": X}])
+def test_an_executor_returns_outputs_and_named_values(inputs: Any) -> None:
+    executor = TorchExecutor(graph(), device="cuda")
+    after = np.maximum(X, 0) + np.arange(1, 4, dtype=np.float32)
+    (y,) = executor.forward(inputs)
+    np.testing.assert_array_equal(y, after)
+    x, b = executor.forward(inputs, output_names=["x", "b"])
+    np.testing.assert_array_equal(x, X)
+    np.testing.assert_array_equal(b, after)
+
+
+def test_tracing_types_what_inference_does_not() -> None:
+    on = graph("""g (float[2,3] x, int64[k] s) => (y) { r = Reshape(x, s)  y = Relu(r) }""")
+    model_ = on.graph.model
+    assert isinstance(model_, Model)
+    before = model_.to_proto()
+    assert [on.variables["r"].shape] == [None]
+    TorchExecutor(on).tracing_operation_meta({"x": X, "s": np.array([3, 2])})
+    shape = on.variables["r"].shape
+    assert shape is not None
+    assert len(shape) == 2
+    assert 3 not in shape
+    assert on.variables["r"].dtype == DataType.FLOAT
+    assert model_.to_proto() == before
+
+
+def test_what_an_executor_cannot_run_is_an_error() -> None:
+    executor = TorchExecutor(graph())
+    with pytest.raises(UsageError, match="2 arrays for 1 inputs: x"):
+        executor.forward([X, X])
+    with pytest.raises(UsageError, match="no node of the main graph computes 'w2'"):
+        executor.forward(X, ["w2"])
+    inner = model("""g (float[2] x, bool c) => (float[2] y) {
+        y = If(c) <then_branch = t () => (float[2] p) { p = Neg(x) },
+                   else_branch = e () => (float[2] q) { q = Abs(x) }> }""")
+    body = next(each for each in inner.graphs() if not each.is_main)
+    with pytest.raises(UsageError, match="is no main graph"):
+        TorchExecutor(BaseGraph(body))
 
 
 # --- quantisation ---------------------------------------------------------------------------------

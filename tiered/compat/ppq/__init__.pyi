@@ -1,11 +1,12 @@
+from tiered.compat.ppq.attributes import Attributes as Attributes
 from tiered.compat.ppq.elements import (
     PLATFORM as PLATFORM,
-    Attributes as Attributes,
     Operation as Operation,
     QuantableOperation as QuantableOperation,
     QuantableVariable as QuantableVariable,
     Variable as Variable,
 )
+from tiered.compat.ppq.executing import TorchExecutor as TorchExecutor
 from tiered.compat.ppq.formatting import (
     GraphDecomposer as GraphDecomposer,
     GraphFormatter as GraphFormatter,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, overload
 
 import numpy as np
 
+from tiered.compat.ppq.attributes import Attributes
 from tiered.compat.ppq.detached import free_node, free_value
 from tiered.compat.ppq.opsets import Opset, OpSocket
 from tiered.errors import ModelError
@@ -33,14 +35,30 @@ class Variable:
     """A `Value`. Two are equal when their values are the same one.
 
     Args:
-        value: the value; or the name of a new variable, which `append_variable` adds to a graph.
-        contents: of a new variable: its array.
+        name: the value; or the name of a new variable, which `append_variable` adds to a graph.
+        value: of a new variable: its array, which makes it a parameter.
+        is_parameter: whether a new variable is one.
+        shape, dtype: of a new variable without an array.
     """
 
     _value: Value
 
-    def __init__(self, value: Value | str, contents: np.ndarray[Any, Any] | None = None) -> None:
-        self._value = free_value(value, contents) if isinstance(value, str) else value
+    def __init__(
+        self,
+        name: Value | str,
+        value: np.ndarray[Any, Any] | None = None,
+        is_parameter: bool = False,
+        shape: Sequence[int | str | None] | None = None,
+        dtype: int | None = None,
+    ) -> None:
+        if isinstance(name, Value):
+            self._value = name
+            return
+        if is_parameter and value is None:
+            raise ModelError(f"parameter {name!r} needs a value")
+        self._value = free_value(name, value)
+        if dtype is not None:
+            surgery.retype(self._value, dtype=dtype, shape=None if shape is None else tuple(shape))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Variable) and other._value is self._value
@@ -121,47 +139,27 @@ class Variable:
         return Variable(made)
 
 
-@dataclass(slots=True, eq=False)
-class Attributes(MutableMapping[str, Any]):
-    """The attributes of a node; writing one writes it into the model."""
-
-    _node: Node
-
-    def __getitem__(self, name: str) -> Any:
-        return self._node.attributes[name]
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        self._node.owner.set_attribute(self._node, name, value)
-
-    def __delitem__(self, name: str) -> None:
-        self._node.owner.set_attribute(self._node, name, None)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._node.attributes)
-
-    def __len__(self) -> int:
-        return len(self._node.attributes)
-
-
 @dataclass(slots=True, eq=False, init=False)
 class Operation:
     """A `Node`. Two are equal when their nodes are the same one.
 
     Args:
-        node: the node; or the name of a new operation, which `append_operation` adds to a graph.
-        op_type: of a new operation.
-        attributes: of a new operation.
+        name: the node; or the name of a new operation, which `append_operation` adds to a graph.
+        op_type, attributes, platform: of a new operation.
     """
 
     _node: Node
 
     def __init__(
         self,
-        node: Node | str,
+        name: Node | str,
         op_type: str = "",
         attributes: Mapping[str, Any] | None = None,
+        platform: str | Enum | None = None,
     ) -> None:
-        self._node = free_node(node, op_type, attributes) if isinstance(node, str) else node
+        self._node = free_node(name, op_type, attributes) if isinstance(name, str) else name
+        if platform is not None:
+            self.platform = platform
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Operation) and other._node is self._node
@@ -242,11 +240,13 @@ class Operation:
 
     @property
     def platform(self) -> str | None:
+        """The name of the platform, in the metadata of the model."""
         return self._node.metadata.get(PLATFORM)
 
     @platform.setter
-    def platform(self, platform: str) -> None:
-        self._node.owner.set_metadata(self._node, {**self._node.metadata, PLATFORM: platform})
+    def platform(self, platform: str | Enum) -> None:
+        name = platform.name if isinstance(platform, Enum) else platform
+        self._node.owner.set_metadata(self._node, {**self._node.metadata, PLATFORM: name})
 
     @property
     def is_computing_op(self) -> bool:

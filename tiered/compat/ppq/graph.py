@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,12 @@ class BaseGraph:
         attributes: Mapping[str, Any] | None = None,
         inputs: Iterable[Variable | None] = (),
         outputs: Iterable[Variable] = (),
+        *,
+        platform: str | Enum | None = None,
     ) -> Operation:
         read, written = list(map(value_of, inputs)), [value._value for value in outputs]
-        return Operation(self.graph.add_node(op_type, read, written, attributes, name=name))
+        node = self.graph.add_node(op_type, read, written, attributes, name=name)
+        return Operation(node, platform=platform)
 
     def create_variable(
         self,
@@ -62,7 +66,11 @@ class BaseGraph:
         value: np.ndarray[Any, Any] | None = None,
         dest_ops: Iterable[Operation] = (),
         source_op: Operation | None = None,
+        *,
+        is_parameter: bool = False,
     ) -> Variable:
+        if is_parameter and value is None:
+            raise ModelError(f"parameter {name or ''!r} needs a value")
         users = [operation._node for operation in dest_ops]
         return Variable(self.graph.create_value(name, value, node_of(source_op), users))
 
@@ -72,9 +80,11 @@ class BaseGraph:
         if node.graph is None or node.graph.name != NOWHERE:
             self.graph.append_node(node)
             return
-        operation._node = self.graph.add_node(
+        made = self.graph.add_node(
             node.op_type, (), (), node.attributes, domain=node.domain, name=node.label
         )
+        self.graph.set_metadata(made, node.metadata)
+        operation._node = made
 
     def append_variable(self, variable: Variable) -> None:
         """Add a variable that was removed, copied, or made by its name.
@@ -84,7 +94,7 @@ class BaseGraph:
         value = variable._value
         if value.graph is not None and value.graph.name == NOWHERE:
             if value.tensor is None:
-                variable._value = surgery.new_value(self.graph, value.name)
+                variable._value = surgery.new_value(self.graph, value.name, value.type)
             else:
                 variable._value = self.graph.constant(value.tensor, value.name)
         elif value.graph is not None or value._tensor is not None:

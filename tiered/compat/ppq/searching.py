@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
-from tiered.compat.ppq.elements import Operation
+from tiered.compat.ppq.elements import Operation, operation_of
 from tiered.compat.ppq.graph import BaseGraph
-from tiered.graph import Node
+from tiered.graph import Graph, Node
 from tiered.rewriter.subgraphs import graph_search
 
 
@@ -68,7 +68,14 @@ def _checked(operation: object) -> Operation:
 
 
 class SearchableGraph(BaseGraph):
-    """A `Graph` to be searched: `path_matching`, `opset_matching` and `pattern_matching`."""
+    """A `Graph` to be searched: `path_matching`, `opset_matching` and `pattern_matching`.
+
+    Args:
+        graph: it, or a BaseGraph of it.
+    """
+
+    def __init__(self, graph: Graph | BaseGraph) -> None:
+        super().__init__(graph.graph if isinstance(graph, BaseGraph) else graph)
 
     def path_matching(
         self, sp_expr: OperationTest, rp_expr: Relay, ep_expr: OperationTest, direction: Any = "up"
@@ -76,7 +83,7 @@ class SearchableGraph(BaseGraph):
         found = graph_search.path_matching(
             self.graph, _test(sp_expr), _relay(rp_expr), _test(ep_expr), direction
         )
-        return [Path(map(Operation, path)) for path in found]
+        return [Path(map(operation_of, path)) for path in found]
 
     def opset_matching(
         self,
@@ -89,7 +96,7 @@ class SearchableGraph(BaseGraph):
         found = graph_search.opset_matching(
             self.graph, _test(sp_expr), _relay(rp_expr), end, direction
         )
-        return OperationSet(map(Operation, found))
+        return OperationSet(map(operation_of, found))
 
     def pattern_matching(
         self,
@@ -137,7 +144,7 @@ class GraphPattern:
             slots=self.slots,
             max_candidates=max_candidates,
         )
-        return [[Operation(node) for node in match] for match in found]
+        return [[operation_of(node) for node in match] for match in found]
 
 
 PatternTree = GraphPattern
@@ -158,8 +165,8 @@ Relay: TypeAlias = "Callable[[Operation, Operation], bool]"
 
 
 def _test(wanted: OperationTest) -> graph_search.NodeTest:
-    return wanted if isinstance(wanted, str) else lambda node: wanted(Operation(node))
+    return wanted if isinstance(wanted, str) else lambda node: wanted(operation_of(node))
 
 
 def _relay(wanted: Relay) -> Callable[[Node, Node], bool]:
-    return lambda node, after: wanted(Operation(node), Operation(after))
+    return lambda node, after: wanted(operation_of(node), operation_of(after))

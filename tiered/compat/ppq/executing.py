@@ -1,0 +1,81 @@
+"""TorchExecutor: PPQ's name for a run of a graph, here by onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tiered.compat.ppq.graph import BaseGraph
+from tiered.debug.all_values import run
+from tiered.errors import UsageError
+from tiered.graph import Model, Tensor
+from tiered.graph.edits import surgery
+
+Array = np.ndarray[Any, Any]
+Inputs = Array | Sequence[Array] | Mapping[str, Array]
+
+
+class TorchExecutor:
+    """Runs the main graph of a model.
+
+    Args:
+        graph: it.
+        fp16_mode, device: PPQ's; without a meaning here.
+    """
+
+    def __init__(self, graph: BaseGraph, fp16_mode: bool = True, device: object = None) -> None:
+        if not graph.graph.is_main:
+            raise UsageError(f"{graph.graph.name!r} is no main graph; only that of a model runs")
+        self._graph = graph
+
+    @property
+    def _model(self) -> Model:
+        model = self._graph.graph.model
+        assert isinstance(model, Model)
+        return model
+
+    def forward(self, inputs: Inputs, output_names: Sequence[str] | None = None) -> list[Array]:
+        """Return the outputs for some inputs, or the named values of the main graph.
+
+        Raises:
+            UsageError: there is no such input or value.
+            RuntimeFailure: onnxruntime does not run the model.
+        """
+        feeds = self._feeds(inputs)
+        if output_names is None:
+            return list(run(self._model, feeds).values())
+        found = {**feeds, **dict(run(self._model, feeds, all_values=True))}
+        if unknown := [name for name in output_names if name not in found]:
+            raise UsageError(f"no node of the main graph computes {unknown[0]!r}")
+        return [found[name] for name in output_names]
+
+    def tracing_operation_meta(self, inputs: Inputs) -> None:
+        """Infer types; values of an unknown type or rank get those of one run.
+
+        The dims of a run are those of its inputs, so they stay unknown. Outputs of the model keep
+        their declarations.
+
+        Raises:
+            UsageError: there is no such input.
+            RuntimeFailure: onnxruntime does not run the model.
+        """
+        model = self._model
+        model.refresh_types()
+        for name, array in run(model, self._feeds(inputs), all_values=True):
+            value = self._graph.graph.values.get(name)
+            if value is None or value.shape is not None or value.is_graph_output:
+                continue
+            if isinstance(array, np.ndarray):
+                dtype = Tensor.of(array).dtype
+                surgery.retype(value, dtype=dtype, shape=(None,) * array.ndim)
+
+    def _feeds(self, inputs: Inputs) -> dict[str, Array]:
+        if isinstance(inputs, Mapping):
+            return dict(inputs)
+        arrays = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
+        names = list(self._graph.inputs)
+        if len(arrays) != len(names):
+            raise UsageError(f"{len(arrays)} arrays for {len(names)} inputs: {', '.join(names)}")
+        return dict(zip(names, arrays, strict=True))
