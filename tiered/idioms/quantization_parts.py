@@ -5,16 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tiered.graph.core.dtypes import DataType
 from tiered.rewriter.language import op
+from tiered.rewriter.skip import Skip
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Node, Value
 
 
-MOVES_ALONE: Final = (
-    op.DepthToSpace | op.Flatten | op.Identity | op.SpaceToDepth | op.Transpose
+QUANTIZE: Final = op.QuantizeLinear | op("com.microsoft").QuantizeLinear
+"""The operator of ONNX, and that of onnxruntime: with integers of 16 bits before opset 21."""
+
+DEQUANTIZE: Final = op.DequantizeLinear | op("com.microsoft").DequantizeLinear
+"""The inverse operators."""
+
+_MOVABLE: Final = frozenset(
+    {DataType.INT16, DataType.INT32, DataType.INT8, DataType.UINT16, DataType.UINT8}
 )
+"""The dtypes of integers that kernels move; none of them moves integers of fewer bits."""
+
+MOVES_ALONE: Final = op.DepthToSpace | op.Flatten | op.Identity | op.SpaceToDepth | op.Transpose
 """Operators that move the elements of their only operand."""
 
 MOVES: Final = op.Expand | op.Gather | op.Reshape | op.Slice | op.Squeeze | op.Tile | op.Unsqueeze
@@ -24,6 +36,70 @@ MOVE_ATTRIBUTES: Final[dict[str, Any]] = dict.fromkeys(
     ("axes", "ends", "repeats", "shape", "starts", "steps", "tiles")
 )
 """Attributes of old opsets to omit: in the newest form of each operator they are operands."""
+
+
+def why_not_moved(unit: Node) -> Skip | None:
+    """Return why the integers of a QuantizeLinear or DequantizeLinear are not moved for floats."""
+    q = unit.output if unit.op_type == "QuantizeLinear" else unit.input(0)
+    if q is None or q.dtype not in _MOVABLE:
+        return Skip("the integers have fewer than 8 bits")
+    if is_blocked(unit):
+        return Skip("a scale is for a block of indices")
+    return None
+
+
+def axis_behind(
+    move: Node, unit: Node, rank: int | None, *, back: bool = False
+) -> int | Skip | None:
+    """Return the axis of the scales of a unit on the other side of an operator that moves elements.
+
+    Args:
+        move: the operator.
+        unit: the QuantizeLinear or DequantizeLinear.
+        rank: the rank of what the operator moves.
+        back: whether the unit is after the operator and moves before it.
+
+    Returns:
+        None for one scale.
+    """
+    scale = unit.input(1)
+    assert scale is not None
+    if is_one(scale):
+        return None
+    axis = int(unit.attr("axis", 1))
+    found = _axis_before(move, axis, rank) if back else moved_axis(move, axis, rank)
+    return Skip("the axis of the scales may not survive") if found is None else found
+
+
+def _axis_before(move: Node, axis: int, rank: int | None) -> int | None:
+    """Return the axis that an operator moves to another one; None if that is not known."""
+    if rank is None:
+        return None
+    moved = ((each, moved_axis(move, each, rank)) for each in range(rank))
+    return next((each for each, after in moved if after == axis % rank), None)
+
+
+def settings_of(unit: Node) -> tuple[object, ...]:
+    """Return what the results of a unit depend on beside its data; constants by their numbers."""
+    parameters: list[object] = []
+    for value in unit.inputs[1:3]:
+        array = None if value is None else value.const
+        parameters.append(value if array is None else (value and value.dtype, _bytes_of(array)))
+    q = unit.output if unit.op_type == "QuantizeLinear" else unit.input(0)
+    return unit.domain, q and q.dtype, sorted(unit.attributes.items()), parameters
+
+
+def _bytes_of(array: NDArray[Any]) -> tuple[object, ...]:
+    return array.shape, array.tobytes()
+
+
+def is_along(unit: Node, axis: int, rank: int | None) -> bool:
+    """Return whether the scales of a unit may vary along an axis of its data."""
+    scale = unit.input(1)
+    assert scale is not None
+    if is_one(scale):
+        return False
+    return rank is None or int(unit.attr("axis", 1)) % rank == axis % rank
 
 
 def is_one(value: Value) -> bool:

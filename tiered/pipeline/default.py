@@ -431,7 +431,10 @@ def default_pipeline() -> Sequential:
         "fold_quantize",
         "sink_dequantize",
         "sink_dequantize_past_concat",
+        "sink_dequantize_past_split",
+        "sink_dequantize_past_maximum",
         "hoist_quantize",
+        "hoist_quantize_past_split",
         # Parked: scales and offsets move towards thresholds, which absorb them; the pipeline
         # `streamline` repeats these passes with the algebra that they need.
         "unbroadcast",

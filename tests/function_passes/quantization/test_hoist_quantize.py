@@ -1,41 +1,38 @@
 import pytest
 
-from tests.constants import spoken_of
+from tests import q_dq
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "hoist_quantize"
-CONSTANTS = (
-    *("float s = {0.5}", "float[3] t = {0.5,1,2}", "uint8 z = {3}", "uint8[3] u = {3,0,1}"),
-    *("int64[1] o = {1}", "int64[1] i = {0}", "int64[2] shape = {2,12}", "uint4 f = {3}"),
-)
 
 
 def graph(nodes: str, out: str, x: str = "float[1,2,3,4] x") -> str:
-    return f"({x}) => ({out} y) {spoken_of(nodes, *CONSTANTS)} {{ {nodes} }}"
+    return q_dq.graph(nodes, f"{out} y", x)
 
 
-@pytest.mark.parametrize(
-    ("move", "out"),
-    [
-        ("Transpose<perm=[0,2,3,1]>({})", "1,3,4,2"),
-        ("Flatten<axis=2>({})", "2,12"),
-        ("Identity({})", "1,2,3,4"),
-        ("Reshape({}, shape)", "2,12"),
-        ("Squeeze({}, i)", "2,3,4"),
-        ("Slice({}, i, o, o)", "1,1,3,4"),
-        ("Gather<axis=1>({}, o)", "1,1,3,4"),
-    ],
-)
+@pytest.mark.parametrize(("move", "out"), q_dq.MOVES)
 @pytest.mark.parametrize("opset", [12, 17, 21])
 @pytest.mark.parametrize("zero", [", z", ""])
 def test_integers_are_moved(move: str, out: str, opset: int, zero: str) -> None:
-    if opset == 12 and move.startswith("Squeeze"):
-        move = "Squeeze<axes=[0]>({})"
     assert_rewrites(
         PASS,
-        graph(f"m = {move.format('x')} y = QuantizeLinear(m, s{zero})", f"uint8[{out}]"),
-        graph(f"q = QuantizeLinear(x, s{zero}) y = {move.format('q')}", f"uint8[{out}]"),
+        graph(
+            f"m = {q_dq.moving(move, 'x', opset)} y = QuantizeLinear(m, s{zero})", f"uint8[{out}]"
+        ),
+        graph(
+            f"q = QuantizeLinear(x, s{zero}) y = {q_dq.moving(move, 'q', opset)}", f"uint8[{out}]"
+        ),
         opset=opset,
+    )
+
+
+def test_operators_of_onnxruntime_with_16_bits() -> None:
+    out = "uint16[4,3,2,1]"
+    assert_rewrites(
+        PASS,
+        graph("m = Transpose(x) y = com.microsoft.QuantizeLinear(m, s, w)", out),
+        graph("q = com.microsoft.QuantizeLinear(x, s, w) y = Transpose(q)", out),
+        opset=17,
     )
 
 

@@ -27,6 +27,36 @@ def test_integers_are_concatenated(opset: int) -> None:
     )
 
 
+def test_operators_of_onnxruntime_with_16_bits() -> None:
+    unit, inputs = "com.microsoft.DequantizeLinear", "uint16[2,3] a, uint16[2,3] b, uint16 k"
+    header = f"({inputs}) => (float[2,6] y) <float s = {{0.5}}>"
+    assert_rewrites(
+        PASS,
+        f"{header} {{ c = {unit}(a, s, k) d = {unit}(b, s, k) y = Concat<axis=1>(c, d) }}",
+        f"{header} {{ q = Concat<axis=1>(a, b) y = {unit}(q, s, k) }}",
+        opset=17,
+    )
+
+
+def test_scales_along_another_axis() -> None:
+    header = "(uint8[2,3] a, uint8[2,3] b) => (float[4,3] y) <float[3] v = {0.5,1,2}>"
+    unit = "DequantizeLinear<axis=1>"
+    assert_rewrites(
+        PASS,
+        f"{header} {{ c = {unit}(a, v) d = {unit}(b, v) y = Concat<axis=0>(c, d) }}",
+        f"{header} {{ q = Concat<axis=0>(a, b) y = {unit}(q, v) }}",
+    )
+
+
+def test_integers_of_few_bits() -> None:
+    assert_unchanged(
+        PASS,
+        "(uint4[2] a, uint4[2] b) => (float[4] y) <float s = {0.5}>"
+        " { c = DequantizeLinear(a, s) d = DequantizeLinear(b, s) y = Concat<axis=0>(c, d) }",
+        because="the integers have fewer than 8 bits",
+    )
+
+
 @pytest.mark.parametrize(
     ("c", "d", "because"),
     [
@@ -36,7 +66,7 @@ def test_integers_are_concatenated(opset: int) -> None:
         (
             "DequantizeLinear<axis=1>(a, v, u)",
             "DequantizeLinear<axis=1>(b, v, u)",
-            "a scale for each index of an axis",
+            "the scales vary along the axis of Concat",
         ),
     ],
 )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tiered import Graph, Node, Skip, Value, op, rest, rewrite
-from tiered.idioms.quantization import Quantized, dequantized
+from tiered.idioms.quantization_parts import is_along, settings_of, why_not_moved
 
 
 @rewrite(
@@ -14,20 +14,31 @@ from tiered.idioms.quantization import Quantized, dequantized
 def sink_dequantize_past_concat(
     graph: Graph, node: Node, operands: Sequence[Value | None]
 ) -> Value | Skip:
-    """Concatenate integers of one scale and zero point, and dequantise them once."""
-    units: list[Quantized] = []
-    for operand in operands:
-        unit = dequantized(operand)
-        if isinstance(unit, Skip):
-            return unit
-        if unit.axis is not None:
-            return Skip("a scale for each index of an axis")
-        if operand is not None and not operand.is_only_read_by(node):
-            return Skip("a dequantised operand has other consumers")
-        units.append(unit)
+    """Concatenate integers of equal scales and zero points, and dequantise them once."""
+    units = [_unit_of(operand) for operand in operands]
     first = units[0]
-    if not all(unit.has_parameters_of(first) for unit in units):
+    found = [unit for unit in units if unit is not None]
+    if first is None or len(found) < len(units):
+        return Skip("an operand has no DequantizeLinear")
+    for unit in found:
+        if reason := why_not_moved(unit):
+            return reason
+        if unit.parameter_reason:
+            return Skip("{}", unit.parameter_reason)
+        if not unit.output.is_only_read_by(node):
+            return Skip("a dequantised operand has other consumers")
+    q = first.input(0)
+    if is_along(first, int(node.attr("axis")), None if q is None else q.rank):
+        return Skip("the scales vary along the axis of Concat")
+    if any(settings_of(unit) != settings_of(first) for unit in found):
         return Skip("operands have different scales or zero points")
-    q = graph.op.like(node, *(unit.q for unit in units))
-    made: Value = graph.op.DequantizeLinear(q, *first.parameters(graph))
-    return made
+    joined = graph.op.like(node, *(unit.input(0) for unit in found))
+    return graph.op.like(first, joined, *first.inputs[1:])
+
+
+def _unit_of(value: Value | None) -> Node | None:
+    """Return the DequantizeLinear that makes a value."""
+    node = None if value is None else value.producer
+    if node is None or node.op_type != "DequantizeLinear":
+        return None
+    return node if node.domain in ("", "com.microsoft") else None
