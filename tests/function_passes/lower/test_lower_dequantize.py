@@ -70,3 +70,16 @@ def test_a_bias() -> None:
 )
 def test_it_stays(text: str, because: str) -> None:
     assert_unchanged(PASS, text, because=because)
+
+
+def test_the_operator_of_onnxruntime_with_16_bits() -> None:
+    assert_rewrites(
+        PASS,
+        "(int16[N] x) => (float[N] y) <float s = {0.5}, int16 z = {300}>"
+        " { y = com.microsoft.DequantizeLinear(x, s, z) }",
+        "(int16[N] x) => (float[N] y) <float s = {0.5}, float z = {300}>"
+        " { a = Cast<to=1>(x) b = Cast<to=1>(z0) c = Sub(a, b) y = Mul(c, s) }".replace(
+            "float z = {300}", "int16 z0 = {300}"
+        ),
+        opset=17,
+    )

@@ -93,3 +93,13 @@ def test_the_rank_must_be_known() -> None:
         "{ a = Reshape(x, shape) y = QuantizeLinear(a, s) }"
     )
     assert_unchanged(PASS, text, because="the rank of x or scale is not known")
+
+
+def test_the_operator_of_onnxruntime_with_16_bits() -> None:
+    x = np.concatenate([np.array([0.5, 1.5, -2.5, 1e30, -1e30, -0.0], np.float32), floats(94) * 1e4])
+    text = (
+        '<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]> g '
+        "(float[N] x) => (uint16[N] y) <float s = {0.37}, uint16 z = {300}> "
+        "{ y = com.microsoft.QuantizeLinear(x, s, z) }"
+    )
+    assert "QuantizeLinear" not in assert_equal(PASS, text, {"x": x})

@@ -103,3 +103,18 @@ def test_other_axes_are_left_alone() -> None:
         " { h = DequantizeLinear<axis=0>(x, s)  y = QuantizeLinear<axis=1>(h, s) }",
         because="the axes differ",
     )
+
+
+def test_operators_of_onnxruntime_with_16_bits() -> None:
+    q, d = "com.microsoft.QuantizeLinear", "com.microsoft.DequantizeLinear"
+    header = "(uint16[2,N] x) => (uint16[2,N] y, float[2,N] w)"
+    for axis, s, z in (("", "float s = {0.1}", "uint16 z = {3}"), (
+        "<axis=0>", "float[2] s = {0.1,2}", "uint16[2] z = {3,0}"
+    )):  # fmt: skip
+        assert_rewrites(
+            PASS,
+            f"{header} <{s}, {z}> {{ h = {d}{axis}(x, s, z) y = {q}{axis}(h, s, z)"
+            f" w = {d}{axis}(y, s, z) }}",
+            f"{header} <{s}, {z}> {{ y = Identity(x) w = {d}{axis}(x, s, z) }}",
+            opset=17,
+        )

@@ -4,7 +4,7 @@ from onnx import numpy_helper
 
 from tiered import Model, get_pass
 from tiered.runtime import run
-from tiered.testing import assert_unchanged, parse
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "fold_quantize"
 
@@ -78,3 +78,15 @@ def test_an_absent_zero_point_is_zero() -> None:
 )
 def test_what_stays(text: str, because: str) -> None:
     assert_unchanged(PASS, text, because=because, opset=21)
+
+
+def test_operators_of_onnxruntime_with_16_bits() -> None:
+    unit = "com.microsoft.DequantizeLinear"
+    header = "(float[2] x) => (float[2] y) <float s = {0.5}, uint16 z = {3}"
+    assert_rewrites(
+        PASS,
+        f"{header}, float[2] c = {{1,30000}}> {{ q = com.microsoft.QuantizeLinear(c, s, z)"
+        f" d = {unit}(q, s, z) y = Add(x, d) }}",
+        f"{header}, uint16[2] q = {{5,60003}}> {{ d = {unit}(q, s, z) y = Add(x, d) }}",
+        opset=17,
+    )

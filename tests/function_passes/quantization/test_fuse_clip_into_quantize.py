@@ -80,3 +80,13 @@ def test_a_result_with_other_consumers_stays() -> None:
         "(uint8[N,4] y)", "(uint8[N,4] y, float[N,4] r)"
     )
     assert_unchanged(PASS, text)
+
+
+def test_operators_of_onnxruntime_with_16_bits() -> None:
+    unit = "com.microsoft.QuantizeLinear"
+    assert_rewrites(
+        PASS,
+        graph(f"r = Relu(x) y = {unit}(r, s, w)", "uint16 w = {0}", result="uint16"),
+        graph(f"y = {unit}(x, s, w)", "uint16 w = {0}", result="uint16"),
+        opset=17,
+    )

@@ -206,3 +206,19 @@ def test_a_quantised_factor_between_transposes_leaves_no_unsqueeze() -> None:
           y = Transpose<perm=[0,2,1]>(m) }"""
     result = optimize(parse(text), opt_level=3)
     assert [node.op_type for node in result.graph.node] == ["DequantizeLinear", "Mul"]
+
+
+def test_operators_of_onnxruntime_with_16_bits() -> None:
+    unit, zero = "com.microsoft.DequantizeLinear", ", uint16 z = {1}"
+    for axis, moved, scale, z in (
+        ("", "", "float s = {0.5}", zero),
+        ("", "", "float[1] s = {0.5}", ", uint16[1] z = {1}"),
+        ("<axis=0>", "<axis=1>", "float[3] s = {0.5,1,2}", ", uint16[3] z = {1,0,3}"),
+    ):
+        before = f"h = {unit}{axis}(q, s, z)  d = Unsqueeze(h, a)"
+        assert_rewrites(
+            PASS,
+            _model("uint16[3,2] q = {1,2,3,4,5,6}", scale, "1,3,2", before, z, ", int64[1] a = {0}"),
+            _model("uint16[1,3,2] q = {1,2,3,4,5,6}", scale, "1,3,2", f"d = {unit}{moved}(q, s, z)", z),
+            opset=17,
+        )

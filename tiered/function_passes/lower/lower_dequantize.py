@@ -1,13 +1,13 @@
 """DequantizeLinear(x, scale, zero)  =>  (Cast(x) - Cast(zero)) * scale"""
 
-from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
-from tiered.idioms.quantization_parts import along_axis, is_blocked
+from tiered import DataType, Graph, Node, Skip, Value, opt, rewrite, var
+from tiered.idioms.quantization_parts import DEQUANTIZE, along_axis, is_blocked
 
 _SOURCES = (DataType.INT8, DataType.UINT8, DataType.INT16, DataType.UINT16, DataType.INT32)
 
 
 @rewrite(
-    op.DequantizeLinear(var.x, var.scale, opt.zero, attrs=...),
+    DEQUANTIZE(var.x, var.scale, opt.zero, attrs=...),
     opt_level=None,
     required=("infer_shapes",),
     legalizes=True,

@@ -1,11 +1,12 @@
 """QuantizeLinear(x, scale, zero)  =>  Cast(clamp(Round(x / scale), least, most) + zero)"""
 
-from tiered import Graph, Node, Skip, Value, op, opt, rewrite, var
+from tiered import Graph, Node, Skip, Value, opt, rewrite, var
+from tiered.idioms.quantization_parts import QUANTIZE
 from tiered.idioms.quotients import quotient
 
 
 @rewrite(
-    op.QuantizeLinear(var.x, var.scale, opt.zero, attrs=...),
+    QUANTIZE(var.x, var.scale, opt.zero, attrs=...),
     opt_level=None,
     required=("infer_shapes",),
     legalizes=True,

@@ -4,31 +4,35 @@ from typing import Final
 
 import numpy as np
 
-from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
+from tiered import DataType, Graph, Node, Skip, Value, opt, rewrite, var
 from tiered.idioms.quantization import INTEGER_SPAN
+from tiered.idioms.quantization_parts import DEQUANTIZE, QUANTIZE
 
 # A graph output of fewer bits would need an Identity, for which onnxruntime has no kernel.
 _INTEGERS: Final = (DataType.INT16, DataType.INT8, DataType.UINT16, DataType.UINT8)
 
 
 @rewrite(
-    op.QuantizeLinear(
-        op.DequantizeLinear(
-            var.q, var.scale, opt.zero, axis=var.axis, block_size=var.block
-        ).shared(),
+    QUANTIZE(
+        DEQUANTIZE(var.q, var.scale, opt.zero, axis=..., block_size=...).bind("first").shared(),
         var.again,
         opt.zero_again,
-        axis=var.axis_again,
-        block_size=var.block_again,
-        output_dtype=var.output_dtype,
+        axis=...,
+        block_size=...,
+        output_dtype=...,
     ),
     opt_level=2,
 )
 def eliminate_q_dq_pair(
-    graph: Graph, q: Value, scale: Value, zero: Value | None, again: Value,
-    zero_again: Value | None, axis: int | None, axis_again: int | None, block: int | None,
-    block_again: int | None, node: Node,
-) -> Value | Skip:  # fmt: skip
+    graph: Graph,
+    node: Node,
+    first: Node,
+    q: Value,
+    scale: Value,
+    zero: Value | None,
+    again: Value,
+    zero_again: Value | None,
+) -> Value | Skip:
     """Read the original integers, which the pair does not change.
 
     Let n = q - zero, below 2**16. n * scale / scale has two rounding errors of 2**-24 each, so it
@@ -42,7 +46,11 @@ def eliminate_q_dq_pair(
         return Skip("the scale is not float32")
     if not _equal(scale, again) or not _equal(zero, zero_again):
         return Skip("the scales or zero points may differ")
-    if scale.const.size != 1 and (axis, block) != (axis_again, block_again):
+    axes, blocks = (
+        {unit.attr(name, default) for unit in (first, node)}
+        for name, default in (("axis", 1), ("block_size", 0))
+    )
+    if scale.const.size != 1 and (len(axes) > 1 or len(blocks) > 1):
         return Skip("the axes differ")
     reach = np.abs(scale.const.astype(np.float64)) * INTEGER_SPAN
     if not ((reach > 0) & (reach < np.finfo(np.float32).max)).all():

@@ -4,14 +4,14 @@ from typing import Final
 
 import numpy as np
 
-from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, opt, rewrite
-from tiered.idioms.quantization_parts import is_blocked
+from tiered import Constant, DataType, Graph, Node, Skip, Value, const, opt, rewrite
+from tiered.idioms.quantization_parts import QUANTIZE, is_blocked
 
 _INTEGERS: Final = (DataType.INT16, DataType.INT8, DataType.UINT16, DataType.UINT8)
 
 
 @rewrite(
-    op.QuantizeLinear(const(name="x"), const(name="scale"), opt.zero, attrs=...),
+    QUANTIZE(const(name="x"), const(name="scale"), opt.zero, attrs=...),
     opt_level=None,
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer",),

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 
 from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
+from tiered.idioms.quantization_parts import QUANTIZE
 
 _clipped = op.Relu(var.x) | op.Clip(var.x, opt.low, opt.high).bind("clip")
 
 
-@rewrite(op.QuantizeLinear(_clipped, var.scale, opt.zero, attrs=...), opt_level=2)
+@rewrite(QUANTIZE(_clipped, var.scale, opt.zero, attrs=...), opt_level=2)
 def fuse_clip_into_quantize(
     graph: Graph,
     node: Node,
@@ -39,7 +40,7 @@ def fuse_clip_into_quantize(
     for limit, end in ((least, ends.min), (_number(high), ends.max)):
         if limit is not None and not _is_end(limit, int(end), scales, numbers):
             return Skip("a limit is inside the integer range")
-    result: Value = graph.op.QuantizeLinear(x, scale, zero, **node.attributes)
+    result: Value = graph.op.like(node, x, scale, zero)
     return result
 
 

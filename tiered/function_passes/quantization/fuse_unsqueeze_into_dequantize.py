@@ -15,11 +15,12 @@ from tiered import (
     rewrite,
     var,
 )
+from tiered.idioms.quantization_parts import DEQUANTIZE
 
 
 @rewrite(
     op.Unsqueeze(
-        op.DequantizeLinear(const(name="q"), var.scale, opt.zero, attrs=...).bind("dequantize"),
+        DEQUANTIZE(const(name="q"), var.scale, opt.zero, attrs=...).bind("dequantize"),
         const(name="axes"),
     ),
     opt_level=2,
@@ -46,7 +47,9 @@ def fuse_unsqueeze_into_dequantize(
             return Skip("the scales of blocks are not constant")
         parameters = [_widened(graph, value, new) for value in parameters]
     axis = int(dequantize.attr("axis", 1))
+    # Without an axis, the operator of onnxruntime has one scale.
     is_along_axis = scale.rank > 0 and -rank <= axis < rank
+    is_along_axis = is_along_axis and (not dequantize.domain or dequantize.has_attr("axis"))
     operands = (_widened(graph, q, new), *parameters)
     if is_along_axis:
         return graph.op.like(dequantize, *operands, axis=places[axis])

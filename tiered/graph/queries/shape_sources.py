@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
 
 KEEPS_SHAPE: Final = frozenset(
@@ -25,12 +26,19 @@ def shape_source(value: Value) -> Value:
     """Return the first value of the chain of operators that keep the shape."""
     while True:
         producer = value.producer
-        if producer is None or producer.domain or producer.op_type not in KEEPS_SHAPE:
+        if producer is None or not _keeps_shape(producer):
             return value
         before = producer.input(0)
         if value.index or before is None:
             return value
         value = before
+
+
+def _keeps_shape(node: Node) -> bool:
+    """Return whether the first output of a node always has the shape of its first input."""
+    if node.domain == "com.microsoft":
+        return node.op_type in ("DequantizeLinear", "QuantizeLinear")
+    return not node.domain and node.op_type in KEEPS_SHAPE
 
 
 def is_shape_of(shape: Value, x: Value) -> bool:
