@@ -1,17 +1,13 @@
 """Batches on a Dask cluster: a scheduler and workers as processes of this machine."""
 
 import os
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.fleet.cluster import OTHER, Cluster
 from tests.fleet.conftest import Make
 from tiered.cli import main
 from tiered.errors import FleetError
@@ -22,8 +18,6 @@ distributed = pytest.importorskip("distributed", reason="needs tiered[fleet]")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes as on POSIX systems")
 
 O3 = Command("optimize", ("--opt-level=3",))
-ROOT = Path(__file__).resolve().parents[2]
-OTHER = "import tiered.fleet.versions as v\nv.__version__ = '0.0.9'\n"
 SLOW = '''
 import time
 from tiered import module_pass
@@ -34,57 +28,6 @@ def own_slow(model, ctx):
     time.sleep(1.0)
 '''
 
-Start = Callable[..., subprocess.Popen[bytes]]
-
-
-class Cluster:
-    """A scheduler and its workers, all processes of their own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.file = folder / "scheduler.json"
-        self.workers: list[subprocess.Popen[bytes]] = []
-        self.scheduler = self.start_scheduler()
-
-    def start_scheduler(self) -> subprocess.Popen[bytes]:
-        self.file.unlink(missing_ok=True)
-        options = ("--scheduler-file", str(self.file), "--port", "0", "--no-dashboard")
-        process = self._start("distributed.cli.dask_scheduler", *options)
-        deadline = time.monotonic() + 60
-        while not self.file.exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        return process
-
-    def start_worker(self, *more: str) -> subprocess.Popen[bytes]:
-        options = ("--scheduler-file", str(self.file), "--nthreads", "1", "--no-nanny")
-        local = ("--no-dashboard", "--local-directory", str(self.folder))
-        process = self._start("distributed.cli.dask_worker", *options, *local, *more)
-        self.workers.append(process)
-        return process
-
-    def _start(self, module: str, *options: str) -> subprocess.Popen[bytes]:
-        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-        retries = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "2"}
-        return subprocess.Popen(
-            [sys.executable, "-m", module, *options],
-            env={**os.environ, **retries, "PYTHONPATH": path},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-    @contextmanager
-    def client(self, workers: int) -> Iterator[Any]:
-        with distributed.Client(scheduler_file=str(self.file), timeout=60) as client:
-            if workers:
-                client.wait_for_workers(workers, timeout=60)
-            yield client
-
-    def end(self) -> None:
-        for process in (*self.workers, self.scheduler):
-            process.kill()
-            process.wait()
-
-
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     folder = tmp_path / "cluster"
@@ -94,11 +37,11 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     running.end()
 
 
-class KillAfterFirst:
-    """A report that kills a process when the first result is there."""
+class AfterFirst:
+    """A report that does something when the first result is there."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self.process: subprocess.Popen[bytes] | None = process
+    def __init__(self, act: Callable[[], None]) -> None:
+        self._act: Callable[[], None] | None = act
 
     def on_plan(self, count: int) -> None:
         """Do nothing."""
@@ -107,10 +50,10 @@ class KillAfterFirst:
         """Do nothing."""
 
     def on_result(self, result: Result) -> None:
-        """Kill it, once."""
-        if self.process is not None:
-            self.process.send_signal(signal.SIGKILL)
-            self.process = None
+        """Do it, once."""
+        act, self._act = self._act, None
+        if act is not None:
+            act()
 
 
 def test_a_worker_that_is_killed_has_its_models_done_elsewhere(
@@ -126,7 +69,7 @@ def test_a_worker_that_is_killed_has_its_models_done_elsewhere(
     out = tmp_path / "out"
     with cluster.client(2) as client:
         command = Command("optimize", words)
-        report = KillAfterFirst(first)
+        report = AfterFirst(first.kill)
         results = submit(client, [str(models)], str(out), command, report=report)
     assert first.wait(60) != 0
     statuses = {os.path.basename(result.source): result.status for result in results}
@@ -175,6 +118,26 @@ def test_a_batch_goes_on_after_the_scheduler_is_lost(
     found = {line.target: line.status for line in read_manifest(table)}
     statuses = [found[str(out / f"m{number}.onnx")] for number in range(4)]
     assert statuses == ["skipped", "skipped", "done", "done"]
+
+
+def test_a_scheduler_that_is_lost_is_no_failure_of_models(
+    cluster: Cluster, models: Path, make: Make, tmp_path: Path
+) -> None:
+    for number in range(6):
+        make(f"m{number}", number=number)
+    (tmp_path / "slow.py").write_text(SLOW)
+    command = Command("optimize", (f"--load={tmp_path / 'slow.py'}", "--passes=own_slow"))
+    cluster.start_worker()
+    out = tmp_path / "out"
+    given = ([str(models)], str(out), command)
+    with (
+        distributed.Client(scheduler_file=str(cluster.file), timeout=2) as client,
+        pytest.raises(FleetError, match=r"scheduler is lost.*--resume"),
+    ):
+        submit(client, *given, report=AfterFirst(cluster.end))
+    lines = read_manifest(str(out / NAME))
+    assert {line.status for line in lines} == {"done"}
+    assert 0 < len(lines) < 6
 
 
 def test_a_cluster_without_workers_is_an_error(

@@ -12,7 +12,7 @@ import os
 import queue
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -92,12 +92,19 @@ class DaskEngine:
 
     @property
     def window(self) -> int:
-        """How many tasks may be submitted and not done: workers may come and go."""
+        """How many tasks may be submitted and not done: workers may come and go.
+
+        Raises:
+            FleetError: the scheduler does not answer.
+        """
         if self._jobs is not None:
             return self._jobs
         now = time.monotonic()
         if now >= self._counted + _COUNTED_FOR:  # it asks the scheduler
-            self._threads, self._counted = sum(self._client.nthreads().values()), now
+            try:
+                self._threads, self._counted = sum(self._client.nthreads().values()), now
+            except (OSError, RuntimeError) as error:
+                raise _lost_scheduler() from error
         return max(1, _AHEAD * self._threads)
 
     def peak_of(self, job: Job) -> int:
@@ -108,17 +115,24 @@ class DaskEngine:
         """Return None: Dask's workers have their own limits."""
 
     def submit(self, task: Task, *, is_alone: bool = False) -> Future[Any]:
-        """Send a task to a worker."""
+        """Send a task to a worker.
+
+        Raises:
+            FleetError: the scheduler does not answer.
+        """
         result: Future[Any] = Future()
         result.set_running_or_notify_cancel()
-        sent = self._client.submit(
-            perform_on_worker, task, self._expected, self._memory, pure=False, retries=RETRIES
-        )
+        try:
+            sent = self._client.submit(
+                perform_on_worker, task, self._expected, self._memory, pure=False, retries=RETRIES
+            )
+        except (OSError, RuntimeError) as error:
+            raise _lost_scheduler() from error
         self._running.add(sent)
 
         def finish(done: Any) -> None:
             self._running.discard(done)
-            _pass_on(done, task, result)
+            _pass_on(done, task, result, self._client)
 
         sent.add_done_callback(finish)
         return result
@@ -129,18 +143,30 @@ class DaskEngine:
             self._client.cancel(list(self._running))
 
 
-def _pass_on(done: Any, task: Task, result: Future[Any]) -> None:
+def _pass_on(done: Any, task: Task, result: Future[Any], client: Client) -> None:
     """Give the outcome of a task of Dask to a future; a lost worker is the line of its model."""
     try:
         result.set_result(done.result())
     except TieredError as error:
         result.set_exception(error)
+    except CancelledError:  # by Dask, as the scheduler does not know the task any more
+        result.set_exception(_lost_scheduler())
     except Exception as error:  # noqa: BLE001 - whatever Dask or the worker raised
+        if client.status != "running":
+            result.set_exception(_lost_scheduler())
+            return
         lost = _lost(task, error)
         if lost is None:
             result.set_exception(FleetError(f"a task failed on the cluster: {error}"))
         else:
             result.set_result(lost)
+
+
+def _lost_scheduler() -> FleetError:
+    return FleetError(
+        "the connection to the Dask scheduler is lost; start it and its workers again, and the "
+        "batch with --resume"
+    )
 
 
 def _lost(task: Task, error: Exception) -> Result | tuple[str, ...] | None:
