@@ -34,6 +34,10 @@ test-long: $(VENV)/.installed-test  ## Run 100 histories of random edits; kill 2
 fleet: $(VENV)/.installed-test  ## Run 300 models as a batch, kill it 20 times: FLEET_ARGS='--models DIR'
 	@$(BIN)/python -m tests.fleet.acceptance --models $(MODELS) $(FLEET_ARGS)
 
+.PHONY: fleet-cluster
+fleet-cluster: $(VENV)/.installed-test  ## Run a batch on Dask and S3, kill a worker and the scheduler (moto[server], s3fs)
+	@$(BIN)/python -m tests.fleet.cluster_acceptance --models $(MODELS) $(FLEET_ARGS)
+
 bench-fleet: $(VENV)/.installed-test  ## Measure a batch beside one process on variants of MODELS=DIR
 	@$(BIN)/python -m benchmarks.fleet --models $(MODELS) $(BENCH_ARGS)
 
