@@ -86,6 +86,7 @@ from tiered.legalization.sources import legalize_by as legalize_by, substitute a
 from tiered.memory.plan import memory_plan as memory_plan, peak_change as peak_change
 from tiered.memory.recompute import recompute_values as recompute_values
 from tiered.memory.schedule import schedule_model as schedule_model
+from tiered.memory.splitting.budget import split_model as split_model
 from tiered.packing.transform import pack_rows as pack_rows
 from tiered.partition import (
     BackendSupport as BackendSupport,

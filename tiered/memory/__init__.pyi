@@ -8,3 +8,4 @@ from tiered.memory.plan import (
 )
 from tiered.memory.recompute import Recomputed as Recomputed, recompute_values as recompute_values
 from tiered.memory.schedule import schedule_model as schedule_model
+from tiered.memory.splitting.budget import Splitting as Splitting, split_model as split_model

@@ -482,6 +482,8 @@ def default_pipeline() -> Sequential:
         # Parked: products in parts, when no pass is left that combines them.
         "serialize_matmul_add",
         "serialize_matmul",
+        # Parked: what is at the peak in parts, while its nodes have the order of the file.
+        "split_by_budget",
         # Parked: the order of the nodes, when no pass is left that makes new ones.
         "schedule",
         # Parked: copies of nodes, for the peak that is left in that order.

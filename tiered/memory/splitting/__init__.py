@@ -1,0 +1,1 @@
+"""Nodes in parts along an axis: how a cut passes through operators, regions, and a budget."""

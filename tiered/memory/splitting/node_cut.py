@@ -1,0 +1,293 @@
+"""What a node needs for a part of its output along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Final, Literal, NamedTuple
+
+from tiered.graph import ELEMENTWISE, Node, Value, is_deterministic, non_negative_axes
+
+Shape = tuple[int, ...]
+Form = Literal["same", "pads", "shape"]
+
+
+class Window(NamedTuple):
+    """The range of an operand that a range of the output needs.
+
+    Attributes:
+        axis: of the operand.
+        size: of that axis.
+        stride: the distance of the first elements for neighbours of the output.
+        pad: the elements before the operand that the first output begins at.
+        extent: the elements that one element of the output needs.
+    """
+
+    axis: int
+    size: int
+    stride: int = 1
+    pad: int = 0
+    extent: int = 1
+
+    def range(self, begin: int, end: int) -> tuple[int, int]:
+        """Return the range of the operand for a range of the output."""
+        low, high = self._unbounded(begin, end)
+        return max(low, 0), min(high, self.size)
+
+    def pads(self, begin: int, end: int) -> tuple[int, int]:
+        """Return how many elements of the range are before and after the operand."""
+        low, high = self._unbounded(begin, end)
+        return max(-low, 0), max(high - self.size, 0)
+
+    def _unbounded(self, begin: int, end: int) -> tuple[int, int]:
+        low = begin * self.stride - self.pad
+        return low, low + (end - begin - 1) * self.stride + self.extent
+
+
+class NodeCut(NamedTuple):
+    """A node in parts along an axis of its output.
+
+    Attributes:
+        axis: of the output.
+        windows: for each operand, in the operator's newest form, which part it takes; None for all
+            of it.
+        form: the part has the same attributes, other pads along the axis, or a shape as operand.
+    """
+
+    axis: int
+    windows: tuple[Window | None, ...]
+    form: Form = "same"
+
+
+Rule = Callable[[Node, int], tuple[Sequence[Window | None], Form] | None]
+
+
+def node_cut(node: Node, axis: int) -> NodeCut | None:
+    """Return how a node is computed in parts along an axis of its output; None if it cannot be."""
+    rule = _RULES.get(node.op_type)
+    if rule is None or node.domain or node.has_references or not is_deterministic(node):
+        return None
+    used = [value for value in node.outputs if value is not None and value.is_used]
+    if used != [node.outputs[0]]:
+        return None
+    values = (value for value in (*node.operands, *used) if value is not None)
+    if any(value.static_shape is None for value in values):
+        return None
+    found = rule(node, axis)
+    return None if found is None else NodeCut(axis, tuple(found[0]), found[1])
+
+
+def shape_of(value: Value | None) -> Shape:
+    """Return the shape of a value that is known to be static."""
+    assert value is not None
+    shape = value.static_shape
+    assert shape is not None
+    return shape
+
+
+def _on(value: Value | None, axis: int) -> Window:
+    """Return the window of an operand with the same indices along an axis."""
+    return Window(axis, shape_of(value)[axis])
+
+
+def _first(node: Node, axis: int) -> list[Window | None]:
+    """Return the windows of a node that reads its first operand alone along an axis."""
+    return [_on(node.operands[0], axis), *[None] * (len(node.operands) - 1)]
+
+
+def _broadcast(value: Value | None, shape: Shape, axis: int) -> Window | None:
+    """Return the window of an operand that is broadcast to a shape."""
+    if value is None:
+        return None
+    own = shape_of(value)
+    at = axis - len(shape) + len(own)
+    return None if at < 0 or own[at] != shape[axis] else Window(at, own[at])
+
+
+def _elementwise(node: Node, axis: int) -> tuple[Sequence[Window | None], Form]:
+    shape = shape_of(node.output)
+    return [_broadcast(value, shape, axis) for value in node.operands], "same"
+
+
+def _matmul(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
+    a, b = node.operands
+    shape = shape_of(node.output)
+    if len(shape_of(a)) < 2 or len(shape_of(b)) < 2:
+        return None
+    from_end = axis - len(shape)
+    if from_end == -2:
+        return [_on(a, len(shape_of(a)) - 2), None], "same"
+    if from_end == -1:
+        return [None, _on(b, len(shape_of(b)) - 1)], "same"
+    return [_broadcast(a, shape, axis), _broadcast(b, shape, axis)], "same"
+
+
+def _gemm(node: Node, axis: int) -> tuple[Sequence[Window | None], Form]:
+    a, b = node.operands[:2]
+    bias = node.operand(2)
+    of_a = _on(a, 1 if node.attr("transA") else 0) if axis == 0 else None
+    of_b = _on(b, 0 if node.attr("transB") else 1) if axis == 1 else None
+    of_bias = _broadcast(bias, shape_of(node.output), axis)
+    return [of_a, of_b, of_bias][: len(node.operands)], "same"
+
+
+def _along_one(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
+    """Softmax and its like, which mix the elements of one axis."""
+    rank = len(shape_of(node.output))
+    if node.version < 13 or node.attr("axis") % rank == axis:
+        return None
+    return _first(node, axis), "same"
+
+
+def _normalization(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
+    """LayerNormalization and RMSNormalization, which mix all axes from one on."""
+    is_before = axis < node.attr("axis") % len(shape_of(node.output))
+    return (_first(node, axis), "same") if is_before else None
+
+
+def _batch_normalization(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
+    if node.attr("training_mode", 0):
+        return None
+    if axis != 1:
+        return _first(node, axis), "same"
+    return [_on(value, 1 if at == 0 else 0) for at, value in enumerate(node.operands)], "same"
+
+
+def _transpose(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
+    return None if node.perm is None else ([_on(node.operands[0], node.perm[axis])], "same")
+
+
+def _reshape(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
+    """An axis that is the same before and after; those ahead of it may become other ones."""
+    before, after = shape_of(node.operands[0]), shape_of(node.output)
+    if 0 in before:
+        return None
+    ahead = prod(after[:axis])
+    at = next((at for at in range(len(before)) if prod(before[: at + 1]) > ahead), None)
+    if at is None or prod(before[:at]) != ahead or before[at] != after[axis]:
+        return None
+    return [Window(at, before[at]), *[None] * (len(node.operands) - 1)], "shape"
+
+
+def _expand(node: Node, axis: int) -> tuple[Sequence[Window | None], Form]:
+    return [_broadcast(node.operands[0], shape_of(node.output), axis), None], "shape"
+
+
+def _concat(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
+    if node.attr("axis") % len(shape_of(node.output)) == axis:
+        return None
+    return [_on(value, axis) for value in node.operands], "same"
+
+
+def _slice(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
+    axes = node.operand("axes")
+    if axes is None or axes.const is None:
+        return None
+    named = non_negative_axes(axes.const.ravel(), len(shape_of(node.output)))
+    return None if named is None or axis in named else (_first(node, axis), "same")
+
+
+def _pad(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
+    before, after = shape_of(node.operands[0]), shape_of(node.output)
+    pads = node.operand("pads")
+    # An axis that is cropped and padded may keep its size.
+    if pads is None or pads.const is None or (pads.const < 0).any():
+        return None
+    return (_first(node, axis), "same") if before[axis] == after[axis] else None
+
+
+def _gather(node: Node, axis: int) -> tuple[Sequence[Window | None], Form]:
+    data, indices = node.operands
+    at, rank = node.attr("axis") % len(shape_of(data)), len(shape_of(indices))
+    if at <= axis < at + rank:
+        return [None, _on(indices, axis - at)], "same"
+    return [_on(data, axis if axis < at else axis - rank + 1), None], "same"
+
+
+def _reduce(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
+    rank = len(shape_of(node.operands[0]))
+    axes = node.operand(1)
+    if axes is None or axes.const is None or not axes.const.size:
+        return None
+    reduced = non_negative_axes(axes.const.ravel(), rank)
+    if reduced is None:
+        return None
+    kept = [at for at in range(rank) if node.attr("keepdims") or at not in reduced]
+    return None if kept[axis] in reduced else (_first(node, kept[axis]), "same")
+
+
+def _convolution(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
+    weight = node.operands[1]
+    if axis == 0:
+        return _first(node, 0), "same"
+    if axis == 1:
+        if node.attr("group") != 1:
+            return None
+        bias = [_on(each, 0) for each in node.operands[2:] if each is not None]
+        return [None, _on(weight, 0), *bias], "same"
+    return _pooled(node, axis, shape_of(weight)[2:])
+
+
+def _pool(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
+    if axis < 2:
+        return _first(node, axis), "same"
+    return _pooled(node, axis, node.attr("kernel_shape"))
+
+
+def _pooled(
+    node: Node, axis: int, kernel: Sequence[int]
+) -> tuple[Sequence[Window | None], Form] | None:
+    """A spatial axis: neighbours along it share elements of the operand."""
+    spatial = len(kernel)
+    if node.attr("auto_pad") != "NOTSET" or node.attr("ceil_mode", 0):
+        return None
+    at = axis - 2
+    pads = node.attr("pads") or (0,) * 2 * spatial
+    dilation = (node.attr("dilations", None) or (1,) * spatial)[at]
+    extent = (kernel[at] - 1) * dilation + 1
+    stride = (node.attr("strides") or (1,) * spatial)[at]
+    size = shape_of(node.operands[0])[axis]
+    window = Window(axis, size, stride, pads[at], extent)
+    return [window, *[None] * (len(node.operands) - 1)], "pads"
+
+
+def _quantized(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
+    """QuantizeLinear and DequantizeLinear, of one scale or of one for each index of an axis."""
+    if node.attr("block_size", 0):
+        return None
+    rest: list[Window | None] = [None] * (len(node.operands) - 1)
+    is_by_index = len(shape_of(node.operands[1])) == 1 and shape_of(node.operands[1]) != (1,)
+    if is_by_index and node.attr("axis") % len(shape_of(node.output)) == axis:
+        rest = [None if value is None else _on(value, 0) for value in node.operands[1:]]
+    return [_on(node.operands[0], axis), *rest], "same"
+
+
+def _rows(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
+    """What keeps batch and channels apart, and mixes all other axes."""
+    return (_first(node, axis), "same") if axis < 2 else None
+
+
+_RULES: Final[dict[str, Rule]] = {
+    **dict.fromkeys(ELEMENTWISE, _elementwise),
+    **dict.fromkeys(("Flatten", "Reshape", "Squeeze", "Unsqueeze"), _reshape),
+    **dict.fromkeys(("Hardmax", "LogSoftmax", "Softmax"), _along_one),
+    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _normalization),
+    **dict.fromkeys(("AveragePool", "MaxPool"), _pool),
+    **dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), _quantized),
+    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), _rows),
+    **dict.fromkeys(
+        ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"),
+        _reduce,
+    ),
+    "BatchNormalization": _batch_normalization,
+    "Concat": _concat,
+    "Conv": _convolution,
+    "Expand": _expand,
+    "Gather": _gather,
+    "Gemm": _gemm,
+    "MatMul": _matmul,
+    "Pad": _pad,
+    "Slice": _slice,
+    "Transpose": _transpose,
+}
+"""How a cut along an axis of the output passes through each operator."""

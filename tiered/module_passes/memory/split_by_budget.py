@@ -1,0 +1,52 @@
+"""Nodes around a large tensor  =>  the same nodes on its parts, one part after the other"""
+
+from tiered import (
+    LayoutSizes,
+    Model,
+    PassContext,
+    Skip,
+    UsageError,
+    memory_plan,
+    module_pass,
+    peak_change,
+    split_model,
+)
+
+_NAMED = 5
+"""How many tensors over the budget have a remark of their own."""
+
+
+@module_pass(opt_level=None, required=("infer_shapes",), numerics="reassociating")
+def split_by_budget(
+    model: Model,
+    ctx: PassContext,
+    *,
+    max_bytes: int = 0,
+    dims: tuple[str, ...] = (),
+    default_dim: int = 16,
+) -> Skip | None:
+    """Compute in parts what is alive at the peak of memory, until the peak is within a budget.
+
+    A tensor at the peak and its neighbours of about its size are computed part by part: attention
+    by blocks of queries, a convolution by rows of the image with what their kernels share, or by
+    channels or batch. Only the smaller tensors around them are there as a whole. A cut that does
+    not lower the peak is undone. Remarks name the tensors that cannot be cut, and why.
+
+    Args:
+        max_bytes: the budget of `memory_plan`'s peak.
+        dims: the sizes of dynamic dims, as `name=size`; a tensor that has one is not cut.
+        default_dim: the size of all others.
+    """
+    if max_bytes <= 0:
+        raise UsageError(f"split_by_budget: max_bytes is a positive number, not {max_bytes}")
+    sizes = LayoutSizes.parse(dims, default_dim, "split_by_budget")
+    before = memory_plan(model, dims=sizes.known, default_dim=default_dim)
+    if before.peak <= max_bytes:
+        return Skip("the peak is within the budget")
+    done = split_model(model, max_bytes, sizes=sizes)
+    if done.regions:
+        after = memory_plan(model, dims=sizes.known, default_dim=default_dim)
+        ctx.remark(f"{peak_change(before, after)}; regions in parts: {done.regions}")
+    for value, reason in done.kept[:_NAMED]:
+        ctx.remark(f"'{value.name}' is whole, of {sizes.nbytes(value)} bytes: {reason}")
+    return None
