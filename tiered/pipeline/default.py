@@ -325,8 +325,10 @@ def default_pipeline() -> Sequential:
             "lower_sigmoid",
             "explicit_global_pool",
             "group_constants",
-            # Parked: they pay only on targets without Erf, or with attention with an added mask.
+            # Parked: they pay only on targets without Erf, without exponentials, or with attention
+            # with an added mask.
             "replace_erf_with_erfv2",
+            "replace_sigmoid_with_hardsigmoid",
             "replace_where_mask",
             # Operators in the layout of the backend become functions, unknown to other passes.
             "alter_op_layout",
@@ -368,6 +370,7 @@ def default_pipeline() -> Sequential:
         "legalize_cumsum",
         "replace_cumsum_with_matmul",
         "legalize_indices",
+        "legalize_index_dtype",
         "legalize_float_ops",
         "lower_conv",
         "lower_pooling",
