@@ -130,6 +130,10 @@ bench-startup: $(VENV)/.installed-test  ## Measure `tiered --help` beside the sm
 bench-pages: $(VENV)/.installed-test  ## Measure what the page of a run takes on MODELS=DIR
 	@$(BIN)/python -m benchmarks.pages --models $(MODELS) $(BENCH_ARGS)
 
+.PHONY: bench-memory
+bench-memory: $(VENV)/.installed-test  ## Compare the planned peak with what onnxruntime allocates on MODELS=DIR
+	@$(BIN)/python -m benchmarks.memory --models $(MODELS) $(BENCH_ARGS)
+
 .PHONY: bench-large
 bench-large: $(VENV)/.installed-bench  ## Measure models of 4.4 GB and of 200 layers (BENCH_ARGS='--shape deep')
 	@$(BIN)/python -m benchmarks.large $(BENCH_ARGS)

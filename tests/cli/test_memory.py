@@ -31,6 +31,12 @@ def test_dynamic_dims_are_named(cli: Cli, waves: Path) -> None:
     assert "counted as 3: N" in cli("memory", waves, "--default-dim", "3").out
 
 
+def test_the_bytes_at_the_peak_are_a_polynomial_in_dynamic_dims(cli: Cli, waves: Path) -> None:
+    assert "bytes there: 48*N\n" in cli("memory", waves).out
+    assert json.loads(cli("memory", waves, "--json").out)["formula"] == "48*N"
+    assert "bytes there" not in cli("memory", waves, "--dim", "N=2").out
+
+
 def test_json_has_the_plan(cli: Cli, waves: Path) -> None:
     ended = cli("memory", waves, "--json", "--no-in-place", "--dim", "N=1")
     record = json.loads(ended.out)
@@ -47,7 +53,36 @@ def test_the_curve_is_written(cli: Cli, waves: Path) -> None:
     assert "waves.onnx: bytes alive at each node" in text
 
 
+def test_a_chart_never_replaces_the_model(cli: Cli, waves: Path) -> None:
+    before = waves.read_bytes()
+    ended = cli("memory", waves, "--svg", waves)
+    assert (ended.code, waves.read_bytes()) == (2, before)
+    assert "is the model that is read" in ended.err
+
+
+def test_a_model_with_bodies_is_planned_and_drawn(cli: Cli, tmp_path: Path) -> None:
+    path, chart = tmp_path / "bodies.onnx", tmp_path / "bodies.svg"
+    text = """(float[4] x, bool c) => (float[4] y) {
+        a = Sin(x)
+        y = If(c) <
+            then_branch = t () => (float[4] p) { b = Cos(a) d = Concat<axis=0>(a, b)
+                e = Exp(d) n = ReduceSum<keepdims=0>(e) p = Add(b, n) },
+            else_branch = e () => (float[4] q) { q = Identity(a) }> }"""
+    onnx.save(parse(text), path)
+    ended = cli("memory", path, "--svg", chart)
+    assert "at the node y (If), 2 of 2" in ended.out or "(If), 2 of 2" in ended.out
+    assert chart.read_text(encoding="utf-8").startswith("<svg")
+
+
 def test_a_chart_that_cannot_be_written_is_an_error(cli: Cli, waves: Path) -> None:
     ended = cli("memory", waves, "--svg", waves.with_name("none") / "memory.svg")
     assert ended.code == 1
     assert "none" in ended.err
+
+
+def test_values_with_unknown_dims_are_counted(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "unknown.onnx"
+    onnx.save(parse("(float[N,4] x) => (int64[2,M] y) { n = NonZero(x) y = Neg(n) }"), path)
+    assert "values with unknown dims, counted as 16 each: 2" in cli("memory", path).out
+    found = json.loads(cli("memory", path, "--json").out)
+    assert found["guessed"] == ["n", "y"]

@@ -66,6 +66,9 @@ def test_layers_are_a_table_json_and_a_chart(
     assert said["layers"]["pairs"] == 1
     assert said["layers"]["first_wrong"] == said["layers"]["layers"][0]["place"]
     assert cli("verify", *files, "--svg", tmp_path / "none" / "x.svg").code == 1
+    for model in files:
+        before = model.read_bytes()
+        assert (cli("verify", *files, "--svg", model).code, model.read_bytes()) == (2, before)
 
 
 def test_inputs_may_be_given(cli: Cli, files: tuple[Path, Path], tmp_path: Path) -> None:

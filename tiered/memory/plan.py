@@ -57,6 +57,8 @@ class MemoryPlan(NamedTuple):
         weights: the bytes of all constants, which are not in the steps.
         assumed: the names of dynamic dims that have no given size, "" for those without a name.
         unknown: the names of values without a known rank, which count as nothing.
+        guessed: the names of values with a dim that no dim of an input determines; it has the size
+            of one without a given size.
     """
 
     steps: tuple[Step, ...]
@@ -64,6 +66,7 @@ class MemoryPlan(NamedTuple):
     weights: int
     assumed: tuple[str, ...]
     unknown: tuple[str, ...]
+    guessed: tuple[str, ...]
 
     @property
     def peak(self) -> int:
@@ -107,9 +110,8 @@ def memory_plan(
     steps, lifetimes = planner.plan(model.main)
     weights = sum(tensor.nbytes for tensor in _constants(model))
     assumed = {name for name in _dynamic_dims(model) if name not in sizes.known}
-    return MemoryPlan(
-        steps, lifetimes, weights, tuple(sorted(assumed)), tuple(planner.unknown)
-    )
+    named = (tuple(sorted(assumed)), tuple(planner.unknown), tuple(planner.guessed))
+    return MemoryPlan(steps, lifetimes, weights, *named)
 
 
 def peak_change(before: MemoryPlan, after: MemoryPlan) -> str:
@@ -148,6 +150,7 @@ class Planner:
         self.views = views
         self.in_place = in_place
         self.unknown: dict[str, None] = {}
+        self.guessed: dict[str, None] = {}
 
     def plan(self, graph: Graph) -> tuple[tuple[Step, ...], tuple[Lifetime, ...]]:
         """Return the steps and lifetimes of a graph, without what it captures from outside."""
@@ -210,6 +213,8 @@ class Planner:
         if value.rank is None:
             self.unknown[value.name] = None
             return 0
+        if any(map(value.owner.model.dims.is_unknown, value.shape or ())):
+            self.guessed[value.name] = None
         return self.sizes.nbytes(value)
 
 

@@ -1,17 +1,19 @@
 """`tiered memory MODEL`: the bytes of tensors alive at each node, and the peak.
 
-`--json` prints one object: the fields of `tiered.memory.MemoryPlan`, with `peak` and `peak_at`.
+`--json` prints one object: the fields of `tiered.memory.MemoryPlan`, with `peak`, `peak_at` and
+`formula`, the bytes at the peak as a polynomial in the dynamic dims, or null.
 """
 
 from __future__ import annotations
 
 import os
 
+from tiered.cli.files import check_output
 from tiered.cli.flags import ReadOptions
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
-from tiered.memory import MemoryPlan, memory_line, memory_plan, memory_svg
+from tiered.memory import MemoryPlan, memory_line, memory_plan, memory_svg, peak_formula
 
 FEW = 10
 """Rows of the table without -v."""
@@ -31,17 +33,21 @@ def run_memory(
         UsageError: a wrong option.
         ModelError: the file cannot be read, or does not work with the shapes.
     """
+    if svg is not None:
+        check_output(file, svg)
     with Progress() as progress:
         model = load_shaped(file, options, progress)
         progress.say("planning")
         plan = memory_plan(model, default_dim=default_dim, in_place=in_place, views=in_place)
+        found = peak_formula(model, plan)
+        formula = None if found is None else str(found)
     if svg is not None:
         with open(svg, "w", encoding="utf-8", newline="\n") as chart:
             chart.write(memory_svg(plan, f"{os.path.basename(file)}: bytes alive at each node"))
     if options.json:
-        print_json(_as_json(plan))
+        print_json({**_as_json(plan), "formula": formula})
     else:
-        _print(plan, default_dim, None if options.verbose else FEW)
+        _print(plan, default_dim, formula, None if options.verbose else FEW)
 
 
 def _as_json(plan: MemoryPlan) -> dict[str, object]:
@@ -54,7 +60,7 @@ def _as_json(plan: MemoryPlan) -> dict[str, object]:
     }
 
 
-def _print(plan: MemoryPlan, default_dim: int, limit: int | None) -> None:
+def _print(plan: MemoryPlan, default_dim: int, formula: str | None, limit: int | None) -> None:
     console = results()
     console.print(f"tensors at the peak: {size(plan.peak)}")
     console.print(f"constants: {size(plan.weights)}")
@@ -62,6 +68,8 @@ def _print(plan: MemoryPlan, default_dim: int, limit: int | None) -> None:
         step = plan.steps[plan.peak_at]
         where = f"{step.node} ({step.op_type}), {plan.peak_at + 1} of {len(plan.steps)}"
         console.print(printable(f"at the node {where}"), soft_wrap=True)
+        if formula is not None and not formula.isdecimal():
+            console.print(printable(f"bytes there: {formula}"), soft_wrap=True)
         console.print(memory_line(plan))
     alive = plan.alive_at(plan.peak_at)
     rows = [(each.name, size(each.nbytes), each.last - each.first) for each in alive[:limit]]
@@ -73,6 +81,14 @@ def _print(plan: MemoryPlan, default_dim: int, limit: int | None) -> None:
         named = ", ".join(name or "one without a name" for name in plan.assumed)
         console.print(
             printable(f"dynamic dims counted as {default_dim}: {named}; --dim NAME=SIZE sets one"),
+            soft_wrap=True,
+        )
+    if plan.guessed:
+        console.print(
+            printable(
+                f"values with unknown dims, counted as {default_dim} each: {len(plan.guessed):,}; "
+                "-O2 may fold what they depend on"
+            ),
             soft_wrap=True,
         )
     if plan.unknown:

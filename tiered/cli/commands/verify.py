@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from tiered.cli.files import check_input
+from tiered.cli.files import check_input, check_output
 from tiered.cli.flags import Flag, Names
 from tiered.cli.html import check_html
 from tiered.cli.output.record import finite
@@ -78,6 +78,8 @@ def run_verify(first: str, second: str, options: CompareOptions, *, as_json: boo
     check_html(options.html)
     for file in (first, second):
         check_input(file)
+        if options.svg is not None:
+            check_output(file, options.svg)
     with Progress() as progress:
         progress.say(f"running {printable(first)} and {printable(second)}")
         from tiered.debug import compare_models

@@ -210,6 +210,14 @@ class Dims:
         """Return whether a dim has a name that was invented for a graph input."""
         return dim in self._given
 
+    def is_unknown(self, dim: Dim) -> bool:
+        """Return whether the dims of inputs do not determine a dim, as far as is known."""
+        size = self.size(dim)
+        if size is None or isinstance(size, int):
+            return size is None
+        names = {name for names, _ in size.terms for name in names}
+        return any(name.startswith(INVENTED) and not self.is_given(name) for name in names)
+
     def size(self, dim: Dim) -> Size | None:
         """Return the size of a dim as known now; None for an unknown one."""
         if dim is None or isinstance(dim, int):
