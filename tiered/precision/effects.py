@@ -50,7 +50,6 @@ def output_effects(
     targets = [view.main.values[node.output.name] for node in chosen]
     if not outputs or not targets:
         return {}
-    exact = SampledModel.of(model)
     gradients = gradient_names(outputs, targets)
     try:
         add_gradients(view, outputs, targets, seed="input")
@@ -60,7 +59,7 @@ def output_effects(
     names = {target.name for target in targets}
     sums: dict[str, float] = defaultdict(float)
     source = np.random.default_rng(0)
-    with exact, SampledModel.of(view) as running:
+    with SampledModel.of(model) as exact, SampledModel.of(view) as running:
         for sample in feeds[:_SAMPLES]:
             made = exact.run(sample)
             fed = dict(sample)

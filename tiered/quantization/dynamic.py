@@ -11,7 +11,7 @@ import numpy as np
 from tiered.calibration.masks import mask_limits
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
 from tiered.precision.few_bits.returning import OutputBudget, convert_within
-from tiered.quantization.plan import weight_refusal
+from tiered.quantization.plan import NO_PRODUCTS, is_dequantized, weight_refusal
 from tiered.quantization.scales import Weight, weight_of
 from tiered.quantization.scheme import PRODUCTS, Scheme
 from tiered.quantization.slots import graphs_of, index_nodes
@@ -73,6 +73,9 @@ def quantise_dynamically(
             return "the result decides a shape or an index"
         return "an operand has masks" if node.inputs[0] in limits else _refusal(node)
 
+    if not products:
+        on_skip(None, NO_PRODUCTS)
+        return
     reasons = {node: why_float(node) for node in products}
 
     def convert(kept: Mapping[Node, str], on_found: OnFound, on_skip: OnSkip) -> list[Node]:
@@ -103,6 +106,8 @@ def _refusal(node: Node) -> str:
         return "there is no integer ConvTranspose"
     if x.dtype != DataType.FLOAT or weight.dtype != DataType.FLOAT:
         return "operands are not of float32"
+    if is_dequantized(x):
+        return "data is quantised already"
     if x.is_constant or not weight.is_constant:
         return "the second operand is not a constant weight"
     if refusal := weight_refusal(weight):

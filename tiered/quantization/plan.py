@@ -11,10 +11,14 @@ import numpy as np
 from tiered.graph import DataType, Model, Node, Value
 from tiered.quantization.scheme import PRODUCTS, Scheme
 from tiered.quantization.slots import ACTIVATIONS, ONE_SCALE, data_operands, graphs_of, index_nodes
+from tiered.rewriter import Skip
 
 Role = Literal["data", "weight"]
 Keep = Callable[[Node], str]
 """Returns why a node stays float; empty if it need not."""
+
+NO_PRODUCTS: Final = Skip("no Conv, ConvTranspose, Gemm or MatMul")
+"""Why a model without products stays as it is."""
 
 _INTEGER_NODES: Final = frozenset(
     {"DynamicQuantizeLinear", "MatMulInteger", "ConvInteger", "QuantizeLinear"}
@@ -151,7 +155,7 @@ def _unit(node: Node, scheme: Scheme, *, is_index: bool) -> Unit | str:
         assert value is not None
         if value.dtype != DataType.FLOAT:
             return "operands are not of float32"
-        if _is_dequantized(value):
+        if is_dequantized(value):
             continue
         if value.is_constant and (refusal := weight_refusal(value)):
             return refusal
@@ -179,7 +183,8 @@ def weight_refusal(value: Value) -> str:
     return "" if np.isfinite(tensor.numpy()).all() else "the weight has NaN or Inf"
 
 
-def _is_dequantized(value: Value) -> bool:
+def is_dequantized(value: Value) -> bool:
+    """Return whether a value is the output of a DequantizeLinear."""
     return value.producer is not None and value.producer.op_type == "DequantizeLinear"
 
 

@@ -23,6 +23,7 @@ from tiered.precision.noise import Feeds, Reference
 from tiered.quantization.parameters import parameters_of_plan
 from tiered.quantization.placement import Placed, place
 from tiered.quantization.plan import (
+    NO_PRODUCTS,
     Keep,
     Plan,
     Unit,
@@ -152,6 +153,8 @@ def quantise_model(
     for node, ratio in found.returned:
         on_found(f"returned to float: {node.label}, {ratio:.1f} dB alone")
     units, kept = len(found.plan.units), len(found.plan.kept)
+    if not (units or kept or found.plan.others):
+        on_skip(None, NO_PRODUCTS)
     if units:
         on_found(f"{units} of {units + kept} products are quantised")
     if found.plan.others:

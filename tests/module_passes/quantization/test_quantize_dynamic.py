@@ -142,3 +142,36 @@ def test_bodies_use_the_activation_of_the_graph_around() -> None:
     model, _ = quantised(proto)
     for c in (True, False):
         assert ratio(proto, model, {"c": np.array(c), "x": random(2, 4, seed=1)}) > 28
+
+
+def test_data_that_is_quantised_is_not_quantised_again() -> None:
+    text = """
+    (float[2,16] x) => (float[2,8] y) <float s = {0.1}, uint8 z = {128}>
+    { q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z) y = MatMul(d, w) }
+    """
+    proto = model_of(text, w=random(16, 8))
+    model, found = quantised(proto)
+    assert model.to_proto() == proto
+    assert any("data is quantised already" in each for each in found)
+
+
+@pytest.mark.parametrize("name", ["quantize", "quantize_dynamic"])
+def test_a_model_without_products_says_so(name: str) -> None:
+    ctx = PassContext.isolated()
+    proto = parse("(float[2] x) => (float[2] y) { y = Relu(x) }")
+    model = Model.from_proto(proto)
+    get_pass(name).apply(model, ctx)
+    assert model.to_proto() == proto
+    assert [str(each) for each in ctx.remarks] == [
+        f"{name}: left alone: no Conv, ConvTranspose, Gemm or MatMul"
+    ]
+
+
+@pytest.mark.parametrize("name", ["weights_to_int8", "weights_to_int4"])
+def test_a_model_without_weights_says_so(name: str) -> None:
+    ctx = PassContext.isolated()
+    model = Model.from_proto(parse("(float[2,2] x) => (float[2,2] y) { y = MatMul(x, x) }"))
+    get_pass(name).apply(model, ctx)
+    assert [str(each) for each in ctx.remarks] == [
+        f"{name}: left alone: no constant weight of Conv, Gather, Gemm or MatMul"
+    ]

@@ -123,7 +123,10 @@ def store_weights(
         known: the codes of weights that were stored before; more are added.
     """
     readers = _readers(model)
-    if readers and model.opset() < form.opset:
+    if not readers:
+        on_skip(None, Skip("no constant weight of Conv, Gather, Gemm or MatMul"))
+        return []
+    if model.opset() < form.opset:
         text = "{} needs opset {}, the model has {}"
         on_skip(None, Skip(text, form.dtype.name.lower(), form.opset, model.opset()))
         return []
