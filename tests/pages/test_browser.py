@@ -142,3 +142,21 @@ def test_the_chart_of_layers_marks_the_first(browser: Any, tmp_path: Path, width
     assert page.locator("circle.first").count() == 1
     check_page(page)
     page.close()
+
+
+@pytest.mark.parametrize(("width", "dark"), THEMES)
+def test_a_run_shows_declined_nodes_and_what_blocks_transposes(
+    browser: Any, tmp_path: Path, width: int, dark: bool
+) -> None:
+    trace = Trace()
+    text = "(float[2,3] x) => (float[3,2] y) { a = Exp(x)  y = Transpose(a) }"
+    result = optimize_model(parse(text), trace=trace, opt_level=3)
+    path = tmp_path / "run.html"
+    path.write_text(run_page(trace.spans, result), encoding="utf-8")
+    page = _opened(browser, path, width=width, dark=dark)
+    declined = page.locator("#declined-nodes li.declined", has_text="eliminate_nop_transpose")
+    declined.locator("summary").click()
+    assert "1 Transpose" in declined.inner_text()
+    assert "graph input 'x'" in page.locator("#transposes-that-stay").inner_text()
+    check_page(page)
+    page.close()
