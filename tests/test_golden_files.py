@@ -57,7 +57,76 @@ def _marked(text: str, *targets: str) -> onnx.ModelProto:
     return model
 
 
+QONNX = '<ir_version: 10, opset_import: ["" : 17, "qonnx.custom_op.general" : 1]> g'
+THRESHOLD = "qonnx.custom_op.general.MultiThreshold"
+
 GOLDEN = {
+    "auto_insert_remap": Golden(
+        parse("(float[2,2] x, float[2,2] w) => (float[2,2] y) { m = MatMul(x, w) y = Relu(m) }"),
+        """
+        + // metadata of MatMul 'm' in g: tiered.remap = outputs
+        """,
+    ),
+    "overlap_io": Golden(
+        parse("(float[2] x) => (float[2] y) { y = Abs(x) }"),
+        """
+        + // metadata of input 'x': tiered.overlap_io = host_load
+        + // metadata of output 'y': tiered.overlap_io = host_store
+        """,
+    ),
+    "range_annotation": Golden(
+        parse("(int8[2] x) => (int8[2] y) { a = Abs(x) y = Relu(a) }"),
+        """
+        + // metadata of Abs 'a' in g: tiered.dtype = int8
+        + // metadata of Relu 'y' in g: tiered.dtype = uint7
+        """,
+    ),
+    "fuse_affine_into_threshold": Golden(
+        parse(
+            f"{QONNX} (float[2,1] x) => (float[2,1] y) "
+            f"<float c = {{0.5}}, float[1,3] t = {{-1,1,2}}> "
+            f"{{ s = Mul(x, c) y = {THRESHOLD}(s, t) }}"
+        ),
+        """
+        - <float c =  {0.5}, float[1,3] t =  {-1,1,2}>
+        + <float[1,3] t_1 =  {-2,2,4}>
+        - s = Mul (x, c)
+        - y = qonnx.custom_op.general.MultiThreshold (s, t)
+        + [y] y = qonnx.custom_op.general.MultiThreshold (x, t_1)
+        """,
+    ),
+    "round_thresholds": Golden(
+        parse(
+            f"{QONNX} (int8[2,1] x) => (float[2,1] y) <float[1,3] t = {{-1.5,0.25,2}}> "
+            f"{{ a = Cast<to=1>(x) y = {THRESHOLD}(a, t) }}"
+        ),
+        """
+        - <float[1,3] t =  {-1.5,0.25,2}>
+        + <float[1,3] t_1 =  {-1,1,2}>
+        - y = qonnx.custom_op.general.MultiThreshold (a, t)
+        + y = qonnx.custom_op.general.MultiThreshold (a, t_1)
+        """,
+    ),
+    "packed_transformer": Golden(
+        parse(
+            "(float[batch,length,4] x) => (float[batch,length,4] y) "
+            "{ t = Transpose<perm=[0,2,1]>(x) s = MatMul(x, t) p = Softmax<axis=-1>(s) "
+            "y = MatMul(p, x) }"
+        ),
+        """
+        - g (float[batch,length,4] x) => (float[batch,length,4] y) {
+        + g (float[batch,length,4] x, int64[batch,length] segment_ids) => (float[batch,length,4]
+          y)
+        + <int64[1] const =  {2}, int64[1] const_1 =  {1}, float const_2 =  {-inf}>
+        + {
+        - p = Softmax <axis: int = -1> (s)
+        + [Unsqueeze] Unsqueeze_output_0 = Unsqueeze (segment_ids, const)
+        + [Unsqueeze_1] Unsqueeze_1_output_0 = Unsqueeze (segment_ids, const_1)
+        + [Equal] Equal_output_0 = Equal (Unsqueeze_output_0, Unsqueeze_1_output_0)
+        + [Where] Where_output_0 = Where (Equal_output_0, s, const_2)
+        + p = Softmax <axis: int = -1> (Where_output_0)
+        """,
+    ),
     "annotate_target": Golden(
         parse(CHAIN),
         """

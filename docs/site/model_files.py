@@ -14,15 +14,19 @@ from tiered.instruments.onnx_text import model_text
 
 
 def file_text(path: Path) -> str:
-    """Return a model file as text, with the metadata of its nodes and the places of its weights.
+    """Return a model file as text, with metadata and the places of its weights.
 
-    The text form of ONNX has neither the metadata of nodes nor weights that are external or sparse.
+    The text form of ONNX has neither the metadata nor weights that are external or sparse.
     """
     proto = onnx.load(path, load_external_data=False)
     return "\n".join([model_text(Model.load(path)).rstrip(), *_metadata(proto), *_weights(proto)])
 
 
 def _metadata(proto: onnx.ModelProto) -> Iterator[str]:
+    for kind, values in (("input", proto.graph.input), ("output", proto.graph.output)):
+        for value in values:
+            for entry in value.metadata_props:
+                yield f"// metadata of {kind} {value.name!r}: {entry.key} = {entry.value}"
     graphs = [(proto.graph.name, proto.graph.node), *((f.name, f.node) for f in proto.functions)]
     for graph, nodes in graphs:
         for node in nodes:
