@@ -5,7 +5,16 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from tiered import Model, PassContext, get_backend, get_pass, pipeline_for
+from tiered import (
+    Model,
+    PassContext,
+    QuantisationSettings,
+    get_backend,
+    get_pass,
+    pipeline_for,
+    quantise_model,
+)
+from tiered.quantization.report import report_of
 from tiered.runtime import run
 from tiered.testing import parse
 
@@ -134,3 +143,23 @@ def test_a_user_keeps_an_operator_in_float() -> None:
     pass_ = get_pass("quantize").with_options(samples=2, skip_op_types=("Tanh",))
     pass_.apply(model, PassContext.isolated(backend="int8_npu"))
     assert [text.split(":")[0] for text in refused(model)] == ["Tanh"]
+
+
+def test_the_report_names_products_by_their_results_before() -> None:
+    proto = parse("(float[8,8] x) => (float[8,8] y) { a = MatMul(x, x) y = MatMul(a, x) }")
+    settings = QuantisationSettings(samples=2, measures=True)
+    found = quantise_model(Model.from_proto(proto), settings, backend=NPU)
+    rows = report_of(found, found.shapes).rows
+    assert [(row.output, row.macs, row.dtype) for row in rows] == [
+        ("a", 512, "int8 x int8"),
+        ("y", 512, "int8 x int8"),
+    ]
+
+
+def test_operators_without_products_are_measured_too() -> None:
+    proto = parse("(float[8] x) => (float[8] y) { y = Tanh(x) }")
+    model = Model.from_proto(proto)
+    found = quantise_model(model, QuantisationSettings(samples=2, measures=True), backend=NPU)
+    assert found.sqnr is not None
+    assert found.sqnr > 20
+    assert refused(model) == []

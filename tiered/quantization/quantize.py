@@ -100,6 +100,7 @@ class Quantised:
         returned: the products that the budget returned to float, each with its ratio.
         calibration: what was measured; None if nothing is quantised.
         shapes: of the operands and results of products for a sample, where ratios were measured.
+        outputs: the name of the result that each quantised product had before.
     """
 
     plan: Plan
@@ -110,6 +111,7 @@ class Quantised:
     returned: Sequence[tuple[Node, float]] = ()
     calibration: Calibration | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    outputs: Mapping[Node, str] = field(default_factory=dict)
 
 
 def quantise_model(
@@ -274,8 +276,10 @@ class _Quantisation:
     def _placed(self, plan: Plan) -> Quantised:
         parameters = self._parameters(plan)
         names = {value.name: found for value, found in parameters.items()}
+        # A product whose result is an output of the model gives its name to the DequantizeLinear.
+        outputs = {unit.node: unit.node.output.name for unit in plan.units}
         stored = place(self.model, plan, self.scheme, parameters)
-        return Quantised(plan, stored, names, calibration=self.measured)
+        return Quantised(plan, stored, names, outputs=outputs, calibration=self.measured)
 
     def _tried(self, plan: Plan) -> onnx.ModelProto:
         """Return the model with a plan, and undo it."""
@@ -302,7 +306,7 @@ class _Quantisation:
             returned = fewest_returned(worst, measure, budget).items
             plan = self._less(plan, returned, budget)
         ratio = reference.decibels(self._tried(plan) if returned else whole)
-        done = self._placed(plan) if plan.units else Quantised(plan)
+        done = self._placed(plan) if plan.units or plan.others else Quantised(plan)
         pairs = [(unit.node, alone.get(unit.node.output.name, math.inf)) for unit in returned]
         return replace(done, sqnr=ratio, alone=alone, returned=pairs, shapes=shapes)
 

@@ -109,7 +109,7 @@ def report_of(found: Quantised, shapes: Shapes) -> Report:
     whole = sum(noise.values())
     rows = []
     for unit in found.plan.units:
-        name = unit.node.output.name
+        name = found.outputs[unit.node]
         stored = found.stored[name]
         rows.append(
             Row(
