@@ -17,7 +17,6 @@ from tiered import (
     PassContext,
     Sequential,
     TieredError,
-    default_pipeline,
     get_backend,
     pipeline_for,
 )
@@ -40,7 +39,7 @@ def measured(path: Path, backend: str, level: int) -> Coverage:
         model.set_input_shapes(shapes_of(path))
     if not target.computes_floats:
         with PassContext(opt_level=level):
-            default_pipeline()(model)
+            pipeline_for("portable", target.edits)(model)
         with PassContext(backend=target, required=["quantize"]):
             Sequential(["infer_shapes", "quantize{method=minmax, samples=1}"])(model)
     with PassContext(opt_level=level, backend=target):
