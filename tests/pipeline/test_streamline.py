@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from numpy.typing import ArrayLike
 
 from tests.qonnx import floats, operators, parsed
 from tiered import PassContext, Sequential, optimize_model, parse_pipeline
@@ -124,3 +125,70 @@ def test_rules_that_are_wrong_for_some_numbers_are_not_members() -> None:
     x = floats([0, np.inf, np.nan])
     assert np.isnan(outputs(after, x)).all()
     assert operators(after) == operators(before)
+
+
+def a_network(random: np.random.Generator) -> tuple[str, Arrays]:
+    """Return the nodes and constants of a network on rows of two numbers, all of them dyadic.
+
+    Its sums and products are exact in float32, so that results are equal in any order.
+    """
+    nodes: list[str] = []
+    weights: Arrays = {}
+    x = "x"
+
+    def constant(array: ArrayLike) -> str:
+        name = f"c{len(weights)}"
+        weights[name] = floats(array)
+        return name
+
+    for at in range(int(random.integers(4, 10))):
+        y, kind = (
+            f"y{at}",
+            random.choice(
+                ["scale", "offset", "product", "relu", "transpose", "split", "fork", "threshold"]
+            ),
+        )
+        shape = [(), (1,), (2,), (1, 2)][random.integers(4)]
+        powers = 2.0 ** random.integers(-2, 3, shape)
+        match kind:
+            case "scale":
+                sign = random.choice([-1, 1])
+                text = f"{y} = {random.choice(['Mul', 'Div'])}({x}, {constant(sign * powers)})"
+            case "offset":
+                offset = constant(random.integers(-8, 9, shape) / 4)
+                text = f"{y} = {random.choice(['Add', 'Sub'])}({x}, {offset})"
+            case "product":
+                text = f"{y} = MatMul({x}, {constant(random.integers(-2, 3, (2, 2)))})"
+            case "relu":
+                text = f"{y} = Relu({x})"
+            case "transpose":
+                scale = constant(2.0 ** random.integers(-2, 3))
+                text = f"a{y} = Transpose({x}) b{y} = Mul(a{y}, {scale}) {y} = Transpose(b{y})"
+            case "split":
+                weights["halves"] = np.array([1, 1], np.int64)
+                text = f"a{y}, b{y} = Split<axis=1>({x}, halves) {y} = Concat<axis=1>(b{y}, a{y})"
+            case "fork":
+                scale = constant(2.0 ** random.integers(-2, 3))
+                text = (
+                    f"a{y} = Relu({x}) b{y} = Mul(a{y}, {scale}) d{y} = Mul({x}, {scale})"
+                    f" {y} = Sub(b{y}, d{y})"
+                )
+            case _:
+                t = constant(np.sort(random.integers(-20, 21, (2, 5)) / 4, axis=1))
+                text = f"{y} = q.MultiThreshold({x}, {t})"
+        nodes.append(text)
+        x = y
+    t = constant(np.sort(random.integers(-40, 41, (2, 7)) / 8, axis=1))
+    return " ".join([*nodes, f"y = q.MultiThreshold({x}, {t})"]), weights
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_all_integers_of_random_networks(seed: int) -> None:
+    nodes, weights = a_network(np.random.default_rng(seed))
+    before = parsed(f"(float[N,2] x) => (float[N,2] y) {{ {nodes} }}", 17, **weights)
+    after = streamlined(before)
+    x = every_row(2, 4)
+    assert (outputs(before, x) == outputs(after, x)).all()
+    steps = {"Add", "Div", "Mul", "Sub"}
+    kept = [sum(kind in steps for kind in operators(proto)) for proto in (before, after)]
+    assert kept[1] <= kept[0]

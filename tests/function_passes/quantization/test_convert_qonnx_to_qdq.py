@@ -1,6 +1,7 @@
 """convert_qonnx_to_qdq: equal numbers, round trips on the whole grid, and why a Quant stays."""
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,6 +85,26 @@ def test_a_zero_point_moves_ties_and_sums() -> None:
     for x, zero in ((0.5, 3), (1.4999999, 128)):
         ours = qonnx.quant(qonnx.floats([x]), np.float32(1), np.float32(zero), 8, 0, 0)
         assert ours != np.rint(np.float32(x))
+
+
+def test_many_pairs_go_and_come_back() -> None:
+    count = 443
+    lines, x = [], "x"
+    for at in range(count):
+        lines.append(
+            f"q{at} = QuantizeLinear<axis=1>({x}, s, z) d{at} = DequantizeLinear<axis=1>(q{at}, s, z)"
+            f" r{at} = Relu(d{at})"
+        )
+        x = f"r{at}"
+    text = f"(float[N,3] x) => (float[N,3] {x}) {{ {' '.join(lines)} }}"
+    weights: dict[str, np.ndarray[Any, Any]] = {
+        "s": qonnx.floats([0.1, 0.2, 0.3]), "z": np.zeros(3, np.int8),
+    }  # fmt: skip
+    before = qonnx.parsed(text, 17, **weights)
+    there, left = qonnx.applied(TO_QONNX, before)
+    assert (qonnx.operators(there), left) == (["Quant", "Relu"] * count, [])
+    back, left = qonnx.applied(TO_QDQ, there)
+    assert (qonnx.operators(back), left) == (qonnx.operators(before), [])
 
 
 def test_the_older_domain() -> None:

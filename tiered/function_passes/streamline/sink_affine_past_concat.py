@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tiered import Graph, Node, Skip, Value, op, rest, rewrite
-from tiered.idioms.elementwise.affine import placed, step_of, varying_axis
+from tiered.idioms.elementwise.affine import placed, step_of
 
 
 @rewrite(
@@ -25,14 +25,12 @@ def sink_affine_past_concat(
     first = steps[0]
     if not all(step.is_like(first) for step in steps):
         return Skip("the steps differ")
-    axis, rank = None, first.x.rank
-    for step in steps:
-        # Operands of one rank have equal constants along the same axis.
-        assert step.c.const is not None
-        found_axis = varying_axis(step.x, step.c.const)
-        if isinstance(found_axis, Skip):
-            return found_axis
-        axis = found_axis
+    for each in (step.axis for step in steps):
+        if isinstance(each, Skip):
+            return each
+    # Operands of one rank have equal constants along the same axis.
+    axis, rank = first.axis, first.x.rank
+    assert not isinstance(axis, Skip)
     if axis is not None and (rank is None or axis == int(node.attr("axis")) % rank):
         return Skip("the constant varies along the axis of Concat")
     joined = graph.op.like(node, *(step.x for step in steps))

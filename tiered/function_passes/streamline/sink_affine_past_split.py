@@ -1,7 +1,7 @@
 """Split(x * c)  =>  each part of Split(x) * c, also of Div, Add and Sub"""
 
 from tiered import Graph, Node, PassContext, Skip, Value, function_pass
-from tiered.idioms.elementwise.affine import Step, placed, step_of, varying_axis
+from tiered.idioms.elementwise.affine import Step, placed, step_of
 
 
 @function_pass(
@@ -35,8 +35,7 @@ def _constant_of_parts(graph: Graph, split: Node, step: Step) -> Value | Skip:
         return Skip("the operand of Split has other consumers")
     if split.parameter_reason:
         return Skip("{}", split.parameter_reason)
-    assert step.c.const is not None
-    axis, rank = varying_axis(step.x, step.c.const), step.x.rank
+    axis, rank = step.axis, step.x.rank
     if isinstance(axis, Skip):
         return axis
     if axis is not None and (rank is None or axis == int(split.attr("axis")) % rank):

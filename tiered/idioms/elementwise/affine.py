@@ -77,6 +77,12 @@ class Step(NamedTuple):
     c: Value
     node: Node
 
+    @property
+    def axis(self) -> int | Skip | None:
+        """The axis of the operand that the constant varies along; None for one number."""
+        assert self.c.const is not None
+        return varying_axis(self.x, self.c.const)
+
     def is_like(self, other: Step) -> bool:
         """Return whether operator and constant are the same, bit for bit."""
         first, second = self.c.const, other.c.const
