@@ -38,7 +38,8 @@ class AbstractTensor:
             different sequences. None for all other tensors.
         index: an integer tensor whose element is the sum of factor * place over all axes: the
             factors. None for all other tensors.
-        is_row_number: whether elements depend on the number of the row: of no use but as an index.
+        is_row_number: whether it is an index of rows, or of columns: of no use but as an index.
+        columns: the factors of several indices, joined along the last axis. None for all others.
         is_pooled: whether the batch axis has one row for each sequence in the packed run.
     """
 
@@ -46,6 +47,7 @@ class AbstractTensor:
     zeros: int | None = None
     index: tuple[Size, ...] | None = None
     is_row_number: bool = False
+    columns: tuple[tuple[Size, ...], ...] | None = None
     is_pooled: bool = False
 
     @property
@@ -68,7 +70,7 @@ class AbstractTensor:
 
     def plain(self) -> AbstractTensor:
         """Return the relation without what only holds for the very tensor."""
-        return replace(self, zeros=None, index=None)
+        return replace(self, zeros=None, index=None, columns=None)
 
 
 class Sizes(NamedTuple):

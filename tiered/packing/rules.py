@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tiered.graph.queries.op_traits import BROADCASTING, UNARY
-from tiered.packing import mixing, pointwise, structure
+from tiered.packing import indexing, mixing, pointwise, structure
 from tiered.packing.interpretation import Rule
 
 RULES: Final[Mapping[str, Rule]] = {
@@ -30,6 +30,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "ConstantOfShape": structure.fill,
     "Expand": structure.expand,
     "Gather": structure.gather,
+    "GatherND": indexing.gather_nd,
     "Gemm": mixing.gemm,
     "MatMul": mixing.matmul,
     "Range": structure.number_range,

@@ -12,6 +12,7 @@ from tiered.graph import Node, Value
 from tiered.graph.shape_inference.symbolic_dims import Size
 from tiered.layout.rules import propagation_of
 from tiered.packing.abstract import AbstractTensor, PoolEdit, Refusal, Role, Roles, Sizes
+from tiered.packing.indexing import joined_index, repeated_index
 from tiered.packing.interpretation import Interpretation
 from tiered.packing.pointwise import joined
 from tiered.rewriter import Skip
@@ -101,16 +102,23 @@ def _regrouped(
 
 
 def expand(state: Interpretation, node: Node) -> AbstractTensor:
-    x = state.tensor(node, 0)
+    source = node.inputs[0]
+    x = None if source is None else state.fact(source)
+    if not isinstance(x, AbstractTensor):
+        raise Refusal("it repeats a size")
     _check_target(state, node, x)
     shape = node.output.shape
     if shape is None:
         raise Refusal("the shape of its result is unknown")
     rank, own = len(shape), len(x.roles)
-    source = node.inputs[0]
     dims = (None,) * rank if source is None or source.shape is None else source.shape
     repeated = [axis for axis in range(rank) if axis < rank - own or dims[axis - rank + own] == 1]
     extra = tuple(state.role_of(shape[axis]) if axis in repeated else None for axis in range(rank))
+    kept = (*(None,) * (rank - own), *x.roles)
+    index = repeated_index(x, node, tuple(one or two for one, two in zip(kept, extra, strict=True)))
+    if index is not None:
+        return index
+    x = state.tensor(node, 0)
     if x.is_pooled:
         return replace(joined(state, node, [x], (None,) * rank), is_pooled=True)
     return joined(state, node, [x], extra)
@@ -126,6 +134,9 @@ def fill(state: Interpretation, node: Node) -> AbstractTensor:
 
 
 def concat(state: Interpretation, node: Node) -> AbstractTensor:
+    index = joined_index(state, node)
+    if index is not None:
+        return index
     operands = [state.tensor(node, slot) for slot in range(len(node.inputs))]
     axis = node.attr("axis") % len(operands[0].roles)
     if any(each.roles[axis] for each in operands):
@@ -207,8 +218,14 @@ def pooled(
 
 
 def slices(state: Interpretation, node: Node) -> AbstractTensor:
-    x = state.tensor(node, 0)
+    value = node.inputs[0]
+    x = None if value is None else state.fact(value)
+    if not isinstance(x, AbstractTensor):
+        raise Refusal("it takes a part of sizes")
     parts = _slice_parts(node, len(x.roles))
+    if all(start == 0 and step == 1 and _is_end(end) for _, start, end, step in parts):
+        return x
+    x = state.tensor(node, 0)
     roles = list(x.roles)
     taken: int | None = None
     for axis, start, end, step in parts:

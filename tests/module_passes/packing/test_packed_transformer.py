@@ -43,7 +43,9 @@ def _check(text: str, lengths: Sequence[int] = (3, 1, 5, 2, 2), row: int = 6) ->
     return model
 
 
-def _compare(single: Session, packed: Session, sequences: Sequence[Mapping[str, NDArray[Any]]], row: int) -> None:
+def _compare(
+    single: Session, packed: Session, sequences: Sequence[Mapping[str, NDArray[Any]]], row: int
+) -> None:
     batch = pack_sequences(sequences, row)
     found = packed.run(batch.feeds(packed.inputs))
     for name, array in found.items():
@@ -155,6 +157,42 @@ def test_a_flattened_batch_and_zeros_for_masked_rows() -> None:
             p = Softmax<axis=-1>(scores) unseen = IsNaN(p)
             seen = Where(unseen, nothing, p) y = MatMul(seen, x) }}"""
     )
+
+
+def test_a_mask_that_is_indexed_by_row_and_column_is_that_of_each_token() -> None:
+    _check(
+        f"""(float[B,S,4] x) => (float[B,S,4] y) <{WEIGHTS}, int64 zero = {{0}}, int64 one = {{1}},
+            int64[1] first = {{0}}, int64[1] last = {{2}}, float least = {{-1e30}}> {{
+            s = Shape(x) b = Gather(s, zero) n = Gather(s, one)
+            rows = Range(zero, b, one) columns = Range(zero, n, one)
+            row = Unsqueeze(rows, axis) column = Unsqueeze(columns, first)
+            both = Max(row, column) size = Shape(both)
+            all = Slice(row, first, end, first)
+            r = Expand(all, size) c = Expand(column, size)
+            r1 = Unsqueeze(r, last) c1 = Unsqueeze(c, last) place = Concat<axis=-1>(r1, c1)
+            total = ReduceSum<keepdims=0>(x, last) positive = Greater(total, limit)
+            seen = GatherND(positive, place) key = Unsqueeze(seen, axis)
+            {ATTENTION} masked = Where(key, scores, least)
+            p = Softmax<axis=-1>(masked) y = MatMul(p, x) }}""".replace(
+            "float least",
+            "float limit = {-1}, int64[1] axis = {1}, int64[1] end = {2147483647}, float least",
+        )
+    )
+
+
+def test_indices_of_other_tokens_are_refused() -> None:
+    text = """(float[B,S,4] x) => (float[B,4] y) <int64 zero = {0}, int64 one = {1},
+        int64[1] first = {0}, int64[1] axis = {1}, int64[1] last = {2}> {
+        s = Shape(x) b = Gather(s, zero) n = Gather(s, one)
+        rows = Range(zero, b, one) columns = Range(zero, n, one)
+        row = Unsqueeze(rows, axis) column = Unsqueeze(columns, first)
+        both = Max(row, column) size = Shape(both) r = Expand(row, size) c = Expand(column, size)
+        r1 = Unsqueeze(r, last) c1 = Unsqueeze(c, last) place = Concat<axis=-1>(ORDER)
+        same = GatherND(x, place) y = Gather<axis=1>(same, zero) }"""
+    _check(text.replace("ORDER", "r1, c1"))
+    for order in ("c1, r1", "r1, r1"):
+        with pytest.raises(ModelError, match="takes some of the tokens or rows"):
+            _packed(text.replace("ORDER", order))
 
 
 # --- values of whole sequences --------------------------------------------------------------------

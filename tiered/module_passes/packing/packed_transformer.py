@@ -5,7 +5,14 @@ from tiered import Model, PassContext, Skip, module_pass, pack_rows
 
 @module_pass(
     opt_level=None,
-    required=("inline", "infer_shapes", "trace_folding", "fold_constant"),
+    required=(
+        "inline",
+        "infer_shapes",
+        "replace_castlike_with_cast",
+        "trace_folding",
+        "fold_constant",
+        "eliminate_nop_arithmetic",
+    ),
     acts_on=("*",),
     numerics="reassociating",
     changes_interface=True,
