@@ -1,18 +1,21 @@
 """Time and gain of `schedule`: `python -m benchmarks.schedule [MODEL ...]`.
 
 Without a model: seconds by node for graphs of 1,000 to 20,000 nodes, of blocks with branches and of
-branches alone. With models: the peak of memory before, after `-O3`, and after `schedule` too.
+branches alone. With models, in fixed shapes: the peak of memory before, after `-O3`, and after
+`schedule` too, and whether its outputs have the same bits.
 """
 
 import argparse
 import math
-import os
 import time
+from pathlib import Path
 
 import onnx
 
 import tiered
+from tests.conformance.inputs import feeds_for
 from tiered.memory import memory_plan, schedule_model
+from tiered.runtime.session import Session
 from tiered.testing import parse
 
 SIZES = (1_000, 5_000, 20_000)
@@ -62,30 +65,44 @@ def report(name: str, proto: onnx.ModelProto) -> None:
     )
 
 
-def peaks(path: str) -> tuple[float, float]:
-    """Print the peaks of a model; return those after -O3 and after `schedule`, by the first one."""
-    source = tiered.Model.load(path)
-    better = tiered.optimize(source.to_proto(), opt_level=3)
-    model = tiered.Model.from_proto(better)
+def peaks(path: Path, folder: Path | None) -> tuple[float, float]:
+    """Print the peaks of a model with fixed shapes; return those after -O3 and `schedule` too.
+
+    Args:
+        path: the model; the shapes of its inputs are in the `.json` beside it.
+        folder: where to write the model with fixed shapes, for other tools; None for nowhere.
+    """
+    given = onnx.load(path)
+    feeds = feeds_for(path, given, Session(given), binding=0)
+    shapes = {name: list(array.shape) for name, array in feeds.items()}
+    fixed = tiered.optimize(given, opt_level=0, passes="infer_shapes", input_shapes=shapes)
+    if folder is not None:
+        onnx.save(fixed, folder / path.name)
+    better = tiered.optimize(fixed, opt_level=3)
+    source, model = tiered.Model.from_proto(fixed), tiered.Model.from_proto(better)
     before, level3 = memory_plan(source).peak, memory_plan(model).peak
     start = time.process_time()
     schedule_model(model)
     taken = time.process_time() - start
     after = memory_plan(model).peak
-    print(f"{os.path.basename(path):28} {before:12} {level3:12} {after:12} {taken:6.2f} s")
+    expected, found = Session(better).run(feeds), Session(model.to_proto()).run(feeds)
+    is_same = all(found[name].tobytes() == expected[name].tobytes() for name in expected)
+    said = "same bits" if is_same else "DIFFERENT"
+    print(f"{path.name:28} {before:12} {level3:12} {after:12} {taken:6.2f} s  {said}", flush=True)
     return level3 / before, after / before
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="*")
-    found = parser.parse_args().models
-    if not found:
+    parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("--write", type=Path, help="a folder for the models with fixed shapes")
+    found = parser.parse_args()
+    if not found.models:
         for make in (blocks, branches):
             for nodes in SIZES:
                 report(make.__name__, make(nodes))
         return
-    ratios = [peaks(path) for path in found]
+    ratios = [peaks(path, found.write) for path in found.models]
     for name, each in zip(("-O3", "-O3 and schedule"), zip(*ratios, strict=True), strict=True):
         mean = math.exp(sum(map(math.log, each)) / len(each))
         print(f"geometric mean of the peak after {name}: {mean:.3f}")

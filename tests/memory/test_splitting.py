@@ -198,3 +198,18 @@ def test_what_cannot_be_inside_has_a_reason(
     found = region_around(Model.from_proto(parse(text)).main.values[name], axis, SIZES)
     assert not isinstance(found, Region)
     assert because in str(found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a = ReduceMean<axes=[1]>(t)",
+        "a = Clip<min=0.1, max=0.5>(t)",
+        "a = Slice<axes=[1], starts=[1], ends=[3]>(t)",
+        "c = Unsqueeze<axes=[1]>(t) a = Squeeze<axes=[1]>(c)",
+    ],
+)
+def test_operands_that_are_attributes_of_an_old_opset_stay_attributes(line: str) -> None:
+    header = '<ir_version: 6, opset_import: ["" : 9]> g '
+    text = f"{header}(float[6,4] x) => (float[6,M] y) {{ t = Tanh(x) {line} y = Sin(a) }}"
+    assert isinstance(in_parts(text, "t", 0, 3), Model)
