@@ -6,7 +6,7 @@ integers: which tensors they take, how a bias becomes integers, whether sums fit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -90,19 +90,24 @@ class Quantized(NamedTuple):
         )
 
 
-def dequantized(x: Value | None) -> Quantized | Skip:
-    """Return the input of the DequantizeLinear that produces a value, or why there is none."""
+def dequantized(x: Value | None, dtypes: Collection[DataType] = _BYTES) -> Quantized | Skip:
+    """Return the input of the DequantizeLinear that produces a value, or why there is none.
+
+    Args:
+        x: the value.
+        dtypes: the dtypes of the integers, by default those of kernels.
+    """
     node = None if x is None else x.producer
     if node is None or (node.op_type, node.domain) != ("DequantizeLinear", ""):
         return Skip("an operand has no DequantizeLinear")
     q = node.inputs[0]
     assert q is not None
-    return _unit(node, q)
+    return _unit(node, q, dtypes)
 
 
-def quantized_by(node: Node) -> Quantized | Skip:
-    """Return the output of a QuantizeLinear, or why it is not supported."""
-    return _unit(node, node.output)
+def quantized_by(node: Node, dtypes: Collection[DataType] = _BYTES) -> Quantized | Skip:
+    """Return the output of a QuantizeLinear, or why it is not supported; `dtypes` as above."""
+    return _unit(node, node.output, dtypes)
 
 
 def quantized_unit(node: Node, *operands: Value | None) -> Sequence[Quantized] | Skip:
@@ -264,11 +269,11 @@ def _same_steps(bias: Value, scales: NDArray[np.float64]) -> Value | None:
     return q if np.allclose(given, scales, rtol=_SAME, atol=0.0) else None
 
 
-def _unit(node: Node, q: Value) -> Quantized | Skip:
+def _unit(node: Node, q: Value, dtypes: Collection[DataType]) -> Quantized | Skip:
     """Return the quantised tensor that a QuantizeLinear produces, or a DequantizeLinear reads."""
     if node.has_references:
         return Skip("{}", node.parameter_reason)
-    if q.dtype not in _BYTES:
+    if q.dtype not in dtypes:
         return Skip("the integers do not have 8 bits")
     scale, zero = node.inputs[1], node.input(2)
     if scale is None or scale.const is None or (zero is not None and zero.const is None):

@@ -12,7 +12,7 @@ TO_QDQ, TO_QONNX = "convert_qonnx_to_qdq", "convert_qdq_to_qonnx"
 
 INTEGERS = (
     "<float s = {0.5}, float t = {0.25}, uint8 z = {0}, uint8 three = {3}, "
-    "uint8 u = {5}, int32[2] wide = {5, 6}>"
+    "uint8 u = {5}, int32[2] wide = {5, 2147483647}>"
 )
 
 
@@ -30,7 +30,7 @@ INTEGERS = (
         ("a = QuantizeLinear(x, r, z) y = DequantizeLinear(a, r, z)",
          "a scale or zero point is not a constant"),
         ("a = QuantizeLinear(n, s, z) y = DequantizeLinear(a, s, z)", "x is not float32"),
-        ("v1 = DequantizeLinear(wide, s) y = Add(v1, x)", "the integers do not have 8 bits"),
+        ("v1 = DequantizeLinear(wide, s) y = Add(v1, x)", "Quant rounds to other integers"),
     ],
 )  # fmt: skip
 def test_why_q_dq_stays(nodes: str, reason: str) -> None:
@@ -83,3 +83,26 @@ def test_q_dq_of_a_model_that_defines_quant_stays() -> None:
     nodes = "a = QuantizeLinear(x, s, z) w = DequantizeLinear(a, s, z) y = q.Quant(w, s, t, s)"
     proto = qonnx.defining(qonnx.parsed(f"(float[N] x) => (float[N] y) {INTEGERS} {{ {nodes} }}"))
     assert qonnx.applied(TO_QONNX, proto)[1] == ["the model defines Quant"]
+
+
+def test_a_bias_of_32_bits_goes_and_comes_back() -> None:
+    scale = qonnx.floats([1e-3, 0.37, 3e-7])
+    codes = np.array([-(1 << 21), 12345, (1 << 21) + 7], np.int32)
+    text = "(float[N,3] x) => (float[N,3] y) { b = DequantizeLinear<axis=0>(q, s) y = Add(x, b) }"
+    before = qonnx.parsed(text, 17, q=codes, s=scale)
+    made, left = qonnx.applied(TO_QONNX, before)
+    assert (qonnx.operators(made), left) == (["Quant", "Add"], [])
+    runnable = optimize_model(made, passes=["import_qonnx"]).model.to_proto()
+    back, left = qonnx.applied(TO_QDQ, made)
+    assert (qonnx.operators(back), left) == (["DequantizeLinear", "Add"], [])
+    x = {"x": qonnx.floats([[0, 0, 0], [1, 2, 3]])}
+    expected = run(before, x)["y"]
+    assert qonnx.same_bits(run(runnable, x)["y"], expected)
+    assert qonnx.same_bits(run(back, x)["y"], expected)
+
+
+def test_a_number_that_overflows_stays() -> None:
+    text = "(float[2] x) => (float[2] y) { b = DequantizeLinear(q, s) y = Add(x, b) }"
+    codes = np.array([1, 1 << 30], np.int32)
+    proto = qonnx.parsed(text, 17, q=codes, s=qonnx.floats(1e33))
+    assert qonnx.applied(TO_QONNX, proto)[1] == ["Quant rounds to other integers"]

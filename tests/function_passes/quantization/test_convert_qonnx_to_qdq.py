@@ -87,6 +87,37 @@ def test_a_zero_point_moves_ties_and_sums() -> None:
         assert ours != np.rint(np.float32(x))
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
+@pytest.mark.parametrize("signed", [0, 1])
+@pytest.mark.parametrize("shape", [(), (3, 1)])
+def test_16_bits_from_opset_21_on(signed: int, shape: tuple[int, ...]) -> None:
+    scale = np.linspace(0.1, 3, int(np.prod(shape)), dtype=np.float32).reshape(shape)
+    steps = np.arange(-140000, 140000) / 2
+    steps = np.concatenate([steps[steps != 0], [0.0, 1e30, -1e30, np.inf, -np.inf]])
+    x = np.asarray(np.broadcast_to(steps, (2, 3, steps.size)) * scale, np.float32)
+    text = (
+        "(float[2,3,L] x) => (float[2,3,L] y) "
+        f"{{ y = q.Quant<signed = {signed}, narrow = 0>(x, s, z, b) }}"
+    )
+    weights = {"s": scale, "z": qonnx.floats(0), "b": qonnx.floats(16)}
+    expected = qonnx.quant(x, scale, np.float32(0), 16, signed, 0)
+    made, left = qonnx.applied(TO_QDQ, qonnx.parsed(text, 21, **weights))
+    assert (qonnx.operators(made), left) == (["QuantizeLinear", "DequantizeLinear"], [])
+    assert qonnx.equal(run(made, {"x": x})["y"], expected)
+    back, left = qonnx.applied(TO_QONNX, made)
+    assert (qonnx.operators(back), left) == (["Quant"], [])
+    _, left = qonnx.applied(TO_QDQ, qonnx.parsed(text, 17, **weights))
+    assert left == ["integers of 16 bits need opset 21"]
+
+
+def test_a_constant_beyond_32_bits_stays() -> None:
+    text = "(float x) => (float[2] y) { q = q.Quant<narrow = 0>(w, s, z, b) y = Add(x, q) }"
+    weights = {name: qonnx.floats(each) for name, each in (("s", 1.0), ("z", 0.0), ("b", 32.0))}
+    proto = qonnx.parsed(text, 17, w=qonnx.floats([3e9, 1]), **weights)
+    made, left = qonnx.applied(TO_QDQ, proto)
+    assert (qonnx.operators(made), left) == (["Quant", "Add"], ["a number is beyond 32 bits"])
+
+
 def test_many_pairs_go_and_come_back() -> None:
     count = 443
     lines, x = [], "x"
@@ -145,8 +176,8 @@ def test_why_a_quant_stays(x: str, node: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("z", "w", "reason"),
     [
-        (0.5, 1.0, "the zero point is no integer of 8 bits"),
-        (200.0, 1.0, "the zero point is no integer of 8 bits"),
+        (0.5, 1.0, "the zero point is no integer of the dtype"),
+        (200.0, 1.0, "the zero point is no integer of the dtype"),
         (3.0, np.nan, "a number is NaN"),
     ],
 )

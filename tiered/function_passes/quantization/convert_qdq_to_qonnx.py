@@ -1,11 +1,15 @@
 """DequantizeLinear(Clip(QuantizeLinear(x, scale, 0), low, high))  =>  Quant(x, scale, 0, bits)"""
 
+from typing import Final
+
 import numpy as np
 
 from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, opt, rewrite, var
 from tiered.idioms.qonnx.bodies import DOMAINS
-from tiered.idioms.qonnx.grid import Grid, grid_between
+from tiered.idioms.qonnx.grid import Grid, grid_between, grid_of
 from tiered.idioms.quantization import Quantized, dequantized, quantized_by
+
+_INTEGERS: Final = (DataType.INT8, DataType.INT16, DataType.INT32, DataType.UINT8, DataType.UINT16)
 
 _quantized = op.QuantizeLinear(var.x, var.scale, opt.zero, attrs=...).bind("quantize")
 _clipped = op.Clip(_quantized, opt.low, opt.high)
@@ -33,7 +37,7 @@ def convert_qdq_to_qonnx(
     All numbers are equal; but Quant keeps NaN, and the sign of small negative numbers. Constant
     integers become the numbers that a Quant quantises to the same.
     """
-    unit = dequantized(node.output)
+    unit = dequantized(node.output, _INTEGERS)
     if isinstance(unit, Skip):
         return unit
     if graph.model.function(DOMAINS[0], "Quant") is not None:
@@ -73,23 +77,27 @@ def _dims(unit: Quantized, rank: int | None) -> tuple[int, ...]:
     return (-1, *[1] * (rank - 1 - unit.axis))
 
 
-def _weight(graph: Graph, unit: Quantized, codes: Constant) -> Value:
+def _weight(graph: Graph, unit: Quantized, codes: Constant) -> Value | Skip:
     """Return a Quant of the numbers that constant integers stand for.
 
-    It quantises them to the same integers: of at most 255 steps, and scales that are normal
-    numbers, the roundings of product and quotient are far from half a step.
+    It quantises them to the same integers: of 8 or 16 bits, and scales that are normal numbers,
+    the roundings of product and quotient are far from half a step. Of 32 bits, large ones are not.
     """
-    grid = Grid(8, unit.dtype == DataType.INT8, narrow=False)
+    assert unit.dtype is not None
     dims = _dims(unit, codes.const.ndim)
     scale = unit.scales.astype(np.float32).reshape(dims)
     zeros = unit.zeros.reshape(dims if unit.zeros.size > 1 else ())
-    numbers = (codes.const.astype(np.int64) - zeros).astype(np.float32) * scale
-    return _quant(graph, graph.constant(numbers, codes.name), unit, grid)
+    with np.errstate(over="ignore", invalid="ignore"):
+        numbers = (codes.const.astype(np.int64) - zeros).astype(np.float32) * scale
+        again = np.rint(numbers / scale + zeros.astype(np.float32))
+    if not np.isfinite(numbers).all() or (again.astype(np.float64) != codes.const).any():
+        return Skip("Quant rounds to other integers")
+    return _quant(graph, graph.constant(numbers, codes.name), unit, grid_of(unit.dtype))
 
 
 def _why_not_at_once(unit: Quantized, node: Node, quantize: Node) -> Skip | None:
     """Return why a QuantizeLinear and a DequantizeLinear are not one Quant."""
-    first = quantized_by(quantize)
+    first = quantized_by(quantize, _INTEGERS)
     if isinstance(first, Skip):
         return first
     if not first.has_parameters_of(unit):
@@ -103,12 +111,12 @@ def _why_not_at_once(unit: Quantized, node: Node, quantize: Node) -> Skip | None
 
 def _grid(unit: Quantized, low: Value | None, high: Value | None) -> Grid | Skip:
     """Return the integers between the limits of a Clip; absent ones are those of the dtype."""
-    signed = unit.dtype == DataType.INT8
-    whole = Grid(8, signed, narrow=False)
+    assert unit.dtype is not None
+    whole = grid_of(unit.dtype)
     limits = []
     for value, end in ((low, whole.low), (high, whole.high)):
         if value is not None and value.const is None:
             return Skip("a limit is not constant")
         limits.append(end if value is None or value.const is None else int(value.const.item()))
-    found = grid_between(limits[0], limits[1], signed=signed)
+    found = grid_between(limits[0], limits[1], signed=whole.signed)
     return found or Skip("no number of bits has these limits")

@@ -18,7 +18,7 @@ _operands = (var.x, var.scale, var.zero, var.bits)
     numerics="reassociating",
 )
 def convert_qonnx_to_qdq(graph: Graph, node: Node, x: Value) -> Value | Skip:
-    """Quantise to 8 bits or fewer, without a zero point, by the operators of ONNX.
+    """Quantise to 8 bits or fewer, or to 16, without a zero point, by the operators of ONNX.
 
     All numbers are equal; but integers have neither NaN nor -0.0, which a Quant returns for NaN
     and for small negative numbers. With a zero point, Quant rounds ties and sums otherwise, so that
@@ -32,16 +32,20 @@ def convert_qonnx_to_qdq(graph: Graph, node: Node, x: Value) -> Value | Skip:
     if graph.opset() < 13:
         return Skip("the opset is below 13")
     grid, dtype = steps.grid, steps.grid.dtype.numpy
+    if grid.bits == 16 and graph.opset() < 21:
+        return Skip("integers of 16 bits need opset 21")
     scale = graph.constant(steps.scale, "scale")
     zero = graph.constant(steps.zeros, "zero_point")
     # The default, which one scale does not need, is not written.
     axis = 1 if steps.axis is None else steps.axis
-    if steps.zero.any():
+    if steps.zero.any() or grid.bits > 16:
         assert x.const is not None
-        codes = graph.constant(steps.codes_of(x.const), x.name)
-        return graph.op.DequantizeLinear(codes, scale, zero, axis=axis)
+        codes = steps.codes_of(x.const)
+        if codes is None:
+            return Skip("a number is beyond 32 bits")
+        return graph.op.DequantizeLinear(graph.constant(codes, x.name), scale, zero, axis=axis)
     q = graph.op.QuantizeLinear(x, scale, zero, axis=axis)
-    if not grid.is_byte:
+    if not grid.is_whole:
         q = graph.op.Clip(q, np.array(grid.low, dtype), np.array(grid.high, dtype))
     result: Value = graph.op.DequantizeLinear(q, scale, zero, axis=axis)
     return result

@@ -34,19 +34,26 @@ class Grid(NamedTuple):
         return limits_of(self.bits, signed=self.signed, narrow=self.narrow)[1]
 
     @property
-    def is_byte(self) -> bool:
-        """Whether these are all integers of int8 or uint8."""
-        return self.bits == 8 and not self.narrow
+    def is_whole(self) -> bool:
+        """Whether these are all integers of the dtype."""
+        return not self.narrow and self.bits == DataType(self.dtype).bits
 
     @property
     def dtype(self) -> DataType:
-        """The dtype of 8 bits that holds them."""
-        return DataType.INT8 if self.signed else DataType.UINT8
+        """The dtype of 8, 16 or 32 bits that holds them."""
+        width = next(width for width in (8, 16, 32) if self.bits <= width)
+        return DataType[f"{'' if self.signed else 'U'}INT{width}"]
+
+
+def grid_of(dtype: int) -> Grid:
+    """Return all integers of a dtype."""
+    found = DataType(dtype)
+    return Grid(found.bits, found.name.startswith("INT"), narrow=False)
 
 
 def grid_between(low: int, high: int, *, signed: bool) -> Grid | None:
     """Return the integers with these limits; None if no number of bits has them."""
-    for bits in range(1 + signed, 9):
+    for bits in range(1 + signed, 17):
         for narrow in (False, True):
             grid = Grid(bits, signed, narrow)
             if (grid.low, grid.high) == (low, high) and low < high:
@@ -67,13 +74,15 @@ class Steps(NamedTuple):
         """The zero point in the dtype of the integers."""
         return self.zero.astype(self.grid.dtype.numpy)
 
-    def codes_of(self, numbers: Floats) -> NDArray[np.integer]:
-        """Return the integers that a Quant rounds numbers to; none of them is NaN."""
+    def codes_of(self, numbers: Floats) -> NDArray[np.integer] | None:
+        """Return the integers that a Quant rounds numbers to; None if their dtype has not all."""
         dims = (-1, *[1] * (numbers.ndim - 1 - self.axis)) if self.axis is not None else ()
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             raw = numbers / self.scale.reshape(dims) + self.zero.reshape(dims)
-        codes = np.rint(np.clip(raw, np.float32(self.grid.low), np.float32(self.grid.high)))
-        return np.asarray(codes, self.grid.dtype.numpy)
+        limits = np.float32(self.grid.low), np.float32(self.grid.high)
+        codes = np.rint(np.clip(raw, *limits)).astype(np.float64)
+        is_inside = (codes >= self.grid.low) & (codes <= self.grid.high)
+        return codes.astype(self.grid.dtype.numpy) if is_inside.all() else None
 
 
 def steps_of(node: Node) -> Steps | Skip:
@@ -93,8 +102,8 @@ def steps_of(node: Node) -> Steps | Skip:
     defaults = DEFAULTS["Quant"]
     signed, narrow = (bool(node.attr(name, defaults[name])) for name in ("signed", "narrow"))
     grid = Grid(int(bits.number), signed, narrow)
-    if grid.bits > 8:
-        return Skip("the integers have more than 8 bits")
+    if reason := _why_no_width(x, zero.const, grid):
+        return reason
     if grid.low >= grid.high or grid.bits <= signed:
         return Skip("the integers have one bit")
     if reason := _why_no_zero_point(x, zero.const, grid):
@@ -116,6 +125,15 @@ def steps_of(node: Node) -> Steps | Skip:
     return Steps(grid, scales.reshape(dims), zeros.reshape(dims), axis)
 
 
+def _why_no_width(x: Value, zeros: Floats, grid: Grid) -> Skip | None:
+    """Return why Q/DQ have no such integers: more than 16 bits are for constants, as of a bias."""
+    if grid.bits <= 8 or (grid.bits == 16 and grid.is_whole):
+        return None
+    if grid.bits != 32 or x.const is None or zeros.any() or not (grid.signed and grid.is_whole):
+        return Skip("the integers have more than 8 bits")
+    return None
+
+
 def _why_no_zero_point(x: Value, zeros: Floats, grid: Grid) -> Skip | None:
     """Return why Q/DQ rounds otherwise, with a zero point; constants are rounded here."""
     if not zeros.any():
@@ -125,7 +143,7 @@ def _why_no_zero_point(x: Value, zeros: Floats, grid: Grid) -> Skip | None:
         return Skip("the zero point is not zero")
     limits = np.iinfo(grid.dtype.numpy)
     if not ((zeros == np.rint(zeros)) & (zeros >= limits.min) & (zeros <= limits.max)).all():
-        return Skip("the zero point is no integer of 8 bits")
+        return Skip("the zero point is no integer of the dtype")
     return Skip("a number is NaN") if np.isnan(x.const).any() else None
 
 
