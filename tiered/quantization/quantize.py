@@ -13,6 +13,7 @@ import onnx
 from tiered.calibration.calibrate import MADE, Calibration, SampledModel, calibrate
 from tiered.calibration.masks import LARGEST, mask_limits
 from tiered.calibration.observers import Method
+from tiered.errors import RuntimeFailure
 from tiered.graph import Model, Node, Value
 from tiered.graph.io.export import export_model
 from tiered.intervals.analysis import ranges
@@ -47,6 +48,10 @@ OnSkip = Callable[["Node | None", Skip], None]
 _UNSEEN: Final = 4
 """Of so many samples of the user, one is kept for measuring; of made ones, as many more are made.
 """
+
+
+_DEVIATION: Final = 1.0
+"""A difference in dB that onnxruntime's optimisations may make without a remark."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,7 @@ class Quantised:
         stored: the weight of each product, by the name of its output.
         parameters: of each quantised value, by name.
         sqnr: of the model, in dB; None if it was not measured.
+        deployed: the same with onnxruntime's own optimisations; None if it does not run so.
         alone: that of each product when it alone is quantised, by the name of its output.
         returned: the products that the budget returned to float, each with its ratio.
         calibration: what was measured; None if nothing is quantised.
@@ -107,6 +113,7 @@ class Quantised:
     stored: Mapping[str, Placed] = field(default_factory=dict)
     parameters: Mapping[str, Parameters] = field(default_factory=dict)
     sqnr: float | None = None
+    deployed: float | None = None
     alone: Mapping[str, float] = field(default_factory=dict)
     returned: Sequence[tuple[Node, float]] = ()
     calibration: Calibration | None = None
@@ -163,7 +170,18 @@ def quantise_model(
         on_found(f"{len(found.plan.others)} other operators are quantised")
     if found.sqnr is not None:
         on_found(f"signal to noise of the outputs: {found.sqnr:.1f} dB")
+        if warning := deviation(found.sqnr, found.deployed):
+            on_found(warning)
     return found
+
+
+def deviation(sqnr: float, deployed: float | None) -> str:
+    """Return what onnxruntime's own optimisations do to a quantised model; empty if little."""
+    if deployed is None:
+        return "onnxruntime does not run the model with its own optimisations"
+    if deployed == sqnr or abs(deployed - sqnr) <= _DEVIATION:
+        return ""
+    return f"with onnxruntime's own optimisations the outputs have {deployed:.1f} dB"
 
 
 class _Quantisation:
@@ -305,10 +323,17 @@ class _Quantisation:
 
             returned = fewest_returned(worst, measure, budget).items
             plan = self._less(plan, returned, budget)
-        ratio = reference.decibels(self._tried(plan) if returned else whole)
+        final = self._tried(plan) if returned else whole
         done = self._placed(plan) if plan.units or plan.others else Quantised(plan)
         pairs = [(unit.node, alone.get(unit.node.output.name, math.inf)) for unit in returned]
-        return replace(done, sqnr=ratio, alone=alone, returned=pairs, shapes=shapes)
+        return replace(
+            done,
+            sqnr=reference.decibels(final),
+            deployed=_deployed(final, reference),
+            alone=alone,
+            returned=pairs,
+            shapes=shapes,
+        )
 
     def _ranked(
         self, plan: Plan, alone: Mapping[str, float], reference: Reference
@@ -328,6 +353,14 @@ class _Quantisation:
 
     def _less(self, plan: Plan, units: Sequence[Unit], budget: Budget) -> Plan:
         return without(plan, {unit.node: f"the budget {budget}" for unit in units}, self.scheme)
+
+
+def _deployed(proto: onnx.ModelProto, reference: Reference) -> float | None:
+    """Return the ratio with onnxruntime's own optimisations; None if these do not run the model."""
+    try:
+        return reference.deployed(proto)
+    except RuntimeFailure:
+        return None
 
 
 def _names(plan: Plan) -> list[str]:

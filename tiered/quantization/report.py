@@ -56,6 +56,7 @@ class Report:
     Attributes:
         rows: the products.
         sqnr: of the outputs of the model, in dB; None if it was not measured.
+        deployed: the same with onnxruntime's own optimisations; None if not measured.
         samples: how many samples the ranges were measured on.
         made_inputs: whether these were made.
         returned: the products that the budget returned to float.
@@ -66,6 +67,7 @@ class Report:
     samples: int
     made_inputs: bool
     returned: tuple[str, ...] = ()
+    deployed: float | None = None
 
     @property
     def quantised(self) -> int:
@@ -87,6 +89,7 @@ class Report:
             "products": len(self.rows),
             "share_of_macs": self.share_of_macs,
             "sqnr": _finite(self.sqnr),
+            "sqnr_deployed": _finite(self.deployed),
             "samples": self.samples,
             "made_inputs": self.made_inputs,
             "returned": list(self.returned),
@@ -137,6 +140,7 @@ def report_of(found: Quantised, shapes: Shapes) -> Report:
         0 if measured is None else measured.samples,
         measured is not None and measured.is_made,
         tuple(node.label for node, _ in found.returned),
+        found.deployed,
     )
 
 

@@ -1,9 +1,9 @@
 """`tiered quantize MODEL OUT`: quantise a model, and print what that costs, layer by layer.
 
 With `--json`, one object: model, out, quantised, products, share_of_macs, sqnr (dB; null if it is
-infinite), samples, made_inputs, returned, layers: [{node, op_type, output, dtype, scale,
-weight_scales, sqnr, contribution, macs, reason}]. With --dynamic or --weights, the object is that
-of `tiered optimize`.
+infinite), sqnr_deployed (with onnxruntime's own optimisations), samples, made_inputs, returned,
+layers: [{node, op_type, output, dtype, scale, weight_scales, sqnr, contribution, macs, reason}].
+With --dynamic or --weights, the object is that of `tiered optimize`.
 """
 
 from __future__ import annotations
@@ -203,6 +203,8 @@ def _write(path: str, report: Report, source: str) -> None:
 
 
 def _print(report: Report, limit: int | None) -> None:
+    from tiered.quantization.quantize import deviation
+
     console = results()
     done = [row for row in report.rows if not row.reason]
     shown = done if limit is None else sorted(done, key=lambda row: -row.contribution)[:limit]
@@ -233,3 +235,5 @@ def _print(report: Report, limit: int | None) -> None:
     )
     if report.sqnr is not None:
         console.print(f"signal to noise of the outputs: {report.sqnr:.1f} dB")
+        if warning := deviation(report.sqnr, report.deployed):
+            notes().print(f"tiered: warning: {warning}")
