@@ -3,10 +3,11 @@
 from collections.abc import Collection, Mapping
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.module_passes.precision.weights import apply, with_weight
-from tiered import Model, Node
+from tiered import Model, Node, PassContext, get_pass
 from tiered.errors import UsageError, VerificationError
 from tiered.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.precision.lower import OnFound, OnSkip
@@ -74,11 +75,9 @@ def test_a_budget_that_does_not_hold_leaves_the_model() -> None:
 
 
 def test_a_budget_that_is_none_is_an_error() -> None:
-    model = Model.from_proto(parse(CHAIN))
+    model, settings = Model.from_proto(parse(CHAIN)), OutputBudget(limit="tight")
     with pytest.raises(UsageError, match="'tight' is no budget"):
-        convert_within(
-            model, Other(model), OutputBudget(limit="tight"), print, lambda node, reason: None
-        )
+        convert_within(model, Other(model), settings, print, lambda node, reason: None)
 
 
 def test_a_weight_that_returns_says_why() -> None:
@@ -86,3 +85,21 @@ def test_a_weight_that_returns_says_why() -> None:
     model, found = apply("weights_to_int4", proto, {"budget": "relative<=0.001"})
     assert not model.main.nodes_of("DequantizeLinear")
     assert any("MatMul left alone: returned for relative<=0.001" in each for each in found), found
+
+
+TWO = (
+    "(float[N,64] x) => (float[N,16] y, float[N,16] z) "
+    "{ y = MatMul(x, w) s = Neg(x) z = Gemm(s, w2) }"
+)
+
+
+@pytest.mark.parametrize("name", ["weights_to_int8", "weights_to_int4", "fp8_weight"])
+def test_a_second_run_with_a_budget_changes_nothing(name: str) -> None:
+    proto = with_weight(TWO, (64, 16))
+    other = np.random.default_rng(1).standard_normal((64, 16)).astype(np.float32)
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(other, "w2"))
+    model, _ = apply(name, proto, {"budget": "relative<=0.2"})
+    assert model.main.nodes_of("DequantizeLinear")
+    again = PassContext.isolated()
+    get_pass(name).with_options(budget="relative<=1e-9").apply(model, again)
+    assert any("already" in str(remark) for remark in again.remarks)

@@ -17,9 +17,10 @@ from tiered.precision.convert import Conversion
 from tiered.precision.effects import Order, output_effects
 from tiered.precision.local_errors import LocalError, local_errors
 from tiered.precision.lower import OnFound, OnSkip, PrecisionRules, RuledNarrowing, narrowed, report
-from tiered.precision.plan import plan_of
+from tiered.precision.plan import Plan, plan_of
 from tiered.precision.trials import Outputs, Trials
 from tiered.precision.variables import MOVES, variables_of
+from tiered.rewriter import Skip
 from tiered.verify.samples import Source
 
 _MARGIN: Final = 4
@@ -81,6 +82,9 @@ def mixed_precision(
     """
     wanted = budget_of(budget) if budget else None
     model.refresh_types()
+    if wanted is not None and _computes_in(model, low):
+        on_skip(None, Skip("nodes compute in {} already", low.name.lower()))
+        return Conversion(Plan((), ()), 0, ())
     search = _Search(model, low, rules, keep_io_types)
     try:
         trials = Trials.of(model, inputs, seed=seed, made=samples)
@@ -99,6 +103,17 @@ def mixed_precision(
     found = narrowed(model, search.narrowing(), keeps_io=keep_io_types)
     report(found, low, on_found, on_skip)
     return found
+
+
+def _computes_in(model: Model, low: DataType) -> bool:
+    """Return whether a node computes in a type: then a budget was not measured against floats."""
+    nodes = (node for graph in model.graphs() if not graph.is_function for node in graph.nodes)
+    return any(
+        value is not None and value.dtype == low
+        for node in nodes
+        if not node.is_op("Cast") and not node.is_op("Constant")
+        for value in node.outputs
+    )
 
 
 class _Search:

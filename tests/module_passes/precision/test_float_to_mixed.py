@@ -209,3 +209,27 @@ def test_a_budget_must_be_readable() -> None:
     model = Model.from_proto(parse(BEYOND))
     with pytest.raises(UsageError, match="is no budget"):
         get_pass("float_to_mixed", budget="good").apply(model)
+
+
+def test_with_a_budget_a_second_run_changes_nothing() -> None:
+    """The nodes that returned are not tried again: the outputs are those of halves by now."""
+    text = (
+        "(float[2,8] x) => (float[2,8] y, float[2,8] z) <float k = {0.333}> "
+        "{ a = Exp(x) b = Mul(a, k) y = Tanh(b) z = Neg(x) }"
+    )
+    model, found = converted(text, budget="relative<=3e-4")
+    assert HALF in dtypes(model).values(), found
+    again = PassContext.isolated()
+    get_pass("float_to_mixed").with_options(budget="relative<=1e-9").apply(model, again)
+    assert [str(remark) for remark in again.remarks if "already" in str(remark)]
+    with pytest.raises(UsageError, match="is no budget"):
+        get_pass("float_to_mixed").with_options(budget="tight").apply(model, again)
+
+
+def test_weights_that_are_stored_in_halves_are_no_halves_that_compute() -> None:
+    text = (
+        "(float[2,2] x) => (float[2,2] y) <float16[2,2] h = {15360,16384,16896,17408}> "
+        "{ w = Cast<to = 1>(h) y = MatMul(x, w) }"
+    )  # the numbers are the bits of 1, 2, 3 and 4
+    model, _ = converted(text, budget="relative<=0.1")
+    assert dtypes(model)["MatMul"] == HALF

@@ -18,6 +18,7 @@ import numpy as np
 import onnx
 
 from tiered.errors import ModelError
+from tiered.graph.core.dtypes import bits_of
 
 SPILLED: Final = 1 << 24
 """Results of this many bytes or more go to disk."""
@@ -112,19 +113,28 @@ def note_size(proto: onnx.TensorProto) -> int:
 
 
 def spill(array: np.ndarray[Any, Any]) -> onnx.TensorProto:
-    """Write an array to a temporary file, and return it as a stored tensor."""
+    """Write an array to a temporary file, and return it as a stored tensor.
+
+    Elements of fewer than eight bits are packed, as ONNX stores them.
+    """
+    dtype = int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
+    is_packed = bits_of(dtype) < 8
     handle, path = tempfile.mkstemp(dir=_folder(), suffix=".bin")
     with os.fdopen(handle, "wb") as file:
-        for block in _blocks(array):
+        for block in (_packed(array),) if is_packed else _blocks(array):
             file.write(block)
-    proto = onnx.TensorProto(
-        data_type=onnx.helper.np_dtype_to_tensor_dtype(array.dtype), dims=array.shape
-    )
+    length = os.stat(path).st_size
+    proto = onnx.TensorProto(data_type=dtype, dims=array.shape)
     proto.data_location = onnx.TensorProto.EXTERNAL
     location = location_of(path, os.stat(path))
-    for key, value in (("location", location), ("offset", 0), ("length", array.nbytes)):
+    for key, value in (("location", location), ("offset", 0), ("length", length)):
         proto.external_data.add(key=key, value=str(value))
     return proto
+
+
+def _packed(array: np.ndarray[Any, Any]) -> bytes:
+    """Return the elements as ONNX stores them."""
+    return onnx.numpy_helper.from_array(array).raw_data
 
 
 def _blocks(array: np.ndarray[Any, Any]) -> Iterator[Any]:

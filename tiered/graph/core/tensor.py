@@ -95,9 +95,7 @@ class Tensor:
         """
         array = np.asarray(array)
         if array.nbytes >= SPILLED and array.dtype.kind not in "OSU":
-            dtype = int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
-            if bits_of(dtype) >= 8:
-                return cls(spill(array))
+            return cls(spill(array))
         return cls(None, array)
 
     @property

@@ -107,7 +107,8 @@ def four_bit_codes(rows: Array, block: int, dtype: np.dtype[Any]) -> Codes:
     width, largest = high - low, np.maximum(high, -low)
     candidates = [(width * (share / 15), low * share) for share in _SHARES]
     is_high = high >= -low
-    candidates.append((largest / 8, np.where(is_high, -7, -8) * largest / 8))
+    steps = np.where(is_high, np.float32(-7), np.float32(-8))
+    candidates.append((largest / 8, steps * largest / 8))
     best = _FourBits(parts, dtype)
     for step, least in candidates:
         scale = _usable(step, dtype)
@@ -133,8 +134,10 @@ class _FourBits:
 
     def attempt(self, scales: Array, zeros: Array) -> None:
         """Take scales and zero points where they have a smaller squared error."""
-        found = self._multiples(scales, zeros) * scales[..., None]
-        error = np.square(found - self._parts).sum(2)
+        found = self._multiples(scales, zeros)
+        found *= scales[..., None]
+        found -= self._parts
+        error = np.square(found, out=found).sum(2)
         is_better = error < self._error
         self._error = np.where(is_better, error, self._error)
         self.scales = np.where(is_better, scales, self.scales)
@@ -153,9 +156,12 @@ class _FourBits:
         return codes
 
     def _multiples(self, scales: Array, zeros: Array) -> Array:
-        zeros = zeros[..., None]
-        codes: Array = np.clip(np.rint(self._parts / scales[..., None]) + zeros, 0, 15)
-        return codes - zeros
+        codes: Array = self._parts / scales[..., None]
+        np.rint(codes, out=codes)
+        codes += zeros[..., None]
+        np.clip(codes, 0, 15, out=codes)
+        codes -= zeros[..., None]
+        return codes
 
 
 def _rows(parts: Array, rows: Array) -> Array:

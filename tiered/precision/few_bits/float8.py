@@ -91,7 +91,8 @@ def quantise_to_float8(
         samples=settings.samples,
     )
     conversion = _Conversion(model, settings)
-    convert_within(model, conversion.run, budget, on_found, on_skip)
+    low = FLOAT8[settings.format]
+    convert_within(model, conversion.run, budget, on_found, on_skip, low=low)
 
 
 class _Conversion:

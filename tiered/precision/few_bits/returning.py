@@ -10,7 +10,7 @@ import onnx
 
 from tiered.calibration.calibrate import SampledModel
 from tiered.errors import VerificationError
-from tiered.graph import Model, Node
+from tiered.graph import DataType, Model, Node
 from tiered.graph.io.export import export_model
 from tiered.precision.budget import Budget, budget_of, fewest_returned
 from tiered.precision.lower import OnFound, OnSkip
@@ -41,12 +41,19 @@ class OutputBudget:
 
 
 def convert_within(
-    model: Model, convert: Convert, budget: OutputBudget, on_found: OnFound, on_skip: OnSkip
+    model: Model,
+    convert: Convert,
+    budget: OutputBudget,
+    on_found: OnFound,
+    on_skip: OnSkip,
+    *,
+    low: DataType | None = None,
 ) -> None:
     """Convert a model; without its worst nodes, if a budget needs it.
 
     The nodes of the main graph are ranked by their signal to noise ratio when each alone is
-    converted. onnxruntime runs the model.
+    converted. onnxruntime runs the model. With a budget, a model that has been converted stays as
+    it is: its outputs are no longer those that the budget is about.
 
     Args:
         model: edited in place.
@@ -54,6 +61,7 @@ def convert_within(
         budget: the limit of the outputs.
         on_found: called with each finding.
         on_skip: called with each node that stays as it is, and the reason.
+        low: the dtype of the codes that a converted model dequantises.
 
     Raises:
         UsageError: the budget is not readable, or a file of inputs belongs to no input.
@@ -64,9 +72,20 @@ def convert_within(
     if not budget.limit:
         convert({}, on_found, on_skip)
         return
-    search = _Search(model, convert, budget_of(budget.limit), budget)
+    limit = budget_of(budget.limit)
+    if low is not None and _is_converted(model, low):
+        on_skip(None, Skip("the model has {} already", low.name.lower()))
+        return
+    search = _Search(model, convert, limit, budget)
     kept = search.returned(on_found)
     convert(kept, on_found, on_skip)
+
+
+def _is_converted(model: Model, low: DataType) -> bool:
+    """Return whether codes of a dtype are dequantised anywhere."""
+    nodes = (node for graph in model.graphs() for node in graph.nodes_of("DequantizeLinear"))
+    codes = (node.input(0) for node in nodes)
+    return any(value is not None and value.dtype == low for value in codes)
 
 
 class _Search:

@@ -20,8 +20,8 @@ Array = np.ndarray[Any, Any]
 Keep = Callable[[Node], str]
 """Returns why a node reads its weight as it is; empty if it may be stored otherwise."""
 
-_AT_ONCE: Final = 1 << 21
-"""So many numbers of a weight are converted together."""
+_AT_ONCE: Final = 1 << 18
+"""So many numbers of a weight are converted together: as many as a cache holds."""
 
 _CHANNELS: Final = {"Conv": 0, "ConvTranspose": 1, "Gather": 0, "MatMul": 1}
 """The axis of a weight that its outputs have; that of a Gemm is 0 if it is transposed."""
@@ -103,7 +103,7 @@ def quantise_weights(
 
         return store_weights(model, form, on_found, on_skip, keep, min_elements, known)
 
-    convert_within(model, convert, limits, on_found, on_skip)
+    convert_within(model, convert, limits, on_found, on_skip, low=form.dtype)
 
 
 def store_weights(
