@@ -57,7 +57,7 @@ def large(tmp_path: Path) -> Path:
 
 @pytest.mark.skipif("TIERED_LONG" not in os.environ, reason="it writes a gigabyte")
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
-@pytest.mark.parametrize("name", ["float_to_half", "weights_to_int8"])
+@pytest.mark.parametrize("name", ["float_to_half", "weights_to_int8", "weights_to_int4"])
 def test_a_model_of_more_than_2_gb_needs_little_memory(large: Path, name: str) -> None:
     assert LAYERS * TENSOR > 1 << 31
     out = large.with_name("out.onnx")
@@ -65,5 +65,7 @@ def test_a_model_of_more_than_2_gb_needs_little_memory(large: Path, name: str) -
     ended = subprocess.run(command, check=True, capture_output=True, text=True)
     assert int(ended.stdout) <= TENSOR + ABOVE
     made = onnx.load(out, load_external_data=False)
-    dtypes = {tensor.data_type for tensor in made.graph.initializer if len(tensor.dims) == 2}
-    assert dtypes <= {onnx.TensorProto.FLOAT16, onnx.TensorProto.INT8}
+    weights = [each for each in made.graph.initializer if list(each.dims) == [ROWS, ROWS]]
+    assert len(weights) == LAYERS
+    narrow = {onnx.TensorProto.FLOAT16, onnx.TensorProto.INT8, onnx.TensorProto.UINT4}
+    assert {each.data_type for each in weights} <= narrow

@@ -88,13 +88,18 @@ class Tensor:
             self.external_span()
 
     @classmethod
-    def of(cls, array: np.ndarray[Any, Any]) -> Tensor:
+    def of(cls, array: np.ndarray[Any, Any], *, in_memory: int | None = None) -> Tensor:
         """Return the tensor of an array; the array must not be changed afterwards.
 
         A large array is written to a temporary file, and mapped when its elements are read.
+
+        Args:
+            array: the elements.
+            in_memory: fewer bytes stay in memory; None for the usual limit.
         """
         array = np.asarray(array)
-        if array.nbytes >= SPILLED and array.dtype.kind not in "OSU":
+        limit = SPILLED if in_memory is None else in_memory
+        if array.nbytes >= limit and array.dtype.kind not in "OSU":
             return cls(spill(array))
         return cls(None, array)
 

@@ -23,6 +23,9 @@ Keep = Callable[[Node], str]
 _AT_ONCE: Final = 1 << 18
 """So many numbers of a weight are converted together: as many as a cache holds."""
 
+_IN_MEMORY: Final = 1 << 20
+"""Scales of blocks of so many bytes go to disk: there are as many of them as weights."""
+
 _CHANNELS: Final = {"Conv": 0, "ConvTranspose": 1, "Gather": 0, "MatMul": 1}
 """The axis of a weight that its outputs have; that of a Gemm is 0 if it is transposed."""
 
@@ -254,28 +257,31 @@ def _encoded(weight: Array, channel: int, form: WeightFormat) -> _Stored | None:
     block = form.block or columns
     rows = np.moveaxis(weight, channel, 0)
     step = max(_AT_ONCE // columns, 1)
-    parts, signal, noise = list[Codes](), 0.0, 0.0
+    is_turned = bool(form.block) and weight.ndim == 2 and channel == 1
+    codes = np.empty((columns, channels) if is_turned else (channels, columns), form.dtype.numpy)
+    by_row = codes.T if is_turned else codes
+    scale_parts, zero_parts = list[Array](), list[Array]()
+    signal = noise = 0.0
     for start in range(0, channels, step):
         part = rows[start : start + step].astype(np.float32).reshape(-1, columns)
         if not np.isfinite(part).all():
             return None
         found = form.encode(part, block, weight.dtype)
-        parts.append(found)
+        by_row[start : start + step] = found.codes
+        scale_parts.append(found.scales)
+        zero_parts += [] if found.zeros is None else [found.zeros]
         signal += float(np.square(part, dtype=np.float64).sum())
         noise += float(np.square(found.numbers(block) - part, dtype=np.float64).sum())
-    codes = np.concatenate([part.codes for part in parts])
-    scales = np.concatenate([part.scales for part in parts])
-    zeros = [part.zeros for part in parts if part.zeros is not None]
-    joined = np.concatenate(zeros) if zeros else None
+    scales = np.concatenate(scale_parts)
+    joined = np.concatenate(zero_parts) if zero_parts else None
     quality = 10 * math.log10(signal / noise) if noise and signal else math.inf
     if not form.block:
         order = (channels, *np.delete(weight.shape, channel).tolist())
         codes = np.ascontiguousarray(np.moveaxis(codes.reshape(order), 0, channel))
         return _Stored(codes, scales[:, 0], joined, channel, None, quality)
-    if weight.ndim == 2 and channel == 1:
+    if is_turned:
         turned = None if joined is None else np.ascontiguousarray(joined.T)
-        codes, scales = np.ascontiguousarray(codes.T), np.ascontiguousarray(scales.T)
-        return _Stored(codes, scales, turned, 0, None, quality)
+        return _Stored(codes, np.ascontiguousarray(scales.T), turned, 0, None, quality)
     shape = None if weight.ndim == 2 else weight.shape
     return _Stored(codes, scales, joined, 1, shape, quality)
 
@@ -285,7 +291,7 @@ def _replace(value: Value, uses: list[_Reader], stored: _Stored, form: WeightFor
     graph: Graph = value.owner
     name = value.name
     codes = graph.constant(Tensor.of(stored.codes), f"{name}_{form.dtype.name.lower()}")
-    scales = graph.constant(Tensor.of(stored.scales), f"{name}_scale")
+    scales = graph.constant(Tensor.of(stored.scales, in_memory=_IN_MEMORY), f"{name}_scale")
     operands = [codes, scales]
     if stored.zeros is not None:
         operands.append(graph.constant(Tensor.of(stored.zeros), f"{name}_zero_point"))
