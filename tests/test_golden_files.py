@@ -115,13 +115,13 @@ GOLDEN = {
         ),
         """
         - g (float[batch,length,4] x) => (float[batch,length,4] y) {
-        + g (float[batch,length,4] x, int64[batch,length] segment_ids) => (float[batch,length,4]
+        + g (float[batch,length,4] x, int64[batch,length] sequence_ids) => (float[batch,length,4]
           y)
         + <int64[1] const =  {2}, int64[1] const_1 =  {1}, float const_2 =  {-inf}>
         + {
         - p = Softmax <axis: int = -1> (s)
-        + [Unsqueeze] Unsqueeze_output_0 = Unsqueeze (segment_ids, const)
-        + [Unsqueeze_1] Unsqueeze_1_output_0 = Unsqueeze (segment_ids, const_1)
+        + [Unsqueeze] Unsqueeze_output_0 = Unsqueeze (sequence_ids, const)
+        + [Unsqueeze_1] Unsqueeze_1_output_0 = Unsqueeze (sequence_ids, const_1)
         + [Equal] Equal_output_0 = Equal (Unsqueeze_output_0, Unsqueeze_1_output_0)
         + [Where] Where_output_0 = Where (Equal_output_0, s, const_2)
         + p = Softmax <axis: int = -1> (Where_output_0)

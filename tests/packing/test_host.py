@@ -30,7 +30,7 @@ def test_unpacked_arrays_are_those_that_were_packed(lengths: list[int]) -> None:
     batch = pack_sequences([{"x": array} for array in arrays], 12)
     for array, found in zip(arrays, batch.unpack(batch.inputs["x"]), strict=True):
         np.testing.assert_array_equal(found, array)
-    segments = batch.inputs["segment_ids"]
+    segments = batch.inputs["sequence_ids"]
     assert batch.used == (segments > 0).mean()
     for found, length in zip(batch.unpack(batch.inputs["position_ids"]), lengths, strict=True):
         assert found.tolist() == list(range(length))
@@ -39,7 +39,7 @@ def test_unpacked_arrays_are_those_that_were_packed(lengths: list[int]) -> None:
 def test_padding_repeats_the_first_token_of_the_row() -> None:
     batch = pack_sequences([{"ids": np.array([7, 8])}, {"ids": np.array([5])}], 4, rows=2)
     assert batch.inputs["ids"].tolist() == [[7, 8, 5, 7], [7, 7, 7, 7]]
-    assert batch.inputs["segment_ids"].tolist() == [[1, 1, 2, 0], [0, 0, 0, 0]]
+    assert batch.inputs["sequence_ids"].tolist() == [[1, 1, 2, 0], [0, 0, 0, 0]]
     assert batch.inputs["sequence_starts"].tolist() == [[0, 0], [0, 2]]
 
 

@@ -52,7 +52,7 @@ class PackedBatch:
     """Sequences in rows.
 
     Attributes:
-        inputs: the arrays for the packed model: its own inputs, `position_ids`, `segment_ids` and
+        inputs: the arrays for the packed model: its own inputs, `position_ids`, `sequence_ids` and
             `sequence_starts`.
         places: row and first column of each sequence.
         lengths: the number of tokens of each sequence.
@@ -107,7 +107,7 @@ def pack_sequences(
     """Put sequences into rows, for a model of `packed_transformer`.
 
     The padding of a row repeats its first token, with position 0: it is a valid token for every
-    input, and `segment_ids` keeps it apart.
+    input, and `sequence_ids` keeps it apart.
 
     Args:
         sequences: for each sequence its arrays by input, [length, ...], without padding.

@@ -5,7 +5,7 @@ from typing import Final
 POSITIONS: Final = "position_ids"
 """int64 [rows, length]: the position of each token in its sequence."""
 
-SEGMENTS: Final = "segment_ids"
+SEGMENTS: Final = "sequence_ids"
 """int64 [rows, length]: the number of the sequence of each token, from 1 on; 0 is padding."""
 
 STARTS: Final = "sequence_starts"

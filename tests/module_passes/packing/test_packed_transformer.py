@@ -100,7 +100,7 @@ def test_without_segments_bert_would_mix_the_sequences(bert: tuple[Session, Sess
     texts = _texts([12, 9], 3)
     feeds = pack_sequences(texts, 32).feeds(bert[1].inputs)
     apart = bert[1].run(feeds)["logits"]
-    mixed = bert[1].run({**feeds, "segment_ids": np.ones((1, 32), np.int64)})["logits"]
+    mixed = bert[1].run({**feeds, "sequence_ids": np.ones((1, 32), np.int64)})["logits"]
     assert np.abs(apart - mixed).max() > 1e-4
 
 
@@ -113,7 +113,7 @@ def test_scores_without_a_mask_are_masked() -> None:
             {ATTENTION} p = Softmax<axis=-1>(scores) y = MatMul(p, x) }}"""
     )
     names = [value.name for value in model.main.inputs]
-    assert names == ["x", "segment_ids"]
+    assert names == ["x", "sequence_ids"]
     get_pass(PASS)(model)
     assert [value.name for value in model.main.inputs] == names
 
@@ -310,8 +310,8 @@ def test_the_names_of_the_new_inputs_have_to_be_free() -> None:
 def test_a_packed_model_is_not_packed_again() -> None:
     assert_unchanged(
         PASS,
-        "(float[B,S,4] x, int64[B,S] segment_ids) => (float[B,S,4] y) { y = Relu(x) }",
-        because="the model has segment_ids already",
+        "(float[B,S,4] x, int64[B,S] sequence_ids) => (float[B,S,4] y) { y = Relu(x) }",
+        because="the model has sequence_ids already",
     )
 
 
@@ -326,3 +326,18 @@ def test_old_opsets_have_their_own_forms(opset: int) -> None:
     model = Model.from_proto(onnx.parser.parse_model(text))
     get_pass(PASS)(model)
     onnx.checker.check_model(model.to_proto(), full_check=True)
+
+
+def test_token_types_may_be_called_segment_ids() -> None:
+    text = """(float[B,S,4] x, int64[B,S] segment_ids) => (float[B,4] y) <int64 z = {0},
+        float[2,4] table = {1, 2, 3, 4, 5, 6, 7, 8}> {
+        t = Gather(table, segment_ids) a = Add(x, t) y = Gather<axis=1>(a, z) }"""
+    rng = np.random.default_rng(0)
+    sequences: list[Arrays] = [
+        {
+            "x": rng.normal(size=(length, 4)).astype(np.float32),
+            "segment_ids": rng.integers(0, 2, length),
+        }
+        for length in (3, 2, 4)
+    ]
+    _compare(Session(parse(text)), Session(_packed(text).to_proto()), sequences, 6)

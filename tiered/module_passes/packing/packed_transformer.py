@@ -26,7 +26,7 @@ def packed_transformer(
 ) -> Skip | None:
     """Take several short sequences in each row: PopRT's packed_transformer, for encoders.
 
-    New inputs: `segment_ids` has the number of the sequence of each token, `position_ids` its
+    New inputs: `sequence_ids` has the number of the sequence of each token, `position_ids` its
     position, `sequence_starts` the place of each sequence. Attention masks other sequences, and the
     first token, sum or mean of a row becomes that of each sequence. `tiered.packing.pack_sequences`
     makes the arrays. Values have to be finite: 0 * Inf of another sequence is NaN.
@@ -39,7 +39,7 @@ def packed_transformer(
         UsageError: there is no such input, or its first two dims are not dynamic.
         ModelError: an operator may mix tokens of different sequences; the message names it.
     """
-    if any(value.name == "segment_ids" for value in model.main.inputs):
-        return Skip("the model has segment_ids already")
+    if any(value.name == "sequence_ids" for value in model.main.inputs):
+        return Skip("the model has sequence_ids already")
     ctx.remark(pack_rows(model, inputs, max_valid_num=max_valid_num))
     return None
