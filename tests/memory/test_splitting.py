@@ -213,3 +213,13 @@ def test_operands_that_are_attributes_of_an_old_opset_stay_attributes(line: str)
     header = '<ir_version: 6, opset_import: ["" : 9]> g '
     text = f"{header}(float[6,4] x) => (float[6,M] y) {{ t = Tanh(x) {line} y = Sin(a) }}"
     assert isinstance(in_parts(text, "t", 0, 3), Model)
+
+
+@pytest.mark.parametrize("dtype", ["int4", "float8e4m3fn"])
+def test_a_dtype_that_slices_do_not_take_stays_whole(dtype: str) -> None:
+    text = f"""({dtype}[64,8] q) => (float[64,1] y) <float s = {{0.5}}, int64[1] one = {{1}}> {{
+        d = DequantizeLinear(q, s)  e = Sin(d)  y = ReduceMean(e, one) }}"""
+    done = split_model(Model.from_proto(parse(text)), 1)
+    assert done.regions == 0
+    said = {value.name: str(reason) for value, reason in done.kept}
+    assert said["e"] == f"Slice and Concat do not take {dtype}"

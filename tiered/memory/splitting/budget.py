@@ -118,7 +118,7 @@ class _Split:
             for parts in PARTS:
                 if parts > shortest_axis(region) or self.visits <= 0 or worse > 1:
                     break
-                after = self._tried(region, parts)
+                after = self._tried(value, region, parts)
                 if after is None:
                     break
                 if after.rank < (now if best is None else best[0]).rank:
@@ -140,11 +140,13 @@ class _Split:
             self.graph.order_nodes(self.graph.topological_order())
         return self._curve() if self.model.changed_since(mark) else None
 
-    def _tried(self, region: Region, parts: int) -> _Curve | None:
+    def _tried(self, value: Value, region: Region, parts: int) -> _Curve | None:
         """Return the curve with a region in so many parts, and undo it."""
         self.visits -= WRITTEN * parts * len(region.nodes)
         mark = self.model.mark()
         reason = write_parts(self.graph, region, parts)
+        if reason is not None:
+            self.reasons[value.name] = reason
         after = self._curve() if reason is None else None
         self.model.undo_to(mark)
         return after

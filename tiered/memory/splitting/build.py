@@ -8,6 +8,8 @@ import numpy as np
 from onnx import defs
 
 from tiered.graph import Graph, Node, Value
+from tiered.graph.core.schema import NEWEST, schema_of
+from tiered.graph.queries.formals import dtype_name, formal_of
 from tiered.idioms.parts.along import part_along, part_ranges
 from tiered.memory.splitting.node_cut import NodeCut, Window, shape_of
 from tiered.memory.splitting.region import Region
@@ -25,6 +27,9 @@ def write_parts(graph: Graph, region: Region, parts: int) -> Skip | None:
     """Replace the results of a region by Concats of parts; return why it cannot be done."""
     order = [node for node in graph.topological_order() if node in region.nodes]
     results = region.results()
+    unfit = _unfit(graph, region)
+    if unfit is not None:
+        return Skip("Slice and Concat do not take {}", dtype_name(unfit))
     made: dict[Value, list[Value]] = {value: [] for value in results}
     for at in range(parts):
         wanted = {}
@@ -43,6 +48,14 @@ def write_parts(graph: Graph, region: Region, parts: int) -> Skip | None:
         axis = region.nodes[_producer(value)].axis
         graph.replace(_producer(value), (graph.op.Concat(*made[value], axis=axis),))
     return None
+
+
+def _unfit(graph: Graph, region: Region) -> int | None:
+    """Return a dtype of a region that cannot be cut in the opset of the model; None without one."""
+    schemas = [schema_of(name, "", graph.opset("") or NEWEST) for name in ("Slice", "Concat")]
+    takes = [formal_of(schema, 0).dtypes for schema in schemas if schema is not None]
+    dtypes = [value.dtype for value in (*region.border(), *region.inner) if value.dtype is not None]
+    return next((each for each in dtypes if not all(each in of for of in takes)), None)
 
 
 def _demands(
