@@ -118,3 +118,14 @@ def test_operators_of_onnxruntime_with_16_bits() -> None:
             f"{header} <{s}, {z}> {{ y = Identity(x) w = {d}{axis}(x, s, z) }}",
             opset=17,
         )
+
+
+@pytest.mark.parametrize(("scale", "zero"), [("s", "one"), ("t", "z"), ("t", "one")])
+def test_a_scale_or_zero_point_of_another_rank_stays(scale: str, zero: str) -> None:
+    assert_unchanged(
+        PASS,
+        "(uint8[4] q) => (uint8[4] y)"
+        " <float s = {0.5}, float[1] t = {0.5}, uint8 z = {3}, uint8[1] one = {3}>"
+        f" {{ d = DequantizeLinear(q, {scale}, {zero})  y = QuantizeLinear(d, s, z) }}",
+        because="the scales or zero points may differ",
+    )
