@@ -196,6 +196,26 @@ def test_inputs_that_the_user_declares() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("constant", "name"),
+    [
+        ("float[3] c = {1,-1,1}", "bipolar"),
+        ("float[3] c = {1,-1,0}", "int2"),
+        ("float[3] c = {1,1,1}", "uint1"),
+        ("float[3] c = {1,2.5,1}", None),
+        ("float[3] c = {1,inf,1}", None),
+        ("float[3] c = {1,nan,1}", None),
+        ("int64[3] c = {1,5,-9}", "int5"),
+        ("float[0] c = {}", "uint1"),
+    ],
+)
+def test_constants(constant: str, name: str | None) -> None:
+    dtype = constant.partition("[")[0]
+    size = constant.partition("[")[2].partition("]")[0]
+    text = f"({dtype}[{size}] x) => ({dtype}[{size}] y) <{constant}> {{ y = Add(x, c) }}"
+    assert type_of(parse(text, opset=17), "c") == name
+
+
 def test_a_model_with_its_own_definition_proves_nothing() -> None:
     text = (
         '<ir_version: 8, opset_import: ["": 17, "qonnx.custom_op.general": 1]> g (float[2] x) =>'

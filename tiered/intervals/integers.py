@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from tiered.graph import Model, Tensor
+from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.graph import Graph
 from tiered.graph.core.node import Node
 from tiered.graph.core.value import Value
@@ -49,7 +50,8 @@ class IntegerTypes:
 
     def __getitem__(self, value: Value) -> IntegerType | None:
         """Return the type of the integers of a value; None where that is not proven."""
-        return self._known.get(value)
+        found = self._known.get(value)
+        return _of_constant(value.tensor) if found is None and value.is_constant else found
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class _Types:
         return IntegerTypes(self.known)
 
     def _visit(self, graph: Graph) -> None:
-        for value in (*graph.inputs, *graph.initializers):
+        for value in graph.inputs:
             self._set(value, self._of(value))
         for node in graph.topological_order():
             for place, result in enumerate(node.outputs):
@@ -259,20 +261,28 @@ _QUANTISERS: Final[Mapping[str, Callable[[_Types, Node], IntegerType | None]]] =
 }
 
 
+_BLOCK: Final = 1 << 20
+"""So many elements of a constant are looked at together."""
+
+
 def _of_constant(tensor: Tensor | None) -> IntegerType | None:
     """Return the type of a constant of integers, which may be stored as floats."""
-    if tensor is None or tensor.is_sparse:
+    if tensor is None or tensor.is_sparse or not DataType(tensor.dtype).name.startswith(_NUMBERS):
+        return None
+    flat = tensor.numpy().reshape(-1)
+    blocks = [flat[start : start + _BLOCK] for start in range(0, flat.size, _BLOCK)]
+    if not is_integer(tensor.dtype) and not all(map(_is_whole, blocks)):
         return None
     found = of_tensor(tensor)
-    if found.may_be_inf:
-        return None
-    array = tensor.numpy()
-    if not is_integer(tensor.dtype):
-        if array.dtype.kind in "SUOc":
-            return None
-        numbers = array.astype(np.float64) if array.dtype.itemsize < 4 else array
-        if found.may_be_nan or not np.array_equal(numbers, np.rint(numbers)):
-            return None
-    if found.is_within(-1, 1) and not (array == 0).any() and array.size:
-        return BIPOLAR if found.low < 0 else IntegerType(1, 1)
+    if found.is_within(-1, 1) and found.low < 0 and not any((block == 0).any() for block in blocks):
+        return BIPOLAR
     return integers_within(found)
+
+
+_NUMBERS: Final = ("BFLOAT", "BOOL", "DOUBLE", "FLOAT", "INT", "UINT")
+
+
+def _is_whole(block: np.ndarray[Any, Any]) -> bool:
+    """Return whether all floats are integers."""
+    numbers = block.astype(np.float32) if block.dtype.itemsize < 4 else block
+    return bool((np.isfinite(numbers) & (numbers == np.rint(numbers))).all())
