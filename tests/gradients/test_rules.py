@@ -354,6 +354,15 @@ def test_the_scale_of_quantized_weights(scale: str) -> None:
     )
 
 
+@pytest.mark.parametrize(("scale", "axis"), [("", ""), ("[4]", "<axis = 1>")])
+def test_the_scale_of_weights_of_16_bits(scale: str, axis: str) -> None:
+    check(
+        f"(float{scale} s) => (float[3,4] y) <int16[3,4] q = {{1,-2,3,4,5,-6,7,8,9,10,-11,12}}> "
+        f"{{ y = com.microsoft.DequantizeLinear{axis}(q, s) }}",
+        in_float=True,
+    )
+
+
 def test_padding_with_an_operand() -> None:
     check(
         "(double[3,4] x, double[1] v) => (double[4,7] y) <int64[4] p = {1,2,0,1}> {"

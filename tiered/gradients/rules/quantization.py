@@ -10,6 +10,7 @@ from tiered.gradients.expression import Expr
 from tiered.gradients.rule import Step, expansion
 
 
+@expansion("DequantizeLinear", domain="com.microsoft")
 @expansion("DequantizeLinear")
 def dequantize_linear(step: Step) -> Sequence[Expr | None]:
     """y = (x - zero_point) * scale, with one scale for the tensor or for each slice of an axis"""
