@@ -30,7 +30,9 @@ def quantize(
     """Quantise products by ranges that are measured on samples; a quantised model stays as it is.
 
     The backend decides dtypes, symmetry and which operators are quantised; without one, data is
-    uint8 and weights are int8, with a scale for each output channel.
+    uint8 and weights are int8, with a scale for each output channel. For a backend without floats
+    the model is legalized first, by approximations too, and every operator is quantised that it
+    takes in integers.
 
     Args:
         inputs: files and folders of samples; without any, inputs are made.
