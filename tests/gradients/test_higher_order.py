@@ -45,6 +45,23 @@ def test_a_hessian_vector_product_is_the_change_of_the_gradient(name: str) -> No
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-8)
 
 
+DECLINED = {
+    "its axes are not constant":
+        "(float[2,3] x, int64 a) => (float[2,3] y) { y = CumProd(x, a) }",
+    "the size of its matrix is unknown": "(float[N,N] x) => (float y) { y = Det(x) }",
+    "keep_aspect_ratio_policy with align_corners has no rule":
+        "(float[1,1,3,4] x) => (float[1,1,P,Q] y) <int64[2] s = {7,5}> { y = Resize <axes = [2,3], "
+        'keep_aspect_ratio_policy = "not_larger", mode = "linear", '
+        'coordinate_transformation_mode = "align_corners"> (x, "", "", s) }',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reason", DECLINED)
+def test_forms_that_have_no_rule(reason: str) -> None:
+    with pytest.raises(NoGradient, match=reason):
+        get_pass("gradient", with_respect_to=["x"], seed="input")(parse(DECLINED[reason], opset=26))
+
+
 def test_a_scan_with_a_batch_has_no_gradient() -> None:
     proto = parse(
         """(float[1,2] s, float[1,3,2] x) => (float[1,2] y, float[1,3,2] z) {
