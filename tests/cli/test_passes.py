@@ -133,7 +133,7 @@ INITIALIZERS_AND_INTERFACE = {
     *("check_with_fake_data", "layer_precision_compare", "model_overview"),
     *("verify_equality", "verify_metric", "add_checkpoints", "drop_unused_inputs"),
     *("rename", "reorder", "bake_parameters", "unbake", "dense_to_sparse", "measure_error"),
-    "schedule",
+    *("overlap_io", "recompute", "schedule", "split_by_budget"),
 }
 """Passes that look at any model, and rewrite no node of an operator that a user may ask for."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, get_args
 
 from tiered.cli.output.tables import Number, print_table, seconds, size
 from tiered.cli.output.terminal import notes, printable, results as stdout
+from tiered.fleet.result import Status
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -114,7 +115,8 @@ def print_results(results: Sequence[Result], *, as_json: bool, is_quiet: bool) -
             console.print(f"  and {len(listed) - _FAILURES:,} more (--results has all)")
     if not is_quiet:
         counts = Counter(result.status for result in results)
-        said = ", ".join(f"{count:,} {status}" for status, count in counts.most_common())
+        # In the order of the declaration: which model ends first must not show.
+        said = ", ".join(f"{counts[each]:,} {each}" for each in get_args(Status) if counts[each])
         console.print(f"{len(results):,} models: {said}")
 
 
