@@ -3,7 +3,7 @@
 import pytest
 
 from tiered import DataType, Model
-from tiered.backends.backend import FixedScale
+from tiered.backends.quantized import FixedScale
 from tiered.quantization.parameters import parameters_of_plan
 from tiered.quantization.plan import Plan
 from tiered.quantization.scales import Parameters

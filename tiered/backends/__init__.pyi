@@ -2,7 +2,6 @@ from tiered.backends.any_runtime import DEFAULT as DEFAULT
 from tiered.backends.backend import (
     API_VERSION as API_VERSION,
     Backend as Backend,
-    Quantization as Quantization,
     Verification as Verification,
 )
 from tiered.backends.coverage import Coverage as Coverage, Gap as Gap
@@ -13,6 +12,7 @@ from tiered.backends.known import (
     register_backend as register_backend,
     unregister_backend as unregister_backend,
 )
+from tiered.backends.quantized import Quantization as Quantization
 from tiered.backends.rules import (
     AttributeRule as AttributeRule,
     Bounds as Bounds,

@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 from tiered.backends.coverage import Coverage, coverage_of
 from tiered.backends.custom import CustomOperator
 from tiered.backends.pipeline_edits import PipelineEdit
-from tiered.backends.quantized import QuantisedDtypes, quantised_dtype
+from tiered.backends.quantized import QuantisedDtypes, Quantization, quantised_dtype
 from tiered.backends.rules import (
     ANY,
     NO_DTYPES,
@@ -46,36 +46,6 @@ _PLAIN: Final = (OperatorRule(),)
 
 Shapes = Literal["dynamic", "static"]
 Unlisted = Literal["refused", "standard"]
-
-
-class FixedScale(NamedTuple):
-    """The scale and the zero point that a target prescribes for the results of an operator."""
-
-    scale: float
-    zero_point: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quantization:
-    """The form of quantised models that the target runs.
-
-    `form` qdq: a tensor between QuantizeLinear and DequantizeLinear counts with its quantised
-    dtype; `operators`: quantised models consist of QLinear operators. The other fields say how
-    a model is quantised for the target; see `tiered.quantization.scheme.Scheme`.
-    """
-
-    form: QuantizationForm = "none"
-    per_channel: bool = False
-    symmetric_weights: bool = False
-    activations: DataType = DataType.UINT8
-    weights: DataType = DataType.INT8
-    symmetric_activations: bool = False
-    reduce_range: bool = False
-    operators: tuple[str, ...] = ()
-    integer_results: tuple[str, ...] = ("Conv", "ConvTranspose")
-    per_tensor: tuple[str, ...] = ()
-    unsigned_weights: tuple[str, ...] = ()
-    fixed_results: Mapping[str, FixedScale] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +101,7 @@ class Backend:
     unlisted: Unlisted = "refused"
     operators: Mapping[tuple[str, str], tuple[OperatorRule, ...]] = field(default_factory=dict)
     substitutes: Mapping[tuple[str, str], tuple[Substitute, ...]] = field(default_factory=dict)
-    quantization: Quantization = Quantization()
+    quantization: Quantization = field(default_factory=Quantization)
     verification: Verification = Verification()
     custom_operators: tuple[CustomOperator, ...] = ()
     edits: tuple[PipelineEdit, ...] = ()

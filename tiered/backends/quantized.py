@@ -1,15 +1,47 @@
-"""Quantised models on a target: the dtype of a QDQ unit, and rules for floats before it."""
+"""Quantised models on a target: their form, the dtype of a QDQ unit, rules for floats before it."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from tiered.backends.rules import OperatorRule
+from tiered.backends.standard import QuantizationForm
 from tiered.graph.core.dtypes import DataType
 
 if TYPE_CHECKING:
     from tiered.graph import Value
+
+
+class FixedScale(NamedTuple):
+    """The scale and the zero point that a target prescribes for the results of an operator."""
+
+    scale: float
+    zero_point: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantization:
+    """The form of quantised models that the target runs.
+
+    `form` qdq: a tensor between QuantizeLinear and DequantizeLinear counts with its quantised
+    dtype; `operators`: quantised models consist of QLinear operators. The other fields say how
+    a model is quantised for the target; see `tiered.quantization.scheme.Scheme`.
+    """
+
+    form: QuantizationForm = "none"
+    per_channel: bool = False
+    symmetric_weights: bool = False
+    activations: DataType = DataType.UINT8
+    weights: DataType = DataType.INT8
+    symmetric_activations: bool = False
+    reduce_range: bool = False
+    operators: tuple[str, ...] = ()
+    integer_results: tuple[str, ...] = ("Conv", "ConvTranspose")
+    per_tensor: tuple[str, ...] = ()
+    unsigned_weights: tuple[str, ...] = ()
+    fixed_results: Mapping[str, FixedScale] = field(default_factory=dict)
 
 
 class QuantisedDtypes(NamedTuple):

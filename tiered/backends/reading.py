@@ -4,21 +4,38 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, get_args
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from tiered.backends.backend import (
     API_VERSION,
     Backend,
-    FixedScale,
-    Quantization,
     Shapes,
     Unlisted,
     Verification,
 )
 from tiered.backends.custom import CustomOperator
+from tiered.backends.entries import (
+    Groups,
+    Table,
+    boolean,
+    bounds,
+    bounds_of_elements,
+    checked,
+    dtype,
+    dtypes_in,
+    integer,
+    mapping,
+    number,
+    one_of,
+    pairs_of_dtypes,
+    sequence,
+    string,
+    strings,
+)
 from tiered.backends.pipeline_edits import PipelineEdit
-from tiered.backends.rules import ANY, AttributeRule, Bounds, OperatorRule, Substitute, type_keys
+from tiered.backends.quantized import FixedScale, Quantization
+from tiered.backends.rules import ANY, AttributeRule, OperatorRule, Substitute, type_keys
 from tiered.backends.standard import Layout, QuantizationForm
 from tiered.errors import BackendError, TieredError, did_you_mean
 from tiered.graph.core.dtypes import DataType, integer_info
@@ -26,9 +43,6 @@ from tiered.support.toml_files import read_toml
 
 _OWN_DOMAINS: Final = ("ai.onnx", "com.microsoft")
 """The domains of onnxruntime's own operators."""
-_DTYPES: Final = {dtype.name.lower(): int(dtype) for dtype in DataType}
-_OTHER_NAMES: Final = {"float32": "float", "fp32": "float", "float64": "double", "fp16": "float16"}
-_OTHER_NAMES.update({"bf16": "bfloat16", "half": "float16", "int": "int32", "fp64": "double"})
 
 Parent = Callable[[str], Mapping[str, Any]]
 
@@ -80,17 +94,17 @@ def backend_of(table: Mapping[str, Any], where: str, parent: Parent) -> Backend:
     Raises:
         BackendError: the table has an invalid entry.
     """
-    whole = _Table(extended(table, where, parent), where)
-    version = whole.take("api_version", _integer, None)
+    whole = Table(extended(table, where, parent), where)
+    version = whole.take("api_version", integer, None)
     if version is None or not 1 <= version <= API_VERSION:
         found = "none" if version is None else str(version)
         raise BackendError(f"{where}: api_version: expected 1 to {API_VERSION}, found {found}")
-    name = whole.take("name", _string, "")
+    name = whole.take("name", string, "")
     if not name:
         raise BackendError(f"{where}: name: expected the name of the backend, found none")
     groups = {
-        group: _checked(_dtypes_in({}), members, f"{where}: groups.{group}")
-        for group, members in whole.take("groups", _mapping, {}).items()
+        group: checked(dtypes_in({}), members, f"{where}: groups.{group}")
+        for group, members in whole.take("groups", mapping, {}).items()
     }
     dtypes = whole.table("dtypes")
     quantization = whole.table("quantization")
@@ -98,41 +112,41 @@ def backend_of(table: Mapping[str, Any], where: str, parent: Parent) -> Backend:
     backend = Backend(
         name=name,
         api_version=version,
-        doc=whole.take("doc", _string, ""),
-        sources=whole.take("sources", _strings, ()),
-        limits=whole.take("limits", _strings, ()),
-        shapes=whole.take("shapes", _one_of(Shapes), "dynamic"),
-        opset=whole.take("opset", _bounds, ANY),
-        ir_version=whole.take("ir_version", _bounds, ANY),
-        max_rank=whole.take("max_rank", _integer, None),
-        layout=whole.take("layout", _one_of(Layout), "any"),
+        doc=whole.take("doc", string, ""),
+        sources=whole.take("sources", strings, ()),
+        limits=whole.take("limits", strings, ()),
+        shapes=whole.take("shapes", one_of(Shapes), "dynamic"),
+        opset=whole.take("opset", bounds, ANY),
+        ir_version=whole.take("ir_version", bounds, ANY),
+        max_rank=whole.take("max_rank", integer, None),
+        layout=whole.take("layout", one_of(Layout), "any"),
         layouts={
-            op_type: _checked(_one_of(Layout), layout, f"{where}: layouts.{op_type}")
-            for op_type, layout in whole.take("layouts", _mapping, {}).items()
+            op_type: checked(one_of(Layout), layout, f"{where}: layouts.{op_type}")
+            for op_type, layout in whole.take("layouts", mapping, {}).items()
         },
-        unlisted=whole.take("unlisted", _one_of(Unlisted), "refused"),
-        activations=dtypes.take("activations", _dtypes_in(groups), frozenset()),
-        weights=dtypes.take("weights", _dtypes_in(groups), frozenset()),
-        emulated=dtypes.take("emulated", _pair_of_dtypes, {}),
+        unlisted=whole.take("unlisted", one_of(Unlisted), "refused"),
+        activations=dtypes.take("activations", dtypes_in(groups), frozenset()),
+        weights=dtypes.take("weights", dtypes_in(groups), frozenset()),
+        emulated=dtypes.take("emulated", pairs_of_dtypes, {}),
         quantization=_quantization(quantization),
         verification=Verification(
-            rtol=verification.take("rtol", _number, None),
-            atol=verification.take("atol", _number, None),
-            min_cosine=verification.take("min_cosine", _number, None),
+            rtol=verification.take("rtol", number, None),
+            atol=verification.take("atol", number, None),
+            min_cosine=verification.take("min_cosine", number, None),
         ),
         operators={
             _operator(name): _rules(entry, groups, f"{where}: operators.{key}")
-            for key, entry in whole.take("operators", _mapping, {}).items()
+            for key, entry in whole.take("operators", mapping, {}).items()
             for name in key.split(",")
         },
         substitutes={
             _operator(name): _substitutes(entry, groups, f"{where}: substitute.{name}")
-            for name, entry in whole.take("substitute", _mapping, {}).items()
+            for name, entry in whole.take("substitute", mapping, {}).items()
         },
         custom_operators=_custom_operators(whole, where),
         edits=tuple(
             _edit(entry, f"{where}: pipeline[{at}]", name)
-            for at, entry in enumerate(whole.take("pipeline", _list, ()))
+            for at, entry in enumerate(whole.take("pipeline", sequence, ()))
         ),
     )
     for below in (whole, dtypes, quantization, verification):
@@ -141,19 +155,19 @@ def backend_of(table: Mapping[str, Any], where: str, parent: Parent) -> Backend:
     return backend
 
 
-def _quantization(table: _Table) -> Quantization:
+def _quantization(table: Table) -> Quantization:
     found = Quantization(
-        form=table.take("form", _one_of(QuantizationForm), "none"),
-        per_channel=table.take("per_channel", _boolean, False),
-        symmetric_weights=table.take("symmetric_weights", _boolean, False),
-        activations=DataType(table.take("activations", _dtype, DataType.UINT8)),
-        weights=DataType(table.take("weights", _dtype, DataType.INT8)),
-        symmetric_activations=table.take("symmetric_activations", _boolean, False),
-        reduce_range=table.take("reduce_range", _boolean, False),
-        operators=table.take("operators", _strings, ()),
-        integer_results=table.take("integer_results", _strings, ("Conv", "ConvTranspose")),
-        per_tensor=table.take("per_tensor", _strings, ()),
-        unsigned_weights=table.take("unsigned_weights", _strings, ()),
+        form=table.take("form", one_of(QuantizationForm), "none"),
+        per_channel=table.take("per_channel", boolean, False),
+        symmetric_weights=table.take("symmetric_weights", boolean, False),
+        activations=DataType(table.take("activations", dtype, DataType.UINT8)),
+        weights=DataType(table.take("weights", dtype, DataType.INT8)),
+        symmetric_activations=table.take("symmetric_activations", boolean, False),
+        reduce_range=table.take("reduce_range", boolean, False),
+        operators=table.take("operators", strings, ()),
+        integer_results=table.take("integer_results", strings, ("Conv", "ConvTranspose")),
+        per_tensor=table.take("per_tensor", strings, ()),
+        unsigned_weights=table.take("unsigned_weights", strings, ()),
         fixed_results=table.take("fixed_results", _fixed_scales, {}),
     )
     limits = integer_info(found.activations.numpy) if found.fixed_results else None
@@ -170,11 +184,11 @@ def _quantization(table: _Table) -> Quantization:
 def _fixed_scales(value: Any) -> dict[str, FixedScale]:
     """Read {scale, zero_point} for each operator."""
     found = {}
-    for op_type, entry in _mapping(value).items():
+    for op_type, entry in mapping(value).items():
         expected = f"expected {op_type} = {{ scale = above 0, zero_point = an integer }}"
         if not isinstance(entry, dict) or set(entry) != {"scale", "zero_point"}:
             raise ValueError(expected)
-        scale, zero = _number(entry["scale"]), _integer(entry["zero_point"])
+        scale, zero = number(entry["scale"]), integer(entry["zero_point"])
         if not 0 < scale < math.inf:
             raise ValueError(expected)
         found[op_type] = FixedScale(scale, zero)
@@ -201,7 +215,7 @@ def extended(table: Mapping[str, Any], where: str, parent: Parent) -> dict[str, 
     base = own.pop("extends", None)
     if base is None:
         return own
-    return _merged(parent(_checked(_string, base, f"{where}: extends")), own)
+    return _merged(parent(checked(string, base, f"{where}: extends")), own)
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,21 +236,21 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 # --- parts ----------------------------------------------------------------------------------------
 
 
-def _custom_operators(whole: _Table, where: str) -> tuple[CustomOperator, ...]:
+def _custom_operators(whole: Table, where: str) -> tuple[CustomOperator, ...]:
     """Return the definitions of custom operators: single ones, or a library for all listed."""
     folder = os.path.dirname(os.path.abspath(where))
     found: dict[tuple[str, str], CustomOperator] = {}
-    for name, entry in whole.take("custom_operators", _mapping, {}).items():
+    for name, entry in whole.take("custom_operators", mapping, {}).items():
         place = f"{where}: custom_operators.{name}"
-        table = _Table(_checked(_mapping, entry, place), place)
-        body, reference = table.take("body", _string, ""), table.take("reference", _string, None)
-        library = table.take("library", _string, "")
+        table = Table(checked(mapping, entry, place), place)
+        body, reference = table.take("body", string, ""), table.take("reference", string, None)
+        library = table.take("library", string, "")
         table.end()
         library = os.path.join(folder, library) if library else ""
         operator = CustomOperator.of(name, body=body, reference=reference, library=library)
         found[operator.key] = operator
-    library = whole.take("custom_ops", _string, "")
-    listed = whole.take("operators", _mapping, {}) if library else {}
+    library = whole.take("custom_ops", string, "")
+    listed = whole.take("operators", mapping, {}) if library else {}
     for key in (_operator(name) for names in listed for name in names.split(",")):
         if key not in found and key[0] and not key[0].startswith(_OWN_DOMAINS):
             found[key] = CustomOperator(*key, library=os.path.join(folder, library))
@@ -261,31 +275,31 @@ def _rule(entry: Any, groups: Groups, where: str) -> OperatorRule:
     if not isinstance(entry, dict):
         expected = "expected true, false, a table or a list of them"
         raise BackendError(f"{where}: {expected}, not {entry!r}")
-    table = _Table(entry, where)
+    table = Table(entry, where)
     rule = OperatorRule(
-        versions=table.take("versions", _bounds, ANY),
-        opset=table.take("opset", _bounds, ANY),
+        versions=table.take("versions", bounds, ANY),
+        opset=table.take("opset", bounds, ANY),
         types={
-            key: _checked(_dtypes_in(groups), names, f"{where}.types.{key}")
-            for key, names in table.take("types", _mapping, {}).items()
+            key: checked(dtypes_in(groups), names, f"{where}.types.{key}")
+            for key, names in table.take("types", mapping, {}).items()
         },
-        dtypes=table.take("dtypes", _dtypes_in(groups), frozenset()),
-        rank=table.take("rank", _bounds, ANY),
-        constant=table.take("constant", _strings, ()),
+        dtypes=table.take("dtypes", dtypes_in(groups), frozenset()),
+        rank=table.take("rank", bounds, ANY),
+        constant=table.take("constant", strings, ()),
         elements={
-            key: _checked(_bounds_of_elements, bounds, f"{where}.elements.{key}")
-            for key, bounds in table.take("elements", _mapping, {}).items()
+            key: checked(bounds_of_elements, ends, f"{where}.elements.{key}")
+            for key, ends in table.take("elements", mapping, {}).items()
         },
         attributes={
             key: _attribute(value, f"{where}.attributes.{key}")
-            for key, value in table.take("attributes", _mapping, {}).items()
+            for key, value in table.take("attributes", mapping, {}).items()
         },
-        signature=(table.take("inputs", _strings, ()), table.take("outputs", _strings, ())),
-        exact=table.take("exact", _boolean, False),
-        composite=table.take("composite", _boolean, False),
-        slow=table.take("slow", _boolean, False),
-        in_qdq=table.take("in_qdq", _boolean, True),
-        note=table.take("note", _string, ""),
+        signature=(table.take("inputs", strings, ()), table.take("outputs", strings, ())),
+        exact=table.take("exact", boolean, False),
+        composite=table.take("composite", boolean, False),
+        slow=table.take("slow", boolean, False),
+        in_qdq=table.take("in_qdq", boolean, True),
+        note=table.take("note", string, ""),
     )
     table.end()
     return rule
@@ -298,14 +312,14 @@ def _substitutes(entry: Any, groups: Groups, where: str) -> tuple[Substitute, ..
 
 def _substitute(entry: Any, groups: Groups, where: str) -> Substitute:
     """Read a name, or a table with the name under `with` and conditions of an operator rule."""
-    table = {"with": entry} if isinstance(entry, str) else dict(_checked(_mapping, entry, where))
-    name = _checked(_string, table.pop("with", None), f"{where}: with")
+    table = {"with": entry} if isinstance(entry, str) else dict(checked(mapping, entry, where))
+    name = checked(string, table.pop("with", None), f"{where}: with")
     return Substitute(_operator(name), _rule(table, groups, where))
 
 
 def _attribute(value: Any, where: str) -> AttributeRule:
     if isinstance(value, dict):
-        return AttributeRule(bounds=_checked(_bounds, value, where))
+        return AttributeRule(bounds=checked(bounds, value, where))
     values = value if isinstance(value, list) else [value]
     return AttributeRule(values=tuple(tuple(v) if isinstance(v, list) else v for v in values))
 
@@ -315,150 +329,10 @@ def _edit(entry: Any, where: str, name: str) -> PipelineEdit:
         entry = {"edit": entry}
     if not isinstance(entry, dict):
         raise BackendError(f"{where}: expected an edit as a string or a table, not {entry!r}")
-    table = _Table(entry, where)
-    text, why = table.take("edit", _string, ""), table.take("why", _string, "")
+    table = Table(entry, where)
+    text, why = table.take("edit", string, ""), table.take("why", string, "")
     table.end()
     try:
         return PipelineEdit.parse(text, why=why, by=name)
     except TieredError as error:
         raise BackendError(f"{where}: {error}") from error
-
-
-# --- values ---------------------------------------------------------------------------------------
-
-Groups = Mapping[str, frozenset[int]]
-
-
-class _Table:
-    """A table with keys that are taken one by one; a key that remains is an error."""
-
-    def __init__(self, entries: Mapping[str, Any], where: str) -> None:
-        self._entries = entries
-        self.where = where
-        self._known: list[str] = []
-
-    def take(self, key: str, read: Callable[[Any], Any], default: Any) -> Any:
-        """Return the value of a key, converted by `read`, or the default."""
-        self._known.append(key)
-        if key not in self._entries:
-            return default
-        return _checked(read, self._entries[key], f"{self.where}: {key}")
-
-    def table(self, key: str) -> _Table:
-        """Return the table below a key; an empty one if there is none."""
-        return _Table(self.take(key, _mapping, {}), f"{self.where}: {key}")
-
-    def end(self) -> None:
-        """Check that all keys were taken.
-
-        Raises:
-            BackendError: a key is unknown.
-        """
-        for key in self._entries:
-            if key not in self._known:
-                close = did_you_mean(key, self._known)
-                known = ", ".join(sorted(self._known))
-                raise BackendError(f"{self.where}: unknown key {key!r}{close} (there are {known})")
-
-
-class _NoDtype(ValueError):
-    """An unknown name of a dtype; the message is complete."""
-
-
-def _checked(read: Callable[[Any], Any], value: Any, where: str) -> Any:
-    try:
-        return read(value)
-    except _NoDtype as error:
-        raise BackendError(f"{where}: {error}") from None
-    except ValueError as error:
-        raise BackendError(f"{where}: {error}, not {value!r}") from None
-
-
-def _of(kind: type, expected: str) -> Callable[[Any], Any]:
-    def read(value: Any) -> Any:
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise ValueError(f"expected {expected}")
-        return value
-
-    return read
-
-
-_string = _of(str, "a string")
-_integer = _of(int, "an integer")
-_boolean = _of(bool, "true or false")
-_mapping = _of(dict, "a table")
-_list = _of(list, "a list")
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError("expected a number")
-    return float(value)
-
-
-def _strings(value: Any) -> tuple[str, ...]:
-    items = [value] if isinstance(value, str) else value
-    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise ValueError("expected a string or a list of strings")
-    return tuple(items)
-
-
-def _bounds(value: Any) -> Bounds:
-    """Read [low, high], {min, max}, or one integer; a missing upper end is open."""
-    return _limits(value, int)
-
-
-def _bounds_of_elements(value: Any) -> Bounds:
-    """Read the same of numbers with fractions too."""
-    return _limits(value, (int, float))
-
-
-def _limits(value: Any, kinds: type | tuple[type, ...]) -> Bounds:
-    if isinstance(value, dict) and set(value) <= {"min", "max"}:
-        ends: Sequence[Any] = (value.get("min"), value.get("max"))
-    elif isinstance(value, list) and len(value) in (1, 2):
-        ends = (*value, None)[:2]
-    else:
-        ends = (value, value)
-    low, high = ends
-    for end in (low, high):
-        if end is not None and (not isinstance(end, kinds) or isinstance(end, bool)):
-            raise ValueError("expected [low, high] or {min = low, max = high}")
-    if None not in (low, high) and low > high:
-        raise ValueError("expected the lower end first")
-    return Bounds(low, high)
-
-
-def _one_of(literal: Any) -> Callable[[Any], Any]:
-    names = get_args(literal)
-
-    def read(value: Any) -> Any:
-        if value not in names:
-            raise ValueError(f"expected one of {', '.join(names)}")
-        return value
-
-    return read
-
-
-def _dtype(name: Any) -> int:
-    if isinstance(name, str) and name in _DTYPES:
-        return _DTYPES[name]
-    if isinstance(name, str) and name in _OTHER_NAMES:
-        raise _NoDtype(f"ONNX calls {name} {_OTHER_NAMES[name]!r}")
-    close = did_you_mean(str(name), _DTYPES)
-    raise _NoDtype(f"no dtype {name!r}{close} (there are {', '.join(_DTYPES)})")
-
-
-def _dtypes_in(groups: Groups) -> Callable[[Any], frozenset[int]]:
-    """Return a reader for lists of dtypes and of groups of dtypes."""
-
-    def read(value: Any) -> frozenset[int]:
-        names = _strings(value)
-        single = {_dtype(name) for name in names if name not in groups}
-        return frozenset(single.union(*(groups[name] for name in names if name in groups)))
-
-    return read
-
-
-def _pair_of_dtypes(value: Any) -> dict[int, int]:
-    return {_dtype(wide): _dtype(to) for wide, to in _mapping(value).items()}

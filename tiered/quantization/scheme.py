@@ -10,7 +10,7 @@ from tiered.graph import DataType, Node, Value
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
-    from tiered.backends.backend import FixedScale
+    from tiered.backends.quantized import FixedScale
 
 PRODUCTS: Final = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 """The operators that multiply two tensors, or a tensor by a weight."""
