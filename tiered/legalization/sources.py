@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, get_args
-
-import onnx
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, get_args
 
 from tiered.errors import ModelError, UsageError
-from tiered.graph import Function, Model, Node
+from tiered.graph import Model, Node
 from tiered.graph.opset.same_meaning import why_not_at
 from tiered.graph.queries.function_body import EXACT_BODIES, function_body, has_function_body
+from tiered.legalization.substitution import Substitution
 from tiered.passes.registry import registry
 from tiered.rewriter import Rule, Skip, rewrite_node
 from tiered.support.numerics import Numerics
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
-    from tiered.graph import Value
 
 
 class Source(Protocol):
@@ -112,31 +110,6 @@ class FunctionBody(NamedTuple):
         return None
 
 
-class Substitution(NamedTuple):
-    """An operator that the target's own table names instead."""
-
-    domain: str
-    op_type: str
-    numerics: Numerics = Numerics.EXACT
-
-    @property
-    def name(self) -> str:
-        """The operator as text."""
-        return f"{self.domain}::{self.op_type}" if self.domain else self.op_type
-
-    def apply(self, node: Node) -> Skip | None:
-        """Call the other operator with the operands and attributes of the node.
-
-        A custom operator is a call of a local function that holds the operator of the node, so
-        that every runtime can run it.
-        """
-        made = substitute(node, self.domain, self.op_type)
-        if isinstance(made, Skip):
-            return made
-        node.owner.replace(node, made)
-        return None
-
-
 def legalize_by(node: Node, name: str) -> Skip | None:
     """Replace a node by the rule of a pass that is declared with `legalizes`, whatever the target.
 
@@ -161,67 +134,3 @@ def legalize_by(node: Node, name: str) -> Skip | None:
     if declined is not None:
         model.undo_to(mark)
     return declined
-
-
-def substitute(node: Node, domain: str, name: str) -> Sequence[Value | None] | Skip:
-    """Return the outputs of another operator of a node's operands and attributes.
-
-    A custom operator is the call of a local function that holds the operator of the node: the
-    target runs its own kernel, and every other runtime the function. The node itself stays, for
-    the rule that returns these outputs.
-
-    Args:
-        node: the node that the target refuses.
-        domain, name: the other operator; it has the inputs, attributes and outputs of the node's.
-    """
-    graph, model, root = node.owner, node.owner.model, node.owner.root
-    if isinstance(root, Function) and root.id[:2] == (domain, name):
-        return Skip("it is the body of {}::{}", domain, name)
-    if node.bodies or node.has_references:
-        return Skip("the node has bodies or attributes of a call")
-    if domain and model.ir_version < _FUNCTIONS_SINCE:
-        return Skip("before IR {} there are no local functions", _FUNCTIONS_SINCE)
-    assert isinstance(model, Model)
-    if domain and model.function(domain, name) is None:
-        model.add(_wrapper(node, domain, name))
-    attributes: Mapping[str, Any] = node.attributes
-    new = graph.add_node(
-        name, node.inputs, len(node.outputs), attributes, domain=domain, name=node.name or name
-    )
-    for own, other in zip(node.outputs, new.outputs, strict=True):
-        if own is not None and other is not None and own.type is not None:
-            graph.set_type(other, own.type)
-    return new.outputs
-
-
-_FUNCTIONS_SINCE: Final = 8
-"""The first IR version with local functions."""
-
-
-def _wrapper(node: Node, domain: str, name: str) -> onnx.FunctionProto:
-    """Return a function of an operator's operands and attributes that holds the operator."""
-    schema = node.schema
-    inputs = [f"x{at}" for at in range(max(len(node.inputs), _most_inputs(node)))]
-    outputs = [f"y{at}" for at in range(len(node.outputs))]
-    inner = onnx.helper.make_node(node.op_type, inputs, outputs, domain=node.domain)
-    attributes = [] if schema is None else list(schema.attributes.values())
-    for attribute in attributes:
-        declared: Any = attribute.type
-        kind = onnx.AttributeProto.AttributeType.Value(declared.name)
-        inner.attribute.add(name=attribute.name, ref_attr_name=attribute.name, type=kind)
-    opsets = [onnx.helper.make_opsetid(node.domain, node.owner.opset(node.domain))]
-    names = [attribute.name for attribute in attributes]
-    function = onnx.helper.make_function(domain, name, inputs, outputs, [inner], opsets, names)
-    if node.owner.model.ir_version >= _METADATA_SINCE:
-        function.metadata_props.add(key="tiered.keep", value="the target has this operator")
-    return function
-
-
-_METADATA_SINCE: Final = 10
-_VARIADIC: Final = 1 << 16
-
-
-def _most_inputs(node: Node) -> int:
-    """Return the number of operands of an operator that is not variadic, else 0."""
-    most = 0 if node.schema is None else node.schema.max_input
-    return most if most < _VARIADIC else 0

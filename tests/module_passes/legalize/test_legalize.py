@@ -20,6 +20,7 @@ from tiered import (
 from tiered.backends import Backend
 from tiered.backends.reading import backend_of
 from tiered.errors import BackendError
+from tiered.legalization import sources
 from tiered.passes.registry import registry
 from tiered.runtime import make_inputs, run
 from tiered.support.numerics import Numerics
@@ -101,6 +102,37 @@ def test_an_operator_without_a_body_stays() -> None:
         "(float[3] x) => (float[3] y) { y = Sin(x) }",
         because="the target has no such operator; there is no legalization",
         backend=COMPARES,
+    )
+
+
+def test_a_rule_for_the_nodes_around_an_operator_is_named() -> None:
+    assert_unchanged(
+        "legalize",
+        "(float[3] x) => (float[3] y) { y = Sqrt(x) }",
+        because="replace_div_by_sqrt_with_pow: the operator is not the root of its pattern",
+        backend=COMPARES,
+        numerics="reassociating",
+    )
+
+
+def test_a_body_of_an_opset_with_other_meanings_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    body = onnx.helper.make_function(
+        "tiered.body",
+        "Softsign",
+        ["x"],
+        ["y"],
+        [onnx.helper.make_node("Upsample", ["x", "x"], ["y"])],
+        [onnx.helper.make_opsetid("", 9)],
+    )
+    monkeypatch.setattr(sources, "function_body", lambda node: body)
+    assert_unchanged(
+        "legalize",
+        SOFTSIGN,
+        because="its body has Upsample, which is deprecated in Upsample-10",
+        backend=COMPARES,
+        numerics="reassociating",
     )
 
 

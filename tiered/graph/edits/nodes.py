@@ -33,16 +33,20 @@ def add_node(
     domain: str = "",
     name: str | None = None,
     bodies: Iterable[str] = (),
+    overload: str = "",
 ) -> Node:
     """Add a node; `outputs` is their number, or their names ("" for an absent one).
 
     A detached value among the outputs enters the graph as that output. `bodies` are the attributes
-    that hold bodies: they start empty, and their own primitives fill them.
+    that hold bodies: they start empty, and their own primitives fill them. `overload` is that of
+    the local function that the node calls.
 
     Raises:
         ModelError: an input is not visible here, or an output name is taken.
     """
     proto = onnx.NodeProto(op_type=op_type, domain=domain)
+    if overload:
+        proto.overload = overload
     proto.name = graph.model.node_names.fresh(name or op_type)
     graph.import_domain(domain_of(domain), op_type)
     schema = schema_of(op_type, domain_of(domain), graph.opset(domain_of(domain)))
