@@ -47,27 +47,45 @@ def trace_folding(graph: Graph, ctx: PassContext) -> None:
 
 
 def _visit(graph: Graph, ctx: PassContext, known: Known) -> None:
-    order = graph.topological_order()
-    traced = {node: values for node in order if (values := _traced(node))}
+    traced = {node: values for node in graph.nodes if (values := _traced(node))}
+    sized = {
+        node
+        for op_type in ("Expand", "Reshape")
+        for node in graph.nodes_of(op_type)
+        if _has_open_sizes(node)
+    }
+    visited = {*traced, *sized, *graph.owners}
+    if not visited:
+        return  # In most models all is known after the first round; nothing is sorted then.
     # Consumers first: the operands of a new constant need no folding.
-    for node in reversed(traced):
+    for node in reversed([node for node in graph.topological_order() if node in traced]):
         if node.graph is graph:
             for value in traced[node]:
                 _fold_value(graph, ctx, node, value)
-    for node in graph.topological_order():
+    for node in [node for node in graph.topological_order() if node in visited]:
         for body in node.bodies:
             _visit(body, ctx, ChainMap({}, known))
-        if node.op_type in ("Expand", "Reshape") and not node.domain:
+        if node in sized:
             _fold_sizes(graph, node)
         for value in traced.get(node, ()):
             _share_value(graph, node, value, known)
 
 
 def _traced(node: Node) -> list[Value]:
-    """Return the outputs of a node that shapes may determine."""
+    """Return the outputs of a node that shapes may determine, as far as their elements are known."""
     if node.op_type in _KEPT or node.domain:
         return []
-    return [value for value in node.outputs if value is not None and value.dtype in _TRACED]
+    return [
+        value
+        for value in node.outputs
+        if value is not None and value.dtype in _TRACED and value.elements is not None
+    ]
+
+
+def _has_open_sizes(node: Node) -> bool:
+    """Return whether the sizes of a Reshape or Expand may become a constant, or lose allowzero."""
+    sizes = node.input(1)
+    return sizes is not None and not (sizes.is_constant and not node.attr("allowzero", 0))
 
 
 def _fold_value(graph: Graph, ctx: PassContext, node: Node, value: Value) -> None:
