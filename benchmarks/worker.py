@@ -10,6 +10,7 @@ tiered loads most of its own code on first use: the row `tiered` pays for that w
 
 import importlib
 import importlib.util
+import pkgutil
 import sys
 import time
 from collections.abc import Callable
@@ -24,9 +25,13 @@ def _tiered(source: str, target: str, level: int, backend: str | None) -> None:
 
 
 def _load_tiered() -> None:
+    """Load what a call may load: passes are loaded at their first run, other parts at need."""
     import tiered
 
-    importlib.import_module("tiered.pipeline.optimize")
+    for part in ("graph", "layout", "pipeline", "rewriter", "function_passes", "module_passes"):
+        folder = importlib.import_module(f"tiered.{part}")
+        for found in pkgutil.walk_packages(folder.__path__, f"tiered.{part}."):
+            importlib.import_module(found.name)
     tiered.default_pipeline()
 
 

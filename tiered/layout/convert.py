@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from functools import partial
 
 from tiered.graph import Model, Node, Value
@@ -52,10 +52,19 @@ def reach_of(
         named = [node for node in nodes if layout_wanted(node, wanted) == "NHWC"]
         reach.search([start for node in named for start in reach.wanted_starts(node)])
     outputs = [node.output for graph in graphs for node in transposes(graph)]
-    found = [reach.tensor_of(value) for value in outputs if value not in without]
+    _search_from(reach, [value for value in outputs if value not in without])
+    return reach
+
+
+def _search_from(reach: Reach, values: Iterable[Value]) -> None:
+    """Search from all orders that the tensors of some values have."""
+    found = [reach.tensor_of(value) for value in values]
     tensors = [tensor for tensor in dict.fromkeys(found) if tensor is not None]
     reach.search((tensor, view) for tensor in tensors for view in tensor.views.values())
-    return reach
+
+
+def _is_transposed(value: Value) -> bool:
+    return value.producer is not None and value.producer.perm is not None
 
 
 def place_transposes(
@@ -123,8 +132,9 @@ def _place_again(
             moment, kept = model.journal.stamp(), memory.untouched(model)
             reach = reach_of(model, wanted, supports, kept)
             while met := {kept[value] for value in reach.tensors if value in kept}:
+                again = [value for value, part in kept.items() if part in met]
                 kept = {value: part for value, part in kept.items() if part not in met}
-                reach = reach_of(model, wanted, supports, kept)
+                _search_from(reach, filter(_is_transposed, again))
             searched = found_in(reach)
             is_written = _write_regions(reach, sizes, on_skip)
             memory.note(moment, kept, searched)

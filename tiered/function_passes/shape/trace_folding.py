@@ -72,7 +72,7 @@ def _visit(graph: Graph, ctx: PassContext, known: Known) -> None:
 
 
 def _traced(node: Node) -> list[Value]:
-    """Return the outputs of a node that shapes may determine, as far as their elements are known."""
+    """Return the outputs of a node whose elements are known, all or some."""
     if node.op_type in _KEPT or node.domain:
         return []
     return [
