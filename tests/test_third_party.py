@@ -1,4 +1,4 @@
-"""A pass in a package of its own: installed, found by its entry point, tested, run."""
+"""A pass or a legalization in a package of its own: installed, found by its entry point, run."""
 
 import importlib.util
 import os
@@ -95,3 +95,73 @@ def test_without_the_package_there_is_no_such_pass(tmp_path: Path) -> None:
 def test_the_example_declares_what_the_test_writes() -> None:
     declared = (EXAMPLE / "pyproject.toml").read_text()
     assert 'fuse_neg_into_sub = "cancel_neg:fuse_neg_into_sub"' in declared
+
+
+LEGALIZATIONS = '''
+import numpy as np
+from tiered import Graph, Value, op, rewrite, var
+
+
+@rewrite(op.Softsign(var.x), opt_level=None, legalizes=True, numerics="reassociating")
+def softsign_by_reciprocal(graph: Graph, x: Value) -> Value:
+    """Softsign(x)  =>  x * Reciprocal(Abs(x) + 1)"""
+    one = np.ones((), np.float32)
+    return graph.op.Mul(x, graph.op.Reciprocal(graph.op.Add(graph.op.Abs(x), one)))
+
+
+@rewrite(op.Mish(var.x), opt_level=None, legalizes="other", numerics="reassociating")
+def mish_by_softplus(graph: Graph, x: Value) -> Value:
+    """Mish(x)  =>  x * Tanh(Softplus(x))"""
+    return graph.op.Mul(x, graph.op.Tanh(graph.op.Softplus(x)))
+'''
+
+LEGALIZE = '''
+import onnx
+from tiered import Model, PassContext, get_pass
+from tiered.backends.reading import backend_of
+
+text = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[2] x) => (float[2] y, float[2] z) { y = Softsign(x)  z = Mish(x) }"""
+
+
+def legalized(operators, **options):
+    profile = {"api_version": 1, "name": "chip", "operators": {operators: True}}
+    backend = backend_of(profile, "chip.toml", lambda name: {})
+    model = Model.from_proto(onnx.parser.parse_model(text))
+    legalize = get_pass("legalize", numerics="reassociating", **options)
+    legalize.apply(model, PassContext.isolated(backend=backend))
+    print(sorted(node.op_type for node in model.main.nodes))
+
+
+legalized("Abs, Add, Mul, Reciprocal")
+legalized("Abs, Add, Mul, Div")
+legalized("Abs, Add, Mul")
+legalized("Mul, Softplus, Tanh", maps=("other",))
+'''
+
+
+@pytest.fixture(scope="module")
+def legalizing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder whose `site` holds an installed package with two legalizations."""
+    folder = tmp_path_factory.mktemp("legalizing")
+    info = folder / "site" / "tiered_chip-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tiered-chip\nVersion: 1.0\n")
+    names = ("softsign_by_reciprocal", "mish_by_softplus")
+    lines = "".join(f"{name} = chip_rules:{name}\n" for name in names)
+    (info / "entry_points.txt").write_text(f"[tiered.passes]\n{lines}")
+    (folder / "site" / "chip_rules.py").write_text(LEGALIZATIONS)
+    return folder
+
+
+def test_a_legalization_is_found_by_its_entry_point_and_undone_where_it_does_not_help(
+    legalizing: Path,
+) -> None:
+    done = run(legalizing, "-c", LEGALIZE)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "['Abs', 'Add', 'Mish', 'Mul', 'Reciprocal']",
+        "['Abs', 'Add', 'Div', 'Mish', 'Mul']",
+        "['Mish', 'Softsign']",
+        "['Mul', 'Softplus', 'Softsign', 'Tanh']",
+    ]

@@ -62,6 +62,68 @@ def test_the_clip_of_the_option_differs_for_nan_alone() -> None:
     assert before["y"][1:].tobytes() == after["y"][1:].tobytes()
 
 
+KNOWN = (
+    "(int32[N] i) => (float[N] y) <float s = {{{scale}}}, {dtype} z = {{{zero}}}, float k = {{{k}}}> "
+    "{{ f = Cast<to=1>(i) x = Mul(f, k) "
+    "q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }}"
+)
+
+
+@pytest.mark.parametrize(("dtype", "zero"), [("int8", -5), ("uint8", 255), ("uint16", 9)])
+@pytest.mark.parametrize("scale", [1, 0.37, 1e-3])
+def test_a_clip_clamps_what_ranges_prove_to_be_numbers(
+    dtype: str, zero: int, scale: float
+) -> None:
+    text = KNOWN.format(dtype=dtype, zero=zero, scale=scale, k=0.5)
+    numbers = np.array([0, -1, 1, 3, 1 << 30, -(1 << 30), *range(-300, 300, 7)], np.int32)
+    for comparisons in (True, False):
+        before, after, operators = run_both(PASS, text, {"i": numbers}, comparisons=comparisons)
+        assert "Clip" in operators
+        assert not {"Where", "Greater", "QuantizeLinear"} & set(operators)
+        assert before["y"].tobytes() == after["y"].tobytes()
+
+
+def test_results_of_integers_stay_numbers() -> None:
+    """The products of a Conv of bounded data are bounded; so are the sums of several of them."""
+    text = (
+        "(int8[1,2,4,4] i) => (float[1,2,4,4] y) <float s = {0.1}, uint8 z = {3}, "
+        "float[2,2,1,1] w = {1,-2,3,4}> { d = DequantizeLinear(i, s) c = Conv(d, w) "
+        "r = Relu(c) p = QuantizeLinear(r, s, z) e = DequantizeLinear(p, s, z) a = Add(e, c) "
+        "q = QuantizeLinear(a, s, z) y = DequantizeLinear(q, s, z) }"
+    )
+    feeds = {"i": np.arange(-16, 16, dtype=np.int8).reshape(1, 2, 4, 4)}
+    before, after, operators = run_both(PASS, text, feeds)
+    assert (operators.count("Clip"), operators.count("Where")) == (2, 0)
+    assert before["y"].tobytes() == after["y"].tobytes()
+
+
+def test_zero_points_along_an_axis_are_compared_with() -> None:
+    text = (
+        "(int32[2,3] i) => (float[2,3] y) <float[3] s = {0.1,1,10}, uint8[3] z = {1,0,255}> "
+        "{ x = Cast<to=1>(i) q = QuantizeLinear<axis=1>(x, s, z) "
+        "y = DequantizeLinear<axis=1>(q, s, z) }"
+    )
+    feeds = {"i": np.array([[5, -5, 500], [300, 256, -9000]], np.int32)}
+    assert "Where" in assert_equal(PASS, text, feeds)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"(float[4] x) => (float[4] y) <float s = {{1}}, int8 z = {{0}}> {{ {PAIR} }}",
+        # 0 / 0 is NaN, and so is Inf - Inf.
+        KNOWN.format(dtype="int8", zero=0, scale=0, k=1),
+        "(int32[4] i, float s) => (float[4] y) <int8 z = {0}> "
+        f"{{ x = Cast<to=1>(i) {PAIR} }}",
+        "(int32[4] i) => (float[4] y) <float s = {1}, int8 z = {0}, float k = {3e38}> "
+        f"{{ f = Cast<to=1>(i) g = Mul(f, k) h = Neg(g) x = Add(g, h) {PAIR} }}",
+    ],
+    ids=["input", "scale of 0", "unknown scale", "difference of Inf"],
+)
+def test_without_comparisons_data_that_may_be_nan_stays(text: str) -> None:
+    assert_unchanged(PASS, text, because="the data may be NaN", comparisons=False)
+
+
 def test_integers_with_other_users_stay_for_them() -> None:
     text = f"(float[4] x) => (float[4] y, int8[4] q) <float s = {{1}}, int8 z = {{0}}> {{ {PAIR} }}"
     assert "QuantizeLinear" in assert_equal(PASS, text, {"x": floats(4)})
