@@ -4,10 +4,14 @@ import contextlib
 import io
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+
+from tiered.graph.shape_inference.rules.shape_rule import TYPE_RULES, VALUE_RULES
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 SNIPPET = re.compile(
@@ -19,6 +23,14 @@ WITH_CODE = [*sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("tutorials/*.md"))]
 PAGES = [*WITH_CODE, *sorted(DOCS.parent.glob("*.md")), RULES]
 
 
+@pytest.fixture
+def registries() -> Iterator[None]:
+    """Forget the shape rules that a page registers."""
+    with patch.dict(TYPE_RULES), patch.dict(VALUE_RULES):
+        yield
+
+
+@pytest.mark.usefixtures("registries")
 @pytest.mark.parametrize("path", WITH_CODE, ids=lambda path: str(path.name))
 def test_the_snippets_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A page may change both.
