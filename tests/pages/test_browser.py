@@ -15,6 +15,8 @@ from tiered.debug import compare_models, layer_precision_compare
 from tiered.debug.comparison_page import comparison_page
 from tiered.instruments import Trace
 from tiered.instruments.run_page.page import run_page
+from tiered.pages.render import page as page_of
+from tiered.pages.sections import Table, tables
 from tiered.pipeline.optimize import optimize_model
 from tiered.testing import parse
 
@@ -78,6 +80,56 @@ def test_the_search_finds_nodes_operators_and_passes(browser: Any, run_file: Pat
     page.keyboard.press("Enter")
     assert rows.count() == 0
     assert page.locator("#found").text_content().startswith("0 rewrites, 0 nodes")
+    skipped = page.locator("#skipped-passes li", has_text="float_to_half")
+    assert not skipped.is_visible()
+    page.fill("#search", "float_to_half")
+    page.keyboard.press("Enter")
+    assert skipped.is_visible()
+    assert "opt-in" in page.locator("#skipped-passes details[open] summary").text_content()
+    check_page(page)
+    page.close()
+
+
+def test_many_rewrites_of_a_pass_are_a_group_that_opens(browser: Any, tmp_path: Path) -> None:
+    chain = "  ".join(f"a{n + 1} = Identity(a{n})" for n in range(60))
+    trace = Trace()
+    model = parse(f"(float a0) => (float y) {{ {chain}  y = Abs(a60) }}")
+    result = optimize_model(model, trace=trace)
+    path = tmp_path / "run.html"
+    path.write_text(run_page(trace.spans, result), encoding="utf-8")
+    page = _opened(browser, path)
+    group = page.locator("#rewrites-list > li", has_text="eliminate_identity").first
+    if group.locator("ol").count() == 0:
+        group.locator("button.row").first.click()
+    assert group.locator("ol > li").count() == 50
+    page.fill("#search", "a57")
+    page.keyboard.press("Enter")
+    page.locator("#nodes-list button", has_text="a57").click()
+    page.locator("#node-body button", has_text="eliminate_identity").first.click()
+    assert page.locator("#rewrites-list .detail svg").count() == 2
+    check_page(page)
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1200, 375])
+def test_a_long_table_scrolls_in_its_box(browser: Any, tmp_path: Path, width: int) -> None:
+    name = "/model/encoder/layer.0/attention/self/output/dense/LayerNormalization"
+    rows = [(f"{name}_{n}", n, "64.0 KiB", f"blocked by {name}, its axes") for n in range(300)]
+    table = Table("All of them", ("node", "place", "bytes", "reason"), rows)
+    path = tmp_path / "table.html"
+    path.write_text(page_of("A table", [tables("Nodes", table)]), encoding="utf-8")
+    page = _opened(browser, path, width=width)
+    assert page.evaluate("document.documentElement.scrollHeight") < 1200
+    if width == 1200:  # nothing is cut on the right
+        box = page.locator(".scroll").bounding_box()
+        assert page.locator("table").bounding_box()["width"] <= box["width"]
+    lines = """cell => {
+        const range = document.createRange();
+        range.selectNodeContents(cell);
+        return range.getClientRects().length;
+    }"""
+    assert page.locator("td.number", has_text="64.0 KiB").first.evaluate(lines) == 1
+    assert page.locator("th.long[scope=row]").first.evaluate(lines) > 1
     check_page(page)
     page.close()
 
@@ -121,8 +173,10 @@ def test_a_large_page_opens_in_two_seconds(browser: Any, tmp_path: Path) -> None
     timing = "performance.getEntriesByType('navigation')[0].loadEventEnd"
     page.wait_for_function(f"{timing} > 0")
     assert page.evaluate(timing) < 2000
-    page.locator("#rewrites-more").click()
-    assert page.locator("#rewrites-list > li").count() == 100
+    group = page.locator("#rewrites-list > li").first
+    assert group.locator("ol > li").count() == 50
+    group.get_by_text("Show more").click()
+    assert group.locator("ol > li").count() == 100
     check_page(page)
     page.close()
 

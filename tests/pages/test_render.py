@@ -7,7 +7,7 @@ from tests.pages.reader import read
 from tiered.errors import ModelError
 from tiered.pages.charts import count_ticks, error_share
 from tiered.pages.render import check_page, page, script_json, short, visible, write_page
-from tiered.pages.sections import Table, tables
+from tiered.pages.sections import Table, change, tables
 
 HOSTILE = "</script><script>alert(1)</script><b onclick='x'>\"&amp;{{ 1 }}"
 
@@ -33,6 +33,29 @@ def test_invisible_characters_are_shown() -> None:
 def test_a_long_name_is_cut_and_its_length_shown() -> None:
     assert short("n" * 200) == "n" * 200
     assert short("n" * 10_000) == "n" * 200 + "… (10,000 characters)"
+
+
+@pytest.mark.parametrize(
+    ("cell", "mark"),
+    [
+        (12, "number"), ("1,234", "number"), ("64.0 KiB", "number"), ("-287 (-100%)", "number"),
+        ("1.2e-07", "number"), ("93.1%", "number"), ("0,2,1,3", ""), ("float32[2, 24]", ""),
+        (None, ""), ("ok", ""), ("a name of more than 24 characters", "long"),
+    ],
+)  # fmt: skip
+def test_cells_are_marked_by_what_they_hold(cell: str | int | None, mark: str) -> None:
+    html = page("t", [tables("T", Table("t", ("a", "b"), [("x", cell)]))])
+    mark = f' class="{mark}"' if mark else ""
+    shown = "" if cell is None else cell
+    assert f"<td{mark}>{shown}</td>" in html
+
+
+def test_a_small_change_is_not_shown_as_none() -> None:
+    assert change(429_855, 429_597) == "-258 (-0.1%)"
+    assert change(1_000_000, 999_999) == "-1"
+    assert change(947, 440) == "-507 (-54%)"
+    assert change(0, 3) == "+3"
+    assert change(3, 3) == ""
 
 
 def test_ticks_are_round_and_few() -> None:

@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 LONGEST = 200
 """Characters of a name that are shown; a longer one is cut, and its length is shown."""
 
+SHORT = 24
+"""Characters of a cell that stay in one line."""
+
+_AMOUNT = re.compile(
+    r"[-+]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?(e[-+]\d+)?( ?(%|B|[KMGT]iB|ms))?( \([-+][\d.]+%\))?"
+)
+"""A number, with its unit or its share."""
+
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]"
 )
@@ -114,7 +122,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {"short": short, "script_json": script_json}
-    environment.filters |= {"number": _number, "counted": counted}
+    environment.filters |= {"number": _number, "counted": counted, "marked": _marked}
     return environment
 
 
@@ -130,5 +138,17 @@ def counted(count: int, what: str, plural: str = "") -> str:
     return f"{count:,} {what if count == 1 else plural or f'{what}s'}"
 
 
+def _marked(cell: object) -> Markup:
+    """Return the class of a cell: numbers stand to the right, and only long text is broken."""
+    from markupsafe import Markup
+
+    text = _number(cell)
+    if _AMOUNT.fullmatch(text):
+        return Markup(' class="number"')
+    return Markup(' class="long"' if len(text) > SHORT else "")
+
+
 def _number(value: object) -> str:
+    if value is None:
+        return ""
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -56,5 +56,9 @@ def size(count: int) -> str:
 
 def change(before: int, after: int) -> str:
     """Return a difference with its sign and share; an empty string if there is none."""
-    share = f" ({(after - before) / before:+.0%})" if before else ""
-    return "" if before == after else f"{after - before:+,}{share}"
+    if before == after:
+        return ""
+    share = (after - before) / before if before else 0.0
+    if abs(share) < 0.0005:
+        return f"{after - before:+,}"
+    return f"{after - before:+,} ({share:+.{0 if abs(share) >= 0.01 else 1}%})"

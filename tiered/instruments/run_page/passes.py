@@ -11,13 +11,15 @@ from typing import NamedTuple
 from tiered.instruments.tracing.events import Span
 from tiered.pages import charts
 from tiered.pages.render import counted, short, visible
-from tiered.pages.sections import Section, Table, change, tables
+from tiered.pages.sections import Section, Table, change
 from tiered.support.numerics import Numerics
 
 MOST_NAMES = 200
 """Names of declined nodes for one reason."""
 NAME_BUDGET = 600_000
 """Characters of names of declined nodes on a page."""
+FEW = 3
+"""Fewer skipped passes of one reason are no group."""
 MOST_RUNS = 1500
 """Runs of passes in the table of runs, and in the chart."""
 BIG = 6
@@ -232,19 +234,27 @@ def _with_sign(nodes: int) -> str:
 
 
 def skipped(runs: Sequence[Run]) -> Section | None:
-    """Return the passes that did not run, with the reason; None if all ran."""
-    rows: dict[tuple[str, str], int] = {}
-    laws: dict[str, str] = {}
+    """Return the passes that did not run, by reason; None if all ran.
+
+    A reason of several passes is a group; the others are named with each pass.
+    """
+    groups: dict[str, dict[str, str]] = {}
     for span, _ in runs:
         if span.outcome == "skipped":
-            rows[span.text, span.reason] = rows.get((span.text, span.reason), 0) + 1
-            laws[span.text] = span.info.law
-    if not rows:
+            groups.setdefault(short(span.reason), {})[short(span.text)] = span.info.law
+    if not groups:
         return None
-    cells = [(short(text), short(reason), laws[text]) for text, reason in rows]
-    caption = f"{counted(len(cells), 'pass', 'passes')} that did not run"
-    table = Table(caption, ("pass", "reason", "law"), cells)
-    return tables("Skipped passes", table)
+    single = [
+        (text, reason, law)
+        for reason, laws in groups.items()
+        if len(laws) < FEW
+        for text, law in laws.items()
+    ]
+    many = {reason: laws for reason, laws in groups.items() if len(laws) >= FEW}
+    total = sum(map(len, groups.values()))
+    return Section(
+        "Skipped passes", "skipped.html.j2", {"single": single, "groups": many, "total": total}
+    )
 
 
 def declined(runs: Sequence[Run]) -> Section | None:

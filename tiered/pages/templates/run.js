@@ -1,7 +1,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("run-data").textContent);
   const { strings, states, rewrites } = data;
-  const BATCH = 50, MOST_FOUND = 30;
+  const BATCH = 50, GROUP = 4, MOST_FOUND = 30;
   const byId = (id) => document.getElementById(id);
   const make = (name, attributes = {}, ...children) => {
     const made = document.createElement(name);
@@ -78,47 +78,79 @@
     return detail;
   };
 
-  /* --- the list --- */
+  /* --- the list; many rewrites of one pass in a row are a group --- */
   const list = byId("rewrites-list"), more = byId("rewrites-more"), note = byId("rewrites-note");
-  let chosen = rewrites.map((_, place) => place), drawn = 0;
-  const toggle = (item, place, open) => {
-    const button = item.firstElementChild, isOpen = button.getAttribute("aria-expanded") === "true";
-    if (open === isOpen) return;
-    button.setAttribute("aria-expanded", String(!isOpen));
-    if (isOpen) item.lastElementChild.remove();
-    else item.append(detailOf(rewrites[place]));
+  let chosen = rewrites.map((_, place) => place), blocks = [], drawUpTo = () => {};
+  const rowItem = (id, name, count, law, contents) => {
+    const button = make("button", { type: "button", class: "row", "aria-expanded": "false" },
+      make("span", { class: "name" }, name), make("span", { class: "count" }, count), make("span", { class: "law" }, law));
+    const item = make("li", { id }, button);
+    const isOpen = () => button.getAttribute("aria-expanded") === "true";
+    button.addEventListener("click", () => {
+      if (isOpen()) item.lastElementChild.remove();
+      else item.append(contents());
+      button.setAttribute("aria-expanded", String(!isOpen()));
+    });
+    item.expand = () => { if (!isOpen()) button.click(); };
+    return item;
   };
   const entry = (place) => {
     const row = rewrites[place];
-    const button = make("button", { type: "button", class: "row", "aria-expanded": "false" },
-      make("span", { class: "name" }, `#${row[0]} ${strings[row[1]]}`),
-      make("span", { class: "count" }, `${strings[row[4]] ? "at " + cut(strings[row[4]], 60) : ""}${row[5] ? " (undone)" : ""}`),
-      make("span", { class: "law" }, strings[row[2]]));
-    const item = make("li", { id: `rewrite-${place}` }, button);
-    button.addEventListener("click", () => toggle(item, place));
+    const where = `${strings[row[4]] ? "at " + cut(strings[row[4]], 60) : ""}${row[5] ? " (undone)" : ""}`;
+    return rowItem(`rewrite-${place}`, `#${row[0]} ${strings[row[1]]}`, where, strings[row[2]], () => detailOf(row));
+  };
+  /* Append items to a list a batch at a time; return a function that appends those below an index. */
+  const inBatches = (target, button, values, itemOf) => {
+    let drawn = 0;
+    const upTo = (end) => {
+      for (; drawn < Math.min(values.length, end); drawn += 1) target.append(itemOf(values[drawn]));
+      button.hidden = drawn >= values.length;
+      button.textContent = `Show more (${(values.length - drawn).toLocaleString("en")} left)`;
+    };
+    button.onclick = () => upTo(drawn + BATCH);
+    upTo(BATCH);
+    return upTo;
+  };
+  const groupOf = (block) => {
+    const rows = block.map((place) => rewrites[place]), first = rows[0], pass = strings[first[1]];
+    const law = rows.every((row) => row[2] === first[2]) ? strings[first[2]] : "";
+    const item = rowItem(`rewrites-from-${block[0]}`, `#${first[0]} to #${rows[rows.length - 1][0]} ${pass}`, counted(block.length, "rewrite"), law, () => {
+      const inner = make("ol", { class: "plain", "aria-label": `Rewrites of ${pass}` }), button = make("button", { type: "button" });
+      item.drawUpTo = inBatches(inner, button, block, entry);
+      return make("div", { class: "detail" }, inner, button);
+    });
     return item;
   };
-  const drawMore = (until = drawn + BATCH) => {
-    if (!list) return;
-    const end = Math.min(chosen.length, until);
-    for (; drawn < end; drawn += 1) list.append(entry(chosen[drawn]));
-    more.hidden = drawn >= chosen.length;
-    more.textContent = `Show more (${(chosen.length - drawn).toLocaleString("en")} left)`;
+  const blocksOf = (places) => {
+    const found = [];
+    for (const place of places) {
+      const last = found[found.length - 1];
+      if (last && rewrites[last[0]][1] === rewrites[place][1]) last.push(place);
+      else found.push([place]);
+    }
+    return found.flatMap((block) => (block.length < GROUP ? block.map((place) => [place]) : [block]));
   };
   const redraw = () => {
     if (!list) return;
     list.replaceChildren();
-    drawn = 0;
-    drawMore();
+    blocks = blocksOf(chosen);
+    drawUpTo = inBatches(list, more, blocks, (block) => (block.length > 1 ? groupOf(block) : entry(block[0])));
+    if (blocks.length === 1) list.firstElementChild.expand();
   };
   const showRewrite = (place) => {
     if (!chosen.includes(place)) {
       byId("search").value = "";
       search();
     }
-    drawMore(chosen.indexOf(place) + 1);
+    const at = blocks.findIndex((block) => block.includes(place)), block = blocks[at];
+    drawUpTo(at + 1);
+    if (block.length > 1) {
+      const group = list.children[at];
+      group.expand();
+      group.drawUpTo(block.indexOf(place) + 1);
+    }
     const item = byId(`rewrite-${place}`);
-    toggle(item, place, true);
+    item.expand();
     item.scrollIntoView({ block: "start" });
     item.firstElementChild.focus();
   };
@@ -169,6 +201,7 @@
   /* --- search --- */
   const field = byId("search");
   const found = [...document.querySelectorAll("[data-search]")].map((element) => [element, element.dataset.search.toLowerCase()]);
+  const groups = [...document.querySelectorAll("details[data-group]")];
   function search() {
     const words = field.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
     const fits = (text) => words.every((word) => text.includes(word));
@@ -179,6 +212,11 @@
     for (const [element, text] of found) {
       element.hidden = !fits(text);
       shown += element.hidden ? 0 : 1;
+    }
+    for (const group of groups) {
+      const any = [...group.querySelectorAll("[data-search]")].some((element) => !element.hidden);
+      group.hidden = !any;
+      group.open = any && words.length > 0;
     }
     const hits = words.length ? [...nodes.values()].filter((node) => fits([...node.names].join(" ").toLowerCase())) : [];
     const names = byId("nodes-list");
@@ -213,6 +251,5 @@
     note.textContent = `The first ${rewrites.length.toLocaleString("en")} of ${data.total.toLocaleString("en")} rewrites are shown: the page has a limit.`;
     note.hidden = false;
   }
-  if (more) more.addEventListener("click", () => drawMore());
-  drawMore();
+  redraw();
 })();
