@@ -70,6 +70,22 @@ def test_the_models_of_a_plan(cli: Cli, files: tuple[Path, Path], tmp_path: Path
     assert_same_bits(Session(str(model)).run(feeds), Plan.load(folder).run(feeds))
 
 
+def test_edges_past_a_region_are_beside_it(cli: Cli, files: tuple[Path, Path]) -> None:
+    target, model = files
+    text = "(float[2,2] x) => (float[2,2] y) { a = MatMul(x, x)  b = Exp(a)  y = Add(a, b) }"
+    onnx.save(parse(text), model)
+    svg = model.with_suffix(".svg")
+    assert cli("partition", model, "--backend", target, "--single", "--svg", svg).code == 0
+    root = ElementTree.parse(svg).getroot()
+    space = "{http://www.w3.org/2000/svg}"
+    places = [(t.attrib["x"], t.attrib["y"]) for t in root.iter(f"{space}text") if t.text == "1"]
+    assert len(places) == len(set(places)) == 3
+    right = max(float(box.attrib["x"]) for box in root.iter(f"{space}rect") if "x" in box.attrib)
+    assert max(float(x) for x, _ in places) > right + 230
+    width = float(root.attrib["width"])
+    assert max(float(x) for x, _ in places) < width - 10
+
+
 def test_a_picture_of_the_regions(cli: Cli, files: tuple[Path, Path], tmp_path: Path) -> None:
     target, model = files
     svg = tmp_path / "regions.svg"
@@ -78,8 +94,8 @@ def test_a_picture_of_the_regions(cli: Cli, files: tuple[Path, Path], tmp_path: 
     assert f"wrote {svg}" in ended.out
     root = ElementTree.parse(svg).getroot()
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
-    titles = [text for text in texts if text and text.endswith("nodes")]
-    assert titles == ["npu 0: 2 nodes", "host: 1 nodes", "npu 1: 2 nodes"]
+    titles = [text for text in texts if text and ": " in text]
+    assert titles == ["npu 0: 2 nodes", "host: 1 node", "npu 1: 2 nodes"]
     assert "1 MatMul, 1 Add" in texts
     # The last region reads c twice.
     assert [text for text in texts if text == "1"] == ["1"]

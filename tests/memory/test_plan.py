@@ -1,11 +1,14 @@
 """Memory plans: lifetimes, the peak, and what takes no memory."""
 
+from xml.etree import ElementTree
+
 from hypothesis import given, settings, strategies as st
 
 from tiered import Model
 from tiered.memory import MemoryPlan, memory_line, memory_plan, memory_svg
 from tiered.testing import parse
 
+SVG = "{http://www.w3.org/2000/svg}"
 DIAMOND = "(float[4] x) => (float[4] y) { a = Relu(x) b = Sin(a) c = Cos(a) y = Add(b, c) }"
 
 
@@ -105,9 +108,14 @@ def test_a_model_without_nodes_has_no_peak() -> None:
 
 def test_the_chart_names_the_peak_and_escapes_it() -> None:
     proto = parse(DIAMOND)
-    proto.graph.node[2].name = "<b>&"
+    proto.graph.node[2].name = "<b>&\x01" + "n" * 1000
     plan = memory_plan(Model.from_proto(proto), in_place=False)
-    assert "&lt;b&gt;&amp; (Cos): 64 bytes" in memory_svg(plan)
+    chart = memory_svg(plan, "model<1>")
+    assert "&lt;b&gt;&amp;\\u0001nn" in chart
+    assert "(1,005 characters) (Cos): 64 B" in chart
+    labels = [each.text for each in ElementTree.fromstring(chart).iter(f"{SVG}text")]
+    assert labels[0] == "model<1>"
+    assert labels[1:6] == ["0 B", "16 B", "32 B", "48 B", "64 B"]
     assert memory_line(plan, width=2) == "▆█"
 
 

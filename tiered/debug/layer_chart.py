@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterator
 
 from tiered.debug.layers import Layer, LayerComparison
+from tiered.pages.svg import svg_file, text
 
 WIDTH, HEIGHT, MARGIN = 960, 360, 60
 FLOOR, CEILING = -9.0, 3.0
 """The powers of ten between which errors are drawn."""
-
-RIGHT, WRONG, LINE = "#2b6cb0", "#c53030", "#a0aec0"
 
 
 def layers_svg(found: LayerComparison, title: str = "") -> str:
@@ -20,49 +18,46 @@ def layers_svg(found: LayerComparison, title: str = "") -> str:
 
     What differs by more than is allowed is red; the first of these has its name beside it.
     """
-    return "\n".join(_lines(found, title)) + "\n"
+    title = title or f"largest error of each layer, allowed: {found.numerics}"
+    return svg_file(WIDTH, HEIGHT, title, _lines(found, title))
 
 
 def _lines(found: LayerComparison, title: str) -> Iterator[str]:
-    yield (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="11">'
-    )
-    yield f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>'
-    heading = html.escape(title or f"largest error of each layer, allowed: {found.numerics}")
-    yield f'<text x="{MARGIN}" y="24" font-size="14">{heading}</text>'
+    yield f'<text x="{MARGIN}" y="24" font-size="14">{text(title)}</text>'
     for power in range(int(FLOOR), int(CEILING) + 1, 3):
         y = _y(power)
-        yield f'<line x1="{MARGIN}" y1="{y:.1f}" x2="{WIDTH - 20}" y2="{y:.1f}" stroke="#edf2f7"/>'
+        yield f'<line class="grid" x1="{MARGIN}" y1="{y:.1f}" x2="{WIDTH - 20}" y2="{y:.1f}"/>'
         label = "0" if power == FLOOR else f"1e{power}"
-        yield f'<text x="{MARGIN - 8}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
+        yield (
+            f'<text class="soft" x="{MARGIN - 8}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
+        )
     last = max((layer.place for layer in found.layers), default=0)
     points = [(_x(layer.place, last), _y(_power(layer)), layer) for layer in found.layers]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)
-    yield f'<polyline points="{path}" fill="none" stroke="{LINE}"/>'
+    yield f'<polyline class="curve" points="{path}" fill="none"/>'
     for x, y, layer in points:
         yield from _point(x, y, layer, is_first=layer is found.first_wrong)
-    yield f'<text x="{WIDTH // 2}" y="{HEIGHT - 14}" text-anchor="middle">node</text>'
-    yield "</svg>"
+    yield (
+        f'<text class="soft" x="{WIDTH // 2}" y="{HEIGHT - 14}" text-anchor="middle">'
+        "nodes in the order of the second model</text>"
+    )
 
 
 def _point(x: float, y: float, layer: Layer, *, is_first: bool) -> Iterator[str]:
-    color = RIGHT if layer.ok else WRONG
     difference = layer.row.difference
-    about = f"{layer.node} ({layer.op_type}): max abs {difference.max_abs:.1e}"
+    about = f"{text(layer.node)} ({text(layer.op_type)}): max abs {difference.max_abs:.1e}"
     if not layer.ok:
-        about += f"; {difference.reason}"
+        about += f"; {text(difference.reason)}"
     yield (
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{color}">'
-        f"<title>{html.escape(about)}</title></circle>"
+        f'<circle class="{"bar" if layer.ok else "bad"}" cx="{x:.1f}" cy="{y:.1f}" r="3.5">'
+        f"<title>{about}</title></circle>"
     )
     if is_first:
         anchor = "end" if x > WIDTH / 2 else "start"
         shift = -8 if anchor == "end" else 8
-        name = html.escape(layer.node)
         yield (
-            f'<text x="{x + shift:.1f}" y="{y - 8:.1f}" text-anchor="{anchor}" '
-            f'fill="{WRONG}">{name}</text>'
+            f'<text class="bad" x="{x + shift:.1f}" y="{y - 8:.1f}" '
+            f'text-anchor="{anchor}">{text(layer.node)}</text>'
         )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tiered.memory.plan import MemoryPlan
+from tiered.pages.render import counted
+from tiered.pages.sections import size
+from tiered.pages.svg import svg_file, text
 
 WIDTH: Final = 960
 HEIGHT: Final = 320
@@ -16,7 +18,8 @@ BLOCKS: Final = "▁▂▃▄▅▆▇█"
 
 def memory_svg(plan: MemoryPlan, title: str = "") -> str:
     """Return a chart: the nodes from left to right, the bytes alive from bottom to top."""
-    return "\n".join(_lines(plan, title)) + "\n"
+    title = title or "bytes of tensors alive at each node"
+    return svg_file(WIDTH, HEIGHT, title, _lines(plan, title))
 
 
 def memory_line(plan: MemoryPlan, width: int = 60) -> str:
@@ -35,13 +38,7 @@ def _columns(sizes: Sequence[int], width: int) -> Iterator[int]:
 
 
 def _lines(plan: MemoryPlan, title: str) -> Iterator[str]:
-    yield (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="11">'
-    )
-    yield f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>'
-    heading = html.escape(title or "bytes of tensors alive at each node")
-    yield f'<text x="{MARGIN}" y="24" font-size="14">{heading}</text>'
+    yield f'<text x="{MARGIN}" y="24" font-size="14">{text(title)}</text>'
     count, top = max(len(plan.steps), 1), plan.peak or 1
     inner, base = WIDTH - MARGIN - 20, HEIGHT - 40
 
@@ -51,28 +48,37 @@ def _lines(plan: MemoryPlan, title: str) -> Iterator[str]:
     def y(nbytes: int) -> float:
         return base - (base - 50) * nbytes / top
 
-    for part in range(5):
-        nbytes = top * part // 4
+    for nbytes in range(0, top + 1, _tick(top)):
         yield (
-            f'<line x1="{MARGIN}" y1="{y(nbytes):.1f}" x2="{WIDTH - 20}" y2="{y(nbytes):.1f}" '
-            'stroke="#edf2f7"/>'
+            f'<line class="grid" x1="{MARGIN}" y1="{y(nbytes):.1f}" '
+            f'x2="{WIDTH - 20}" y2="{y(nbytes):.1f}"/>'
         )
-        yield f'<text x="{MARGIN - 8}" y="{y(nbytes) + 4:.1f}" text-anchor="end">{nbytes:,}</text>'
+        yield (
+            f'<text class="soft" x="{MARGIN - 8}" y="{y(nbytes) + 4:.1f}" '
+            f'text-anchor="end">{size(nbytes)}</text>'
+        )
     corners = [(x(0), y(0))]
     for at, step in enumerate(plan.steps):
         corners += [(x(at), y(step.nbytes)), (x(at + 1), y(step.nbytes))]
     corners.append((x(len(plan.steps)), y(0)))
     path = " ".join(f"{left:.1f},{up:.1f}" for left, up in corners)
-    yield f'<polygon points="{path}" fill="#bee3f8" stroke="#2b6cb0"/>'
+    yield f'<polygon class="area" points="{path}"/>'
     if plan.steps:
         peak = plan.steps[plan.peak_at]
         where = x(plan.peak_at + 0.5)
         anchor = "end" if where > WIDTH / 2 else "start"
-        name = html.escape(f"{peak.node} ({peak.op_type}): {peak.nbytes:,} bytes")
-        yield f'<circle cx="{where:.1f}" cy="{y(peak.nbytes):.1f}" r="3.5" fill="#c53030"/>'
+        name = f"{text(peak.node)} ({text(peak.op_type)}): {size(peak.nbytes)}"
+        yield f'<circle class="bad" cx="{where:.1f}" cy="{y(peak.nbytes):.1f}" r="3.5"/>'
         yield (
-            f'<text x="{where:.1f}" y="{y(peak.nbytes) - 8:.1f}" text-anchor="{anchor}" '
-            f'fill="#c53030">{name}</text>'
+            f'<text class="bad" x="{where:.1f}" y="{y(peak.nbytes) - 8:.1f}" '
+            f'text-anchor="{anchor}">{name}</text>'
         )
-    yield f'<text x="{WIDTH // 2}" y="{HEIGHT - 14}" text-anchor="middle">node</text>'
-    yield "</svg>"
+    yield (
+        f'<text class="soft" x="{WIDTH // 2}" y="{HEIGHT - 14}" text-anchor="middle">'
+        f"{counted(len(plan.steps), 'node')} in the order of the file</text>"
+    )
+
+
+def _tick(top: int) -> int:
+    """Return the distance of the grid's lines: a power of two, so that there are at most seven."""
+    return 1 << (top // 6).bit_length()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -10,6 +9,8 @@ from typing import Final, NamedTuple
 from tiered.backends.coverage import operator_name
 from tiered.graph import Model, Node
 from tiered.pages.diagram import places_of
+from tiered.pages.render import counted
+from tiered.pages.svg import svg_file, text
 from tiered.partition.contraction import grouped, order_of_groups
 from tiered.partition.partitioner import Partition
 from tiered.partition.report import report_of
@@ -60,7 +61,7 @@ def to_dot(model: Model, partitions: Sequence[Partition]) -> str:
 def to_svg(model: Model, partitions: Sequence[Partition]) -> str:
     """Return the same graph as SVG, producers above consumers."""
     boxes = _boxes(model, partitions)
-    return "\n".join(_svg(boxes, _edges(boxes))) + "\n"
+    return _svg(boxes, _edges(boxes))
 
 
 def _boxes(model: Model, partitions: Sequence[Partition]) -> list[Box]:
@@ -85,7 +86,7 @@ def _boxes(model: Model, partitions: Sequence[Partition]) -> list[Box]:
 def _box(name: str, nodes: tuple[Node, ...], target: str, part: int | None) -> Box:
     counts = Counter(map(operator_name, nodes)).most_common(4)
     detail = ", ".join(f"{count} {operator}" for operator, count in counts)
-    return Box(f"{name}: {len(nodes):,} nodes", detail, nodes, target, part)
+    return Box(f"{name}: {counted(len(nodes), 'node')}", detail, nodes, target, part)
 
 
 def _edges(boxes: Sequence[Box]) -> Counter[tuple[int, int]]:
@@ -106,48 +107,65 @@ def _colour(boxes: Sequence[Box], box: Box) -> str:
     return _COLOURS[targets.index(box.target) % len(_COLOURS)]
 
 
-def _svg(boxes: Sequence[Box], edges: Counter[tuple[int, int]]) -> Iterator[str]:
+def _svg(boxes: Sequence[Box], edges: Counter[tuple[int, int]]) -> str:
     places = places_of(len(boxes), tuple(sorted(edges)))
     widths = Counter(layer for layer, _ in places)
     most = max(widths.values(), default=1)
-    width, height = most * (_WIDTH + _GAP) + _GAP, len(widths) * (_HEIGHT + _GAP) + _GAP
-    yield (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="11">'
-    )
-    yield f'<rect width="{width}" height="{height}" fill="white"/>'
     corners = [
         (
             _GAP + (column + (most - widths[layer]) / 2) * (_WIDTH + _GAP),
-            _GAP + layer * (_HEIGHT + _GAP),
+            float(_GAP + layer * (_HEIGHT + _GAP)),
         )
         for layer, column in places
     ]
-    for (one, other), count in sorted(edges.items()):
-        yield from _edge(corners[one], corners[other], count)
-    for box, (x, y) in zip(boxes, corners, strict=True):
+    long = [edge for edge in edges if places[edge[1]][0] - places[edge[0]][0] > 1]
+    width = most * (_WIDTH + _GAP) + _GAP + (_WIDTH // 2 if long else 0)
+    height = len(widths) * (_HEIGHT + _GAP) + _GAP
+    lines = [
+        line
+        for (one, other), count in sorted(edges.items())
+        for line in _edge(corners[one], corners[other], count)
+    ]
+    lines += [
+        line
+        for box, corner in zip(boxes, corners, strict=True)
+        for line in _drawn(box, corner, _colour(boxes, box))
+    ]
+    return svg_file(width, height, f"{counted(len(boxes), 'region')} and what they read", lines)
+
+
+def _drawn(box: Box, corner: tuple[float, float], colour: str) -> Iterator[str]:
+    x, y = corner
+    yield (
+        f'<rect x="{x:.0f}" y="{y:.0f}" width="{_WIDTH}" height="{_HEIGHT}" rx="4" '
+        f'fill="{colour}" stroke="#4a5568"/>'
+    )
+    for line, down, weight in ((box.title, 18, "bold"), (box.detail, 35, "normal")):
         yield (
-            f'<rect x="{x:.0f}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="4" '
-            f'fill="{_colour(boxes, box)}" stroke="#4a5568"/>'
+            f'<text class="box" x="{x + _WIDTH / 2:.0f}" y="{y + down:.0f}" text-anchor="middle" '
+            f'font-weight="{weight}">{text(_short(line))}</text>'
         )
-        for line, down, weight in ((box.title, 18, "bold"), (box.detail, 35, "normal")):
-            yield (
-                f'<text x="{x + _WIDTH / 2:.0f}" y="{y + down}" text-anchor="middle" '
-                f'font-weight="{weight}">{html.escape(_short(line))}</text>'
-            )
-    yield "</svg>"
 
 
 def _edge(start: tuple[float, float], end: tuple[float, float], count: int) -> Iterator[str]:
-    """Yield a curve from the lower side of a box to the upper side of another."""
-    x, y = start[0] + _WIDTH / 2, start[1] + _HEIGHT
-    to_x, to_y = end[0] + _WIDTH / 2, end[1]
-    middle = (y + to_y) / 2
-    yield (
-        f'<path d="M{x:.0f} {y:.0f} C{x:.0f} {middle:.0f} {to_x:.0f} {middle:.0f} '
-        f'{to_x:.0f} {to_y:.0f}" fill="none" stroke="#718096"/>'
-    )
-    yield f'<text x="{(x + to_x) / 2 + 4:.0f}" y="{middle:.0f}" fill="#4a5568">{count}</text>'
+    """Yield a curve from a box to another below it, and the number of edges that it is.
+
+    It passes the boxes between them on the right, and has its number there.
+    """
+    layers = round((end[1] - start[1]) / (_HEIGHT + _GAP))
+    if layers > 1:
+        x, y = start[0] + _WIDTH, start[1] + _HEIGHT / 2
+        to_x, to_y = end[0] + _WIDTH, end[1] + _HEIGHT / 2
+        out = max(x, to_x) + _WIDTH / 2 * (1 - 1 / layers)
+        bends = (out, y), (out, to_y)
+    else:
+        x, y = start[0] + _WIDTH / 2, start[1] + _HEIGHT
+        to_x, to_y = end[0] + _WIDTH / 2, end[1]
+        bends = (x, (y + to_y) / 2), (to_x, (y + to_y) / 2)
+    points = ", ".join(f"{left:.0f} {down:.0f}" for left, down in (*bends, (to_x, to_y)))
+    yield f'<path class="edge" d="M{x:.0f} {y:.0f} C{points}" fill="none"/>'
+    middle = (x + 3 * bends[0][0] + 3 * bends[1][0] + to_x) / 8
+    yield f'<text class="soft" x="{middle + 4:.0f}" y="{(y + to_y) / 2 + 4:.0f}">{count}</text>'
 
 
 def _short(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -11,14 +10,14 @@ from typing import Any, Final
 from tiered.graph import Value
 from tiered.graph.queries.multiply_adds import multiply_adds
 from tiered.pages.charts import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, x_at, y_at
+from tiered.pages.render import counted
+from tiered.pages.svg import svg_file, text
 from tiered.quantization.quantize import Quantised
 
 Shapes = Mapping[str, tuple[int, ...]]
 
 _TOP: Final = 80.0
 """The largest ratio of the chart, in dB."""
-
-_QUANTISED, _FLOAT, _GRID = "#2b6cb0", "#c53030", "#edf2f7"
 
 
 @dataclass(frozen=True)
@@ -162,31 +161,31 @@ def report_svg(report: Report, title: str = "") -> str:
 
     A bar is as high as the ratio; a product that stays float is a red mark at the bottom.
     """
-    return "\n".join(_lines(report.rows, title or "signal to noise of each product")) + "\n"
+    title = title or "signal to noise of each product"
+    return svg_file(WIDTH, HEIGHT, title, _lines(report.rows, title))
 
 
 def _lines(rows: Sequence[Row], title: str) -> Iterator[str]:
-    yield (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="11">'
-    )
-    yield f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>'
-    yield f'<text x="{LEFT}" y="16" font-size="14">{html.escape(title)}</text>'
+    yield f'<text x="{LEFT}" y="16" font-size="14">{text(title)}</text>'
     for ratio in range(0, int(_TOP) + 1, 20):
         y = y_at(ratio / _TOP)
-        yield f'<line x1="{LEFT}" y1="{y}" x2="{WIDTH - RIGHT}" y2="{y}" stroke="{_GRID}"/>'
-        yield f'<text x="{LEFT - 8}" y="{y + 4}" text-anchor="end">{ratio} dB</text>'
+        yield f'<line class="grid" x1="{LEFT}" y1="{y}" x2="{WIDTH - RIGHT}" y2="{y}"/>'
+        yield f'<text class="soft" x="{LEFT - 8}" y="{y + 4}" text-anchor="end">{ratio} dB</text>'
     width = max(1.0, 0.7 * (WIDTH - LEFT - RIGHT) / max(len(rows), 1))
     for at, row in enumerate(rows):
         x = x_at(at + 0.5, len(rows)) - width / 2
         share = min(max(row.sqnr or 0.0, 0.0), _TOP) / _TOP
         height = 4.0 if row.reason else round(HEIGHT - BOTTOM - y_at(share), 1)
         said = row.reason or ("not measured" if row.sqnr is None else f"{row.sqnr:.1f} dB")
-        about = html.escape(f"{row.node} ({row.op_type}): {said}")
+        about = f"{text(row.node)} ({text(row.op_type)}): {text(said)}"
         yield (
-            f'<rect x="{x:.1f}" y="{HEIGHT - BOTTOM - height:.1f}" width="{width:.1f}" '
-            f'height="{height:.1f}" fill="{_FLOAT if row.reason else _QUANTISED}">'
+            f'<rect class="{"bad" if row.reason else "bar"}" x="{x:.1f}" '
+            f'y="{HEIGHT - BOTTOM - height:.1f}" width="{width:.1f}" height="{height:.1f}">'
             f"<title>{about}</title></rect>"
         )
-    yield f'<text x="{WIDTH // 2}" y="{HEIGHT - 12}" text-anchor="middle">product</text>'
-    yield "</svg>"
+    kept = sum(bool(row.reason) for row in rows)
+    note = f"; {kept:,} stay float (marks at the bottom)" if kept else ""
+    yield (
+        f'<text class="soft" x="{WIDTH // 2}" y="{HEIGHT - 12}" text-anchor="middle">'
+        f"{counted(len(rows), 'product')} in the order of the model{note}</text>"
+    )
