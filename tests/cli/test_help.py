@@ -25,6 +25,14 @@ def test_each_help_has_examples(cli: Cli, command: str) -> None:
     assert "Exit codes: " in shown
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_paragraphs_of_help_are_wrapped_by_the_terminal(command: str) -> None:
+    said = app[command].help
+    assert said
+    assert "\n" not in said.replace("\n\n", "")
+    assert "Args:" not in said
+
+
 @pytest.mark.parametrize("line", LINES)
 def test_an_example_parses(line: str) -> None:
     program, *tokens = shlex.split(line.partition(" > ")[0])

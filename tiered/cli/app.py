@@ -23,7 +23,7 @@ from tiered.cli.commands.verify import CompareOptions
 from tiered.cli.config_file import apply_config_file
 from tiered.cli.declarations import catalogue, debug, read, write
 from tiered.cli.declarations.batch import batch
-from tiered.cli.declare import with_parameters
+from tiered.cli.declare import with_parameters, with_whole_paragraphs
 from tiered.cli.examples import COMMANDS, EXAMPLES, FIRST, with_examples
 from tiered.cli.flags import (
     CheckOptions,
@@ -96,10 +96,12 @@ for _shared in (CheckOptions, InspectOptions, OptimizeOptions, ReadOptions, Writ
     Parameter(name="*")(with_parameters(_shared))
 Parameter(name="*", group=Group("Watching passes", sort_key=1))(with_parameters(WatchOptions))
 for _name in COMMANDS:
+    app[_name].help = with_whole_paragraphs(app[_name].help)
     app[_name].help_epilogue = with_examples(EPILOGUE, EXAMPLES[_name])
     with_parameters(app[_name].default_command)
 batch.help_epilogue = with_examples(BATCH_EPILOGUE, EXAMPLES["batch"])
 for _name in ("quantize", "verify", "check", "inspect"):
+    batch[_name].help = with_whole_paragraphs(batch[_name].help)
     batch[_name].help_epilogue = batch.help_epilogue
     with_parameters(batch[_name].default_command)
 

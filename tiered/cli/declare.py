@@ -6,6 +6,7 @@ longer than to optimise a small model.
 
 from __future__ import annotations
 
+import inspect
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -23,6 +24,15 @@ def with_parameters(options: T) -> T:
     hints = get_type_hints(options, include_extras=True)
     options.__annotations__ = {name: _with_parameter(hint) for name, hint in hints.items()}
     return options
+
+
+def with_whole_paragraphs(docstring: str) -> str:
+    """Return what a docstring says of a command, each paragraph in one line.
+
+    Terminals have another width than the source.
+    """
+    described, _, _ = inspect.cleandoc(docstring).partition("\n\nArgs:\n")
+    return "\n\n".join([" ".join(part.split()) for part in described.split("\n\n")])
 
 
 def _with_parameter(hint: Any) -> Any:
