@@ -84,6 +84,8 @@ from tiered.layout.transpose_report import (
 from tiered.legalization.search import legalize_nodes as legalize_nodes
 from tiered.legalization.sources import legalize_by as legalize_by
 from tiered.legalization.substitution import substitute as substitute
+from tiered.memory.checkpoints import recompute_forward as recompute_forward
+from tiered.memory.copies import METADATA_SINCE as METADATA_SINCE
 from tiered.memory.plan import memory_plan as memory_plan, peak_change as peak_change
 from tiered.memory.recompute import recompute_values as recompute_values
 from tiered.memory.schedule import schedule_model as schedule_model

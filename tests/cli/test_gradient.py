@@ -37,6 +37,21 @@ def test_an_output_of_several_elements_needs_a_seed(cli: Cli, model: Path) -> No
     assert not (model.parent / "out.onnx").exists()
 
 
+def test_tensors_are_computed_again_and_some_stay(cli: Cli, model: Path) -> None:
+    layers = " ".join(f"h{at} = MatMul(t{at}, w)  t{at + 1} = Tanh(h{at})" for at in range(9))
+    text = f"""(float[8,2] t0) => (float[8,2] t9) <float[2,2] w = {{1,2,3,4}}> {{ {layers} }}"""
+    onnx.save(parse(text), model)
+    made = []
+    for more in ((), ("--recompute",), ("--recompute", "--stay", "t3,t6")):
+        out = model.parent / "out.onnx"
+        ended = cli("gradient", model, out, "--seed", "input", "--force", "--verify", *more)
+        assert (ended.code, ended.err) == (0, "")
+        made.append([node.op_type for node in onnx.load(out).graph.node].count("Tanh"))
+    # Between t3 and t6, and before, two Tanh each.
+    assert made[0] == 9 < made[1] < 18
+    assert made[2] == 9 + 4
+
+
 def test_sensitivity_lists_matrices_by_their_effect(cli: Cli, model: Path) -> None:
     ended = cli("sensitivity", model, "--json")
     (row,) = json.loads(ended.out)["weights"]

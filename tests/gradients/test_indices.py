@@ -5,6 +5,7 @@ import pytest
 
 from tests.gradients.differences import OnnxRuntime, with_gradients
 from tests.gradients.test_rules import check
+from tiered import get_pass
 from tiered.testing import parse
 
 X = np.array([[0.5, -2, 0, 3], [1.5, 0, 0, 2], [4, 1, -1, 0.25]])
@@ -157,3 +158,13 @@ def test_slices_had_no_steps_before_opset_10() -> None:
                 p = Mul(h, x)  next = Tanh(p)  row = Add(p, next) }> (h0, xs) }""",
         in_float=True, opset=9,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("like", ["EyeLike", "RandomNormalLike", "RandomUniformLike"])
+def test_operators_that_read_a_shape_only(like: str) -> None:
+    proto = parse(
+        f"(float[2,2] x) => (float[2,2] y, float[2,2] n) {{ n = {like}(x)  y = Mul(n, x) }}"
+    )
+    made = OnnxRuntime(get_pass("gradient", of=["y"], seed="ones")(proto))
+    found = made({"x": np.array([[1, 2], [3, 4]], np.float32)})
+    np.testing.assert_array_equal(found["grad/x"], found["n"])

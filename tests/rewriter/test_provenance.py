@@ -211,3 +211,37 @@ def test_what_is_exchanged_as_a_whole_keeps_origins_by_name() -> None:
     fuse_relu.apply(view)
     touch.apply(view)
     assert origins(view, "Relu") == ["node_a", "node_b", "node_c"]
+
+
+@pytest.mark.parametrize(
+    ("marked", "expected"), [("b", {"node_b"}), ("ab", {"node_a", "node_b"}), ("", set())]
+)
+def test_a_node_that_replaces_a_marked_copy_is_marked(marked: str, expected: set[str]) -> None:
+    names = {f"node_{each}": {"tiered.recomputed": "1"} for each in marked}
+    view = described(
+        "g (float[2] x) => (float[2] y) { a = Relu(x) b = Relu(x) y = Add(a, b) }",
+        node_y={"other": "text"},
+        **names,
+    )
+    graph = view.main
+    first, second, last = graph.topological_order()
+    with graph.rewrite("several nodes, one by one", last):
+        for node in (first, second):
+            name = node.name
+            made = graph.op.Abs(node.inputs[0])
+            graph.replace(node, [made])
+            assert made.producer is not None
+            graph.rename_node(made.producer, name)
+        graph.replace(last, [graph.op.Mul(*last.inputs)])
+    found = {node.name: node.metadata for node in graph.nodes}
+    assert set(found) == {"node_a", "node_b", "Mul"}
+    assert {name for name in found if found[name].get("tiered.recomputed") == "1"} == expected
+
+
+def test_a_fusion_of_marked_copies_is_marked() -> None:
+    for marked, expected in (("ab", "1"), ("a", None)):
+        names = {f"node_{each}": {"tiered.recomputed": "1"} for each in marked}
+        view = described("g (float x) => (float y) { a = Relu(x) b = Relu(a) y = Neg(b) }", **names)
+        fuse_relu.apply(view)
+        (node,) = view.main.nodes_of("Relu")
+        assert node.metadata.get("tiered.recomputed") == expected

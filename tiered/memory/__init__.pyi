@@ -1,4 +1,5 @@
 from tiered.memory.chart import memory_line as memory_line, memory_svg as memory_svg
+from tiered.memory.checkpoints import recompute_forward as recompute_forward
 from tiered.memory.formula import peak_formula as peak_formula
 from tiered.memory.plan import (
     Lifetime as Lifetime,

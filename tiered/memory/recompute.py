@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from tiered.graph import Model, Node, Value, is_deterministic
+from tiered.graph import Model, Node, Value
 from tiered.graph.queries.multiply_adds import multiply_adds
 from tiered.layout.sizes import LayoutSizes
+from tiered.memory.copies import copy_marked, first_free_mark, why_not_copied
 from tiered.memory.plan import Planner, view_source
 from tiered.rewriter import Skip
 
@@ -73,6 +74,7 @@ class _Recomputation:
         self.planner = Planner(sizes, views=True, in_place=True)
         self.budget = budget
         self.spent = 0
+        self.mark = first_free_mark(model)
         self.visits = max(TRIED, TRIED_A_NODE * len(self.graph))
 
     def run(self) -> Recomputed:
@@ -159,7 +161,7 @@ class _Recomputation:
             assert producer is not None
             chain.pop(producer, None)
             chain[producer] = None
-            if len(chain) > LONGEST or not self._can_be_copied(producer):
+            if len(chain) > LONGEST or why_not_copied(producer.output) is not None:
                 return None
             pending += [
                 operand
@@ -173,7 +175,8 @@ class _Recomputation:
 
     def _copy(self, value: Value, chain: Sequence[Node], late: Sequence[Node]) -> None:
         stands: dict[Value, Value | None] = {}
-        self.graph.copy_nodes(chain, stands)
+        copy_marked(self.graph, chain, stands, self.mark)
+        self.mark += 1
         copied = stands[value]
         assert copied is not None
         for reader in late:
@@ -185,9 +188,6 @@ class _Recomputation:
     def _cost(self, nodes: Sequence[Node]) -> int:
         return sum(multiply_adds(node, self.planner.sizes.known_dims) for node in nodes)
 
-    def _can_be_copied(self, node: Node) -> bool:
-        return is_deterministic(node) and not node.bodies
-
     def _why_kept(self, value: Value, at: _Place) -> Skip | None:
         """Return why a tensor is not computed again; None if nothing forbids it."""
         producer = _producer(value)
@@ -195,10 +195,9 @@ class _Recomputation:
             return Skip("'{}' is an output of the graph", value.name)
         if any(user.node.graph is not self.graph for user in value.users):
             return Skip("a body reads '{}'", value.name)
-        if producer.bodies:
-            return Skip("the node of '{}' has bodies", value.name)
-        if not is_deterministic(producer):
-            return Skip("the node of '{}' is random or unknown", value.name)
+        found = why_not_copied(value)
+        if found is not None:
+            return found
         if self._cost([producer]) > self.budget - self.spent:
             return Skip("'{}' takes more multiply-adds than the budget", value.name)
         return None

@@ -1,6 +1,7 @@
 import pytest
 from onnx import TensorAnnotation
 
+from tiered import get_pass
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "eliminate_common_subexpr"
@@ -233,6 +234,17 @@ def test_a_value_that_an_annotation_names_stays() -> None:
     annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="b")
     model.graph.quantization_annotation.append(annotation)
     assert_unchanged(PASS, model)
+
+
+def test_copies_that_are_computed_again_stay_apart() -> None:
+    model = parse("(float x) => (float y) { a = Exp(x) b = Exp(x) c = Exp(x) d = Sum(a, b, c) "
+                  "y = Neg(d) }")  # fmt: skip
+    for node, mark in zip(model.graph.node[1:3], "12", strict=True):
+        node.metadata_props.add(key="tiered.recomputed", value=mark)
+    assert_unchanged(PASS, model)
+    model.graph.node[2].metadata_props[0].value = "1"
+    made = get_pass(PASS).apply(model)
+    assert [node.op_type for node in made.graph.node] == ["Exp", "Exp", "Sum", "Neg"]
 
 
 def test_overridable_initializers_are_inputs_like_any_other() -> None:

@@ -47,6 +47,18 @@ def test_what_the_peak_does_not_read_is_computed_again() -> None:
     assert names == ["Concat", "ReduceMean", "Concat", "Concat", "ReduceMean", "Concat", "Add"]
 
 
+def test_common_subexpressions_are_not_merged_again_since_ir_10() -> None:
+    made = get_pass(PASS)(parse(TEXT))
+    assert get_pass("eliminate_common_subexpr").apply(made) == made
+    old = parse(f'<ir_version: 8, opset_import: ["" : 18]> g {TEXT}')
+    with PassContext() as ctx:
+        copied = get_pass(PASS)(old)
+    said = [remark.reason for remark in ctx.remarks]
+    assert "copies have no mark before IR 10: passes may merge them" in said
+    merged = get_pass("eliminate_common_subexpr").apply(copied)
+    assert len(merged.graph.node) == len(old.graph.node) < len(copied.graph.node)
+
+
 def test_a_chain_is_computed_again_with_its_views() -> None:
     text = between("p = Concat<axis=0>(x, x, x, x) q = Softmax(p) a = Reshape(q, all)").replace(
         "<int64[1] zero = {0}>", "<int64[1] zero = {0}, int64[1] all = {-1}>"

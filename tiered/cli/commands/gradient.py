@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from tiered.cli.commands.optimize import write_result
-from tiered.cli.flags import Names, WriteOptions
+from tiered.cli.flags import Flag, Names, WriteOptions
 
 
 @Parameter(name="*")
@@ -30,6 +30,11 @@ class GradientOptions:
     """Nodes and values that count as constants. Repeatable."""
     higher_order: bool = False
     """Check that the gradients can be differentiated again."""
+    recompute: Annotated[bool, Flag] = False
+    """Compute tensors of the forward pass again in the backward pass: a lower peak of memory."""
+    stay: Names = ()
+    """Tensors and nodes, with wildcards, that --recompute does not compute again: 'layer*.out'.
+    Without any, it cuts where the peak is lowest. Repeatable."""
 
 
 def run_gradient(
@@ -50,6 +55,7 @@ def run_gradient(
         seed=options.seed,
         stop_at=_names(options.stop_at),
         mode="higher_order" if options.higher_order else "first_order",
+        recompute=_names(options.stay) or options.recompute,
     ).text
     of = f" of {', '.join(_names(options.of))}" if options.of else ""
     write_result(source, out, write.with_passes(passes), f"gradients{of}")

@@ -25,7 +25,10 @@ _ORDERED_FLOATS: Final = frozenset({"Max", "Min"})
 # As a graph output, it costs no more than the Identity that would replace it.
 _CHEAP: Final = frozenset({"Constant", "Identity"})
 
-_MARKS: Final = ("tiered.compiler", "tiered.region", "tiered.device", "tiered.stage")
+# Copies that `recompute` made stay apart: they are there to free memory between their readers.
+_MARKS: Final = (
+    "tiered.compiler", "tiered.region", "tiered.device", "tiered.stage", "tiered.recomputed"
+)  # fmt: skip
 
 
 @function_pass(

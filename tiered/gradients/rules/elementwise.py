@@ -57,6 +57,12 @@ def steps(step: Step) -> Sequence[Expr | None]:
     return (None,)
 
 
+@gradient_rule("EyeLike", "RandomNormalLike", "RandomUniformLike")
+def likes(step: Step) -> Sequence[Expr | None]:
+    """dx = 0: of x only the shape is read"""
+    return (None,)
+
+
 @gradient_rule(
     "Binarizer", "TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor",
     domain="ai.onnx.ml",

@@ -3,7 +3,9 @@
 `tiered.skip_optimization` keeps a node, or all nodes of a local function, unchanged.
 `tiered.compiler` names the compiler of a node, `tiered.region` its region, `tiered.device` its
 device and `tiered.stage` its pipeline stage; nodes with different ones are never rewritten
-together. No pass edits a local function with a compiler: it belongs to that.
+together. `tiered.recomputed` numbers the run that made copies, which compute a tensor again: they
+are not merged with nodes of another number or none. No pass edits a local function with a compiler:
+it belongs to that.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ COMPILER: Final = "tiered.compiler"
 REGION: Final = "tiered.region"
 DEVICE: Final = "tiered.device"
 STAGE: Final = "tiered.stage"
+RECOMPUTED: Final = "tiered.recomputed"
 
 _KEPT: Final = "the node is marked tiered.skip_optimization"
 _INSIDE: Final = "the function is marked to be left alone"

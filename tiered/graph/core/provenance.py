@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tiered.graph.core.journal import Edit, Entry
+from tiered.graph.core.marks import RECOMPUTED
 
 if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState
@@ -48,7 +49,9 @@ def note_sources(edits: Sequence[Entry], sources: Sequence[Node]) -> None:
         node.sources = tuple(sources)
     described = [node for node in sources if node.proto.metadata_props]
     if described:
-        _describe([node for node in made if not node.proto.metadata_props], described)
+        made = [node for node in made if not node.proto.metadata_props]
+        _describe(made, described)
+        _keep_copies_apart(made, sources)
 
 
 def _describe(made: Sequence[Node], sources: Sequence[Node]) -> None:
@@ -77,6 +80,23 @@ def _describe(made: Sequence[Node], sources: Sequence[Node]) -> None:
             node.proto.metadata_props.add(key=key, value=text)
 
 
+def _keep_copies_apart(made: Sequence[Node], sources: Sequence[Node]) -> None:
+    """Mark nodes that replace marked copies: one of the same name, else all of the sources.
+
+    One rewrite may replace nodes and their copies, each by a node of the same name.
+    """
+    computing = [node for node in sources if not node.is_op("Constant")]
+    marks = [node.metadata.get(RECOMPUTED, "") for node in computing]
+    if not any(marks):
+        return
+    by_name = {node.name: mark for node, mark in zip(computing, marks, strict=True) if node.name}
+    shared = _BETWEEN.join(dict.fromkeys(marks)) if all(marks) else ""
+    for node in made:
+        text = by_name.get(node.name, shared)
+        if text:
+            node.proto.metadata_props.add(key=RECOMPUTED, value=text)
+
+
 def _length(metadata: Mapping[str, str]) -> int:
     return sum(len(text) + len(_BETWEEN) for text in metadata.values())
 
@@ -86,7 +106,7 @@ def _texts(nodes: Iterable[Node]) -> dict[str, list[str]]:
     texts: dict[str, dict[str, None]] = {}
     for node in sorted(nodes, key=lambda node: node.id):
         for key, text in node.metadata.items():
-            if key != ORIGINS:
+            if key not in (ORIGINS, RECOMPUTED):
                 texts.setdefault(key, {}).update(dict.fromkeys(text.split(_BETWEEN)))
     return {key: list(parts) for key, parts in texts.items()}
 

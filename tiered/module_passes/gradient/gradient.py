@@ -1,9 +1,13 @@
 """A model with outputs y  =>  the same model, and outputs grad/x = dy/dx"""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from tiered import (
+    METADATA_SINCE,
+    LayoutSizes,
     Model,
+    Node,
     PassContext,
     Skip,
     UsageError,
@@ -11,7 +15,10 @@ from tiered import (
     add_gradients,
     float_values,
     gradient_names,
+    memory_plan,
     module_pass,
+    peak_change,
+    recompute_forward,
 )
 from tiered.idioms.tensors import tensor_named
 
@@ -28,6 +35,9 @@ def gradient(
     seed: Literal["none", "ones", "input"] = "none",
     stop_at: tuple[str, ...] = (),
     mode: Literal["first_order", "higher_order"] = "first_order",
+    recompute: bool | tuple[str, ...] = False,
+    dims: tuple[str, ...] = (),
+    default_dim: int = 16,
 ) -> Skip | None:
     """Append the gradients of outputs with respect to inputs and weights: TVM's gradient.
 
@@ -43,9 +53,16 @@ def gradient(
             `input`: each is weighed by an input `seed/<name>`: a vector-Jacobian product.
         stop_at: labels of nodes and names of values that count as constants.
         mode: `higher_order` is an error if a node of the backward pass has no gradient itself.
+        recompute: `true`: the backward pass computes tensors of the forward pass again, segment by
+            segment, where that lowers the peak of memory. A list: so it does with all but the
+            tensors and nodes that match, and what comes after the last of them. The copies are
+            marked, so that no pass merges them: the IR version becomes 10 at least.
+        dims: the sizes of dynamic dims for the peak, as `name=size`.
+        default_dim: the size of all others.
 
     Raises:
-        UsageError: there is no such value, or one is not floating-point, or not a single number.
+        UsageError: there is no such value, or one is not floating-point, or not a single number;
+            or an entry of `recompute` matches nothing.
         NoGradient: a node between has no gradient.
     """
     patterns = with_respect_to or ("*",)
@@ -54,6 +71,7 @@ def gradient(
     made = {value.name for value in model.main.outputs}
     if made.issuperset(gradient_names(values, targets)):
         return Skip("the gradients are outputs")
+    forward = model.main.topological_order()
     add_gradients(
         model,
         values,
@@ -62,7 +80,26 @@ def gradient(
         stop_at=stop_at,
         again=mode == "higher_order",
     )
+    if recompute:
+        stay = () if isinstance(recompute, bool) else recompute
+        _recompute(model, ctx, forward, stay, LayoutSizes.parse(dims, default_dim, "gradient"))
     return None
+
+
+def _recompute(
+    model: Model, ctx: PassContext, forward: Sequence[Node], stay: Sequence[str], sizes: LayoutSizes
+) -> None:
+    """Let the backward pass compute tensors again, and say by how much the peak falls."""
+    before = memory_plan(model, dims=sizes.known, default_dim=sizes.default)
+    if model.ir_version < METADATA_SINCE:
+        model.set_ir_version(METADATA_SINCE)
+    done = recompute_forward(model, forward, stay=stay, sizes=sizes)
+    for node, reason in done.kept:
+        ctx.skip(node, reason)
+    if done.copies:
+        after = memory_plan(model, dims=sizes.known, default_dim=sizes.default)
+        cost = f"nodes added: {done.copies}, multiply-adds: {done.multiply_adds}"
+        ctx.remark(f"{peak_change(before, after)}; {cost}")
 
 
 def _only_output(model: Model) -> Value:

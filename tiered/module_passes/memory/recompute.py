@@ -1,6 +1,7 @@
 """A tensor, read before and after the peak of memory  =>  computed again after the peak"""
 
 from tiered import (
+    METADATA_SINCE,
     LayoutSizes,
     Model,
     PassContext,
@@ -23,8 +24,9 @@ def recompute(
     """Compute cheap tensors again near their later readers, where that lowers the peak.
 
     The peak is that of `memory_plan`, and never rises. Nodes of the main graph are copied, with
-    what they need, if they are deterministic. Eliminating common subexpressions would merge the
-    copies again: in onnxruntime too, unless its optimisations are off.
+    what they need, if they are deterministic. The metadata of the copies have an entry
+    `tiered.recomputed`, by which no pass merges them again; before IR 10 nodes have none.
+    onnxruntime merges them, unless its `CommonSubexpressionElimination` is disabled.
 
     Args:
         max_multiply_adds: what the copies of products and convolutions may cost together; other
@@ -41,3 +43,5 @@ def recompute(
         after = memory_plan(model, dims=sizes.known, default_dim=default_dim)
         cost = f"nodes added: {done.copies}, multiply-adds: {done.multiply_adds}"
         ctx.remark(f"{peak_change(before, after)}; {cost}")
+        if model.ir_version < METADATA_SINCE:
+            ctx.remark(f"copies have no mark before IR {METADATA_SINCE}: passes may merge them")

@@ -2,12 +2,9 @@
 
 from typing import Final
 
-from tiered import Model, Node, PassContext, Skip, integer_types, module_pass
+from tiered import METADATA_SINCE, Model, Node, PassContext, Skip, integer_types, module_pass
 
 _KEY: Final = "tiered.dtype"
-
-_METADATA: Final = 10
-"""The first IR version whose nodes have metadata."""
 
 
 @module_pass(opt_level=None, required=("infer_shapes",), acts_on=("*",))
@@ -30,8 +27,8 @@ def range_annotation(model: Model, ctx: PassContext, *, remove: bool = False) ->
                 entries[_KEY] = found.name
             if entries == before:
                 continue
-            if model.ir_version < _METADATA:
-                ctx.skip(node, Skip("nodes have no metadata before IR {}", _METADATA))
+            if model.ir_version < METADATA_SINCE:
+                ctx.skip(node, Skip("nodes have no metadata before IR {}", METADATA_SINCE))
                 continue
             _write(node, entries)
 
