@@ -3,8 +3,9 @@
     python -m benchmarks.four_bits --models examples/models
 
 A layer is a MatMul or Gemm with a constant weight of at least 1,024 numbers. Its inputs are those
-of eight samples in the model of floats. Both quantisers have blocks of 32 numbers; onnxruntime's
-(MatMulNBits) is asymmetric unless it is asked to be symmetric. The table is printed in Markdown.
+of eight samples in the model of floats; tiered rounds for other eight, or to nearest with
+`--nearest`. Both quantisers have blocks of 32 numbers; onnxruntime's (MatMulNBits) is asymmetric
+unless it is asked to be symmetric. The table is printed in Markdown.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tiered import Model
+from tiered import Model, Node, Sampling, Value
 from tiered.calibration.calibrate import SampledModel
 from tiered.precision.few_bits.codes import four_bit_codes
+from tiered.precision.few_bits.compensation import four_bit_encoder
+from tiered.precision.few_bits.operands import Operand, Operands
 
 Array = np.ndarray[Any, Any]
 
@@ -62,31 +65,38 @@ def _halves(packed: Array) -> Array:
     return pairs.reshape(*packed.shape[:-1], -1)
 
 
-def tiered_weight(weight: Array) -> Array:
+def tiered_weight(weight: Array, operand: Operand | None) -> Array:
     """Return what tiered's codes of a weight [K, N] stand for."""
-    codes = four_bit_codes(np.ascontiguousarray(weight.T), BLOCK, np.dtype(np.float32))
-    return codes.numbers(BLOCK).T
+    rows, dtype = np.ascontiguousarray(weight.T), np.dtype(np.float32)
+    encode = operand and four_bit_encoder(rows, BLOCK, dtype, operand)
+    return (encode or four_bit_codes)(rows, BLOCK, dtype).numbers(BLOCK).T
 
 
 class _Product(NamedTuple):
-    """A layer: the name of its operand, and its weight [K, N]."""
+    """A layer: the name of its operand, its weight as a value, and as numbers [K, N]."""
 
     operand: str
+    value: Value
     weight: Array
 
 
-def layers_of(model: Model, samples: int = 8) -> Iterator[Layer]:
+def layers_of(model: Model, samples: int = 8, *, nearest: bool = False) -> Iterator[Layer]:
     """Yield the errors of each layer of a model."""
     products = list(_products(model))
     seen: dict[str, list[Array]] = {product.operand: [] for product in products}
+    known = dict[Value, Operand | None]()
+    if not nearest:
+        with Operands(model, Sampling(samples=samples)) as operands:
+            operands.plan({each.value: _readers(each.value) for each in products})
+            known = {each.value: operands.of(each.value) for each in products}
     with SampledModel.of(model) as running:
         for feeds in running.samples(count=samples):
             for name, array in running.stream(feeds, seen):
                 seen[name].append(array.reshape(-1, array.shape[-1])[:ROWS])
-    for name, weight in products:
+    for name, value, weight in products:
         operand = np.concatenate(seen[name])
         made = (
-            tiered_weight(weight),
+            tiered_weight(weight, known.get(value)),
             *(onnxruntime_weight(weight, symmetric=each) for each in (False, True)),
         )
         own, asymmetric, symmetric = (
@@ -105,7 +115,11 @@ def _products(model: Model) -> Iterator[_Product]:
             continue
         if len(weight.tensor.shape) == 2 and weight.tensor.size >= LEAST:
             array = weight.tensor.numpy().astype(np.float32)
-            yield _Product(operand.name, array.T if node.attr("transB", 0) else array)
+            yield _Product(operand.name, weight, array.T if node.attr("transB", 0) else array)
+
+
+def _readers(weight: Value) -> list[Node]:
+    return list(dict.fromkeys(use.node for use in weight.users))
 
 
 def row_of(name: str, layers: Sequence[Layer]) -> str:
@@ -119,13 +133,13 @@ def row_of(name: str, layers: Sequence[Layer]) -> str:
     return f"| {name} | {' | '.join(cells)} |"
 
 
-def main(models: Path) -> list[Layer]:
+def main(models: Path, *, nearest: bool = False) -> list[Layer]:
     """Print a row for each model, and return all layers."""
     print("| model | layers | at most asymmetric | at most symmetric | median ratio | largest |")
     print("|---|---:|---:|---:|---:|---:|")
     found = list[Layer]()
     for file in sorted(models.glob("*.onnx")):
-        layers = list(layers_of(Model.load(str(file))))
+        layers = list(layers_of(Model.load(str(file)), nearest=nearest))
         print(row_of(file.stem, layers), flush=True)
         found += layers
     print(row_of("all", found))
@@ -135,4 +149,6 @@ def main(models: Path) -> list[Layer]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", type=Path, default=Path("examples/models"))
-    main(parser.parse_args().models)
+    parser.add_argument("--nearest", action="store_true")
+    options = parser.parse_args()
+    main(options.models, nearest=options.nearest)

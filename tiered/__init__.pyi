@@ -139,6 +139,7 @@ from tiered.precision.few_bits.float8 import (
     Float8Settings as Float8Settings,
     quantise_to_float8 as quantise_to_float8,
 )
+from tiered.precision.few_bits.operands import Sampling as Sampling
 from tiered.precision.few_bits.returning import OutputBudget as OutputBudget
 from tiered.precision.few_bits.weights import (
     float8_format as float8_format,

@@ -136,9 +136,7 @@ def test_the_precision_is_lowered_verified_and_printed(cli: Cli, exponential: Pa
     onnx.checker.check_model(onnx.load(out), full_check=True)
 
 
-def test_operators_and_nodes_are_kept_and_the_interface_is_not(
-    cli: Cli, exponential: Path
-) -> None:
+def test_operators_and_nodes_are_kept_and_the_interface_is_not(cli: Cli, exponential: Path) -> None:
     out = exponential.with_name("out.onnx")
     options = ("--to", "bf16", "--no-keep-io", "--keep-ops", "Exp,Celu", "--keep-nodes", "*y*")
     ended = cli("convert", exponential, out, *options)
@@ -204,6 +202,25 @@ def test_weights_are_stored_in_few_bits(
     assert "measure_error: error on 2 made inputs by onnxruntime: cosine 0.99" in ended.out
     ended = cli("convert", source, tmp_path / "out.onnx", "--to", to, "--keep-ops", "MatMul")
     assert "1 MatMul left alone: " in ended.out
+
+
+@pytest.mark.parametrize(
+    "how", [("convert", "--to", "int4-weights"), ("quantize", "--weights", "int4")]
+)
+def test_four_bits_are_rounded_for_given_inputs(
+    cli: Cli, tmp_path: Path, how: tuple[str, ...]
+) -> None:
+    model = parse("(float[N,64] x) => (float[N,64] y) { y = MatMul(x, w) }", opset=21)
+    random = np.random.default_rng(0)
+    weight = random.normal(size=(64, 64)).astype(np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    onnx.save(model, tmp_path / "matmul.onnx")
+    np.save(tmp_path / "x.npy", np.abs(random.normal(size=(64, 64))).astype(np.float32))
+    command, *options = how
+    files = (tmp_path / "matmul.onnx", tmp_path / "out.onnx", "--inputs", tmp_path / "x.npy")
+    ended = cli(command, *files, *options)
+    assert (ended.code, ended.err) == (0, "")
+    assert "1 weights are rounded for the operands of 1 given input" in ended.out
 
 
 @pytest.mark.parametrize("to", ["fp16", "bf16"])

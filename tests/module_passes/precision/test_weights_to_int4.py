@@ -1,5 +1,7 @@
 """weights_to_int4: blocks of all readers, ragged ones too, and what declines."""
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -101,6 +103,37 @@ def test_weights_that_stay(
     model, found = apply("weights_to_int4", proto, options)
     assert model.to_proto() == Model.from_proto(proto).to_proto()
     assert any(reason in each for each in found), found
+
+
+def test_errors_cancel_on_inputs_of_the_model() -> None:
+    """The operand has most of its energy in one direction, as its numbers are positive."""
+    text = "(float[N,64] x) => (float[N,16] y) { s = Sigmoid(x) y = MatMul(s, w) }"
+    proto = with_weight(text, (64, 16))
+    model, found = apply("weights_to_int4", proto)
+    assert any("1 weights are rounded for the operands of 8 made inputs" in each for each in found)
+    nearest, found = apply("weights_to_int4", proto, {"rounding": "nearest"})
+    assert not any("rounded" in each for each in found)
+    assert noise_of(proto, model) < 0.8 * noise_of(proto, nearest)
+    assert len(model.to_proto().SerializeToString()) == len(nearest.to_proto().SerializeToString())
+    again, _ = apply("weights_to_int4", proto)
+    assert again.to_proto() == model.to_proto()
+
+
+def test_inputs_decide_how_weights_are_rounded(tmp_path: Path) -> None:
+    numbers = np.abs(np.random.default_rng(2).standard_normal((64, 70))).astype(np.float32)
+    np.save(tmp_path / "x.npy", numbers)
+    options: dict[str, object] = {"inputs": (str(tmp_path / "x.npy"),)}
+    _, found = apply("weights_to_int4", with_weight(MATMUL, (70, 16)), options)
+    assert any("1 weights are rounded for the operands of 1 given input" in each for each in found)
+
+
+def test_a_model_that_does_not_run_is_rounded_to_nearest() -> None:
+    text = "(float[N,64] x) => (float[N,16] y) { s = other.Strange(x) y = MatMul(s, w) }"
+    proto = with_weight(text, (64, 16))
+    proto.opset_import.add(domain="other", version=1)
+    model, found = apply("weights_to_int4", proto)
+    assert model.main.nodes_of("DequantizeLinear")
+    assert any("rounded to nearest: " in each and "Strange" in each for each in found)
 
 
 def test_an_older_opset_has_no_blocks() -> None:

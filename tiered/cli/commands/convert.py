@@ -116,7 +116,7 @@ def _precision(options: ConvertOptions, inputs: tuple[str, ...]) -> list[str]:
     is_mixed = to == "mixed" or (to in _TYPES and options.budget is not None)
     if is_mixed:
         settings["to"] = _TYPES[to]
-    if is_mixed or to == "fp8" or options.budget is not None:
+    if is_mixed or to in ("fp8", "int4-weights") or options.budget is not None:
         settings["inputs"] = inputs
     if options.budget is not None:
         settings["budget"] = options.budget

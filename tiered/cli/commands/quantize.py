@@ -130,6 +130,8 @@ def _pass(options: QuantizeOptions, write: WriteOptions) -> str:
     name = "quantize_dynamic" if options.dynamic else f"weights_to_{options.weights}"
     kept = [name for names in options.keep_ops for name in names.split(",")]
     settings: dict[str, object] = {"skip_op_types": kept, "skip_nodes": list(options.keep_nodes)}
+    if options.weights == "int4":
+        settings.update(inputs=write.inputs, seed=options.seed, samples=options.samples)
     if options.budget is not None:
         settings.update(budget=options.budget, inputs=write.inputs, seed=options.seed)
     return str(tiered.get_pass(name).with_options(**settings))

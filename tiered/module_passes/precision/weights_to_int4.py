@@ -1,6 +1,16 @@
 """Constant weights  =>  DequantizeLinear of uint4, with a scale and a zero point for each block"""
 
-from tiered import Model, OutputBudget, PassContext, int4_format, module_pass, quantise_weights
+from typing import Literal
+
+from tiered import (
+    Model,
+    OutputBudget,
+    PassContext,
+    Sampling,
+    int4_format,
+    module_pass,
+    quantise_weights,
+)
 
 
 @module_pass(
@@ -20,9 +30,13 @@ def weights_to_int4(
     budget: str = "",
     inputs: tuple[str, ...] = (),
     seed: int = 0,
-    samples: int = 2,
+    samples: int = 8,
+    rounding: Literal["samples", "nearest"] = "samples",
 ) -> None:
-    """Store weights of Conv, Gather, Gemm and MatMul in four bits, with the least squared error.
+    """Store weights of Conv, Gather, Gemm and MatMul in four bits.
+
+    Those of MatMul and Gemm are rounded so that their errors cancel on samples of the inputs; the
+    others, and those that gain nothing by it, to nearest with the least squared error of a block.
 
     Args:
         block_size: so many numbers share a scale and a zero point.
@@ -31,10 +45,13 @@ def weights_to_int4(
         skip_nodes: globs of the names of nodes whose weights stay.
         budget: the limit of the outputs, as cosine>=0.999; weights return to float until it holds;
             empty for none.
-        inputs: files to measure the budget on: x.npy, feeds.npz or a folder; made without any.
+        inputs: files of samples: x.npy, feeds.npz or a folder; made without any, for a model of up
+            to 256 MiB of weights.
         seed: of made inputs.
         samples: how many inputs are made.
+        rounding: samples runs the model; nearest does not.
     """
+    is_sampled = rounding == "samples"
     quantise_weights(
         model,
         int4_format(block_size),
@@ -44,4 +61,5 @@ def weights_to_int4(
         skip_op_types=skip_op_types,
         skip_nodes=skip_nodes,
         budget=OutputBudget(limit=budget, inputs=inputs, seed=seed, samples=samples),
+        sampling=Sampling(inputs=inputs, seed=seed, samples=samples) if is_sampled else None,
     )

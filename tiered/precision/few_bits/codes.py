@@ -42,6 +42,16 @@ class Codes(NamedTuple):
     scales: Array
     zeros: Array | None
 
+    @classmethod
+    def of_four_bits(cls, codes: Array, scales: Array, zeros: Array, dtype: np.dtype[Any]) -> Codes:
+        """Return codes and zero points from 0 to 15 as uint4, and scales in a dtype."""
+        numbers = DataType.UINT4.numpy
+        return cls(
+            codes.astype(np.uint8).astype(numbers),
+            scales.astype(dtype),
+            zeros.astype(np.uint8).astype(numbers),
+        )
+
     def numbers(self, block: int) -> Array:
         """Return the numbers that the codes stand for, in float32."""
         columns = self.codes.shape[1]
@@ -97,34 +107,41 @@ def float8_codes(
 
 
 def four_bit_codes(rows: Array, block: int, dtype: np.dtype[Any]) -> Codes:
-    """Return codes from 0 to 15 and zero points, with the smallest squared error of a block.
+    """Return codes from 0 to 15 and zero points, with the smallest squared error of a block."""
+    best = FourBits.of(_blocks(rows, block), dtype)
+    return Codes.of_four_bits(_rows(best.codes(), rows), best.scales, best.zeros, dtype)
 
-    Tried are ranges from the least to the largest number, and parts of them; and those where the
-    number of the largest magnitude is exact. The best scale is then fitted to its codes.
+
+class FourBits:
+    """The best scales and zero points of some blocks so far.
+
+    Attributes:
+        scales, zeros: float32 [rows, blocks].
     """
-    parts = _blocks(rows, block)
-    low, high = np.minimum(parts.min(2), 0), np.maximum(parts.max(2), 0)
-    width, largest = high - low, np.maximum(high, -low)
-    candidates = [(width * (share / 15), low * share) for share in _SHARES]
-    is_high = high >= -low
-    steps = np.where(is_high, np.float32(-7), np.float32(-8))
-    candidates.append((largest / 8, steps * largest / 8))
-    best = _FourBits(parts, dtype)
-    for step, least in candidates:
-        scale = _usable(step, dtype)
-        best.attempt(scale, np.clip(np.rint(-least / scale), 0, 15))
-    for _ in range(_FITS):
-        best.attempt(_usable(best.fitted_scales(), dtype), best.zeros)
-    numbers = DataType.UINT4.numpy
-    return Codes(
-        _rows(best.codes().astype(np.uint8), rows).astype(numbers),
-        best.scales.astype(dtype),
-        best.zeros.astype(np.uint8).astype(numbers),
-    )
 
+    @classmethod
+    def of(cls, parts: Array, dtype: np.dtype[Any]) -> FourBits:
+        """Return the scales and zero points of the smallest squared error.
 
-class _FourBits:
-    """The best scales and zero points of some blocks so far."""
+        Tried are ranges from the least to the largest number, and parts of them; and those where
+        the number of the largest magnitude is exact. The best scale is then fitted to its codes.
+
+        Args:
+            parts: float32 [rows, blocks, columns].
+            dtype: that of the scales.
+        """
+        low, high = np.minimum(parts.min(2), 0), np.maximum(parts.max(2), 0)
+        width, largest = high - low, np.maximum(high, -low)
+        candidates = [(width * (share / 15), low * share) for share in _SHARES]
+        steps = np.where(high >= -low, np.float32(-7), np.float32(-8))
+        candidates.append((largest / 8, steps * largest / 8))
+        best = cls(parts, dtype)
+        for step, least in candidates:
+            scale = _usable(step, dtype)
+            best.attempt(scale, np.clip(np.rint(-least / scale), 0, 15))
+        for _ in range(_FITS):
+            best.attempt(_usable(best.fitted_scales(), dtype), best.zeros)
+        return best
 
     def __init__(self, parts: Array, dtype: np.dtype[Any]) -> None:
         self._parts = parts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
 from tiered.graph.core.dtypes import bits_of
 from tiered.precision.few_bits.codes import Codes, float8_codes, four_bit_codes, signed_codes
+from tiered.precision.few_bits.compensation import Encode, four_bit_encoder
+from tiered.precision.few_bits.operands import Operand, Operands, Sampling
 from tiered.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.precision.lower import OnFound, OnSkip
 from tiered.precision.narrowing import why_skipped
@@ -22,6 +25,9 @@ Keep = Callable[[Node], str]
 
 _AT_ONCE: Final = 1 << 18
 """So many numbers of a weight are converted together: as many as a cache holds."""
+
+_FITTED_AT_ONCE: Final = 1 << 22
+"""As many if columns are rounded one after the other, so that a column is long."""
 
 _IN_MEMORY: Final = 1 << 20
 """Scales of blocks of so many bytes go to disk: there are as many of them as weights."""
@@ -38,12 +44,14 @@ class WeightFormat(NamedTuple):
         opset: the first one whose DequantizeLinear takes it.
         block: so many numbers share a scale; 0 for a scale for each channel.
         encode: returns the codes of rows, of blocks of a length, with scales of a dtype.
+        fit: returns what does so for rows that are multiplied by an operand; None for `encode`.
     """
 
     dtype: DataType
     opset: int
     block: int
-    encode: Callable[[Array, int, np.dtype[Any]], Codes]
+    encode: Encode
+    fit: Callable[[Array, int, np.dtype[Any], Operand], Encode | None] | None = None
 
 
 def int8_format(block: int) -> WeightFormat:
@@ -53,7 +61,7 @@ def int8_format(block: int) -> WeightFormat:
 
 def int4_format(block: int) -> WeightFormat:
     """Return uint4 with zero points, in blocks."""
-    return WeightFormat(DataType.UINT4, 21, block, four_bit_codes)
+    return WeightFormat(DataType.UINT4, 21, block, four_bit_codes, four_bit_encoder)
 
 
 def float8_format(low: DataType, exponent: int | None = None) -> WeightFormat:
@@ -81,6 +89,7 @@ def quantise_weights(
     skip_op_types: tuple[str, ...] = (),
     skip_nodes: tuple[str, ...] = (),
     budget: OutputBudget | None = None,
+    sampling: Sampling | None = None,
 ) -> None:
     """Store the constant weights of Conv, Gather, Gemm and MatMul in few bits.
 
@@ -93,9 +102,12 @@ def quantise_weights(
         skip_op_types: operators whose weights stay.
         skip_nodes: globs of the names of nodes whose weights stay.
         budget: weights return to float until it holds; None for no limit.
+        sampling: what operands are measured on, if the format fits codes to them; None to round
+            to nearest.
 
     Raises:
-        UsageError, ModelError, RuntimeFailure, VerificationError: as of `convert_within`.
+        UsageError, ModelError, RuntimeFailure, VerificationError: as of `convert_within` and
+            `Operands`.
     """
     limits = budget or OutputBudget()
     known = Encoded() if limits.limit else None
@@ -104,9 +116,13 @@ def quantise_weights(
         def keep(node: Node) -> str:
             return kept.get(node, "") or why_skipped(node, skip_op_types, skip_nodes)
 
-        return store_weights(model, form, on_found, on_skip, keep, min_elements, known)
+        return store_weights(model, form, on_found, on_skip, keep, min_elements, known, operands)
 
-    convert_within(model, convert, limits, on_found, on_skip, low=form.dtype)
+    with ExitStack() as stack:
+        operands = None
+        if sampling is not None and form.fit is not None:
+            operands = stack.enter_context(Operands(model, sampling))
+        convert_within(model, convert, limits, on_found, on_skip, low=form.dtype)
 
 
 def store_weights(
@@ -117,6 +133,7 @@ def store_weights(
     keep: Keep,
     min_elements: int,
     known: Encoded | None = None,
+    operands: Operands | None = None,
 ) -> list[Node]:
     """Store weights in few bits, and return the nodes that read them.
 
@@ -124,6 +141,7 @@ def store_weights(
         model, form, on_found, on_skip, min_elements: as of `quantise_weights`.
         keep: says which nodes read their weights as they are.
         known: the codes of weights that were stored before; more are added.
+        operands: what weights are multiplied by, to fit codes to; None to round to nearest.
     """
     readers = _readers(model)
     if not readers:
@@ -133,41 +151,80 @@ def store_weights(
         text = "{} needs opset {}, the model has {}"
         on_skip(None, Skip(text, form.dtype.name.lower(), form.opset, model.opset()))
         return []
-    before = after = 0
-    worst: tuple[float, str] = (math.inf, "")
-    edited = list[Node]()
-    count = 0
+    chosen = dict[Value, list[_Reader]]()
     for value, uses in readers.items():
         refused = _refusal(value, uses, form, min_elements)
-        reason = next(filter(None, (keep(use.node) for use in uses)), refused)
-        tensor = value.tensor
-        assert tensor is not None
-        stored = None if reason else _stored(value, tensor, uses[0].channel, form, known)
+        if reason := next(filter(None, (keep(use.node) for use in uses)), refused):
+            on_skip(uses[0].node, Skip(reason))
+        else:
+            chosen[value] = uses
+    if operands is not None and chosen:
+        operands.plan({value: _multiplied(uses) for value, uses in chosen.items()})
+    tally, edited = _Tally(), list[Node]()
+    for value, uses in chosen.items():
+        stored = _stored(value, uses[0].channel, form, known, operands)
         if stored is None:
-            on_skip(uses[0].node, Skip(reason or "the weight has NaN or Inf"))
+            on_skip(uses[0].node, Skip("the weight has NaN or Inf"))
             continue
-        name = value.name
-        count, before, after = count + 1, before + tensor.nbytes, after + stored.nbytes
-        worst = min(worst, (stored.quality, name))
+        tally.add(value, stored)
         _replace(value, uses, stored, form)
         edited += [use.node for use in uses]
-    if count:
-        low = form.dtype.name.lower()
-        on_found(f"{count} weights in {low}: {before} bytes are {after}")
-        if math.isfinite(worst[0]):
-            on_found(f"the least signal to noise of a weight: {worst[0]:.1f} dB, of {worst[1]}")
+    for text in tally.findings(form.dtype, operands):
+        on_found(text)
     return list(dict.fromkeys(edited))
 
 
+def _multiplied(uses: list[_Reader]) -> list[Node]:
+    """Return the nodes that multiply by a weight, if all sum over its same axis."""
+    return [use.node for use in uses] if len({use.channel for use in uses}) == 1 else []
+
+
+class _Tally:
+    """Weights that are stored, in numbers."""
+
+    def __init__(self) -> None:
+        self._count = self._fitted = self._before = self._after = 0
+        self._worst: tuple[float, str] = (math.inf, "")
+
+    def add(self, value: Value, stored: _Stored) -> None:
+        """Count a weight."""
+        assert value.tensor is not None
+        self._count += 1
+        self._fitted += stored.is_fitted
+        self._before += value.tensor.nbytes
+        self._after += stored.nbytes
+        self._worst = min(self._worst, (stored.quality, value.name))
+
+    def findings(self, low: DataType, operands: Operands | None) -> Iterator[str]:
+        """Yield what is worth knowing, in words."""
+        if not self._count:
+            return
+        name, (quality, worst) = low.name.lower(), self._worst
+        yield f"{self._count} weights in {name}: {self._before} bytes are {self._after}"
+        if math.isfinite(quality):
+            yield f"the least signal to noise of a weight: {quality:.1f} dB, of {worst}"
+        if operands is not None and operands.reason:
+            yield f"rounded to nearest: {operands.reason}"
+        elif operands is not None:
+            yield f"{self._fitted} weights are rounded for the operands of {operands}"
+
+
 def _stored(
-    value: Value, tensor: Tensor, channel: int, form: WeightFormat, known: Encoded | None
+    value: Value,
+    channel: int,
+    form: WeightFormat,
+    known: Encoded | None,
+    operands: Operands | None,
 ) -> _Stored | None:
     """Return a weight in few bits, from what is known if it is there."""
-    if known is None:
-        return _encoded(tensor.numpy(), channel, form)
-    if value not in known:
-        known[value] = _encoded(tensor.numpy(), channel, form)
-    return known[value]
+    if known is not None and value in known:
+        return known[value]
+    assert value.tensor is not None
+    operand = None if operands is None else operands.of(value)
+    stored = _encoded(value.tensor.numpy(), channel, form, operand)
+    if known is not None:
+        known[value] = stored
+    return stored
 
 
 def _readers(model: Model) -> dict[Value, list[_Reader]]:
@@ -230,6 +287,7 @@ class _Stored(NamedTuple):
         axis: of the DequantizeLinear.
         shape: what the result is reshaped to, if that is needed.
         quality: the signal to noise ratio, in dB.
+        is_fitted: whether it is rounded for an operand.
     """
 
     codes: Array
@@ -238,6 +296,7 @@ class _Stored(NamedTuple):
     axis: int
     shape: tuple[int, ...] | None
     quality: float
+    is_fitted: bool
 
     @property
     def nbytes(self) -> int:
@@ -250,13 +309,19 @@ class Encoded(dict[Value, "_Stored | None"]):
     """The codes of weights; None for one that has NaN or Inf."""
 
 
-def _encoded(weight: Array, channel: int, form: WeightFormat) -> _Stored | None:
+def _encoded(
+    weight: Array, channel: int, form: WeightFormat, operand: Operand | None
+) -> _Stored | None:
     """Return a weight in few bits; None if a number is not finite."""
     channels = weight.shape[channel]
     columns = weight.size // channels
     block = form.block or columns
     rows = np.moveaxis(weight, channel, 0)
-    step = max(_AT_ONCE // columns, 1)
+    fitted = None
+    if form.fit is not None and operand is not None:
+        fitted = form.fit(rows, block, weight.dtype, operand)
+    step = max((_FITTED_AT_ONCE if fitted else _AT_ONCE) // columns, 1)
+    encode = fitted or form.encode
     is_turned = bool(form.block) and weight.ndim == 2 and channel == 1
     codes = np.empty((columns, channels) if is_turned else (channels, columns), form.dtype.numpy)
     by_row = codes.T if is_turned else codes
@@ -266,7 +331,7 @@ def _encoded(weight: Array, channel: int, form: WeightFormat) -> _Stored | None:
         part = rows[start : start + step].astype(np.float32).reshape(-1, columns)
         if not np.isfinite(part).all():
             return None
-        found = form.encode(part, block, weight.dtype)
+        found = encode(part, block, weight.dtype)
         by_row[start : start + step] = found.codes
         scale_parts.append(found.scales)
         zero_parts += [] if found.zeros is None else [found.zeros]
@@ -275,15 +340,16 @@ def _encoded(weight: Array, channel: int, form: WeightFormat) -> _Stored | None:
     scales = np.concatenate(scale_parts)
     joined = np.concatenate(zero_parts) if zero_parts else None
     quality = 10 * math.log10(signal / noise) if noise and signal else math.inf
+    judged = (quality, fitted is not None)
     if not form.block:
         order = (channels, *np.delete(weight.shape, channel).tolist())
         codes = np.ascontiguousarray(np.moveaxis(codes.reshape(order), 0, channel))
-        return _Stored(codes, scales[:, 0], joined, channel, None, quality)
+        return _Stored(codes, scales[:, 0], joined, channel, None, *judged)
     if is_turned:
         turned = None if joined is None else np.ascontiguousarray(joined.T)
-        return _Stored(codes, np.ascontiguousarray(scales.T), turned, 0, None, quality)
+        return _Stored(codes, np.ascontiguousarray(scales.T), turned, 0, None, *judged)
     shape = None if weight.ndim == 2 else weight.shape
-    return _Stored(codes, scales, joined, 1, shape, quality)
+    return _Stored(codes, scales, joined, 1, shape, *judged)
 
 
 def _replace(value: Value, uses: list[_Reader], stored: _Stored, form: WeightFormat) -> None:
