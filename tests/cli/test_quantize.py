@@ -46,6 +46,84 @@ def test_layers_are_listed(cli: Cli, products: Path) -> None:
     assert found["sqnr"] > 20
 
 
+def test_an_earlier_result_is_replaced_and_stays_as_it_is(cli: Cli, products: Path) -> None:
+    out, samples = products.with_name("out.onnx"), products.with_name("samples")
+    assert cli("quantize", products, out, "--inputs", samples).code == 0
+    first = out.read_bytes()
+    assert cli("quantize", products, out, "--inputs", samples).code == 0
+    assert out.read_bytes() == first
+    again = products.with_name("again.onnx")
+    assert cli("quantize", out, again, "--inputs", samples).code == 0
+    assert again.read_bytes() == first
+    other = products.with_name("other.onnx")
+    onnx.save(parse(TEXT.replace("Relu", "Tanh"), opset=21), other)
+    ended = cli("quantize", products, other, "--inputs", samples)
+    assert ended.code == 2
+    assert "is an ONNX model and not an earlier result of" in ended.err
+
+
+def test_the_weights_of_the_model_are_not_overwritten(cli: Cli, products: Path) -> None:
+    proto = onnx.load(products)
+    external = {"save_as_external_data": True, "location": "out.onnx.data", "size_threshold": 0}
+    onnx.save(proto, products, **external)
+    data = products.with_name("out.onnx.data")
+    before = data.read_bytes()
+    ended = cli("quantize", products, products.with_name("out.onnx"), "--external-data=1")
+    assert ended.code == 2
+    assert "out.onnx.data" in ended.err
+    assert data.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("array", "says"),
+    [
+        (np.zeros((2, 16)), "inputs 1: 'x' is float64 [2, 16]; the model takes float32 [N, 16]"),
+        (np.zeros((2, 9), np.float32), "'x' is float32 [2, 9]; the model takes float32 [N, 16]"),
+        (np.zeros(16, np.float32), "'x' is float32 [16]; the model takes float32 [N, 16]"),
+    ],
+)
+def test_a_sample_that_does_not_fit_is_named(
+    cli: Cli, products: Path, array: np.ndarray[tuple[int, ...], np.dtype[np.floating]], says: str
+) -> None:
+    np.save(products.with_name("x.npy"), array)
+    ended = cli("quantize", products, "--dry-run", "--inputs", products.with_name("x.npy"))
+    assert (ended.code, ended.out) == (2, "")
+    assert says in ended.err
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--method", "percentile", "--percentile", "200"), "percentile is 200; expected above 0"),
+        (("--samples", "0"), "samples is 0; expected at least 1"),
+        (("--inputs", "nowhere"), "'nowhere' is no file of inputs"),
+        (("--report", "nowhere/report.json"), "no directory 'nowhere'"),
+    ],
+)
+def test_a_wrong_option_is_named_before_any_work(
+    cli: Cli, products: Path, options: tuple[str, ...], says: str
+) -> None:
+    ended = cli("quantize", products, "--dry-run", *options)
+    assert ended.code == 2 or "cannot write" in ended.err
+    assert says in ended.err
+    assert "bug in tiered" not in ended.err
+
+
+def test_one_made_sample_is_enough(cli: Cli, products: Path) -> None:
+    ended = cli("quantize", products, "--json", "--samples", "1")
+    assert json.loads(ended.out)["sqnr"] > 10
+
+
+def test_names_of_nodes_that_the_model_lacks_are_a_warning(cli: Cli, products: Path) -> None:
+    keep = ("--keep-nodes", "zz*", "--keep-nodes", "fir*", "--keep-ops", "MatMul,Conv")
+    ended = cli("quantize", products, "--dry-run", *keep)
+    assert ended.code == 0
+    assert "warning: --keep-nodes 'zz*' names no node of the model" in ended.err
+    assert "warning: --keep-ops 'Conv' names no node of the model" in ended.err
+    assert "fir*" not in ended.err
+    assert "--keep-ops 'MatMul'" not in ended.err
+
+
 def test_made_inputs_are_a_warning(cli: Cli, products: Path) -> None:
     ended = cli("quantize", products, products.with_name("out.onnx"))
     assert ended.code == 0

@@ -1,5 +1,6 @@
 """What models are verified on: files, folders, dicts, and what is made for the rest."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from tests.small import proto
 from tiered import optimize_model
 from tiered.errors import ModelError, RuntimeFailure, UsageError
+from tiered.graph import DataType
 from tiered.runtime import Session
 from tiered.verify.samples import Sample, Wanted, read_samples, samples_for
 
@@ -97,6 +99,34 @@ def test_an_input_that_the_model_lacks_is_an_error(folder: Path) -> None:
         samples(ONE, {"#0": X, "#1": X})
 
 
+@pytest.mark.parametrize(
+    ("text", "array", "says"),
+    [
+        (ONE, X.astype(np.float64), "inputs 1: 'x' is float64 "),
+        (ONE, X[0, 0], "'x' is float32 []; the model takes float32 "),
+        ("g (float[2,3] x) => (y) { y = Neg(x) }", np.zeros((2, 4), np.float32), "[2, 4]"),
+        ("g (int64 x) => (y) { y = Neg(x) }", np.zeros((), np.int32), "the model takes int64 []"),
+    ],
+)
+def test_an_array_that_does_not_fit_is_an_error(text: str, array: Any, says: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(says)):
+        samples(text, {"x": array})
+
+
+@pytest.mark.parametrize(
+    ("text", "array"),
+    [
+        ("g (float[] x) => (y) { y = Neg(x) }", np.zeros((2, 3), np.float32)),
+        ("g (float x) => (y) { y = Neg(x) }", np.zeros((), np.float32)),
+        ("g (float[0,?] x) => (y) { y = Neg(x) }", np.zeros((0, 3), np.float32)),
+        ("g (bfloat16[2] x) => (y) { y = Cast<to=1>(x) }", np.zeros(2, DataType.BFLOAT16.numpy)),
+    ],
+)
+def test_what_is_not_declared_may_be_anything(text: str, array: Any) -> None:
+    (found,) = samples(text, {"x": array})
+    assert found.inputs.feeds["x"] is array
+
+
 def test_without_any_they_are_made_at_two_sets_of_sizes() -> None:
     found = samples(ONE)
     assert [sample.sizes for sample in found] == ["N=2", "N=3"]
@@ -119,7 +149,7 @@ def test_optimize_runs_on_given_samples_and_reports_them(folder: Path) -> None:
     assert [str(sample) for sample in result.verify.samples] == [
         "inputs 1\n  x [5, 3]: given\n  w [5, 3]: given"
     ]
-    with pytest.raises(RuntimeFailure, match="Got invalid dimensions"):
+    with pytest.raises(UsageError, match=r"float32 \[2, 4\]; the model takes float32 \[N, 3\]"):
         optimize_model(proto(ONE), verify=True, inputs=[{"x": np.ones((2, 4), np.float32)}])
 
 

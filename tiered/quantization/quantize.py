@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 import onnx
@@ -13,13 +12,14 @@ import onnx
 from tiered.calibration.calibrate import MADE, Calibration, SampledModel, calibrate
 from tiered.calibration.masks import LARGEST, mask_limits
 from tiered.calibration.observers import Method
-from tiered.errors import RuntimeFailure
+from tiered.errors import RuntimeFailure, UsageError
 from tiered.graph import Model, Node, Value
 from tiered.graph.io.export import export_model
 from tiered.intervals.analysis import ranges
 from tiered.legalization.search import legalize_nodes
 from tiered.precision.budget import Budget, fewest_returned
 from tiered.precision.effects import Order, output_effects
+from tiered.precision.narrowing import why_skipped
 from tiered.precision.noise import Feeds, Reference
 from tiered.quantization.parameters import parameters_of_plan
 from tiered.quantization.placement import Placed, place
@@ -84,12 +84,20 @@ class QuantisationSettings:
     skip_nodes: Sequence[str] = ()
     reduce_range: bool | None = None
 
+    def __post_init__(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            UsageError: one is out of its range.
+        """
+        if not 0 < self.percentile <= 100:
+            raise UsageError(f"percentile is {self.percentile:g}; expected above 0, at most 100")
+        if self.samples < 1:
+            raise UsageError(f"samples is {self.samples}; expected at least 1")
+
     def keep(self, node: Node) -> str:
         """Return why the user keeps a node in float; empty if not."""
-        if node.op_type in self.skip_op_types:
-            return f"{node.op_type} is skipped"
-        is_named = any(fnmatchcase(node.label, pattern) for pattern in self.skip_nodes)
-        return "the node is skipped" if is_named else ""
+        return why_skipped(node, self.skip_op_types, self.skip_nodes)
 
 
 @dataclass(frozen=True)
@@ -233,7 +241,7 @@ class _Quantisation:
         if not given:
             self.on_found("no samples are given: ranges are those of made inputs")
         with SampledModel.of(self.model) as running:
-            more = count // 2 if measures else 0
+            more = max(1, count // 2) if measures else 0
             feeds = running.samples(given, seed=self.settings.seed, count=count + more)
         if not given:
             return list(feeds[:count]), list(feeds[count:])

@@ -39,6 +39,9 @@ Given = dict[str, Any]
 BINDINGS = 2
 """The default number of sets of sizes for the dynamic dims."""
 
+_NUMBERS = "biufc"
+"""The kinds of numpy's own dtypes of numbers."""
+
 _NUMBERED = re.compile(r"input_(\d+)")
 
 
@@ -91,7 +94,7 @@ def samples_for(model: onnx.ModelProto, session: Runner, wanted: Wanted) -> list
         wanted: which samples to return.
 
     Raises:
-        UsageError: a file belongs to no input.
+        UsageError: a file belongs to no input, or has another dtype or other dims than it.
         RuntimeFailure: no inputs were found that the model accepts.
     """
     found = [
@@ -135,6 +138,7 @@ def _completed(
 ) -> Sample:
     """Return a user's sample, with the missing inputs made to fit it."""
     feeds = _placed(session.inputs, given)
+    _check_fits(model, feeds, label)
     missing = [name for name in session.inputs if name not in feeds]
     rules = dict.fromkeys(feeds, "given")
     if not missing:
@@ -144,6 +148,39 @@ def _completed(
     values = {name: made.feeds[name] for name in missing if name in made.feeds}
     chosen = {name: made.rules[name] for name in values}
     return Sample(label, replace(made, feeds=feeds | values, rules=rules | chosen))
+
+
+def _check_fits(model: onnx.ModelProto, feeds: Given, label: str) -> None:
+    """Raise if an array has another dtype or other dims than its input.
+
+    Raises:
+        UsageError: one has.
+    """
+    for value in model.graph.input:
+        array, declared = feeds.get(value.name), value.type.tensor_type
+        if not isinstance(array, np.ndarray) or not declared.elem_type:
+            continue
+        dtype = DataType(declared.elem_type).numpy
+        dims = declared.shape.dim if declared.HasField("shape") else None
+        is_other = dtype.kind in _NUMBERS and array.dtype.kind in _NUMBERS and array.dtype != dtype
+        if is_other or not (dims is None or _has_dims(array, dims)):
+            shape = "of any rank" if dims is None else f"[{', '.join(map(_said, dims))}]"
+            raise UsageError(
+                f"{label}: {value.name!r} is {array.dtype} {list(array.shape)}; the model takes "
+                f"{dtype} {shape}"
+            )
+
+
+def _has_dims(array: np.ndarray[Any, Any], dims: Sequence[onnx.TensorShapeProto.Dimension]) -> bool:
+    """Return whether an array has the dims that are numbers."""
+    return len(dims) == array.ndim and all(
+        dim.dim_value <= 0 or dim.dim_value == size
+        for dim, size in zip(dims, array.shape, strict=True)
+    )
+
+
+def _said(dim: onnx.TensorShapeProto.Dimension) -> str:
+    return str(dim.dim_value) if dim.dim_value > 0 else dim.dim_param or "?"
 
 
 def _dims_of(model: onnx.ModelProto, feeds: Given) -> dict[str, int]:

@@ -8,6 +8,7 @@ With --dynamic or --weights, the object is that of `tiered optimize`.
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import os
 from dataclasses import dataclass
@@ -17,7 +18,13 @@ from cyclopts import Parameter
 
 from tiered.cli.commands.completion import complete_backend
 from tiered.cli.commands.optimize import check_options, check_target, storage_of, write_result
-from tiered.cli.files import check_input, choose_output, load_model
+from tiered.cli.files import (
+    check_data_files,
+    check_input,
+    check_output,
+    choose_output,
+    load_model,
+)
 from tiered.cli.flags import Flag, Names, OptimizeOptions, WriteOptions
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
@@ -93,13 +100,17 @@ def run_quantize(
     check_input(source)
     if target is not None:
         check_target(source, target, written)
+    if options.report is not None:
+        check_output(source, options.report)
     with Progress(enabled=not (write.json or write.quiet)) as progress:
         model = load_model(source)
+        unmatched = _unmatched(model, options)
+        mark = "" if target is None else _mark(model, source, target, written)
         progress.say("preparing")
         found, report = _quantised(model, settings, options, progress)
         if target is not None and not write.dry_run:
             progress.say(f"writing {printable(target)}")
-            _save(model, target, written)
+            _save(model, target, mark, written)
     if options.report is not None:
         _write(options.report, report, source)
     if write.json:
@@ -107,6 +118,8 @@ def run_quantize(
         print_json({"model": source, "out": placed, **report.record()})
     elif not write.quiet:
         _print(report, None if write.verbose else FEW)
+        for option in unmatched:
+            notes().print(f"tiered: warning: {option} names no node of the model", soft_wrap=True)
         if found.calibration is not None and found.calibration.is_made:
             notes().print("tiered: warning: no --inputs: ranges are those of made inputs")
 
@@ -182,9 +195,36 @@ def _quantised(
     return found, report
 
 
-def _save(model: Model, target: str, options: OptimizeOptions) -> None:
+def _unmatched(model: Model, options: QuantizeOptions) -> list[str]:
+    """Return the options that keep nodes in float, but name none."""
+    nodes = [node for graph in model.graphs() for node in graph.nodes]
+    operators, labels = {node.op_type for node in nodes}, [node.label for node in nodes]
+    kept = [name for names in options.keep_ops for name in names.split(",")]
+    return [
+        *(f"--keep-ops {name!r}" for name in kept if name not in operators),
+        *(
+            f"--keep-nodes {glob!r}"
+            for glob in options.keep_nodes
+            if not fnmatch.filter(labels, glob)
+        ),
+    ]
+
+
+def _mark(model: Model, source: str, target: str, options: OptimizeOptions) -> str:
+    """Return the mark of a result, after checking that its files can be written."""
+    from tiered.cli.source_mark import source_mark
+    from tiered.graph.io.save import check_storage
+
+    check_data_files(model, target)
+    check_storage(model, storage_of(options))
+    return source_mark(model, source)
+
+
+def _save(model: Model, target: str, mark: str, options: OptimizeOptions) -> None:
+    from tiered.cli.source_mark import write_mark
     from tiered.graph.io.save import save_model
 
+    write_mark(model, mark)
     save_model(model, target, annotate=options.annotate, storage=storage_of(options))
 
 
