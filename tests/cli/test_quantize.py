@@ -46,6 +46,46 @@ def test_layers_are_listed(cli: Cli, products: Path) -> None:
     assert found["sqnr"] > 20
 
 
+def test_layers_of_a_target_without_floats_keep_their_names(cli: Cli, products: Path) -> None:
+    proto = parse(TEXT.replace("y = Softmax(c)", "").replace("[second] c", "y"), opset=21)
+    proto.graph.initializer.append(onnx.load(products).graph.initializer[0])
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 40
+    onnx.save(proto, products)
+    samples = products.with_name("samples")
+    ended = cli("quantize", products, "--json", "--inputs", samples, "--backend", "int8_npu")
+    found = json.loads(ended.out)
+    assert [(row["node"], row["macs"]) for row in found["layers"]] == [
+        ("first", 40 * 16 * 16),
+        ("y", 40 * 16 * 16),
+    ]
+
+
+def test_an_opset_without_the_operators_is_the_reason(cli: Cli, products: Path) -> None:
+    proto = parse(TEXT, opset=9)
+    proto.graph.initializer.append(onnx.load(products).graph.initializer[0])
+    onnx.save(proto, products)
+    ended = cli("quantize", products, "--dry-run", "--inputs", products.with_name("samples"))
+    assert ended.code == 0
+    assert "uint8 needs opset 10, the model has 9" in ended.out
+    assert "0 of 2 layers and 0.0% of the multiply-adds are quantised" in ended.out
+
+
+def test_layers_in_bodies_have_no_ratio_of_their_own(cli: Cli, products: Path) -> None:
+    body = "(float[M,16] p) { p = MatMul(a, w) }"
+    proto = parse(
+        "(float[N,16] x, bool k) => (float[N,16] y) { a = MatMul(x, w) y = If(k) <then_branch = "
+        f"t () => {body}, else_branch = e () => {body.replace('p', 'q')}> }}",
+        opset=21,
+    )
+    proto.graph.initializer.append(onnx.load(products).graph.initializer[0])
+    onnx.save(proto, products)
+    ended = cli("quantize", products, "--dry-run", "--seed", "1")
+    assert ended.code == 0
+    rows = [line.split() for line in ended.out.splitlines() if "uint8 x int8" in line]
+    # The layer, its operator, dtype ("uint8 x int8") and scale; ratio, error and multiply-adds.
+    assert sorted((row[0], len(row)) for row in rows) == [("a", 9), ("p", 6), ("q", 6)]
+
+
 def test_an_earlier_result_is_replaced_and_stays_as_it_is(cli: Cli, products: Path) -> None:
     out, samples = products.with_name("out.onnx"), products.with_name("samples")
     assert cli("quantize", products, out, "--inputs", samples).code == 0

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from tiered.graph import Value
+from tiered.graph import Node, Value
 from tiered.graph.queries.multiply_adds import multiply_adds
 from tiered.pages.charts import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, x_at, y_at
 from tiered.pages.render import counted
@@ -75,10 +75,10 @@ class Report:
 
     @property
     def share_of_macs(self) -> float:
-        """The part of the multiply-adds that is quantised; 1 if none are known."""
+        """The part of the multiply-adds that is quantised; of the products if none are known."""
         whole = sum(row.macs for row in self.rows)
         done = sum(row.macs for row in self.rows if not row.reason)
-        return done / whole if whole else 1.0
+        return done / whole if whole else self.quantised / max(len(self.rows), 1)
 
     def record(self) -> dict[str, Any]:
         """Return the report as JSON has it; an infinite ratio is null."""
@@ -115,7 +115,7 @@ def report_of(found: Quantised, shapes: Shapes) -> Report:
         stored = found.stored[name]
         rows.append(
             Row(
-                unit.node.label,
+                unit.node.name or name,
                 unit.node.op_type,
                 name,
                 " x ".join(stored.dtypes),
@@ -123,11 +123,11 @@ def report_of(found: Quantised, shapes: Shapes) -> Report:
                 len(stored.scales),
                 found.alone.get(name),
                 noise.get(name, 0.0) / whole if whole else 0.0,
-                multiply_adds(unit.node, lambda value: _shape(value, shapes)),
+                multiply_adds(unit.node, lambda value: _shape(value, shapes, found.outputs)),
             )
         )
     for node, reason in found.plan.kept:
-        macs = multiply_adds(node, lambda value: _shape(value, shapes))
+        macs = multiply_adds(node, lambda value: _shape(value, shapes, found.outputs))
         row = Row(node.label, node.op_type, node.output.name, "float", macs=macs, reason=reason)
         rows.append(row)
     order = {name: at for at, name in enumerate(shapes)}
@@ -143,14 +143,19 @@ def report_of(found: Quantised, shapes: Shapes) -> Report:
     )
 
 
-def _shape(value: Value | None, shapes: Shapes) -> tuple[int, ...] | None:
-    """Return the shape of an operand, through the DequantizeLinear that computes it."""
-    while value is not None and value.name not in shapes:
+def _shape(
+    value: Value | None, shapes: Shapes, outputs: Mapping[Node, str]
+) -> tuple[int, ...] | None:
+    """Return the shape of an operand or result, through the Q/DQ that computes it."""
+    while value is not None:
         producer = value.producer
+        name = value.name if producer is None else outputs.get(producer, value.name)
+        if name in shapes:
+            return shapes[name]
         if producer is None or producer.op_type not in ("DequantizeLinear", "QuantizeLinear"):
             return value.static_shape
         value = producer.inputs[0]
-    return None if value is None else shapes[value.name]
+    return None
 
 
 # --- the chart ------------------------------------------------------------------------------------

@@ -257,8 +257,8 @@ def _print(report: Report, limit: int | None) -> None:
             row.dtype,
             Number("" if row.scale is None else f"{row.scale:.3g}"),
             Number("" if row.sqnr is None else f"{row.sqnr:.1f}"),
-            Number(f"{row.contribution:.1%}"),
-            row.macs,
+            Number("" if row.sqnr is None else f"{row.contribution:.1%}"),
+            row.macs or "",  # unknown in a body
         )
         for row in shown
     ]
