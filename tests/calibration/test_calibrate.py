@@ -60,6 +60,25 @@ def test_masks_decide_no_range(method: Method, mask: str) -> None:
         assert found.ranges[name].masked == 4
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("mask", [-np.inf, -3.4e38, -1e9, -1e4])
+def test_masks_that_are_fed_decide_no_range(method: Method, mask: float) -> None:
+    model = _model("(float[N,4] x, float[4] k) => (float[N,4] y) { m = Add(x, k) y = Softmax(m) }")
+    feeds = _sample(-1, 2)
+    del feeds["keep"]
+    fed = [{**feeds, "k": np.array([0, mask if at else 0, np.nan, 0], np.float32)} for at in (0, 1)]
+    found = calibrate(model, _values(model, "k", "m"), fed, method=method)
+    assert _interval(found, "k") == (0, 0)
+    low, high = _interval(found, "m")
+    assert -1.1 <= low <= 0 <= high <= 2.1
+
+
+def test_a_large_negative_number_that_is_fed_and_reaches_no_softmax_counts() -> None:
+    model = _model("(float[4] x) => (float[4] y) { y = Neg(x) }")
+    found = calibrate(model, _values(model, "x"), [{"x": np.full(4, -2e4, np.float32)}])
+    assert _interval(found, "x")[0] == pytest.approx(-20000)
+
+
 def test_a_mask_of_minus_infinity_decides_no_range() -> None:
     text = SCORES.replace("-3.4e38", "-1e38").replace(
         "m = Where(keep, s, lowest)", "l = Add(lowest, lowest) k = Mul(l, l) n = Neg(k)"

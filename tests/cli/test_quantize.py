@@ -104,8 +104,8 @@ def test_an_earlier_result_is_replaced_and_stays_as_it_is(cli: Cli, products: Pa
 
 def test_the_weights_of_the_model_are_not_overwritten(cli: Cli, products: Path) -> None:
     proto = onnx.load(products)
-    external = {"save_as_external_data": True, "location": "out.onnx.data", "size_threshold": 0}
-    onnx.save(proto, products, **external)
+    where = "out.onnx.data"
+    onnx.save(proto, products, save_as_external_data=True, location=where, size_threshold=0)
     data = products.with_name("out.onnx.data")
     before = data.read_bytes()
     ended = cli("quantize", products, products.with_name("out.onnx"), "--external-data=1")

@@ -124,6 +124,18 @@ def test_masked_scores_stay_float() -> None:
     assert decibels(before, model, {"x": random(4, 4, seed=1)}) > 15
 
 
+def test_scores_that_are_masked_by_an_input_stay_float() -> None:
+    text = """(float[4,4] x, float[4,4] m) => (float[4,4] y)
+        { a = Add(x, m) b = Softmax(a) y = MatMul(b, x) }"""
+    model = Model.from_proto(parse(text, opset=18))
+    mask = np.where(np.tri(4), 0, -1e4).astype(np.float32)
+    samples = [{"x": random(4, 4, seed=seed), "m": mask} for seed in range(4)]
+    found = quantise_model(model, QuantisationSettings(inputs=samples), backend=NPU)
+    assert "m" not in found.parameters
+    assert max(each.scale for each in found.parameters.values()) < 0.1
+    assert sorted(text.split(":")[0] for text in refused(model)) == ["Add", "Softmax"]
+
+
 def test_a_target_with_floats_quantises_products_only() -> None:
     _, model = quantised("(float[8,8] x) => (float[8,8] y) { y = Tanh(x) }", backend="qnn_htp")
     assert [node.op_type for node in model.main.nodes] == ["Tanh"]

@@ -148,14 +148,14 @@ def calibrate(
         RuntimeFailure: onnxruntime does not run the model.
     """
     values = {value.name: value for value in planned if value.owner.is_main}
-    limits = mask_limits(model)
-    seen = {
-        name: Seen(observer_of(method, percentile, levels), limits.get(value, -np.inf), LARGEST)
-        for name, value in values.items()
-    }
     read = list(given)
     with SampledModel.of(model) as running:
         feeds = running.samples(read, seed=seed, count=samples)
+        limits = mask_limits(model, feeds)
+        seen = {
+            name: Seen(observer_of(method, percentile, levels), limits.get(value, -np.inf), LARGEST)
+            for name, value in values.items()
+        }
         for number, each in enumerate(feeds, 1):
             on_sample(f"calibrating: sample {number} of {len(feeds)}")
             for name, array in running.stream(each, seen):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,14 +24,24 @@ _MOVES: Final = frozenset(
 )
 
 
-def mask_limits(model: Model) -> Mapping[Value, float]:
+def mask_limits(
+    model: Model, samples: Iterable[Mapping[str, Any]] = ()
+) -> Mapping[Value, float]:
     """Return, for each value with masked elements, the number below which an element is masked.
 
-    A mask is a constant with a number of -10,000 or less that reaches a Softmax through sums,
-    products, selections and movement of elements only.
+    A mask is a constant, or an input of the model, with a number of -10,000 or less that reaches a
+    Softmax through sums, products, selections and movement of elements only.
+
+    Args:
+        model: the model.
+        samples: inputs by name; without any no input is a mask.
     """
     reaches = _before_softmax(model)
-    found: dict[Value, float] = {}
+    found = {
+        value: limit
+        for value in model.main.inputs
+        if value in reaches and (limit := _limit_of_samples(value.name, samples)) is not None
+    }
     for graph in _graphs(model):
         for node in graph.topological_order():
             if node.domain or node.op_type not in (*_ADDS, *_MOVES, "Constant"):
@@ -54,11 +64,22 @@ def _limit_of(value: Value, found: Mapping[Value, float]) -> float | None:
         return found[value]
     if not value.is_constant or value.tensor is None or value.tensor.is_sparse:
         return None
-    array = value.tensor.numpy()
+    return _limit_of_array(value.tensor.numpy())
+
+
+def _limit_of_array(array: np.ndarray[Any, Any]) -> float | None:
+    """Return half the mask that an array holds, None without one."""
     if array.dtype.kind not in "fV" or not array.size:
         return None
-    least = float(array.astype(np.float64).min())
+    least = float(np.fmin.reduce(array.astype(np.float64), axis=None))
     return max(least / 2, -LARGEST) if least <= _LEAST_MASK else None
+
+
+def _limit_of_samples(name: str, samples: Iterable[Mapping[str, Any]]) -> float | None:
+    """Return the limit of the mask that samples feed to an input: of the weakest one; or None."""
+    arrays = (sample.get(name) for sample in samples)
+    limits = (_limit_of_array(array) for array in arrays if isinstance(array, np.ndarray))
+    return max((limit for limit in limits if limit is not None), default=None)
 
 
 def _before_softmax(model: Model) -> set[Value]:

@@ -211,10 +211,12 @@ class _Quantisation:
         """Edit the model."""
         keep: Keep = self.settings.keep
         plan = plan_of(self.model, self.scheme, keep)
-        plan = without(plan, self._masked(plan), self.scheme)
         if not plan.units and not plan.others:
             return Quantised(plan)
         calibrated, unseen = self._samples()
+        plan = without(plan, self._masked(plan, [*calibrated, *unseen]), self.scheme)
+        if not plan.units and not plan.others:
+            return Quantised(plan)
         measured = calibrate(
             self.model,
             [value for value in plan.pairs if not value.is_constant],
@@ -250,9 +252,9 @@ class _Quantisation:
         return ([each for at, each in enumerate(feeds) if at % _UNSEEN],
                 [each for at, each in enumerate(feeds) if not at % _UNSEEN])  # fmt: skip
 
-    def _masked(self, plan: Plan) -> dict[Node, str]:
+    def _masked(self, plan: Plan, samples: Sequence[Feeds]) -> dict[Node, str]:
         """Return the products that must not be quantised for their numbers."""
-        limits = mask_limits(self.model)
+        limits = mask_limits(self.model, samples)
         reason = "an operand has masks"
         return {
             **{each.node: reason for each in plan.units if limits.keys() & each.data},
