@@ -135,6 +135,7 @@ from tiered.pipeline.result import (
 )
 from tiered.precision.budget import budget_of as budget_of
 from tiered.precision.few_bits.codes import FLOAT8 as FLOAT8
+from tiered.precision.few_bits.exponents import Exponents as Exponents
 from tiered.precision.few_bits.float8 import (
     Float8Settings as Float8Settings,
     quantise_to_float8 as quantise_to_float8,

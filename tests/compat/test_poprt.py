@@ -247,6 +247,22 @@ def test_float8_has_the_parameters_of_poprt() -> None:
     assert ops(kept(product)) == ["MatMul", "Gelu"]
 
 
+def test_float8_has_exponents_by_node() -> None:
+    product = parse(GELU_OF_PRODUCT.replace("2,2", "32,32"), opset=21)
+    weight = np.ones((32, 32), np.float32)
+    product.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weight, "w"))
+    lower = poprt.get_pass(
+        "float_to_fp8",
+        fp8_params=["F143", "F143", -1, -1],
+        fp8_input_dict={"n": -4},
+        fp8_weight_dict={"n": ["F143", -6]},
+    )
+    made = tiered.Model.from_proto(lower(product))
+    scales = [node.inputs[1] for node in made.main.nodes_of("DequantizeLinear")]
+    numbers = {n for s in scales if s is not None and s.const is not None for n in s.const.flat}
+    assert numbers == {2.0**-4, 2.0**-6}
+
+
 def test_float8_of_weights_only() -> None:
     product = parse(GELU_OF_PRODUCT.replace("2,2", "32,32"), opset=21)
     weight = np.ones((32, 32), np.float32)
@@ -258,7 +274,8 @@ def test_float8_of_weights_only() -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"fp8_input_dict": {"n": 1}}, "no parameters by node"),
+        ({"fp8_input_dict": {"n": ["F152", 1]}}, "all nodes have one format"),
+        ({"fp8_weight_dict": {"n": "high"}}, "'n' has 'high': expected an exponent"),
         ({"convert_model": "fp16"}, "convert_model as fp8 or fp8_weight, not .* 'fp16'"),
         ({"fp8_params": [1, 2, 3, 4, 5]}, "takes fp8_params as"),
     ],

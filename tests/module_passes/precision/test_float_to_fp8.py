@@ -7,6 +7,7 @@ import pytest
 
 from tests.module_passes.precision.weights import apply, noise_of, with_weight
 from tiered import DataType, Model
+from tiered.errors import UsageError
 from tiered.testing import parse
 
 MATMUL = "(float[N,64] x) => (float[N,32] y) { y = MatMul(x, w) }"
@@ -49,6 +50,48 @@ def test_scales_are_powers_of_two_if_asked() -> None:
     scales = [node.inputs[1] for node in model.main.nodes_of("DequantizeLinear")]
     numbers = {n for s in scales if s is not None and s.const is not None for n in s.const.flat}
     assert numbers == {2.0**-3, 2.0**-5}
+
+
+BY_NODE = """(float[N,64] x) => (float[N,32] y, float[N,32] z)
+    { [enc_a] y = MatMul(x, w)  [enc_b] z = MatMul(x, w) }"""
+
+
+def test_exponents_differ_by_node() -> None:
+    options: dict[str, object] = {"exponent": -1, "exponents": ("enc_a=-3", "*_b=-4", "enc_*=0")}
+    options["weight_exponent"] = -5
+    model, _ = apply("float_to_fp8", with_weight(BY_NODE, (64, 32)), options)
+    assert sorted(scales_of(model)) == [2.0**-4, 2.0**-3]
+    assert len(model.main.nodes_of("DequantizeLinear")) == 3
+
+
+def test_a_weight_has_one_exponent() -> None:
+    options: dict[str, object] = {"weight_exponents": ("enc_a=-3", "enc_b=-4")}
+    for name in ("float_to_fp8", "fp8_weight"):
+        if name == "fp8_weight":
+            options = {"exponents": options["weight_exponents"]}
+        model, found = apply(name, with_weight(BY_NODE, (64, 32)), options)
+        assert all(node.inputs[1] is model.main.value("w") for node in model.main.nodes_of("MatMul"))
+        assert any("its readers have different exponents" in each for each in found), found
+
+
+def test_a_name_that_no_node_has_is_reported() -> None:
+    for name in ("float_to_fp8", "fp8_weight"):
+        _, found = apply(name, parse(TWO), {"exponents": ("other=1",)})
+        assert any("no node has the name other" in each for each in found), found
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"exponents": ("a",)}, "exponent 'a': expected NODE=INTEGER"),
+        ({"exponents": ("=3",)}, "exponent '=3': expected NODE=INTEGER"),
+        ({"weight_exponents": ("a=x",)}, "exponent 'a=x': expected NODE=INTEGER"),
+        ({"weight_exponent": 2000}, "exponent 2000: expected -126 to 127"),
+    ],
+)
+def test_exponents_that_are_none(options: dict[str, object], reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        apply("float_to_fp8", parse(TWO), options)
 
 
 def test_a_value_has_one_pair_for_all_its_readers() -> None:

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from tiered import Float8Settings, Model, PassContext, module_pass, quantise_to_float8
+from tiered import Exponents, Float8Settings, Model, PassContext, module_pass, quantise_to_float8
 
 Format = Literal["E4M3FN", "E4M3FNUZ", "E5M2", "E5M2FNUZ", "F143", "F152"]
 
@@ -22,6 +22,8 @@ def float_to_fp8(
     weight_format: Format = "E4M3FN",
     exponent: int | None = None,
     weight_exponent: int | None = None,
+    exponents: tuple[str, ...] = (),
+    weight_exponents: tuple[str, ...] = (),
     inputs: tuple[str, ...] = (),
     seed: int = 0,
     samples: int = 8,
@@ -37,6 +39,8 @@ def float_to_fp8(
         weight_format: the type of weights.
         exponent: the scale of all data is 2 to this power; none for the largest measured number.
         weight_exponent: the same for weights; none for the largest number of each channel.
+        exponents: other exponents of data by node, as `encoder/*=-3`; the name may be a glob.
+        weight_exponents: the same for weights.
         inputs: files to measure on: x.npy, feeds.npz or a folder; made without any.
         seed: of made inputs.
         samples: how many inputs are made.
@@ -49,8 +53,8 @@ def float_to_fp8(
     settings = Float8Settings(
         format=format,
         weight_format=weight_format,
-        exponent=exponent,
-        weight_exponent=weight_exponent,
+        exponents=Exponents.of(exponent, exponents),
+        weight_exponents=Exponents.of(weight_exponent, weight_exponents),
         inputs=inputs,
         seed=seed,
         samples=samples,

@@ -4,6 +4,7 @@ from typing import Literal
 
 from tiered import (
     FLOAT8,
+    Exponents,
     Model,
     OutputBudget,
     PassContext,
@@ -25,6 +26,7 @@ def fp8_weight(
     *,
     format: Literal["E4M3FN", "E4M3FNUZ", "E5M2", "E5M2FNUZ", "F143", "F152"] = "E4M3FN",
     exponent: int | None = None,
+    exponents: tuple[str, ...] = (),
     min_elements: int = 1024,
     skip_op_types: tuple[str, ...] = (),
     skip_nodes: tuple[str, ...] = (),
@@ -38,6 +40,7 @@ def fp8_weight(
     Args:
         format: the type; F143 and F152 are Graphcore's, which are E4M3FNUZ and E5M2FNUZ.
         exponent: all scales are 2 to this power; none for the largest number of each channel.
+        exponents: other exponents by node, as `encoder/*=-3`; the name may be a glob.
         min_elements: smaller weights stay.
         skip_op_types: operators whose weights stay.
         skip_nodes: globs of the names of nodes whose weights stay.
@@ -47,9 +50,12 @@ def fp8_weight(
         seed: of made inputs.
         samples: how many inputs are made.
     """
+    scales = Exponents.of(exponent, exponents)
+    for text in scales.findings(model):
+        ctx.remark(text)
     quantise_weights(
         model,
-        float8_format(FLOAT8[format], exponent),
+        float8_format(FLOAT8[format], scales),
         ctx.remark,
         ctx.skip,
         min_elements=min_elements,

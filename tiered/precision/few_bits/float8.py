@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from tiered.calibration.calibrate import calibrate
 from tiered.graph import DataType, Model, Node, Tensor, Value
 from tiered.graph.core.dtypes import float_info
 from tiered.precision.few_bits.codes import FLOAT8
+from tiered.precision.few_bits.exponents import MEASURED, Exponents
 from tiered.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.precision.few_bits.weights import Encoded, float8_format, store_weights
 from tiered.precision.lower import OnFound, OnSkip
@@ -34,8 +35,8 @@ class Float8Settings:
 
     Attributes:
         format, weight_format: names in `FLOAT8`, of data and of weights.
-        exponent, weight_exponent: each scale is 2 to this power; without one, the largest number
-            is that of the type, for each value, and for each output channel of a weight.
+        exponents, weight_exponents: of scales that are powers of two; without one, the largest
+            number is that of the type, for each value, and for each output channel of a weight.
         inputs, seed, samples: what ranges of data are measured on; made without any.
         min_elements: smaller weights stay.
         skip_op_types, skip_nodes: what stays float: operators, and globs of names of nodes.
@@ -44,8 +45,8 @@ class Float8Settings:
 
     format: str = "E4M3FN"
     weight_format: str = "E4M3FN"
-    exponent: int | None = None
-    weight_exponent: int | None = None
+    exponents: Exponents = MEASURED
+    weight_exponents: Exponents = MEASURED
     inputs: Sequence[Source] = ()
     seed: int = 0
     samples: int = 8
@@ -90,9 +91,19 @@ def quantise_to_float8(
         seed=settings.seed,
         samples=settings.samples,
     )
+    exponents = (settings.exponents, settings.weight_exponents)
+    for text in dict.fromkeys(text for each in exponents for text in each.findings(model)):
+        on_found(text)
     conversion = _Conversion(model, settings)
     low = FLOAT8[settings.format]
     convert_within(model, conversion.run, budget, on_found, on_skip, low=low)
+
+
+class _Planned(NamedTuple):
+    """A value that is quantised, and the exponent of its scale; None to measure it."""
+
+    value: Value
+    exponent: int | None
 
 
 class _Conversion:
@@ -101,7 +112,7 @@ class _Conversion:
     def __init__(self, model: Model, settings: Float8Settings) -> None:
         self.model = model
         self.settings = settings
-        self.scales: dict[Value, float] = {}
+        self.scales: dict[_Planned, float] = {}
         self.codes = Encoded() if settings.budget else None
 
     def run(self, kept: Mapping[Node, str], on_found: OnFound, on_skip: OnSkip) -> list[Node]:
@@ -111,7 +122,7 @@ class _Conversion:
         def keep(node: Node) -> str:
             return kept.get(node, "") or settings.keep(node)
 
-        planned: dict[Value, list[tuple[Node, int]]] = {}
+        planned: dict[_Planned, list[tuple[Node, int]]] = {}
         for node in _products(self.model):
             if _is_constant_product(node):
                 continue
@@ -119,17 +130,19 @@ class _Conversion:
                 on_skip(node, Skip(reason))
                 continue
             for place, value in _data(node):
-                if reason := _refusal(value, settings):
+                exponent = settings.exponents.for_node(node)
+                if reason := _refusal(value, exponent):
                     on_skip(node, Skip(reason))
                 else:
-                    planned.setdefault(value, []).append((node, place))
-        unknown = [value for value in planned if value not in self.scales]
+                    planned.setdefault(_Planned(value, exponent), []).append((node, place))
+        unknown = [each for each in planned if each not in self.scales]
         self.scales.update(_scales(self.model, unknown, settings))
-        for value, uses in planned.items():
-            _insert(value, uses, self.scales[value], low)
+        for each, uses in planned.items():
+            _insert(each.value, uses, self.scales[each], low)
         if planned:
-            on_found(f"{len(planned)} values are quantised to {low.name.lower()}")
-        form = float8_format(FLOAT8[settings.weight_format], settings.weight_exponent)
+            count = len({each.value for each in planned})
+            on_found(f"{count} values are quantised to {low.name.lower()}")
+        form = float8_format(FLOAT8[settings.weight_format], settings.weight_exponents)
 
         def keep_weight(node: Node) -> str:
             return keep(node) or ("Gather multiplies nothing" if node.is_op("Gather") else "")
@@ -165,34 +178,36 @@ def _data(node: Node) -> Iterator[tuple[int, Value]]:
             yield place, value
 
 
-def _refusal(value: Value, settings: Float8Settings) -> str:
+def _refusal(value: Value, exponent: int | None) -> str:
     """Return why a value is not quantised; empty if it is."""
     if value.dtype not in (DataType.FLOAT, DataType.FLOAT16):
         return "the operand is neither float nor float16"
-    if settings.exponent is None and not value.owner.is_main:
+    if exponent is None and not value.owner.is_main:
         return "in a body, where ranges are not measured"
     return ""
 
 
 def _scales(
-    model: Model, planned: Sequence[Value], settings: Float8Settings
-) -> dict[Value, float]:
+    model: Model, planned: Sequence[_Planned], settings: Float8Settings
+) -> dict[_Planned, float]:
     """Return the scale of each value: a power of two, or what makes the largest number fit."""
-    if settings.exponent is not None:
-        return dict.fromkeys(planned, 2.0**settings.exponent)
-    if not planned:
-        return {}
+    known = {each: 2.0**each.exponent for each in planned if each.exponent is not None}
+    measured = [each for each in planned if each.exponent is None]
+    if not measured:
+        return known
     found = calibrate(
         model,
-        planned,
+        [each.value for each in measured],
         settings.inputs,
         method="minmax",
         seed=settings.seed,
         samples=settings.samples,
     )
     limit = float(float_info(FLOAT8[settings.format].numpy).max)
-    measured = {value: found.interval(value.name) or (0.0, 0.0) for value in planned}
-    return {value: max(-low, high) / limit for value, (low, high) in measured.items()}
+    for each in measured:
+        low, high = found.interval(each.value.name) or (0.0, 0.0)
+        known[each] = max(-low, high) / limit
+    return known
 
 
 def _insert(value: Value, uses: list[tuple[Node, int]], scale: float, low: DataType) -> None:

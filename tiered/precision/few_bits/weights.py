@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
 from tiered.graph.core.dtypes import bits_of
-from tiered.precision.few_bits.codes import Codes, float8_codes, four_bit_codes, signed_codes
+from tiered.precision.few_bits.codes import float8_codes, four_bit_codes, signed_codes
 from tiered.precision.few_bits.compensation import Encode, four_bit_encoder
+from tiered.precision.few_bits.exponents import MEASURED, Exponents
 from tiered.precision.few_bits.operands import Operand, Operands, Sampling
 from tiered.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.precision.lower import OnFound, OnSkip
@@ -43,34 +45,36 @@ class WeightFormat(NamedTuple):
         dtype: that of the codes.
         opset: the first one whose DequantizeLinear takes it.
         block: so many numbers share a scale; 0 for a scale for each channel.
-        encode: returns the codes of rows, of blocks of a length, with scales of a dtype.
+        encode: returns what encodes the rows of a weight that a node reads.
         fit: returns what does so for rows that are multiplied by an operand; None for `encode`.
     """
 
     dtype: DataType
     opset: int
     block: int
-    encode: Encode
+    encode: Callable[[Node], Encode]
     fit: Callable[[Array, int, np.dtype[Any], Operand], Encode | None] | None = None
 
 
 def int8_format(block: int) -> WeightFormat:
     """Return int8, symmetric."""
-    return WeightFormat(DataType.INT8, 21 if block else 13, block, signed_codes)
+    return WeightFormat(DataType.INT8, 21 if block else 13, block, lambda node: signed_codes)
 
 
 def int4_format(block: int) -> WeightFormat:
     """Return uint4 with zero points, in blocks."""
-    return WeightFormat(DataType.UINT4, 21, block, four_bit_codes, four_bit_encoder)
+    encode = four_bit_codes
+    return WeightFormat(DataType.UINT4, 21, block, lambda node: encode, four_bit_encoder)
 
 
-def float8_format(low: DataType, exponent: int | None = None) -> WeightFormat:
-    """Return a float8 type, with a scale for each channel, or with one power of two for all."""
+def float8_format(low: DataType, exponents: Exponents = MEASURED) -> WeightFormat:
+    """Return a float8 type, with a scale for each channel, or with powers of two."""
 
-    def encode(rows: Array, block: int, dtype: np.dtype[Any]) -> Codes:
-        return float8_codes(rows, block, dtype, low, exponent)
+    @cache
+    def encoder(exponent: int | None) -> Encode:
+        return partial(float8_codes, low=low, exponent=exponent)
 
-    return WeightFormat(low, 19, 0, encode)
+    return WeightFormat(low, 19, 0, lambda node: encoder(exponents.for_node(node)))
 
 
 class _Reader(NamedTuple):
@@ -162,7 +166,7 @@ def store_weights(
         operands.plan({value: _multiplied(uses) for value, uses in chosen.items()})
     tally, edited = _Tally(), list[Node]()
     for value, uses in chosen.items():
-        stored = _stored(value, uses[0].channel, form, known, operands)
+        stored = _stored(value, uses[0], form, known, operands)
         if stored is None:
             on_skip(uses[0].node, Skip("the weight has NaN or Inf"))
             continue
@@ -211,7 +215,7 @@ class _Tally:
 
 def _stored(
     value: Value,
-    channel: int,
+    reader: _Reader,
     form: WeightFormat,
     known: Encoded | None,
     operands: Operands | None,
@@ -221,7 +225,7 @@ def _stored(
         return known[value]
     assert value.tensor is not None
     operand = None if operands is None else operands.of(value)
-    stored = _encoded(value.tensor.numpy(), channel, form, operand)
+    stored = _encoded(value.tensor.numpy(), reader, form, operand)
     if known is not None:
         known[value] = stored
     return stored
@@ -266,6 +270,8 @@ def _refusal(value: Value, uses: list[_Reader], form: WeightFormat, least: int) 
         return "another node reads the weight as it is"
     if value.dtype == DataType.FLOAT16 and value.owner.model.opset() < _OPSET_OF_HALVES:
         return "scales of float16 need opset 19"
+    if len({form.encode(use.node) for use in uses}) > 1:
+        return "its readers have different exponents"
     if form.block and len(tensor.shape) > 2 and uses[0].channel:
         return "no blocks along the channels of a ConvTranspose"
     columns = tensor.size // tensor.shape[uses[0].channel]
@@ -310,9 +316,10 @@ class Encoded(dict[Value, "_Stored | None"]):
 
 
 def _encoded(
-    weight: Array, channel: int, form: WeightFormat, operand: Operand | None
+    weight: Array, reader: _Reader, form: WeightFormat, operand: Operand | None
 ) -> _Stored | None:
     """Return a weight in few bits; None if a number is not finite."""
+    channel = reader.channel
     channels = weight.shape[channel]
     columns = weight.size // channels
     block = form.block or columns
@@ -321,7 +328,7 @@ def _encoded(
     if form.fit is not None and operand is not None:
         fitted = form.fit(rows, block, weight.dtype, operand)
     step = max((_FITTED_AT_ONCE if fitted else _AT_ONCE) // columns, 1)
-    encode = fitted or form.encode
+    encode = fitted or form.encode(reader.node)
     is_turned = bool(form.block) and weight.ndim == 2 and channel == 1
     codes = np.empty((columns, channels) if is_turned else (channels, columns), form.dtype.numpy)
     by_row = codes.T if is_turned else codes
