@@ -12,6 +12,7 @@ from tests.fleet.conftest import Make
 from tiered.cli import main
 from tiered.errors import FleetError
 from tiered.fleet import Command, FleetOptions, Result, read_manifest, submit
+from tiered.fleet.cluster import connect
 from tiered.fleet.manifest import NAME
 
 distributed = pytest.importorskip("distributed", reason="needs tiered[fleet]")
@@ -138,6 +139,11 @@ def test_a_scheduler_that_is_lost_is_no_failure_of_models(
     lines = read_manifest(str(out / NAME))
     assert {line.status for line in lines} == {"done"}
     assert 0 < len(lines) < 6
+
+
+def test_a_scheduler_file_that_is_missing_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FleetError, match=r"no scheduler file '.*cluster\.json'; expected tcp://"):
+        connect(str(tmp_path / "cluster.json"))
 
 
 def test_a_cluster_without_workers_is_an_error(

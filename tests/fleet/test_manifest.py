@@ -50,6 +50,12 @@ def test_two_batches_do_not_share_one(tmp_path: Path) -> None:
     Manifest(path, resume=True).close()
 
 
+def test_a_file_as_the_folder_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("")
+    with pytest.raises(ModelError, match=r"out' is a file; expected a folder"):
+        Manifest(str(tmp_path / "out" / "m.jsonl"), resume=False)
+
+
 def test_lines_of_other_fields_are_ignored(tmp_path: Path) -> None:
     path = tmp_path / "m.jsonl"
     path.write_text('{"source": "a"}\n[1]\n17\n' + A.line() + "\n")

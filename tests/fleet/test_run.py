@@ -83,6 +83,21 @@ def test_resume_does_what_is_missing_or_changed(models: Path, make: Make, tmp_pa
     assert {r.status for r in batch(models, out, other, resume=True).values()} <= {"done", "cached"}
 
 
+def test_equal_models_are_copied_over_results_of_the_batch(
+    models: Path, make: Make, tmp_path: Path
+) -> None:
+    for name in ("a", "b", "c"):
+        make(name)
+    out = tmp_path / "out"
+    batch(models, out)
+    for options, settings in ((("-O1",), {"resume": True}), (("-O2", "--force"), {})):
+        found = batch(models, out, Command("optimize", options), **settings)
+        assert sorted(r.status for r in found.values()) == ["cached", "cached", "done"]
+    # Not known to be a result of this batch: a run decides whether it may be replaced.
+    found = batch(models, out, Command("optimize", ("-O1",)))
+    assert {r.status for r in found.values()} == {"done"}
+
+
 def test_equal_models_are_done_once(models: Path, make: Make, tmp_path: Path) -> None:
     for name in ("a", "b", "sub/c"):
         make(name)

@@ -42,6 +42,24 @@ def test_a_list_holds_any_entries(models: Path, make: Make, tmp_path: Path) -> N
     assert names(tmp_path / "list.txt") == ["1.onnx", "2.onnx"]
 
 
+def test_a_list_of_another_editor(make: Make, tmp_path: Path) -> None:
+    content = f"\ufeff# some\r\n\r\n  {make('x/1')}  \r\n"
+    (tmp_path / "list.txt").write_bytes(content.encode())
+    assert names(tmp_path / "list.txt") == ["1.onnx"]
+    (tmp_path / "list.txt").write_bytes(content.encode("utf-16"))
+    with pytest.raises(ModelError, match=r"list\.txt' is not UTF-8 text"):
+        names(tmp_path / "list.txt")
+
+
+def test_errors_of_a_list_name_the_line(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text(f"# some\n{make('a')}\nnone.onnx\n")
+    with pytest.raises(ModelError, match=r"line 3 of '.*list\.txt': cannot read 'none\.onnx'"):
+        names(tmp_path / "list.txt")
+    (tmp_path / "list.txt").write_text("*.none\n")
+    with pytest.raises(UsageError, match=r"line 1 of '.*list\.txt': '\*\.none' has no models"):
+        names(tmp_path / "list.txt")
+
+
 def test_a_model_is_taken_once(models: Path, make: Make) -> None:
     assert names(make("a"), models) == ["a.onnx"]
 

@@ -175,6 +175,10 @@ class _Batch:
             replaces=job.target in self._own,
         )
 
+    def _copy_of(self, job: Job, result: Result) -> Copy:
+        may_replace = job.target in self._own or "--force" in self._settings.command.options
+        return Copy(job, result, self._settings.scratch, replaces=may_replace)
+
     def _send(self, job: Job, task: Task, *, is_alone: bool = False) -> None:
         if isinstance(task, Run):
             self._report.on_start(job)
@@ -221,7 +225,7 @@ class _Batch:
         if not digest:
             self._send(job, self._run_of(job))
         elif known is not None and known.target != job.target and self._may_copy(known):
-            self._send(job, Copy(job, known, self._settings.scratch))
+            self._send(job, self._copy_of(job, known))
         elif digest in self._first:
             self._equal[digest].append(job)
         else:
@@ -247,7 +251,7 @@ class _Batch:
             return [result, *failed]
         for each in waiting:
             if result.ok and self._may_copy(result):
-                self._send(each, Copy(each, result, self._settings.scratch))
+                self._send(each, self._copy_of(each, result))
             else:
                 self._send(each, self._run_of(each))
         return [result]

@@ -53,6 +53,11 @@ def connect(cluster: str) -> Client:
         from distributed import Client
     except ImportError as error:
         raise FleetError("a cluster needs dask[distributed]; install tiered[fleet]") from error
+    if "://" not in cluster and not os.path.isfile(cluster):  # Client waits for the file for ever
+        raise FleetError(
+            f"no scheduler file {cluster!r}; expected tcp://HOST:PORT, or the file of "
+            "`dask scheduler --scheduler-file FILE`"
+        )
     try:
         if "://" in cluster:
             return Client(cluster)

@@ -35,8 +35,11 @@ class Manifest:
 
     def __init__(self, path: str, *, resume: bool) -> None:
         self.path = path
+        folder = os.path.dirname(path) or "."
+        if os.path.exists(folder) and not os.path.isdir(folder):
+            raise ModelError(f"cannot write {path!r}: {folder!r} is a file; expected a folder")
         try:
-            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            os.makedirs(folder, exist_ok=True)
             self._file = open(path, "a+b")  # noqa: SIM115 - closed by `close`
         except OSError as error:
             raise ModelError(f"cannot write {path!r}: {error.strerror or error}") from error

@@ -59,8 +59,11 @@ def find_sources(entries: Iterable[str], out_dir: str) -> list[Source]:
 
 def _expand(entry: str, out_dir: str) -> Iterator[Source]:
     if entry.endswith(LIST_SUFFIX) and not _has_wildcard(entry):
-        for line in _lines_of(entry):
-            yield from _expand(line, out_dir)
+        for number, line in _lines_of(entry):
+            try:
+                yield from _expand(line, out_dir)
+            except (ModelError, UsageError) as error:
+                raise type(error)(f"line {number} of {entry!r}: {error}") from error
         return
     files = _remote(entry) if storage.is_remote(entry) else _local(entry, out_dir)
     found = False
@@ -71,11 +74,20 @@ def _expand(entry: str, out_dir: str) -> Iterator[Source]:
         raise UsageError(f"{entry!r} has no models; expected files that end with {SUFFIX}")
 
 
-def _lines_of(path: str) -> list[str]:
-    """Return the entries of a list: one a line, without empty lines and comments (#)."""
-    lines = storage.read_bytes(path).decode().splitlines()
-    stripped = (line.strip() for line in lines)
-    return [line for line in stripped if line and not line.startswith("#")]
+def _lines_of(path: str) -> Iterator[tuple[int, str]]:
+    """Yield the entries of a list with the numbers of their lines, empty ones and comments (#) not.
+
+    Raises:
+        ModelError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        text = storage.read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{path!r} is not UTF-8 text; expected one entry a line") from error
+    for number, line in enumerate(text.splitlines(), 1):
+        entry = line.strip()
+        if entry and not entry.startswith("#"):
+            yield number, entry
 
 
 def _has_wildcard(entry: str) -> bool:

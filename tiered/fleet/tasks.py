@@ -65,11 +65,18 @@ class Digest:
 
 @dataclass(frozen=True)
 class Copy:
-    """Copy the result of an equal input."""
+    """Copy the result of an equal input.
+
+    Attributes:
+        job, of: what to do, and the result of the equal input.
+        scratch: the folder for unfinished files.
+        replaces: whether the target holds a result of this batch, or any may be replaced.
+    """
 
     job: Job
     of: Result
     scratch: str | None
+    replaces: bool = False
 
     def perform(self, process: JobProcess) -> Result | None:
         """Return the result of the copy; None if there is no whole result to copy."""
@@ -82,7 +89,8 @@ class Copy:
                 return None
             if os.path.getsize(staged) != of.nbytes:
                 return None
-            if not storage.is_remote(job.target) and os.path.exists(job.target):
+            is_local = not storage.is_remote(job.target)
+            if is_local and not self.replaces and os.path.exists(job.target):
                 return None  # a run checks whether it may be replaced
             storage.place(staged, job.target)
         return replace(

@@ -28,6 +28,7 @@ from tiered.cli.flags import (
 from tiered.cli.load_passes import load_passes
 from tiered.cli.output.fleet import BatchReport, print_results
 from tiered.cli.output.terminal import printable
+from tiered.cli.sizes import size_option
 from tiered.cli.watch import WatchOptions
 from tiered.cli.words import words_of
 from tiered.errors import ModelError, UsageError
@@ -294,6 +295,5 @@ def _memory(given: str | None) -> int | None:
     if given is None:
         return None
     from tiered.runtime.worker.limits import physical_memory
-    from tiered.support.options import size_in_bytes
 
-    return size_in_bytes(given, physical_memory() or 0)
+    return size_option("--max-memory", given, physical_memory() or 0)

@@ -21,6 +21,7 @@ from tiered.cli.load_passes import load_passes, with_loads
 from tiered.cli.outcome import Failed, Outcome, note_outcome
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes, shapes_of_inputs
+from tiered.cli.sizes import size_option
 from tiered.cli.watch import (
     Watchers,
     WatchOptions,
@@ -264,7 +265,6 @@ def storage_of(options: OptimizeOptions) -> Storage:
         UsageError: options that contradict each other, or an invalid size.
     """
     from tiered.graph.io.save import Storage
-    from tiered.support.options import size_in_bytes
 
     if options.external_data is not None and options.single_file:
         raise UsageError("--external-data and --single-file are opposites; use one")
@@ -272,10 +272,7 @@ def storage_of(options: OptimizeOptions) -> Storage:
         raise UsageError("--share-weights and --single-file are opposites; use one")
     least = None
     if options.external_data is not None:
-        try:
-            least = size_in_bytes(options.external_data, 0)
-        except TieredError as error:
-            raise UsageError(f"--external-data: {error}") from error
+        least = size_option("--external-data", options.external_data)
     return Storage(least, options.single_file, options.share_weights)
 
 
@@ -283,6 +280,7 @@ def _settings(options: OptimizeOptions, watch: WatchOptions) -> dict[str, Any]:
     """Return the settings of the context."""
     config = config_of(watch.set)
     if options.max_memory is not None:
+        size_option("--max-memory", options.max_memory)
         config["memory.max"] = options.max_memory
     return {
         "opt_level": options.opt_level,

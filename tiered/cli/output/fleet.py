@@ -117,7 +117,8 @@ def print_results(results: Sequence[Result], *, as_json: bool, is_quiet: bool) -
         counts = Counter(result.status for result in results)
         # In the order of the declaration: which model ends first must not show.
         said = ", ".join(f"{counts[each]:,} {each}" for each in get_args(Status) if counts[each])
-        console.print(f"{len(results):,} models: {said}")
+        models = "model" if len(results) == 1 else "models"
+        console.print(f"{len(results):,} {models}: {said}")
 
 
 def _cells(result: Result) -> tuple[object, ...]:
