@@ -118,7 +118,7 @@ class Tool:
 
     @property
     def is_installed(self) -> bool:
-        """Tell whether it can be imported, without doing so."""
+        """Return whether it can be imported, without doing so."""
         return importlib.util.find_spec(self.modules[-1].partition(".")[0]) is not None
 
 
