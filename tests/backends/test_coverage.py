@@ -123,6 +123,19 @@ def test_a_body_is_judged_with_the_types_of_each_call() -> None:
     assert model.to_proto().SerializeToString() == before
 
 
+def test_calls_that_double_again_and_again_are_not_followed() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "local": 1]>
+        g (float[2] x) => (float[2] y) { y = local.f0(x) }"""
+    for depth in range(30):
+        called = "Relu" if depth == 29 else f"local.f{depth + 1}"
+        text += f"""<domain: "local", opset_import: ["": 21, "local": 1]>
+            f{depth} (a) => (b) {{ c = {called}(a) b = {called}(c) }}"""
+    model = Model.from_proto(parse(text))
+    coverage = backend("[operators]\nRelu = true").coverage(model)
+    assert (coverage.nodes, coverage.is_met) == (2, True)
+    assert any("too often to judge" in note for note in model.notes)
+
+
 def test_a_body_whose_calls_are_all_taken_is_taken() -> None:
     target = backend(
         '[operators]\n"Abs, Add, Neg" = true',

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tiered.graph.edits.inline import copied_nodes
+from tiered.graph.queries.call_graph import expanded_size, recursive_functions
+from tiered.graph.shape_inference.onnx_inference import MOST_EXPANDED
 
 if TYPE_CHECKING:
     from tiered.backends.standard import Refusal
@@ -24,7 +26,9 @@ def judged_in_calls(
     """Return the refusals of each node of a function in its calls; those of the first bad call.
 
     A body has neither types nor constants of its own. Each call is inlined for as long as its
-    copies are judged; the model is then as it was.
+    copies are judged; the model is then as it was. Nothing is judged in calls, and the model gets a
+    note, if these would be too many: thirty functions that each call the next one twice make a
+    thousand million.
 
     Args:
         model: the model.
@@ -34,8 +38,12 @@ def judged_in_calls(
     """
     found: dict[Node, tuple[Refusal, ...]] = {}
     calls = [node for graph in graphs for node in graph.nodes if called(node) is not None]
-    if calls:
-        model.types.refresh(model)
+    if not calls:
+        return found
+    if expanded_size(model, recursive_functions(model)) > MOST_EXPANDED:
+        model.note("the local functions call each other too often to judge each of their calls")
+        return found
+    model.types.refresh(model)
     for call in calls:
         mark = model.mark()
         try:
