@@ -112,6 +112,10 @@ class _Rewriter:
             pairs = zip(graph.inputs, graph.input_infos, strict=True)
             infos = [self._retyped(info) if v in self.is_low else info for v, info in pairs]
             graph.set_graph_inputs(graph.inputs, infos)
+            for value in graph.inputs:
+                if value in self.is_low and value.default is not None:
+                    array = self._narrowed(value.default.numpy(), value.name)
+                    graph.set_constant(value, Tensor.of(array))
         if any(value in self.is_low for value, _ in graph.declarations):
             graph.set_declarations(
                 (value, self._retyped(info) if value in self.is_low else info)

@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from onnx import AttributeProto
+
 from tiered.graph import Graph, Model, Node, TensorType, Value
+from tiered.graph.core.schema import schema_of
 from tiered.graph.queries.formals import formal_of, output_formal_of
 from tiered.precision.narrowing import Narrowing
 
@@ -26,10 +29,19 @@ MOVES: Final = frozenset(
 DTYPE_ATTRIBUTES: Final = {
     "Bernoulli": "dtype", "BlackmanWindow": "output_datatype", "Cast": "to",
     "ConstantOfShape": "value", "EyeLike": "dtype", "HammingWindow": "output_datatype",
-    "HannWindow": "output_datatype", "RandomNormal": "dtype", "RandomNormalLike": "dtype",
-    "RandomUniform": "dtype", "RandomUniformLike": "dtype",
+    "HannWindow": "output_datatype", "MelWeightMatrix": "output_datatype",
+    "RandomNormal": "dtype", "RandomNormalLike": "dtype", "RandomUniform": "dtype",
+    "RandomUniformLike": "dtype",
 }  # fmt: skip
 """Operators of ONNX whose attribute decides the element type of the output."""
+
+_OF_ATTRIBUTE: Final = {"LayerNormalization": "stash_type"}
+"""Operators whose second output and all further have the type that an attribute names."""
+
+_TYPED: Final = frozenset(
+    {AttributeProto.FLOATS, AttributeProto.INTS, AttributeProto.TENSOR, AttributeProto.TENSORS}
+)
+"""Attributes of other domains than ONNX's whose numbers may be of the type of an operand."""
 
 _ANY_INPUT: Final = frozenset({"Cast", "CastLike", "Shape", "Size", "IsNaN", "IsInf"})
 """Operators that read a tensor of either type as it is."""
@@ -75,11 +87,14 @@ def variables_of(model: Model, narrowing: Narrowing, *, keeps_io: bool) -> list[
     """
     found = _Collector(narrowing)
     wide = narrowing.wide
+    cast = schema_of("Cast", "", model.opset())
+    has_cast = cast is not None and narrowing.low in formal_of(cast, 0).dtypes
     for value in model.main.inputs:
         if value.dtype == wide and keeps_io:
             found.new("an input of the model").values.append(value)
         elif value.dtype == wide:
-            found.new(narrowing.refuse(value), is_free=False).values.append(value)
+            kept = "" if has_cast else f"Cast has no {narrowing.low.name.lower()}"
+            found.new(kept or narrowing.refuse(value), is_free=False).values.append(value)
     for graph in _graphs(model.main):
         for node in graph.topological_order():
             found.visit(node)
@@ -136,6 +151,8 @@ class _Collector:
         for place, value in enumerate(node.outputs):
             if value is not None and value.dtype == self.wide:
                 variable = self._of_parameter(node, place, False, reason, by_parameter)
+                if place and not node.domain and (named := _OF_ATTRIBUTE.get(node.op_type)):
+                    variable.keep(f"attribute '{named}' names the dtype")
                 variable.values.append(value)
                 variable.keep(self.narrowing.refuse(value))
         for body in node.bodies:
@@ -153,6 +170,10 @@ class _Collector:
             return "an operator that ONNX does not define"
         if node.bodies:
             return f"a body of {node.op_type}"
+        if node.is_op("BitCast"):
+            return "its result depends on the bits"
+        if node.domain and any(proto.type in _TYPED for proto in node.attribute_protos().values()):
+            return "numbers of an attribute may decide the dtype"
         operands = [value for value in (*node.inputs, *node.outputs) if value is not None]
         if any(not isinstance(value.type, TensorType) for value in operands):
             return "a sequence, or a tensor of unknown type"
@@ -196,6 +217,9 @@ class _Collector:
         if not any(value is not None and value.dtype == self.wide for value in (*values, *read)):
             return
         kept = self.narrowing.keep(node)
+        formal = node.schema and output_formal_of(node.schema, 0)
+        if not formal or self.low not in formal.dtypes:
+            kept = f"{node.op_type} has no {self.low.name.lower()}"
         if any(value is not None and value.dtype != self.wide for value in (*values, *read)):
             kept = "a value of unknown type"
         variable = self.new(kept, node=node)
