@@ -25,6 +25,11 @@ def measured(metric: str, *values: object, expected: np.ndarray[Any, Any] = X) -
     return budget_of(f"{metric}{limit}0").measure({"y": expected}, {"y": actual})
 
 
+@pytest.mark.parametrize("text", ["cosine>=0.99999999", "relative<=1e-06", "sqnr>=40"])
+def test_a_budget_is_printed_as_it_is_typed(text: str) -> None:
+    assert str(budget_of(text)) == text
+
+
 @pytest.mark.parametrize(
     ("metric", "number"),
     [

@@ -57,7 +57,7 @@ class Budget(NamedTuple):
         return (min if metric.is_least else max)(measured, default=metric.best)
 
     def __str__(self) -> str:
-        return f"{self.metric}{'>=' if self.is_least else '<='}{self.limit:g}"
+        return f"{self.metric}{'>=' if self.is_least else '<='}{self.limit:.12g}"
 
 
 class _Metric(NamedTuple):
