@@ -1,6 +1,7 @@
 """Ranges are those of the user's samples, without masks, and inside of what is proven."""
 
 import numpy as np
+import onnx
 import pytest
 
 from tiered import Model, Value
@@ -47,6 +48,21 @@ def test_ranges_are_those_of_all_samples() -> None:
     assert not found.is_made
     assert found.interval("x") == found.interval("s") == (-3.0, 2.0)
     assert found.ranges["s"].seen == 16
+
+
+@pytest.mark.parametrize("ir_version", [3, 4, 10])
+def test_the_default_of_an_input_is_measured_where_a_sample_has_none(ir_version: int) -> None:
+    text = "(float[N,2] x, float[2,2] w) => (float[N,2] y) { y = MatMul(x, w) }"
+    proto = parse(text, opset=10)
+    weight = np.array([[1, -2], [3, 4]], np.float32)
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    proto.ir_version = ir_version
+    model = Model.from_proto(proto)
+    model.refresh_types()
+    feeds = {"x": np.ones((1, 2), np.float32)}
+    found = calibrate(model, _values(model, "x", "w", "y"), [feeds], method="minmax")
+    assert _interval(found, "w") == (-2, 4)
+    assert _interval(found, "y") == (2, 4)
 
 
 @pytest.mark.parametrize("method", METHODS)

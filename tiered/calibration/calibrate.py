@@ -158,11 +158,18 @@ def calibrate(
         }
         for number, each in enumerate(feeds, 1):
             on_sample(f"calibrating: sample {number} of {len(feeds)}")
-            for name, array in running.stream(each, seen):
+            for name, array in (*_defaults(values, each), *running.stream(each, seen)):
                 if isinstance(array, np.ndarray):
                     seen[name].observe(array)
     proofs = _proofs(model.analysis(ranges), values)
     return Calibration(ranges_of(seen), len(feeds), not read, proofs)
+
+
+def _defaults(values: Mapping[str, Value], feeds: Feeds) -> Iterator[tuple[str, Any]]:
+    """Yield the defaults of inputs that a sample does not feed."""
+    for name, value in values.items():
+        if value.default is not None and name not in feeds:
+            yield name, value.default.numpy()
 
 
 def _proofs(known: Ranges, values: Mapping[str, Value]) -> dict[str, Interval]:

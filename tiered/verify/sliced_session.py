@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import onnx
@@ -26,6 +26,10 @@ from tiered.verify.extract import Part, Types, cut
 if TYPE_CHECKING:
     from tiered.runtime import Worker, WorkerSession
     from tiered.runtime.session import ModelLike, Runner
+
+
+_OVERRIDABLE_SINCE: Final = 4
+"""The first IR version whose initializers callers may feed on onnxruntime."""
 
 
 class SlicedSession:
@@ -62,6 +66,8 @@ class SlicedSession:
         self._folder = folder
         self._worker = worker
         self._how = how
+        # onnxruntime lets no one feed an initializer of so old a file.
+        self._fixed = part.weights if part.frame.ir_version < _OVERRIDABLE_SINCE else {}
         self._own = references(_operators(part))
         if nodes is None:
             self._slices = list(_slices(part, most, self._own))
@@ -125,7 +131,7 @@ class SlicedSession:
     def _run_slice(
         self, nodes: Collection[int], results: Sequence[str], values: Mapping[str, Any]
     ) -> dict[str, Any]:
-        reads = self._part.border(nodes, results)
+        reads = [name for name in self._part.border(nodes, results) if name not in self._fixed]
         missing = [name for name in reads if name not in values]
         if missing:
             raise RuntimeFailure(f"cannot run the model: it has no input for {missing[0]!r}")
@@ -184,7 +190,7 @@ class SlicedSession:
 
     def _defaults(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """Return the defaults of the inputs without feeds."""
-        names = (name for name in self._part.inputs if name not in feeds)
+        names = (name for name in self._part.inputs if name not in {**feeds, **self._fixed})
         part, folder = self._part, self._folder
         return {name: part.array(name, folder) for name in names if name in part.weights}
 
