@@ -70,6 +70,19 @@ def test_an_opset_without_the_operators_is_the_reason(cli: Cli, products: Path) 
     assert "0 of 2 layers and 0.0% of the multiply-adds are quantised" in ended.out
 
 
+def test_a_model_without_products_says_so(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "relu.onnx"
+    onnx.save(parse("(float[2] x) => (float[2] y) { y = Tanh(x) }"), file)
+    ended = cli("quantize", file, "--dry-run")
+    assert ended.code == 0
+    assert "the model stays as it is: no Conv, ConvTranspose, Gemm or MatMul" in ended.out
+    ended = cli("quantize", file, "--dry-run", "--backend", "int8_npu")
+    assert "1 other operators are quantised" in ended.out
+    assert "stays" not in ended.out
+    found = json.loads(cli("quantize", file, "--json", "--backend", "int8_npu").out)
+    assert (found["products"], found["other_operators"]) == (0, 1)
+
+
 def test_layers_in_bodies_have_no_ratio_of_their_own(cli: Cli, products: Path) -> None:
     body = "(float[M,16] p) { p = MatMul(a, w) }"
     proto = parse(

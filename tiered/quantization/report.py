@@ -56,6 +56,7 @@ class Report:
         rows: the products.
         sqnr: of the outputs of the model, in dB; None if it was not measured.
         deployed: the same with onnxruntime's own optimisations; None if not measured.
+        others: how many operators are quantised that are no products, for a target of integers.
         samples: how many samples the ranges were measured on.
         made_inputs: whether these were made.
         returned: the products that the budget returned to float.
@@ -67,6 +68,7 @@ class Report:
     made_inputs: bool
     returned: tuple[str, ...] = ()
     deployed: float | None = None
+    others: int = 0
 
     @property
     def quantised(self) -> int:
@@ -87,6 +89,7 @@ class Report:
             "quantised": self.quantised,
             "products": len(self.rows),
             "share_of_macs": self.share_of_macs,
+            "other_operators": self.others,
             "sqnr": _finite(self.sqnr),
             "sqnr_deployed": _finite(self.deployed),
             "samples": self.samples,
@@ -140,6 +143,7 @@ def report_of(found: Quantised, shapes: Shapes) -> Report:
         measured is not None and measured.is_made,
         tuple(node.label for node, _ in found.returned),
         found.deployed,
+        len(found.plan.others),
     )
 
 

@@ -1,7 +1,8 @@
 """`tiered quantize MODEL OUT`: quantise a model, and print what that costs, layer by layer.
 
-With `--json`, one object: model, out, quantised, products, share_of_macs, sqnr (dB; null if it is
-infinite), sqnr_deployed (with onnxruntime's own optimisations), samples, made_inputs, returned,
+With `--json`, one object: model, out, quantised, products, share_of_macs, other_operators, sqnr
+(dB; null if it is infinite), sqnr_deployed (with onnxruntime's own optimisations), samples,
+made_inputs, returned,
 layers: [{node, op_type, output, dtype, scale, weight_scales, sqnr, contribution, macs, reason}].
 With --dynamic or --weights, the object is that of `tiered optimize`.
 """
@@ -245,6 +246,7 @@ def _write(path: str, report: Report, source: str) -> None:
 
 
 def _print(report: Report, limit: int | None) -> None:
+    from tiered.quantization.plan import NO_PRODUCTS
     from tiered.quantization.quantize import deviation
 
     console = results()
@@ -275,6 +277,10 @@ def _print(report: Report, limit: int | None) -> None:
         "multiply-adds are quantised",
         soft_wrap=True,
     )
+    if report.others:
+        console.print(f"{report.others} other operators are quantised")
+    elif not report.rows:
+        console.print(f"the model stays as it is: {NO_PRODUCTS}")
     if report.sqnr is not None:
         console.print(f"signal to noise of the outputs: {report.sqnr:.1f} dB")
         if warning := deviation(report.sqnr, report.deployed):
