@@ -15,6 +15,14 @@ def test_the_input_has_the_dtype_of_the_cast() -> None:
     assert_rewrites(PASS, IDS, "(float[N] x) => (float[N] y) { y = Neg(x) }", runtime="none")
 
 
+def test_a_cast_may_read_a_cast() -> None:
+    text = "(int8[N] x) => (float[N] y) { b = Cast<to = 10>(x)  c = Cast<to = 1>(b)  y = Neg(c) }"
+    assert_rewrites(PASS, text, "(float[N] x) => (float[N] y) { y = Neg(x) }", runtime="none")
+    result = optimize_model(parse(text), passes=[get_pass(PASS)], verify=True)
+    assert result.verify is not None
+    assert result.verify.comparisons
+
+
 def test_several_casts_and_bodies_read_the_input_itself() -> None:
     made = assert_undone(
         PASS,

@@ -38,16 +38,20 @@ def remove_input_cast(
     relations = dict[str, tuple[str, Convert | None]]()
     reason = Skip("no input is read by Casts only")
     for value in named or model.main.inputs:
-        casts = [node for node, _ in value.users]
-        why = _why_not(value, casts)
-        if why is None:
-            relations[value.name] = _remove(model, value, casts)
-        elif any(node.is_op("Cast") for node in casts):
+        # A Cast may read a Cast.
+        while (why := _why_not(value, casts := _users(value))) is None:
+            known = relations.get(value.name, (value.name, None))
+            relations[value.name] = _remove(model, value, casts, known)
+        if value.name not in relations and any(node.is_op("Cast") for node in casts):
             reason = why
     if not relations:
         return reason
     model.note_interface(InterfaceMap(relations))
     return None
+
+
+def _users(value: Value) -> list[Node]:
+    return [node for node, _ in value.users]
 
 
 def _why_not(value: Value, casts: Sequence[Node]) -> Skip | None:
@@ -63,12 +67,16 @@ def _why_not(value: Value, casts: Sequence[Node]) -> Skip | None:
 
 
 def _remove(
-    model: Model, value: Value, casts: Sequence[Node]
+    model: Model, value: Value, casts: Sequence[Node], known: tuple[str, Convert | None]
 ) -> tuple[str, Convert | None]:
     """Change the dtype of an input and remove its Casts.
 
+    Args:
+        model, value, casts: the input and all that reads it.
+        known: the tensor of the original that the input is, and the conversion of its array.
+
     Returns:
-        the tensor that the input is now, and the conversion of its array.
+        the same after that.
     """
     own = [node.output.name for node in casts if node.graph is model.main]
     dtype = DataType(casts[0].attr("to"))
@@ -77,4 +85,5 @@ def _remove(
         node.owner.replace(node, [value])
     if own:
         return own[0], None
-    return value.name, lambda array: array.astype(dtype.numpy)
+    name, before = known
+    return name, lambda array: (before(array) if before else array).astype(dtype.numpy)
