@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -223,3 +224,37 @@ def test_changed_nodes_that_read_much_are_not_given_to_the_reference(
     result = optimize_model(proto(HALVES), passes=passes, verify=True, inputs=[LARGE])
     assert result.verify is not None
     assert [way.judge for way in result.verify.ways] == ["onnxruntime"]
+
+
+# onnxruntime has no Mul of bfloat16.
+NARROW = SINGLES.replace("float", "bfloat16").replace("0.5", "16128").replace("2}", "16384}")
+FEW = {"x": np.array([3, 1], ml_dtypes.bfloat16)}
+
+
+def test_what_onnxruntime_does_not_open_runs_on_the_reference() -> None:
+    passes = ["float_to_bfloat16", "eliminate_identity"]
+    result = optimize_model(proto(SINGLES), passes=passes, verify=True)
+    assert result.verify is not None
+    assert result.verified
+    assert [way.judge for way in result.verify.ways] == ["onnx.reference", "onnx.reference"]
+    assert optimize_model(proto(NARROW), passes=["eliminate_identity"], verify=True).verified
+
+
+@rewrite(op.Mul(op.Mul(var.x, var.a), var.b), opt_level=None)
+def forget_a_factor(graph: Graph, x: Value, a: Value, b: Value) -> Value:
+    """Wrong."""
+    result: Value = graph.op.Mul(x, b)
+    return result
+
+
+def test_a_wrong_result_is_found_where_onnxruntime_opens_neither() -> None:
+    with pytest.raises(VerificationError, match="forget_a_factor changed output 'y'"):
+        optimize_model(proto(NARROW), passes=[forget_a_factor], verify=True, inputs=[FEW])
+
+
+def test_a_large_result_that_onnxruntime_does_not_open_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tiered.verify.baseline.MOST_READ", -1)
+    with pytest.raises(VerificationError, match="opens the model before, but not the result"):
+        optimize_model(proto(SINGLES), passes=["float_to_bfloat16"], verify=True)

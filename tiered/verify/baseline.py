@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 
-from tiered.errors import OutOfMemory, RuntimeFailure
+from tiered.errors import MissingOperator, OutOfMemory, RuntimeFailure
 from tiered.graph import Model, Stamp
 from tiered.graph.core.dtypes import bits_of
 from tiered.graph.io.export import export_model
 from tiered.graph.io.protos import nodes_of
 from tiered.graph.queries.op_traits import RANDOM
 from tiered.runtime.compare.outputs import compare
-from tiered.runtime.external_data import with_files
+from tiered.runtime.deviations import has_halves
+from tiered.runtime.external_data import MOST_READ, bytes_on_disk, take_in, with_files
 from tiered.runtime.session import label_of
 from tiered.verify.extract import Part
 from tiered.verify.live_extract import part_of
@@ -24,12 +26,8 @@ from tiered.verify.samples import Sample, Wanted, samples_for
 from tiered.verify.sliced_session import SlicedSession, open_model
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from tiered.runtime import Worker
     from tiered.runtime.session import Runner, Setting
-
-    Opened = AbstractContextManager[Runner]
 
 Outputs = dict[str, Any]
 RECORDED: Final = 1 << 28
@@ -69,6 +67,16 @@ class Runnable:
         except Exception as error:  # protobuf's EncodeError, or ValueError beyond 2 GiB
             raise RuntimeFailure(f"the model is too large for protobuf: {error}") from error
 
+    def inlined(self) -> Runnable:
+        """Return a copy with its weights inside.
+
+        Raises:
+            ModelError: a file of weights is not as it should be.
+        """
+        whole = onnx.ModelProto()
+        whole.CopyFrom(self.proto)
+        return Runnable(take_in(whole, self.folder))
+
 
 @dataclass
 class Baseline:
@@ -81,6 +89,7 @@ class Baseline:
         outputs: its outputs, for each sample.
         is_random: whether it draws random numbers.
         unstable: outputs that differ from run to run, and are not compared.
+        is_referred: whether onnx.reference runs it, as onnxruntime lacks kernels of 16-bit floats.
     """
 
     stamp: Stamp
@@ -90,6 +99,7 @@ class Baseline:
     samples: list[Sample] = field(default_factory=list)
     outputs: list[Outputs] = field(default_factory=list)
     unstable: frozenset[str] = frozenset()
+    is_referred: bool = False
 
     @classmethod
     def of(cls, model: Model) -> Baseline:
@@ -116,17 +126,41 @@ class Baseline:
                 again = [session.run(sample.inputs.feeds) for sample in self.samples]
                 self.unstable = unstable_names(self.outputs, again)
 
-    def opened(self, worker: Worker, setting: Setting = "reproducible") -> Opened:
-        """Return the model as it is open in a worker.
+    @contextmanager
+    def opened(self, worker: Worker, setting: Setting = "reproducible") -> Iterator[Runner]:
+        """Open the model in a worker, where it stays open meanwhile.
+
+        With the reproducible setting, onnx.reference runs a model of 16-bit floats that onnxruntime
+        does not open: it has hardly any kernels of bfloat16.
 
         Raises:
             RuntimeFailure: onnxruntime does not open it.
+            ModelError: a file of weights is not as it should be.
         """
         label = label_of(self.runnable.proto)
         folder = self.runnable.folder
-        return open_model(
-            worker, self.content, folder=folder, label=label, setting=setting
-        )
+        with ExitStack() as stack:
+            try:
+                whole = open_model(
+                    worker, self.content, folder=folder, label=label, setting=setting
+                )
+                session = stack.enter_context(whole)
+            except MissingOperator:
+                raise
+            except RuntimeFailure as error:
+                if setting != "reproducible" or not self._is_for_reference():
+                    raise
+                with suppress(RuntimeFailure):
+                    whole = open_model(worker, self.runnable.inlined().proto, reference=True)
+                    session = stack.enter_context(whole)
+                    self.is_referred = True
+                if not self.is_referred:
+                    raise error
+            yield session
+
+    def _is_for_reference(self) -> bool:
+        proto = self.runnable.proto
+        return has_halves(proto) and bytes_on_disk(proto) <= MOST_READ
 
 
 def is_random(proto: onnx.ModelProto) -> bool:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import onnx
 
 from tiered.runtime.compare.outputs import Comparison, compare
-from tiered.runtime.external_data import take_in
 from tiered.support.numerics import Promise
 from tiered.verify.baseline import Runnable
 from tiered.verify.changed_region import PREFIX, changed_region, with_outputs, with_types
@@ -89,8 +88,8 @@ class ModelPair:
             RuntimeFailure: one does not run.
             ModelError: a file of weights is not as it should be.
         """
-        return self._run(inlined(self.before), reference=True), self._run(
-            inlined(self.after), reference=True
+        return self._run(self.before.inlined(), reference=True), self._run(
+            self.after.inlined(), reference=True
         )
 
     def _run(self, model: Runnable, **how: Any) -> Outputs:
@@ -111,10 +110,3 @@ class ModelPair:
 def unprefixed(results: Outputs) -> Outputs:
     """Return results by the names that they have in the model."""
     return {name.removeprefix(PREFIX): value for name, value in results.items()}
-
-
-def inlined(model: Runnable) -> Runnable:
-    """Return a copy with its weights inside."""
-    whole = onnx.ModelProto()
-    whole.CopyFrom(model.proto)
-    return Runnable(take_in(whole, model.folder))

@@ -14,7 +14,7 @@ from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.deviations import explaining
 from tiered.runtime.external_data import MOST_READ, bytes_on_disk
 from tiered.support.numerics import Numerics, Promise
-from tiered.verify.model_pair import ModelPair, Outputs, inlined
+from tiered.verify.model_pair import ModelPair, Outputs
 from tiered.verify.sliced_session import open_model
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def ruling_on_refitted(
         before = refitting.expected_by_reference(number)
         if not compare(known, {name: before[name] for name in known}, Numerics.REASSOCIATING).ok:
             return _NOT_ASKED
-        whole = inlined(after)
+        whole = after.inlined()
         with open_model(worker, whole.proto, folder=whole.folder, reference=True) as session:
             outputs = session.run({name: feeds[name] for name in session.inputs})
     except (RuntimeFailure, ModelError, TypeError):
