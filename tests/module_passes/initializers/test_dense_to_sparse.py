@@ -88,6 +88,12 @@ def test_a_name_that_is_not_there() -> None:
         get_pass(PASS, tensors=["v"])(_model(_sparse()))
 
 
+@pytest.mark.parametrize("threshold", [-0.1, 3.0, float("nan")])
+def test_a_threshold_is_a_share(threshold: float) -> None:
+    with pytest.raises(UsageError, match="threshold is a share from 0 to 1"):
+        get_pass(PASS, threshold=threshold)(_model(_sparse()))
+
+
 def test_blocks_are_reported() -> None:
     with PassContext() as ctx:
         made = get_pass(PASS, block=[8, 8])(_model(_sparse()))

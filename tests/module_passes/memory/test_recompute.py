@@ -145,6 +145,8 @@ def test_sizes_decide() -> None:
     assert peak(get_pass(PASS, dims=["N=4"])(parse(text))) < peak(parse(text))
     with pytest.raises(UsageError, match="recompute: a size is name=size, not 'N'"):
         get_pass(PASS, dims=["N"])(parse(text))
+    with pytest.raises(UsageError, match="recompute: max_multiply_adds is a number from 0 on"):
+        get_pass(PASS, max_multiply_adds=-1)(parse(text))
 
 
 @given(sized_graphs(nodes=16))

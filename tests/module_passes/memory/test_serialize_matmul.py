@@ -65,10 +65,14 @@ def test_it_declines(text: str, because: str, options: dict[str, object]) -> Non
     assert_unchanged(PASS, text, because=because, **options)  # type: ignore[arg-type]  # of any
 
 
-@pytest.mark.parametrize("entry", ["y", "y=two", "y=2/depth", "=2"])
+@pytest.mark.parametrize("entry", ["y", "y=two", "y=2/depth", "=2", "y=0"])
 def test_a_split_names_a_node_and_its_parts(entry: str) -> None:
     with pytest.raises(UsageError, match=f"node=parts or node=parts/dim, not '{entry}'"):
         get_pass(PASS, split=[entry])(parse(TEXT))
+
+
+def test_a_split_of_no_node_is_a_remark() -> None:
+    assert_unchanged(PASS, TEXT, because="no MatMul is named 'z'", split=["z=2"])
 
 
 def test_a_split_has_a_dim_of_its_own() -> None:

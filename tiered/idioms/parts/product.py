@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import reduce
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
@@ -33,28 +33,29 @@ class Cut(NamedTuple):
     parts: int
 
 
-def requested_cut(split: Iterable[str], names: Sequence[str], dim: Dim) -> Cut | None:
-    """Return the cut that one of `node=parts` or `node=parts/dim` requests.
+def requested_cuts(split: Iterable[str], dim: Dim, owner: str) -> dict[str, Cut]:
+    """Return the cuts that `node=parts` and `node=parts/dim` request, by node.
 
     Args:
         split: the requests.
-        names: the names by which a request may mean the product.
         dim: the dim of a request without one.
+        owner: the pass that asks, for the message.
 
     Raises:
         UsageError: an entry is no request.
     """
+    cuts: dict[str, Cut] = {}
     for entry in split:
         name, _, wanted = entry.rpartition("=")
         parts, _, of = wanted.partition("/")
-        if not name or not parts.isdecimal() or (of and of not in _PLACES):
+        is_number = parts.isdecimal() and int(parts) > 0
+        if not name or not is_number or (of and of not in _PLACES):
             raise UsageError(
-                f"a split is node=parts or node=parts/dim, not {entry!r}; "
+                f"{owner}: a split is node=parts or node=parts/dim, not {entry!r}; "
                 f"dim is one of {', '.join(get_args(Dim))}"
             )
-        if name in names:
-            return Cut(of or dim, int(parts))
-    return None
+        cuts.setdefault(name, Cut(of or dim, int(parts)))
+    return cuts
 
 
 def cut_by_bytes(product: Node, dim: Dim, max_bytes: int) -> Cut | None:

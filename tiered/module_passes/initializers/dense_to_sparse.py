@@ -34,12 +34,15 @@ def dense_to_sparse(
             share of its elements and blocks that is zero. It decides nothing.
 
     Raises:
-        UsageError: a name or glob matches no initializer, or `block` is not two sizes.
+        UsageError: a name or glob matches no initializer, `threshold` is no share, or `block` is
+            not two sizes.
     """
     if model.ir_version < 6:
         return Skip("the IR version has no sparse initializers")
     if block and (len(block) != 2 or min(block) < 1):
         raise UsageError(f"dense_to_sparse: a block has rows and columns, not {list(block)}")
+    if not 0 <= threshold <= 1:
+        raise UsageError(f"dense_to_sparse: threshold is a share from 0 to 1, not {threshold:g}")
     values = initializers_matching(model, tensors, "dense_to_sparse")
     if block:
         _report_blocks(ctx, values, (block[0], block[1]))

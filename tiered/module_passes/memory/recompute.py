@@ -5,6 +5,7 @@ from tiered import (
     LayoutSizes,
     Model,
     PassContext,
+    UsageError,
     memory_plan,
     module_pass,
     peak_change,
@@ -33,7 +34,14 @@ def recompute(
             operators cost nothing.
         dims: the sizes of dynamic dims, as `name=size`.
         default_dim: the size of all others.
+
+    Raises:
+        UsageError: `max_multiply_adds` is negative, or `dims` holds no size.
     """
+    if max_multiply_adds < 0:
+        raise UsageError(
+            f"recompute: max_multiply_adds is a number from 0 on, not {max_multiply_adds}"
+        )
     sizes = LayoutSizes.parse(dims, default_dim, "recompute")
     before = memory_plan(model, dims=sizes.known, default_dim=default_dim)
     done = recompute_values(model, sizes=sizes, max_multiply_adds=max_multiply_adds)

@@ -1,7 +1,7 @@
 """MatMul(x, w)  =>  Concat(MatMul(x, w[:, :k]), MatMul(x, w[:, k:]), ...), or by rows or sums"""
 
 from tiered import Model, Node, PassContext, Skip, memory_plan, module_pass, peak_change
-from tiered.idioms.parts.product import Cut, Dim, cut_by_bytes, product_in_parts, requested_cut
+from tiered.idioms.parts.product import Cut, Dim, cut_by_bytes, product_in_parts, requested_cuts
 
 
 @module_pass(
@@ -28,14 +28,22 @@ def serialize_matmul(
         dim: cut the columns of the result, its rows, or the inner dim, whose products are added.
         max_bytes: cut all nodes whose second factor (by rows: whose result) is larger, into parts
             that are not; 0 for none.
+
+    Raises:
+        UsageError: an entry of `split` is no request.
     """
+    requested = requested_cuts(split, dim, "serialize_matmul")
     cuts: list[tuple[Node, Cut]] = []
+    met: set[str] = set()
     for node in (node for graph in model.graphs() for node in graph.nodes_of("MatMul")):
-        cut = requested_cut(split, (node.label,), dim) or cut_by_bytes(node, dim, max_bytes)
+        met.add(node.label)
+        cut = requested.get(node.label) or cut_by_bytes(node, dim, max_bytes)
         if cut is None or cut.parts < 2:
             ctx.skip(node, Skip("no split into parts is requested"))
         else:
             cuts.append((node, cut))
+    for name in (name for name in requested if name not in met):
+        ctx.skip(None, Skip("no MatMul is named {!r}", name))
     if not cuts:
         return
     before = memory_plan(model)

@@ -1,7 +1,7 @@
 """Add(MatMul(x, w), b)  =>  Concat(Add(MatMul(x, w[:, :k]), b[:k]), ...), or by rows or sums"""
 
 from tiered import Model, Node, PassContext, Skip, Value, memory_plan, module_pass, peak_change
-from tiered.idioms.parts.product import Cut, Dim, cut_by_bytes, product_in_parts, requested_cut
+from tiered.idioms.parts.product import Cut, Dim, cut_by_bytes, product_in_parts, requested_cuts
 
 
 @module_pass(
@@ -28,19 +28,28 @@ def serialize_matmul_add(
         dim: cut the columns of the result, its rows, or the inner dim, whose products are added.
         max_bytes: cut all nodes whose second factor (by rows: whose result) is larger, into parts
             that are not; 0 for none.
+
+    Raises:
+        UsageError: an entry of `split` is no request.
     """
+    requested = requested_cuts(split, dim, "serialize_matmul_add")
     cuts: list[tuple[Node, Node, Value, Cut]] = []
+    met: set[str] = set()
     for node in (node for graph in model.graphs() for node in graph.nodes_of("MatMul")):
         add, bias = _bias_of(node)
         if add is None or bias is None:
             ctx.skip(node, Skip("no Add alone reads the product"))
             continue
         names = node.label, add.label, f"{node.label}/{add.label}"
-        cut = requested_cut(split, names, dim) or cut_by_bytes(node, dim, max_bytes)
+        met.update(names)
+        found = next((requested[name] for name in names if name in requested), None)
+        cut = found or cut_by_bytes(node, dim, max_bytes)
         if cut is None or cut.parts < 2:
             ctx.skip(node, Skip("no split into parts is requested"))
         else:
             cuts.append((node, add, bias, cut))
+    for name in (name for name in requested if name not in met):
+        ctx.skip(None, Skip("no MatMul before an Add is named {!r}", name))
     if not cuts:
         return
     before = memory_plan(model)
