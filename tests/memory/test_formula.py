@@ -36,6 +36,7 @@ def test_it_is_the_peak_for_all_sizes(batch: int, length: int) -> None:
         "(float[N] x) => (float[N] y) { }",
         "(float[N] x, bool c) => (float[N] y) { y = If(c) <then_branch = t () => (float[N] p) "
         "{ p = Neg(x) }, else_branch = e () => (float[N] q) { q = Identity(x) }> }",
+        "(float[N] x) => (float[1,M] y) { n = NonZero(x) y = Cast<to=1>(n) }",
         "(string[N] x) => (string[N] y) { y = Identity(x) }",
     ],
 )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tiered.graph import Model, Value
 from tiered.graph.core.dtypes import bits_of
-from tiered.graph.shape_inference.symbolic_dims import Size, add, divide, multiply
+from tiered.graph.shape_inference.symbolic_dims import Size, add, divide, is_invented, multiply
 from tiered.memory.plan import MemoryPlan
 
 
 def peak_formula(model: Model, plan: MemoryPlan) -> Size | None:
     """Return the bytes alive at the peak of a plan, for any sizes of the dynamic dims.
 
-    With other sizes the peak may be at another node. None if a size is not known, or if a body at
-    the peak has tensors of its own.
+    With other sizes the peak may be at another node. None if a size is not known or depends on
+    values, or if a body at the peak has tensors of its own.
 
     Args:
         model: the model.
@@ -31,14 +31,14 @@ def peak_formula(model: Model, plan: MemoryPlan) -> Size | None:
 
 
 def _bytes(value: Value) -> Size | None:
-    """Return the bytes of a tensor; None for an unknown size, or parts of a byte for some dims."""
+    """Return the bytes of a tensor; None for an unknown dim, or parts of a byte for some dims."""
     width = None if value.dtype is None else bits_of(value.dtype)
     if not width or value.shape is None:
         return None
     bits: Size = width
     for dim in value.shape:
         size = value.owner.model.dims.size(dim)
-        if size is None:
+        if size is None or is_invented(dim):
             return None
         bits = multiply(bits, size)
     if isinstance(bits, int):
