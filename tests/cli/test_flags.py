@@ -1,6 +1,6 @@
 import pytest
 
-from tiered.cli.flags import split_names
+from tiered.cli.flags import split_names, split_required
 from tiered.errors import UsageError
 
 
@@ -19,6 +19,22 @@ def test_commas_separate_names_but_not_inside_brackets_and_quotes(
     entries: tuple[str, ...], names: tuple[str, ...]
 ) -> None:
     assert split_names(entries, "--disable") == names
+
+
+@pytest.mark.parametrize(
+    ("entry", "name", "edit"),
+    [
+        ("schedule{dims=[N=2,M=3]}", "schedule", "set schedule{dims=[N=2,M=3]}"),
+        ("fold_constant:2{max_growth=1%}", "fold_constant:2", "set fold_constant:2{max_growth=1%}"),
+        ("fuse_gelu{a=1}@'/b/**'", "fuse_gelu@'/b/**'", "set fuse_gelu{a=1}"),
+        ("fuse_gelu@'/{b}/**'", "fuse_gelu@'/{b}/**'", None),
+        ("schedule", "schedule", None),
+    ],
+)
+def test_options_of_required_passes_are_edits(entry: str, name: str, edit: str | None) -> None:
+    found = split_required([entry, "last"])
+    assert found.names == (name, "last")
+    assert found.edits == (() if edit is None else (edit,))
 
 
 @pytest.mark.parametrize("entry", ["", "a,", ",", "a,,b"])

@@ -206,6 +206,22 @@ def test_an_unknown_pass_is_a_usage_error_before_the_model_is_read(
         assert ended.err.count("\n") == 1
 
 
+def test_a_required_pass_has_options(cli: Cli, small: Path) -> None:
+    out = small.with_name("out.onnx")
+    split = "split_by_budget{max_bytes=1000,dims=[N=2],default_dim=3}"
+    planned = cli("optimize", small, "--print-pipeline", "--require", f"schedule,{split}")
+    assert planned.code == 0, planned.err
+    assert "split_by_budget{max_bytes=1000,dims=['N=2'],default_dim=3}" in planned.out
+    for given, words in (
+        ("schedule{objective=width}", "option 'objective' takes one of peak, depth, not 'width'"),
+        ("recompute{much=1}", "recompute has no option 'much'"),
+        ("scedule{objective=depth}", "did you mean 'schedule'"),
+    ):
+        ended = cli("optimize", small, out, "--require", given)
+        assert (ended.code, words in ended.err) == (2, True), ended.err
+        assert not out.exists()
+
+
 def test_one_pass_cannot_be_both_required_and_disabled(cli: Cli, small: Path) -> None:
     options = ["--require", "fold_constant", "--disable", "fold_constant"]
     assert cli("optimize", small, "--dry-run", *options).code == 2

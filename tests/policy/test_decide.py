@@ -80,6 +80,7 @@ def test_an_alias_that_stands_for_two_disables_both() -> None:
         (["fusing_*"], r"no pass fits 'fusing_\*'"),
         ([" fuse_relu:x"], "no pass|no entry"),
         (["a/b:c"], "is no entry"),
+        (["schedule{dims=[N=2]}"], "has options; expected the name 'schedule'"),
         ("fuse_relu", r"takes a list of passes, not one text: \['fuse_relu'\]"),
         (fuse_relu, "takes a list of passes, not"),
         (None, "takes a list of passes, not None"),

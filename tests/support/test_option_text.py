@@ -51,6 +51,19 @@ def test_values_are_written_as_people_write_them(value: Any, text: str) -> None:
     assert format_value(value) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[N=2,M=3]", ["N=2", "M=3"]),
+        ("[/a/b=4/rows, onnx::c=2]", ["/a/b=4/rows", "onnx::c=2"]),
+        ("['a b=4',c]", ["a b=4", "c"]),
+        ("{a: [b=1]}", {"a": ["b=1"]}),
+    ],
+)
+def test_words_of_lists_may_be_pairs(text: str, value: Any) -> None:
+    assert convert(parse_value(text), Any) == value
+
+
 def test_a_bare_word_waits_for_its_option_to_say_what_it_is() -> None:
     assert isinstance(parse_value("12"), Word)
     assert not isinstance(parse_value("'12'"), Word)

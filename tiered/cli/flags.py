@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from tiered.cli.commands.completion import complete_backend, complete_passes
 from tiered.cli.declare import Declared
@@ -91,7 +91,7 @@ class _Passes:
     disable: Disable = ()
     """Passes that must not run: names, globs, a,b. Repeatable."""
     require: Require = ()
-    """Passes that must run, whatever their level. Repeatable."""
+    """Passes that must run, whatever their level: a,b{x=1}. Repeatable."""
     input_shape: InputShapes = ()
     """Set the shape of an input: x:1,3,224,224; a dim may be a name, ? keeps it. Repeatable."""
     dim: Names = ()
@@ -187,6 +187,37 @@ def split_names(entries: Sequence[str], option: str) -> tuple[str, ...]:
     if not all(names):
         raise UsageError(f"{option}: an empty pass name in {', '.join(entries)!r}")
     return names
+
+
+class Required(NamedTuple):
+    """The passes of --require.
+
+    Attributes:
+        names: entries for the context.
+        edits: of the pipeline, for those with options.
+    """
+
+    names: tuple[str, ...]
+    edits: tuple[str, ...]
+
+
+def split_required(entries: Sequence[str]) -> Required:
+    """Return the passes of --require, options apart: `a{x=1}` is `a` and the edit `set a{x=1}`.
+
+    Raises:
+        UsageError: an entry is empty.
+    """
+    names: list[str] = []
+    edits: list[str] = []
+    for entry in split_names(entries, "--require"):
+        name, brace, given = entry.partition("{")
+        options, closing, scope = given.rpartition("}")
+        if brace and closing and "@" not in name:
+            edits.append(f"set {name}{{{options}}}")
+            names.append(f"{name}{scope}")
+        else:
+            names.append(entry)
+    return Required(tuple(names), tuple(edits))
 
 
 def _split(entry: str) -> list[str]:

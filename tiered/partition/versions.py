@@ -34,7 +34,8 @@ def check_metadata(
         raise ModelError(
             f"{model.label} has IR version {model.ir_version}, and marks are metadata of nodes, "
             f"which need {METADATA_SINCE}: raise it with "
-            f"`model.set_ir_version({METADATA_SINCE})`{instead}"
+            f"`model.set_ir_version({METADATA_SINCE})` or `tiered convert --ir {METADATA_SINCE}`"
+            f"{instead}"
         )
 
 

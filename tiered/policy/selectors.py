@@ -136,6 +136,12 @@ ANONYMOUS = ("sequential", "fix")
 
 def _entry_of_text(text: str, argument: str, site: Site) -> Entry:
     head, at, scope_text = text.partition("@")
+    if "{" in head:
+        edit = f", and the options by edits=[\"set {head.strip()}\"]"
+        raise UsageError(
+            f"{argument}: {text!r} has options; expected the name {head.partition('{')[0]!r}"
+            f"{edit if argument == 'required' else ''}"
+        )
     match = re.fullmatch(_TEXT, head.strip())
     if match is None:
         raise UsageError(

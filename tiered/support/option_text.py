@@ -9,6 +9,8 @@ from typing import Any
 from tiered.errors import PipelineSyntaxError
 
 DELIMITERS = frozenset(",{}[]():=@'\"\\")
+IN_LISTS = "=:"
+"""The delimiters that a word in a list may hold: `[N=2,a::b=4/rows]`."""
 _KEYWORDS = frozenset({"true", "false", "none"})
 
 
@@ -108,8 +110,12 @@ class Scanner:
         if self.peek():
             raise self.error("the end")
 
-    def word(self, what: str) -> Word:
+    def word(self, what: str, also: str = "") -> Word:
         """Read a bare word.
+
+        Args:
+            what: for the error.
+            also: delimiters that the word may hold.
 
         Raises:
             PipelineSyntaxError: there is none.
@@ -118,7 +124,7 @@ class Scanner:
         start = self.at
         while self.at < len(self.text):
             char = self.text[self.at]
-            if char in DELIMITERS or char.isspace():
+            if (char in DELIMITERS and char not in also) or char.isspace():
                 break
             self.at += 1
         if self.at == start:
@@ -144,17 +150,17 @@ class Scanner:
         self.at += 1
         return "".join(read)
 
-    def text_or_word(self, what: str) -> str:
-        """Read a quoted string or a bare word."""
-        return self.quoted() if self.peek() in ("'", '"') else self.word(what)
+    def text_or_word(self, what: str, also: str = "") -> str:
+        """Read a quoted string or a bare word; `also` as for `word`."""
+        return self.quoted() if self.peek() in ("'", '"') else self.word(what, also)
 
-    def value(self) -> Any:
+    def value(self, also: str = "") -> Any:
         """Read a value: words stay `Word`s, quoted strings are `str`."""
         if self.take("["):
-            return self._items("]", self.value)
+            return self._items("]", lambda: self.value(IN_LISTS))
         if self.take("{"):
             return dict(self._items("}", self._pair))
-        return self.text_or_word("a value")
+        return self.text_or_word("a value", also)
 
     def _pair(self) -> tuple[Any, Any]:
         key = self.text_or_word("a key")

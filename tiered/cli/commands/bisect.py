@@ -24,6 +24,7 @@ from tiered.cli.flags import (
     Pipeline,
     Require,
     split_names,
+    split_required,
 )
 from tiered.cli.load_passes import with_loads
 from tiered.cli.output.terminal import notes, print_json, printable, results
@@ -88,9 +89,10 @@ def run_bisect(source: str, options: BisectOptions) -> None:
     """
     if options.opt_level not in LEVELS:
         raise UsageError(f"-O takes 0 to {max(LEVELS)}, not {options.opt_level}")
+    required = split_required(options.require)
     settings: dict[str, Any] = {
         "opt_level": options.opt_level,
-        "required": split_names(options.require, "--require"),
+        "required": required.names,
         "disabled": split_names(options.disable, "--disable"),
         "backend": options.backend,
         "config": config_of(options.set),
@@ -105,7 +107,7 @@ def run_bisect(source: str, options: BisectOptions) -> None:
     given = options.input_shape, options.dim
     shapes = shapes_of_inputs(load_model(source), *given) if any(given) else {}
     model, home = shaped(source, shapes)
-    subject = Subject(model, options.passes, settings, home, options.edit)
+    subject = Subject(model, options.passes, settings, home, (*options.edit, *required.edits))
     folder = None
     with using(subject.context().backend):
         oracle = _oracle(subject, options)

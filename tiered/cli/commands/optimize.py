@@ -15,7 +15,7 @@ from tiered.cli.files import (
     choose_output,
     load_model,
 )
-from tiered.cli.flags import LEVELS, OptimizeOptions, split_names
+from tiered.cli.flags import LEVELS, OptimizeOptions, split_names, split_required
 from tiered.cli.html import run_page_for
 from tiered.cli.load_passes import load_passes, with_loads
 from tiered.cli.outcome import Failed, Outcome, note_outcome
@@ -218,7 +218,7 @@ def _reproduced(
             folder,
             passes=options.passes,
             inputs=options.inputs,
-            edits=options.edit,
+            edits=_edits(options),
             input_shapes=shapes,
             within=within,
             **settings,
@@ -276,6 +276,11 @@ def storage_of(options: OptimizeOptions) -> Storage:
     return Storage(least, options.single_file, options.share_weights)
 
 
+def _edits(options: OptimizeOptions) -> tuple[str, ...]:
+    """Return the edits of the pipeline: those of --edit, and the options of --require."""
+    return (*options.edit, *split_required(options.require).edits)
+
+
 def _settings(options: OptimizeOptions, watch: WatchOptions) -> dict[str, Any]:
     """Return the settings of the context."""
     config = config_of(watch.set)
@@ -284,7 +289,7 @@ def _settings(options: OptimizeOptions, watch: WatchOptions) -> dict[str, Any]:
         config["memory.max"] = options.max_memory
     return {
         "opt_level": options.opt_level,
-        "required": split_names(options.require, "--require"),
+        "required": split_required(options.require).names,
         "disabled": split_names(options.disable, "--disable"),
         "backend": options.backend,
         "strict": options.strict or None,
@@ -304,7 +309,7 @@ def print_planned(options: OptimizeOptions, watch: WatchOptions) -> None:
     if options.passes is not None:
         parse_pipeline(options.passes)  # The context may name its groups.
     context = PassContext(**settings_with_shapes(_settings(options, watch), *given))
-    print_plan(options.passes, options.edit, context, options.json, *given)
+    print_plan(options.passes, _edits(options), context, options.json, *given)
 
 
 def _optimize(
@@ -331,9 +336,9 @@ def _optimize(
     passes = None if options.passes is None else parse_pipeline(options.passes)
     context = PassContext(**settings)
     pipeline = (
-        pipeline_for(context.target, options.edit)
+        pipeline_for(context.target, _edits(options))
         if passes is None
-        else edited(passes, options.edit)
+        else edited(passes, _edits(options))
     )
     model = load_model(source)
     expectations = parse_expectations(options.expect)
@@ -347,7 +352,7 @@ def _optimize(
         model,
         **settings,
         passes=passes,
-        edits=options.edit,
+        edits=_edits(options),
         input_shapes=shapes,
         dims=dims,
         instruments=instruments,
