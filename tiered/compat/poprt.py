@@ -233,17 +233,27 @@ def _options(
     given = {**dict(zip(order, args, strict=False)), **named}
     for option in _BY_NODE & given.keys():
         if isinstance(given[option], Mapping):
-            given[option] = [f"{node}={_entry(each)}" for node, each in given[option].items()]
+            text = _split_entry if option == "split" else "{}={}".format
+            given[option] = [text(node, each) for node, each in given[option].items()]
     return given
 
 
-def _entry(value: object) -> str:
-    """Return an entry of a mapping by node as tiered's text: `4/output_channels` is `4/columns`.
+def _split_entry(node: object, value: object) -> str:
+    """Return an entry of `serialize_dict` as tiered's text: `4/output_channels` is `4/columns`.
 
-    `KEEP_PRECISION`, the third part of an entry of `serialize_dict`, is for PopRT's target only.
+    `KEEP_PRECISION`, its third part, is for PopRT's target only.
+
+    Raises:
+        UsageError: it names no dim of PopRT.
     """
     first, *rest = str(value).split("/")
-    return "/".join([first, *(_DIMS.get(each, each) for each in rest[:1])])
+    dim = rest[0] if rest else ""
+    if dim and dim not in _DIMS:
+        raise UsageError(
+            f"serialize_dict: {value!r} of {node!r} has no dim {dim!r}; expected a number of parts "
+            f"and one of {', '.join(_DIMS)}, such as '4/{next(iter(_DIMS))}'"
+        )
+    return f"{node}={first}/{_DIMS[dim]}" if dim else f"{node}={first}"
 
 
 def _packing(args: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,15 +37,21 @@ def pack_rows(model: Model, inputs: Sequence[str] = (), *, max_valid_num: int = 
         max_valid_num: how many sequences the model takes, 0 for any number.
 
     Raises:
-        UsageError: there is no such input, or its first two dims are not dynamic.
+        UsageError: there is no such input, its first two dims are not dynamic, or `max_valid_num`
+            is negative.
         ModelError: an operator may mix tokens of different sequences; the message names it.
     """
+    if max_valid_num < 0:
+        raise UsageError(f"{_PASS}: max_valid_num is a number from 0 on, not {max_valid_num}")
     graph = model.main
     packed = _packed_inputs(model, inputs)
     dims = [_leading(value) for value in packed]
     tokens = {length for _, length in dims}
     if len(tokens) > 1:
-        raise UsageError(f"{_PASS}: the inputs have the lengths {', '.join(sorted(tokens))}")
+        raise UsageError(
+            f"{_PASS}: the inputs have the lengths {', '.join(sorted(tokens))}; expected one: name "
+            "the inputs of tokens by `inputs` (decoders with a cache cannot be packed)"
+        )
     (token,) = tokens
     state = Interpretation(graph, token, frozenset(batch for batch, _ in dims))
     for value in packed:

@@ -80,7 +80,7 @@ def _assigned(graph: Graph, cuts: Mapping[str, T]) -> dict[Node, T]:
         if name not in named:
             close = get_close_matches(name, named, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise UsageError(f"{graph!r} has no node {name!r}{hint}")
+            raise UsageError(f"the main graph has no node {name!r}{hint}")
         pending = [named[name]]
         while pending:
             node = pending.pop()

@@ -98,8 +98,9 @@ def test_it_declines(model: str, because: str, options: dict[str, object]) -> No
 
 
 def test_a_split_of_no_node_is_a_remark() -> None:
-    because = "no MatMul before an Add is named 'z'"
-    assert_unchanged(PASS, text(), because=because, split=["z=2"])
+    assert_unchanged(
+        PASS, text(), because="no MatMul before an Add is named 'z'", split=["z=2"]
+    )
 
 
 def test_a_remark_has_the_peak_before_and_after() -> None:
