@@ -8,7 +8,10 @@ import onnx
 import onnxruntime as ort
 from onnx.reference import ReferenceEvaluator
 
-from tiered import get_pass
+from tests.gradients.kernels import Erf, Gelu, Pad
+from tiered import DataType, Model, Node, get_pass
+from tiered.precision.convert import convert_precision
+from tiered.precision.narrowing import Narrowing
 from tiered.testing import parse
 
 Array = np.ndarray[Any, Any]
@@ -18,7 +21,9 @@ class Reference:
     """Runs a model on onnx.reference."""
 
     def __init__(self, proto: onnx.ModelProto) -> None:
-        self._run = ReferenceEvaluator(proto)
+        # Before opset 11 the pads are an attribute.
+        own = any(not each.domain and each.version >= 11 for each in proto.opset_import)
+        self._run = ReferenceEvaluator(proto, new_ops=[Erf, Gelu, Pad] if own else None)
         self._outputs = [info.name for info in proto.graph.output]
 
     def __call__(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
@@ -40,6 +45,27 @@ class OnnxRuntime:
         names = [output.name for output in self._session.get_outputs()]
         made = self._session.run(names, {name: np.asarray(each) for name, each in feeds.items()})
         return dict(zip(names, map(np.asarray, made), strict=True))
+
+
+class _Widening(Narrowing):
+    """From float to double, in which each number of float has the same value."""
+
+    wide, low = DataType.FLOAT, DataType.DOUBLE
+
+    def keep(self, node: Node) -> str:
+        """Let the schemas decide."""
+        return ""
+
+    def converted(self, array: Array) -> tuple[Array, bool]:
+        """Return the same numbers."""
+        return array.astype(np.float64), False
+
+
+def in_double(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model that computes in double where it computed in float; its inputs are double."""
+    model = Model.from_proto(get_pass("inline")(proto))
+    convert_precision(model, _Widening(), keeps_io=False)
+    return model.to_proto()
 
 
 def with_gradients(proto: onnx.ModelProto, **options: Any) -> onnx.ModelProto:

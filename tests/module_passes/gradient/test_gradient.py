@@ -194,7 +194,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     """(float[1,1,H,W] x) => (float y) {
         m = AveragePool <kernel_shape = [2,2], strides = [2,2], ceil_mode = 1> (x)
         y = ReduceSum <keepdims = 0> (m) }""": (
-        {}, NoGradient, r"node 'm' \(AveragePool\).*ceil_mode needs known dims; name it in stop_at"),
+        {}, NoGradient, r"node 'm' \(AveragePool\).*ceil_mode needs known spatial dims; name it in stop_at"),
 }  # fmt: skip
 
 

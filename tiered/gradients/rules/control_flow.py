@@ -41,6 +41,7 @@ def if_(step: Step) -> Sequence[Expr | None]:
             here = Expr(body, value, step.name)
             grad = found.get(value)
             _return(body, here.zeros() if grad is None else here.of(grad))
+        body.prune(body.nodes)
     by_value = dict(zip(wanted, made.outputs, strict=True))
     return [*(None for _ in step.values), *_of_captured(step, by_value)]
 
@@ -211,6 +212,7 @@ def _reverse_iterations(step: Step, forward: _Iterated) -> Sequence[Expr | None]
     for value in slices:
         grad = found.get(value)
         _return(body, here.of(value).zeros() if grad is None else here.of(grad))
+    body.prune(body.nodes)
     return _collected(step, forward, made, carried, captured, scanned)
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tiered.gradients.expression import Expr
 from tiered.gradients.rule import Step, gradient_rule
+from tiered.graph import Value
 
 
 class Window(NamedTuple):
@@ -33,6 +34,15 @@ class Window(NamedTuple):
         return tuple((size - 1) * dilation + 1 for size, dilation in pairs)
 
 
+def spatial_dims(value: Value) -> tuple[int, ...] | None:
+    """Return the sizes of all axes but the first two; None if one of them is unknown."""
+    shape = value.shape
+    if shape is None:
+        return None
+    known = tuple(size for size in shape[2:] if isinstance(size, int))
+    return known if len(known) == len(shape[2:]) else None
+
+
 def window_of(step: Step, kernel: Sequence[int], image: Expr) -> Window:
     """Return the window of a Conv, ConvTranspose or pool.
 
@@ -52,11 +62,11 @@ def window_of(step: Step, kernel: Sequence[int], image: Expr) -> Window:
     if mode == "VALID":
         pads = (0,) * (2 * axes)
     elif mode != "NOTSET":
-        shape = image.value.static_shape
-        if shape is None:
-            raise step.error("auto_pad needs known dims")
+        dims = spatial_dims(image.value)
+        if dims is None:
+            raise step.error("auto_pad needs known spatial dims")
         extents = [(size - 1) * wide + 1 for size, wide in zip(kernel, dilations, strict=True)]
-        sizes = zip(shape[2:], strides, extents, strict=True)
+        sizes = zip(dims, strides, extents, strict=True)
         totals = [max((-(-size // by) - 1) * by + wide - size, 0) for size, by, wide in sizes]
         less, more = [each // 2 for each in totals], [each - each // 2 for each in totals]
         pads = (*less, *more) if mode == "SAME_UPPER" else (*more, *less)
@@ -70,12 +80,12 @@ def spread_back(g: Expr, weight: Expr, window: Window, image: Expr, group: int) 
     """
     axes = len(window.kernel)
     settings = {"strides": window.strides, "dilations": window.dilations, "group": group}
-    there, here = image.value.static_shape, g.value.static_shape
+    there, here = spatial_dims(image.value), spatial_dims(g.value)
     if there is not None and here is not None:
         beyond = [
             size - ((count - 1) * stride + extent - begin - end)
             for size, count, stride, extent, begin, end in zip(
-                there[2:], here[2:], window.strides, window.extent, window.begins, window.ends,
+                there, here, window.strides, window.extent, window.begins, window.ends,
                 strict=True,
             )
         ]  # fmt: skip
@@ -103,24 +113,47 @@ def correlation(image: Expr, g: Expr, weight: Expr, window: Window, group: int) 
     axes = len(window.kernel)
     space = range(3, 3 + axes)
     turned = [1, 0, *range(2, 2 + axes)]
+    image, pads = _reached(image, g, window)
     if group == 1:
         data = image.transpose(turned)
     else:
-        channels = weight.value.dim(1)
-        assert isinstance(channels, int)
+        channels = weight.dim(1)
         spatial = image.call("Shape", image, start=2)
-        apart = image.call("Concat", image.integers([0, group, channels]), spatial, axis=0)
+        apart = image.call("Concat", [0, group], channels, spatial, axis=0)
         data = image.reshape(apart).transpose([2, 1, 0, *space])
-        joined = image.call("Concat", image.integers([channels, -1]), spatial, axis=0)
+        joined = image.call("Concat", channels, [-1], spatial, axis=0)
         data = data.reshape(joined)
     result = data.call(
         "Conv", data, g.transpose(turned), group=group, strides=window.dilations,
-        dilations=window.strides, pads=[*window.begins, *window.ends],
+        dilations=window.strides, pads=pads,
     )  # fmt: skip
-    kernel = result.call(
-        "Slice", result, [0] * axes, list(window.kernel), list(range(2, 2 + axes))
-    )
-    return kernel.transpose(turned)
+    return result.transpose(turned)
+
+
+def _reached(image: Expr, g: Expr, window: Window) -> tuple[Expr, list[int]]:
+    """Return the image up to the end of the last window, and its padding: begins, then ends.
+
+    With more of it the kernel would get elements behind its last one.
+    """
+    axes = len(window.kernel)
+    whole = [*window.begins, *window.ends]
+    if all(stride == 1 for stride in window.strides):
+        return image, whole
+    spatial = list(range(2, 2 + axes))
+    there, here = spatial_dims(image.value), spatial_dims(g.value)
+    if there is not None and here is not None:
+        counts = zip(here, window.strides, window.extent, window.begins, strict=True)
+        reached = [(count - 1) * by + wide - begin for count, by, wide, begin in counts]
+        lacking = [end - size for end, size in zip(reached, there, strict=True)]
+        if min(reached) > 0:
+            if min(lacking) < 0:
+                image = image.call("Slice", image, [0] * axes, reached, spatial)
+            return image, [*window.begins, *(max(more, 0) for more in lacking)]
+    if any(whole):
+        image = image.call("Pad", image, [0, 0, *window.begins, 0, 0, *window.ends])
+    last = image.call("Mul", g.call("Shape", g, start=2) - 1, list(window.strides))
+    reach = image.call("Add", last, list(window.extent))
+    return image.call("Slice", image, [0] * axes, reach, spatial), [0] * (2 * axes)
 
 
 def _kernel(step: Step) -> tuple[int, ...]:
@@ -129,10 +162,10 @@ def _kernel(step: Step) -> tuple[int, ...]:
     Raises:
         NoGradient: they are unknown.
     """
-    shape = step.operand(1).value.static_shape
-    if shape is None:
+    dims = spatial_dims(step.operand(1).value)
+    if dims is None:
         raise step.error("the shape of its weight is unknown")
-    return shape[2:]
+    return dims
 
 
 @gradient_rule("Conv")
@@ -168,14 +201,14 @@ def _transposed_window(step: Step) -> Window:
     window = window_of(step, _kernel(step), step.g)
     if mode in ("NOTSET", "VALID") and not node.attr("output_shape"):
         return window
-    there, here = step.x.value.static_shape, step.y.value.static_shape
+    there, here = spatial_dims(step.x.value), spatial_dims(step.y.value)
     if there is None or here is None:
-        raise step.error("auto_pad and output_shape need known dims")
+        raise step.error("auto_pad and output_shape need known spatial dims")
     more = node.attr("output_padding") or (0,) * len(window.kernel)
     totals = [
         max((size - 1) * by + extra + extent - result, 0)
         for size, by, extra, extent, result in zip(
-            there[2:], window.strides, more, window.extent, here[2:], strict=True
+            there, window.strides, more, window.extent, here, strict=True
         )
     ]
     less, rest = [each // 2 for each in totals], [each - each // 2 for each in totals]

@@ -9,7 +9,7 @@ import numpy as np
 from tiered.gradients.expression import Expr
 from tiered.gradients.positions import summed_at
 from tiered.gradients.rule import Step, expansion, gradient_rule
-from tiered.gradients.rules.conv import Window, spread_back, window_of
+from tiered.gradients.rules.conv import Window, spatial_dims, spread_back, window_of
 
 
 @gradient_rule("MaxPool")
@@ -104,13 +104,13 @@ def _up_to_last_window(step: Step, window: Window) -> Window:
     Raises:
         NoGradient: the dims are unknown.
     """
-    there, here = step.x.value.static_shape, step.y.value.static_shape
+    there, here = spatial_dims(step.x.value), spatial_dims(step.y.value)
     if there is None or here is None:
-        raise step.error("ceil_mode needs known dims")
+        raise step.error("ceil_mode needs known spatial dims")
     ends = tuple(
         max(end, (count - 1) * stride + extent - size - begin)
         for end, count, stride, extent, size, begin in zip(
-            window.ends, here[2:], window.strides, window.extent, there[2:], window.begins,
+            window.ends, here, window.strides, window.extent, there, window.begins,
             strict=True,
         )
     )  # fmt: skip

@@ -12,7 +12,7 @@ from tiered.graph.core.value import Value
 Dims = Callable[[Value], "tuple[int, ...] | None"]
 """Returns the sizes of the axes of a value; None while they are unknown."""
 
-_PRODUCTS: Final = frozenset({"MatMul", "MatMulInteger", "QLinearMatMul"})
+_PRODUCTS: Final = frozenset({"Gemm", "MatMul", "MatMulInteger", "QLinearMatMul"})
 _CONVOLUTIONS: Final = frozenset({"Conv", "ConvInteger", "QLinearConv"})
 
 
@@ -35,14 +35,31 @@ def multiply_adds(node: Node, dims: Dims) -> int:
     if not read or made is None:
         return inner
     if node.op_type in _PRODUCTS:
-        return inner + math.prod(made) * read[-1]
-    if node.op_type == "Gemm":
-        return inner + math.prod(made) * read[0 if node.attr("transA") else 1]
+        return inner + math.prod(made) * _inner_dim(node, dims)
     if node.op_type in _CONVOLUTIONS:
         return inner + math.prod(made) * _kernel(node, dims)
     if node.op_type == "ConvTranspose":
         return inner + math.prod(read) * _kernel(node, dims)
     return inner
+
+
+def _inner_dim(node: Node, dims: Dims) -> int:
+    """Return the number of products in each sum: of the factor in which it is static, if it is."""
+    is_gemm = node.op_type == "Gemm"
+    left, right = node.input(0), node.input(3 if node.op_type == "QLinearMatMul" else 1)
+    last, first = (0 if is_gemm and node.attr("transA") else -1), -2
+    if is_gemm and node.attr("transB"):
+        first = -1
+    sizes = []
+    for value, axis in ((left, last), (right, first)):
+        found = None if value is None else dims(value)
+        if value is None or not found:
+            continue
+        place = max(axis, -len(found))  # a vector has one axis
+        if value.shape is not None and isinstance(value.shape[place], int):
+            return found[place]
+        sizes.append(found[place])
+    return sizes[0] if sizes else 0
 
 
 def _kernel(node: Node, dims: Dims) -> int:
