@@ -103,7 +103,10 @@ bench-growth: $(VENV)/.installed-test  ## Measure the time per node at 1,000, 10
 profile: $(VENV)/.installed-test  ## Show by pass where the time goes that MODEL=FILE takes
 	@$(BIN)/python -m benchmarks.profile $(MODEL) $(PROFILE_ARGS)
 
-.PHONY: bench-chains bench-orders bench-regions
+.PHONY: bench-chains bench-gradients bench-orders bench-regions
+bench-gradients: $(VENV)/.installed-test  ## Measure gradients of chains of 4,000, 16,000 and 64,000 nodes
+	@$(BIN)/python -m benchmarks.gradients $(BENCH_ARGS)
+
 bench-regions: $(VENV)/.installed-test  ## Measure what layouts take in a model of many small regions
 	@$(BIN)/python -m benchmarks.regions $(BENCH_ARGS)
 

@@ -63,7 +63,8 @@ class _Widening(Narrowing):
 
 def in_double(proto: onnx.ModelProto) -> onnx.ModelProto:
     """Return a model that computes in double where it computed in float; its inputs are double."""
-    model = Model.from_proto(get_pass("inline")(proto))
+    plain = get_pass("remove_initializer_from_input").apply(get_pass("inline")(proto))
+    model = Model.from_proto(plain)
     convert_precision(model, _Widening(), keeps_io=False)
     return model.to_proto()
 

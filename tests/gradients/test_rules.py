@@ -250,23 +250,6 @@ def test_a_global_pool_of_powers() -> None:
     )
 
 
-NORMALIZATIONS = [
-    "(double[2,3,4] x, double[3] s, double[3] b, double[3] m, double[3] v) => (double[2,3,4] y) "
-    "{ y = BatchNormalization(x, s, b, m, v) }",
-    "(double[2,3,4] x, double[3] s, double[3] b) => (double[2,3,4] y) "
-    "{ y = InstanceNormalization(x, s, b) }",
-    "(double[2,3,4] x, double[4] s, double[4] b) => (double[2,3,4] y) "
-    "{ y = LayerNormalization(x, s, b) }",
-    "(double[2,4] x) => (double[2,4] y) { y = LpNormalization(x) }",
-    "(double[2,4] x) => (double[2,4] y) { y = LpNormalization <p = 1> (x) }",
-]
-
-
-@pytest.mark.parametrize("text", NORMALIZATIONS)
-def test_normalizations(text: str) -> None:
-    check(text, low=0.2, high=2)
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -65,7 +65,10 @@ def add_gradients(
     nodes = _between(graph, of)
     first = model.next_serial()
     reverse = ReverseMode(model, tuple(stop_at))
-    found = reverse(graph, nodes, seeds, targets)
+    try:
+        found = reverse(graph, nodes, seeds, targets)
+    finally:
+        reverse.release()
     made = [
         _output(graph, value, found.get(value), name)
         for value, name in zip(targets, names, strict=True)

@@ -30,6 +30,13 @@ class ReverseMode:
         self._model = model
         self._stop_at = frozenset(stop_at)
         self._functions = {function.id: function for function in model.functions}
+        self._bodies: dict[bytes, Function] = {}
+
+    def release(self) -> None:
+        """Remove the function bodies of operators, which the model has as functions until then."""
+        for function in self._bodies.values():
+            self._model.remove(function)
+        self._bodies.clear()
 
     def __call__(
         self,
@@ -143,19 +150,29 @@ class ReverseMode:
             return _copied(graph, node, called, step.name)
         if not has_function_body(node):
             raise step.error("there is no rule for the operator")
+        function = self._function_of(step)
+        for inner in function.walk():
+            own, there = function.opset(inner.domain), graph.opset(inner.domain)
+            reason = why_not_at(inner, own, there) if there else None
+            if reason is not None:
+                raise step.error(f"its function body has {inner.op_type}, which {reason}")
+        return _copied(graph, node, function, step.name)
+
+    def _function_of(self, step: Step) -> Function:
+        """Return the function body of an operator as a function, one for all nodes alike.
+
+        Raises:
+            NoGradient: there is none for the dtypes of the node.
+        """
         try:
-            function = self._model.add(function_body(node))
+            proto = function_body(step.node)
         except ModelError as error:
             raise step.error(str(error)) from error
-        try:
-            for inner in function.walk():
-                own, there = function.opset(inner.domain), graph.opset(inner.domain)
-                reason = why_not_at(inner, own, there) if there else None
-                if reason is not None:
-                    raise step.error(f"its function body has {inner.op_type}, which {reason}")
-            return _copied(graph, node, function, step.name)
-        finally:
-            self._model.remove(function)
+        key = proto.SerializeToString(deterministic=True)
+        if key not in self._bodies:
+            proto.overload = str(len(self._bodies))
+            self._bodies[key] = self._model.add(proto)
+        return self._bodies[key]
 
 
 def _copied(graph: Graph, node: Node, function: Function, prefix: str) -> list[Value | None]:

@@ -1,16 +1,50 @@
-"""Normalizations as other operators: those without a function body in ONNX."""
+"""Gradients of normalizations; those without a function body in ONNX as other operators."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tiered.gradients.broadcast import reduced_to
 from tiered.gradients.expression import Expr
-from tiered.gradients.rule import Step, expansion
+from tiered.gradients.rule import Step, expansion, gradient_rule
+from tiered.graph import DataType
 
 
 def _per_channel(vector: Expr, rank: int) -> Expr:
     """Return a vector [C] in the shape [C, 1, ...] that broadcasts into [N, C, *spatial]."""
     return vector.unsqueeze(list(range(1, rank - 1)))
+
+
+@gradient_rule("LayerNormalization")
+def layer_normalization(step: Step) -> Sequence[Expr | None]:
+    """dx = (d - mean(d) - n mean(d n)) / s, with n = (x - mean(x)) / s and d = scale g
+
+    s^2 is the variance of x, and epsilon. dscale and dB are the sums of g n and g. The outputs
+    mean(x) and 1 / s add gm / N - gs n / (s^2 N), of N elements.
+    """
+    node, scale = step.node, step.operand(1)
+    stash, own = DataType(int(node.attr("stash_type"))), step.x.dtype
+    x = step.x.cast(own if own == DataType.DOUBLE else stash)
+    axis = int(node.attr("axis"))
+    axes = list(range(axis, 0 if axis < 0 else x.rank))
+    centred = x - _mean(x, axes)
+    variance = _mean(centred * centred, axes)
+    deviation = x.call("Sqrt", variance + float(node.attr("epsilon")))
+    n, g = centred / deviation, step.g.cast(x.dtype)
+    dx = dscale = dbias = None
+    if step.wants(0):
+        d = g * scale.cast(x.dtype)
+        dx = (d - _mean(d, axes) - n * _mean(d * n, axes)) / deviation
+        for at, grad in enumerate(step.grads[1:3]):
+            if grad is not None:
+                part = grad.cast(x.dtype) / _count(x, deviation)
+                dx = dx - part * n / (deviation * deviation) if at else dx + part
+        dx = dx.cast(own)
+    if step.wants(1):
+        dscale = reduced_to(g * n, scale).cast(scale.dtype)
+    if step.wants(2):
+        dbias = reduced_to(step.g, step.operand(2))
+    return dx, dscale, dbias
 
 
 @expansion("BatchNormalization")
@@ -82,6 +116,11 @@ def global_lp_pool(step: Step) -> Sequence[Expr | None]:
     x, power = step.x, float(step.node.attr("p"))
     total = (x.call("Abs", x) ** power).sum(range(2, x.rank))
     return (total ** (1 / power),)
+
+
+def _count(x: Expr, reduced: Expr) -> Expr:
+    """Return how many elements of x each mean is of."""
+    return x.call("Size", x).cast(x.dtype) / x.call("Size", reduced).cast(x.dtype)
 
 
 def _mean(x: Expr, axes: Sequence[int]) -> Expr:
