@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, get_args
 
 from tiered.errors import ModelError, UsageError
 from tiered.graph import Model, Node
+from tiered.graph.edits.operator_check import dtype_mismatch
 from tiered.graph.opset.same_meaning import why_not_at
 from tiered.graph.queries.function_body import EXACT_BODIES, function_body, has_function_body
 from tiered.legalization.substitution import Substitution
@@ -105,7 +106,12 @@ class FunctionBody(NamedTuple):
             reason = why_not_at(inner, own, there) if there else None
             if reason is not None:
                 return Skip("its body has {}, which {}", inner.op_type, reason)
-        graph.inline_call(node, function, {})
+        for inner in graph.inline_call(node, function, {}):
+            if inner.is_live and inner.schema is not None:
+                mismatch = dtype_mismatch(inner.schema, inner.inputs)
+                if mismatch is not None:
+                    found, _, _ = mismatch.partition(";")
+                    return Skip("its body is not valid: {}: {}", inner.op_type, found)
         model.remove(function)
         return None
 

@@ -115,6 +115,18 @@ def test_a_rule_for_the_nodes_around_an_operator_is_named() -> None:
     )
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_body_with_mixed_dtypes_is_refused(dtype: str) -> None:
+    """The epsilon in ONNX's body of MeanVarianceNormalization is a float, whatever x is."""
+    assert_unchanged(
+        "legalize",
+        f"({dtype}[2,3,4] x) => ({dtype}[2,3,4] y) {{ y = MeanVarianceNormalization(x) }}",
+        because=f"its body is not valid: Div: operand 1 (B) is float, and A is {dtype}",
+        backend=target({"Add, Sub, Mul, Div, Pow, Sqrt, ReduceMean": True}),
+        numerics="reassociating",
+    )
+
+
 def test_a_body_of_an_opset_with_other_meanings_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -59,7 +59,7 @@ def check_call(
         if value is None and place < newest.min_input and not formal_of(newest, place).is_optional:
             name = formal_of(newest, place).name
             raise call_error(graph, op_type, domain, f"operand {place} ({name}) is missing")
-    found = _dtype_mismatch(newest, operands)
+    found = dtype_mismatch(newest, operands)
     if found is not None:
         before = graph.model.complaint_as_loaded()
         if before is not None:
@@ -124,7 +124,7 @@ def call_error(graph: Graph, op_type: str, domain: str, found: str) -> OperatorE
     return OperatorError(f"{by}{call}{at}: {found}")
 
 
-def _dtype_mismatch(schema: Schema, operands: Sequence[Value | None]) -> str | None:
+def dtype_mismatch(schema: Schema, operands: Sequence[Value | None]) -> str | None:
     """Return a description of invalid operand dtypes; None if none is known to be invalid."""
     bound: dict[str, tuple[str, int]] = {}
     for place, value in enumerate(operands):
