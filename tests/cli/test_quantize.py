@@ -162,6 +162,14 @@ def test_a_wrong_option_is_named_before_any_work(
     assert "bug in tiered" not in ended.err
 
 
+def test_the_report_is_not_the_result(cli: Cli, products: Path) -> None:
+    out = products.with_name("out.svg")
+    ended = cli("quantize", products, out, "--report", out)
+    assert ended.code == 2
+    assert "OUT and --report are one file" in ended.err
+    assert not out.exists()
+
+
 def test_one_made_sample_is_enough(cli: Cli, products: Path) -> None:
     ended = cli("quantize", products, "--json", "--samples", "1")
     assert json.loads(ended.out)["sqnr"] > 10

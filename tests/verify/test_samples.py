@@ -76,7 +76,10 @@ def test_of_one_input_the_file_may_have_any_name(folder: Path) -> None:
     ("name", "kind", "says"),
     [
         ("nowhere.npy", ModelError, "cannot read inputs from"),
-        ("bad.npz", ModelError, "cannot read inputs from"),
+        ("bad.npz", ModelError, "bad.npz': it holds no arrays of numbers"),
+        ("nothing.npy", ModelError, "cannot read inputs from .*nothing.npy': No data left"),
+        ("nothing.npz", ModelError, "cannot read inputs from .*nothing.npz': No data left"),
+        ("objects.npy", ModelError, "objects.npy': it holds no arrays of numbers"),
         ("bad.pb", ModelError, "it holds no TensorProto"),
         ("x.txt", UsageError, "is no file of inputs"),
         ("empty", UsageError, "holds no inputs"),
@@ -86,6 +89,9 @@ def test_an_unreadable_file_is_named(
     tmp_path: Path, name: str, kind: type[Exception], says: str
 ) -> None:
     (tmp_path / "bad.npz").write_bytes(b"no archive")
+    (tmp_path / "nothing.npy").touch()
+    (tmp_path / "nothing.npz").touch()
+    np.save(tmp_path / "objects.npy", np.array([{}], object))
     (tmp_path / "bad.pb").write_bytes(b"\xff\xff\xff")
     (tmp_path / "empty").mkdir()
     with pytest.raises(kind, match=says):

@@ -282,8 +282,11 @@ def _read(path: str) -> Given:
                     return {name: archive[name] for name in archive.files}
             case ".pb":
                 return {_place(stem): _tensor(path)}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise ModelError(f"cannot read inputs from {path!r}: {error}") from error
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        # numpy takes every file that it does not know for pickled objects.
+        is_other = "pickled" in str(error) or "Object arrays" in str(error)
+        found = "it holds no arrays of numbers" if is_other else error
+        raise ModelError(f"cannot read inputs from {path!r}: {found}") from error
     raise UsageError(f"{path!r} is no file of inputs: expected .npy, .npz, .pb, or a folder")
 
 

@@ -103,6 +103,8 @@ def run_quantize(
         check_target(source, target, written)
     if options.report is not None:
         check_output(source, options.report)
+        if target is not None and os.path.realpath(target) == os.path.realpath(options.report):
+            raise UsageError(f"OUT and --report are one file, {printable(target)!r}; name two")
     with Progress(enabled=not (write.json or write.quiet)) as progress:
         model = load_model(source)
         unmatched = _unmatched(model, options)
