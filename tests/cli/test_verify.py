@@ -93,6 +93,17 @@ def test_the_report_says_who_judged_halves(cli: Cli, tmp_path: Path) -> None:
     assert "16-bit floats" in said["judged_why"]
 
 
+def test_the_report_says_who_judged_float8(cli: Cli, tmp_path: Path) -> None:
+    text = (
+        "(float[2] x) => (float[2] y) <float s = {0.5}, float8e4m3fn z = {0}> "
+        "{ q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }"
+    )
+    onnx.save(parse(text), tmp_path / "eight.onnx")
+    ended = cli("verify", tmp_path / "eight.onnx", tmp_path / "eight.onnx")
+    assert ended.code == 0
+    assert "judged by onnx.reference, as a model has floats of 8 bits or fewer" in ended.out
+
+
 def test_a_cosine_alone_is_enough(cli: Cli, files: tuple[Path, Path], tmp_path: Path) -> None:
     near = tmp_path / "near.onnx"
     text = "(float[n,4] x) => (float[n,4] y) <float k = {1.5}> { z = Mul(x, x)  y = Mul(z, k) }"

@@ -18,7 +18,7 @@ import onnx
 
 from tiered.debug.runs import ModelLike, folder_of, opened
 from tiered.errors import ModelError, RuntimeFailure, VerificationError
-from tiered.runtime.deviations import has_halves
+from tiered.runtime.deviations import has_halves, has_narrow_floats
 from tiered.runtime.external_data import MOST_READ, bytes_on_disk, take_in
 from tiered.runtime.session import Runner, as_proto
 from tiered.runtime.worker.client import shared_worker
@@ -28,6 +28,7 @@ from tiered.verify.sliced_session import SlicedSession, open_model
 R = TypeVar("R")
 
 _DOES_NOT_RUN: Final = (RuntimeFailure, ModelError, VerificationError)
+_NARROW: Final = "as a model has floats of 8 bits or fewer"
 _HALVES: Final = "as a model has 16-bit floats, which onnxruntime computes in 32 bits"
 
 
@@ -79,12 +80,14 @@ def refereed(first: ModelLike, second: ModelLike, compare: Callable[[Referee], R
         first, second: the models.
         compare: runs them on a runtime; what it raises of the last runtime is passed on.
     """
-    if not any(has_halves(as_proto(model)) for model in (first, second)):
+    protos = as_proto(first), as_proto(second)
+    if not any(map(has_narrow_floats, protos)):
         return compare(Referee())
+    why = _HALVES if any(map(has_halves, protos)) else _NARROW
     try:
-        return compare(Referee("onnx.reference", _HALVES))
+        return compare(Referee("onnx.reference", why))
     except _DOES_NOT_RUN as error:
-        why = f"{_HALVES}; onnx.reference does not run both ({_first_line(error)})"
+        why = f"{why}; onnx.reference does not run both ({_first_line(error)})"
     try:
         return compare(Referee("onnxruntime node by node", why))
     except _DOES_NOT_RUN:

@@ -10,7 +10,7 @@ from tiered.errors import RuntimeFailure
 from tiered.graph import Model
 from tiered.graph.io.export import export_model
 from tiered.precision.trials import Trials
-from tiered.runtime.deviations import has_halves
+from tiered.runtime.deviations import has_narrow_floats
 from tiered.verify.samples import Source
 
 MOST_MEASURED: Final = 1 << 28
@@ -27,8 +27,8 @@ def measured_error(
 ) -> str:
     """Return how far the outputs of a model are from those as it was loaded, or why not, in words.
 
-    A small model of 16-bit floats runs on onnx.reference, a large one on onnxruntime with Casts
-    that round each value.
+    A small model with floats of 16 bits or fewer runs on onnx.reference, a large one on onnxruntime
+    with Casts that round each value.
 
     Args:
         model: all edits that this makes are undone.
@@ -57,7 +57,7 @@ def measured_error(
 
 def _judged(model: Model, trials: Trials) -> str:
     """Return the runtime that judges, and the metrics."""
-    if trials.is_small(model) and has_halves(export_model(model, is_bare=True)):
+    if trials.is_small(model) and has_narrow_floats(export_model(model, is_bare=True)):
         with suppress(RuntimeFailure):  # onnx.reference lacks some operators
             return f"onnx.reference: {trials.describe(trials.outputs(model, by_reference=True))}"
     return f"onnxruntime: {trials.describe(trials.outputs(model))}"

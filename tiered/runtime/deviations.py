@@ -28,7 +28,14 @@ Version = tuple[int, int]
 _FEW_ULP = 8
 _NEAR = 1e-6
 _DIGIT = 2.0**-52
-_HALVES = (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
+_HALVES = frozenset((onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16))
+_NARROW = _HALVES | {
+    onnx.TensorProto.FLOAT8E4M3FN,
+    onnx.TensorProto.FLOAT8E4M3FNUZ,
+    onnx.TensorProto.FLOAT8E5M2,
+    onnx.TensorProto.FLOAT8E5M2FNUZ,
+    onnx.TensorProto.FLOAT4E2M1,
+}
 
 
 @dataclass(frozen=True)
@@ -95,13 +102,22 @@ def _has_prefix(prefix: str) -> Callable[[onnx.ModelProto], bool]:
 
 def has_halves(model: onnx.ModelProto) -> bool:
     """Return whether a model computes in 16-bit floats anywhere, as far as types are known."""
+    return _holds(model, _HALVES)
+
+
+def has_narrow_floats(model: onnx.ModelProto) -> bool:
+    """Return whether a model holds floats of 16 bits or fewer, as far as types are known."""
+    return _holds(model, _NARROW)
+
+
+def _holds(model: onnx.ModelProto, dtypes: frozenset[int]) -> bool:
     graph = model.graph
     infos = (*graph.input, *graph.output, *graph.value_info)
     return (
-        any(info.type.tensor_type.elem_type in _HALVES for info in infos)
-        or any(tensor.data_type in _HALVES for tensor in tensors_of(model))
+        any(info.type.tensor_type.elem_type in dtypes for info in infos)
+        or any(tensor.data_type in dtypes for tensor in tensors_of(model))
         or any(
-            attribute.name in ("to", "dtype") and attribute.i in _HALVES
+            attribute.name in ("to", "dtype") and attribute.i in dtypes
             for node in nodes_of(model)
             for attribute in node.attribute
         )

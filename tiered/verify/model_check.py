@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from tiered.errors import MissingOperator, RuntimeFailure, VerificationError
 from tiered.runtime.compare.outputs import Comparison, compare
-from tiered.runtime.deviations import has_halves
+from tiered.runtime.deviations import has_narrow_floats
 from tiered.verify.baseline import Baseline, Outputs, Runnable, without
 from tiered.verify.methods import Case, Judge, Subject
 from tiered.verify.model_pair import ModelPair
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tiered.runtime.session import Runner
 
 _BY_REFERENCE: Final = (
-    "onnx.reference, on {}: onnxruntime computes 16-bit floats in 32 bits, where the outputs agree"
+    "onnx.reference, on {}: onnxruntime computes narrow floats in 32 bits, where the outputs agree"
 )
 _FEW = 3
 _MANY = 6
@@ -166,10 +166,10 @@ class _ModelRun:
         """
         if not self._case.wanted.given and len(self._case.comparisons) > 1:
             return False
-        return has_halves(self._before.runnable.proto) or has_halves(runnable.proto)
+        return has_narrow_floats(self._before.runnable.proto) or has_narrow_floats(runnable.proto)
 
     def _rule_on_refitted(self, expected: Outputs, sample: Sample, runnable: Runnable) -> None:
-        """Ask onnx.reference about a model with 16-bit floats and another interface."""
+        """Ask onnx.reference about a model with narrow floats and another interface."""
         if self._refitting is None or not self._is_ruled(runnable):
             return
         ruling = ruling_on_refitted(
@@ -187,7 +187,7 @@ class _ModelRun:
             raise self._failure("", sample, ruling.failed, _BY_REFERENCE.format("both models"))
 
     def _rule_on_halves(self, runnable: Runnable, sample: Sample) -> None:
-        """Ask onnx.reference about a model with 16-bit floats, whose outputs agree."""
+        """Ask onnx.reference about a model with narrow floats, whose outputs agree."""
         before, promise = self._before.runnable, self._subject.promise
         if not self._is_ruled(runnable):
             return

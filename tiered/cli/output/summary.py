@@ -207,7 +207,7 @@ def _verified(result: OptimizeResult) -> str:
         f"{_passes(count) if each else 'all passes'} {_BY[by]}" for by, count in counts.items()
     )
     asked = sum(way.judge == "onnx.reference" for way in verify.ways)
-    said += f", {asked:,} of them on onnx.reference too, for 16-bit floats" if asked else ""
+    said += f", {asked:,} of them on onnx.reference too, for narrow floats" if asked else ""
     within = f" within {'; '.join(verify.limits)}" if verify.limits else ""
     return (
         f"verified: {'in part' if counts['nothing'] else 'yes'} ({promised}; {said}; "

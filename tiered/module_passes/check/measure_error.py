@@ -15,8 +15,8 @@ def measure_error(
 ) -> None:
     """Compare the outputs with those of the model as it was loaded: cosine, relative L2 error.
 
-    Models of 16-bit floats are judged by onnx.reference, large ones by onnxruntime with Casts that
-    round each value.
+    Models with floats of 16 bits or fewer are judged by onnx.reference, large ones by onnxruntime
+    with Casts that round each value.
 
     Args:
         inputs: files to measure on: x.npy, feeds.npz or a folder; made without any.
