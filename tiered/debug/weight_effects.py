@@ -107,7 +107,7 @@ def _loaded(model: ModelLike) -> Model:
 def _norms(grad: np.ndarray[Any, Any], weight: Value) -> np.ndarray[Any, Any]:
     """Return the norms of the gradient, and of its product with the weight."""
     wide = grad.astype(np.float64)
-    contents = None if weight.default is None else weight.default.numpy().astype(np.float64)
+    contents = None if weight.default is None else weight.default.dense().astype(np.float64)
     product = wide if contents is None else wide * contents
     return np.array([np.linalg.norm(wide), np.linalg.norm(product)])
 

@@ -177,6 +177,20 @@ class Tensor:
             self._array = array
         return array
 
+    def dense(self) -> np.ndarray[Any, Any]:
+        """Return the elements as an array, those of a sparse tensor too.
+
+        Raises:
+            ModelError: as `numpy`.
+        """
+        if not isinstance(self.proto, onnx.SparseTensorProto):
+            return self.numpy()
+        values, places = map(numpy_helper.to_array, (self.proto.values, self.proto.indices))
+        array = np.zeros(self.shape, values.dtype)
+        at = places if places.ndim == 1 else np.ravel_multi_index(tuple(places.T), self.shape)
+        array.reshape(-1)[at] = values
+        return array
+
     def converted(self, dtype: int) -> Tensor | None:
         """Return the same numbers in another dtype; None if it cannot represent one of them."""
         if onnx.TensorProto.STRING in (dtype, self.dtype) or self.is_sparse:
