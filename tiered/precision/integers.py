@@ -14,7 +14,7 @@ from tiered.graph.queries.formals import formal_of, output_formal_of
 from tiered.intervals.analysis import LARGEST_DIM, Ranges, ranges
 from tiered.intervals.interval import Interval
 from tiered.precision.convert import Conversion, convert_precision
-from tiered.precision.narrowing import Narrowing, why_skipped
+from tiered.precision.narrowing import Narrowing, unmatched, why_skipped
 from tiered.rewriter import Skip
 
 if TYPE_CHECKING:
@@ -147,6 +147,8 @@ def narrow_integers(
 
     model.refresh_types()
     declared = _declared(model, bounds)
+    for text in unmatched(model, skip_op_types, skip_nodes):
+        on_found(text)
     analysis = ranges.with_inputs(declared).with_dims(0, min(max_dim, LARGEST_DIM))
     narrowing = IntegerNarrowing(model.analysis(analysis), keep, backend)
     found = convert_precision(model, narrowing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,13 @@ import numpy as np
 
 from tiered.graph import DataType, InterfaceMap, Model, Node, Value
 from tiered.precision.convert import Conversion, convert_precision
-from tiered.precision.narrowing import FloatNarrowing, is_chosen, is_in_unit, why_skipped
+from tiered.precision.narrowing import (
+    FloatNarrowing,
+    is_chosen,
+    is_in_unit,
+    unmatched,
+    why_skipped,
+)
 from tiered.rewriter import Skip
 
 if TYPE_CHECKING:
@@ -38,6 +44,11 @@ class PrecisionRules:
     force_op_types: tuple[str, ...] = ()
     force_nodes: tuple[str, ...] = ()
     backend: Backend | None = None
+
+    def findings(self, model: Model) -> Iterator[str]:
+        """Return which operators and names fit no node of a model, in words."""
+        op_types = (*self.skip_op_types, *self.force_op_types)
+        return unmatched(model, op_types, (*self.skip_nodes, *self.force_nodes))
 
     def forces(self, node: Node | None) -> bool:
         """Return whether a node has to be in the narrower type."""
@@ -101,6 +112,8 @@ def lower_precision(
         keep_io_types: inputs and outputs of the model stay float.
         rules: the user's.
     """
+    for text in rules.findings(model):
+        on_found(text)
     found = narrowed(model, RuledNarrowing(low, rules), keeps_io=keep_io_types)
     report(found, low, on_found, on_skip)
     return found

@@ -85,6 +85,8 @@ def mixed_precision(
     if wanted is not None and _computes_in(model, low):
         on_skip(None, Skip("nodes compute in {} already", low.name.lower()))
         return Conversion(Plan((), ()), 0, ())
+    for text in rules.findings(model):
+        on_found(text)
     search = _Search(model, low, rules, keep_io_types)
     try:
         trials = Trials.of(model, inputs, seed=seed, made=samples)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
 import numpy as np
 
-from tiered.graph import DataType, Node, Value
+from tiered.graph import DataType, Model, Node, Value
 from tiered.graph.core.dtypes import float_info
 
 Array = np.ndarray[Any, Any]
@@ -27,6 +27,17 @@ def why_skipped(node: Node, op_types: Collection[str], patterns: Iterable[str]) 
     if any(fnmatchcase(node.label, pattern) for pattern in patterns):
         return "the node is skipped"
     return ""
+
+
+def unmatched(model: Model, op_types: Iterable[str], patterns: Iterable[str]) -> Iterator[str]:
+    """Yield which operators and globs of names of the user's options fit no node, in words."""
+    nodes = [node for graph in model.graphs() for node in graph.nodes]
+    there = {node.op_type for node in nodes}
+    if missing := [each for each in dict.fromkeys(op_types) if each not in there]:
+        yield f"no node has the operator {' or '.join(missing)}"
+    for pattern in dict.fromkeys(patterns):
+        if not any(fnmatchcase(node.label, pattern) for node in nodes):
+            yield f"no node has the name {pattern}"
 
 
 class Narrowing(ABC):

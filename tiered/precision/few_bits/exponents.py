@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from tiered.errors import UsageError
 from tiered.graph import Model, Node
+from tiered.precision.narrowing import unmatched
 
 _LEAST: Final = -126
 _LARGEST: Final = 127
@@ -43,11 +44,8 @@ class Exponents(NamedTuple):
         return next(fitting, self.other)
 
     def findings(self, model: Model) -> Iterator[str]:
-        """Yield the names that no node of a model has, in words."""
-        labels = [node.label for graph in model.graphs() for node in graph.nodes]
-        for name, _ in self.by_node:
-            if not any(fnmatchcase(label, name) for label in labels):
-                yield f"no node has the name {name}"
+        """Return the names that no node of a model has, in words."""
+        return unmatched(model, (), [name for name, _ in self.by_node])
 
 
 MEASURED: Final = Exponents()

@@ -16,7 +16,7 @@ from tiered.precision.few_bits.exponents import MEASURED, Exponents
 from tiered.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.precision.few_bits.weights import Encoded, float8_format, store_weights
 from tiered.precision.lower import OnFound, OnSkip
-from tiered.precision.narrowing import why_skipped
+from tiered.precision.narrowing import unmatched, why_skipped
 from tiered.rewriter import Skip
 from tiered.verify.samples import Source
 
@@ -91,8 +91,9 @@ def quantise_to_float8(
         seed=settings.seed,
         samples=settings.samples,
     )
-    exponents = (settings.exponents, settings.weight_exponents)
-    for text in dict.fromkeys(text for each in exponents for text in each.findings(model)):
+    exponents = (*settings.exponents.by_node, *settings.weight_exponents.by_node)
+    names = (*settings.skip_nodes, *(name for name, _ in exponents))
+    for text in unmatched(model, settings.skip_op_types, names):
         on_found(text)
     conversion = _Conversion(model, settings)
     low = FLOAT8[settings.format]

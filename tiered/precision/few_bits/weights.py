@@ -18,7 +18,7 @@ from tiered.precision.few_bits.exponents import MEASURED, Exponents
 from tiered.precision.few_bits.operands import Operand, Operands, Sampling
 from tiered.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.precision.lower import OnFound, OnSkip
-from tiered.precision.narrowing import why_skipped
+from tiered.precision.narrowing import unmatched, why_skipped
 from tiered.rewriter import Skip
 
 Array = np.ndarray[Any, Any]
@@ -113,6 +113,8 @@ def quantise_weights(
         UsageError, ModelError, RuntimeFailure, VerificationError: as of `convert_within` and
             `Operands`.
     """
+    for text in unmatched(model, skip_op_types, skip_nodes):
+        on_found(text)
     limits = budget or OutputBudget()
     known = Encoded() if limits.limit else None
 
