@@ -10,7 +10,9 @@ from typing import Literal
 from tiered.errors import UsageError, did_you_mean
 from tiered.gradients.expression import Expr
 from tiered.gradients.reverse import ReverseMode
+from tiered.gradients.rule import NoGradient
 from tiered.graph import DataType, Graph, Model, Node, Value
+from tiered.graph.opset.adapter import NoEquivalentForm
 
 PREFIX = "grad/"
 """The prefix of the names of gradients."""
@@ -155,9 +157,19 @@ def _between(graph: Graph, of: Iterable[Value]) -> list[Node]:
 
 
 def _output(graph: Graph, target: Value, grad: Value | None, name: str) -> Value:
-    """Make a gradient an output, as a new value of the shape of its target."""
+    """Make a gradient an output, as a new value of the shape of its target.
+
+    Raises:
+        NoGradient: it is 0, and the opset cannot make zeros of a shape.
+    """
     x = Expr(graph, target, name)
-    value = x.zeros() if grad is None else x.of(grad)
+    try:
+        value = x.zeros() if grad is None else x.of(grad)
+    except NoEquivalentForm as error:
+        raise NoGradient(
+            f"gradient: the gradient of {target.name!r} is 0: {error}; "
+            "convert_opset raises the opset"
+        ) from error
     made = value.call("Identity", value).value
     between = graph.values.get(name)
     if between is not None:  # a sum, named after a node

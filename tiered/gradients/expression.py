@@ -21,6 +21,12 @@ Given: TypeAlias = "Expr | Operand | Sequence[int]"
 
 _ALLOWZERO_SINCE = 14
 
+_START_SINCE = 15
+"""The opset in which Shape got its start and end."""
+
+_ALL = int(np.iinfo(np.int32).max)
+"""An end beyond all axes."""
+
 
 def _operand(given: Given) -> Operand:
     if isinstance(given, Expr):
@@ -170,6 +176,13 @@ class Expr:
         """Return the shape, int64 [rank]: a constant if all dims are known."""
         dims = self.value.static_shape
         return self.call("Shape", self) if dims is None else self.integers(dims)
+
+    def sizes(self, start: int, end: int = _ALL) -> Expr:
+        """Return the sizes of the axes from one up to another, int64."""
+        if self.graph.opset() >= _START_SINCE:
+            ends = {} if end == _ALL else {"end": end}
+            return self.call("Shape", self, start=start, **ends)
+        return self.call("Slice", self.call("Shape", self), [start], [end], [0])
 
     def dim(self, axis: int) -> Expr:
         """Return the size of one axis, int64 [1]."""

@@ -43,7 +43,7 @@ def summed_at(places: Expr, rows: Expr, count: Expr) -> Expr:
         count: the number of places, int64 [1].
     """
     if rows.graph.opset() >= _ADDING_SINCE:
-        sizes = rows.call("Concat", count, rows.call("Shape", rows, start=1), axis=0)
+        sizes = rows.call("Concat", count, rows.sizes(1), axis=0)
         zeros = sizes.full(0, rows.dtype)
         return zeros.call("ScatterND", zeros, places.unsqueeze([1]), rows, reduction="add")
     zero_and_one = np.array([0, 1], rows.dtype.numpy)

@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from tiered.errors import ModelError
 from tiered.gradients.broadcast import reduced_to
 from tiered.gradients.expression import Expr
-from tiered.gradients.rule import Step
+from tiered.gradients.rule import GradientRule, NoGradient, Step
 from tiered.gradients.rules import BROADCASTING, EXPANSIONS, RULES
 from tiered.graph import DataType, Function, Graph, Model, Node, Value
 from tiered.graph.core.topological_sort import sort_part
+from tiered.graph.opset.adapter import NoEquivalentForm
 from tiered.graph.opset.same_meaning import why_not_at
 from tiered.graph.queries.function_body import function_body, has_function_body
 
@@ -113,7 +114,7 @@ class ReverseMode:
         if rule is None:
             yield from self._by_expansion(step)
             return
-        found = rule(step)
+        found = _applied(rule, step)
         for value, grad in zip(step.values, found, strict=False):
             if grad is None or value is None or value not in active:
                 continue
@@ -130,7 +131,7 @@ class ReverseMode:
         first = self._model.next_serial()
         if key in EXPANSIONS:
             made: Sequence[Value | None] = [
-                None if each is None else each.value for each in EXPANSIONS[key](step)
+                None if each is None else each.value for each in _applied(EXPANSIONS[key], step)
             ]
         else:
             made = self._body_of(step)
@@ -173,6 +174,22 @@ class ReverseMode:
             proto.overload = str(len(self._bodies))
             self._bodies[key] = self._model.add(proto)
         return self._bodies[key]
+
+
+def _applied(rule: GradientRule, step: Step) -> Sequence[Expr | None]:
+    """Return what a rule returns; its errors name the node.
+
+    Raises:
+        NoGradient: the model's opset lacks an operator of the rule, or a rank or dtype is unknown.
+    """
+    try:
+        return rule(step)
+    except NoGradient:
+        raise
+    except NoEquivalentForm as error:
+        raise step.error(f"{error}; convert_opset raises the opset") from error
+    except ModelError as error:
+        raise step.error(str(error)) from error
 
 
 def _copied(graph: Graph, node: Node, function: Function, prefix: str) -> list[Value | None]:

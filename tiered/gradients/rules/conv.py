@@ -96,10 +96,10 @@ def spread_back(g: Expr, weight: Expr, window: Window, image: Expr, group: int) 
             return g.call("ConvTranspose", g, weight, pads=pads, **settings, **extra)
     whole = g.call("ConvTranspose", g, weight, **settings)
     spatial = list(range(2, 2 + axes))
-    sizes = image.call("Shape", image, start=2)
+    sizes = image.sizes(2)
     begins = whole.integers(window.begins)
     cropped = whole.call("Slice", whole, begins, begins + sizes, spatial)
-    lacking = sizes - cropped.call("Shape", cropped, start=2)
+    lacking = sizes - cropped.sizes(2)
     pads_there = whole.call("Concat", [0] * (4 + axes), lacking, axis=0)
     return cropped.call("Pad", cropped, pads_there)
 
@@ -118,7 +118,7 @@ def correlation(image: Expr, g: Expr, weight: Expr, window: Window, group: int) 
         data = image.transpose(turned)
     else:
         channels = weight.dim(1)
-        spatial = image.call("Shape", image, start=2)
+        spatial = image.sizes(2)
         apart = image.call("Concat", [0, group], channels, spatial, axis=0)
         data = image.reshape(apart).transpose([2, 1, 0, *space])
         joined = image.call("Concat", channels, [-1], spatial, axis=0)
@@ -151,7 +151,7 @@ def _reached(image: Expr, g: Expr, window: Window) -> tuple[Expr, list[int]]:
             return image, [*window.begins, *(max(more, 0) for more in lacking)]
     if any(whole):
         image = image.call("Pad", image, [0, 0, *window.begins, 0, 0, *window.ends])
-    last = image.call("Mul", g.call("Shape", g, start=2) - 1, list(window.strides))
+    last = image.call("Mul", g.sizes(2) - 1, list(window.strides))
     reach = image.call("Add", last, list(window.extent))
     return image.call("Slice", image, [0] * axes, reach, spatial), [0] * (2 * axes)
 
@@ -226,7 +226,7 @@ def col2im(step: Step) -> Sequence[Expr | None]:
     identity = square.call("EyeLike", square)
     identity = identity.reshape(block.call("Concat", [-1, 1], block, axis=0))
     # Each channel for itself: the channels become images of a batch.
-    sizes = step.g.call("Shape", step.g, start=2)
+    sizes = step.g.sizes(2)
     images = step.g.reshape(step.g.call("Concat", [-1, 1], sizes, axis=0))
     columns = images.call(
         "Conv", images, identity, strides=window.strides, dilations=window.dilations,

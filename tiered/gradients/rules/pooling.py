@@ -28,7 +28,7 @@ def max_pool(step: Step) -> Sequence[Expr | None]:
 def global_average_pool(step: Step) -> Sequence[Expr | None]:
     """dx = g / n, repeated, for n elements of a channel"""
     x = step.x
-    size = x.call("Shape", x, start=2)
+    size = x.sizes(2)
     count = size.call("ReduceProd", size, keepdims=0).cast(x.dtype)
     share = step.g / count
     return (share.call("Expand", share, x.shape()),)
@@ -74,14 +74,14 @@ def average_pool(step: Step) -> Sequence[Expr | None]:
 
 def _one_channel(x: Expr) -> Expr:
     """Return [N, C, *spatial] as [N * C, 1, *spatial]."""
-    sizes = x.call("Shape", x, start=2)
+    sizes = x.sizes(2)
     return x.reshape(x.call("Concat", x.integers([-1, 1]), sizes, axis=0))
 
 
 def _counts(step: Step, window: Window) -> Expr:
     """Return how many elements each window counts, [1, 1, *spatial of the output]."""
     x, node = step.x, step.node
-    sizes = x.call("Concat", x.integers([1, 1]), x.call("Shape", x, start=2), axis=0)
+    sizes = x.call("Concat", x.integers([1, 1]), x.sizes(2), axis=0)
     inside = sizes.full(1, x.dtype)
     axes = len(window.kernel)
     pads = tuple(node.attr("pads") or (0,) * (2 * axes))

@@ -52,7 +52,7 @@ def _rows(x: Expr) -> Expr:
         return x.reshape([-1, last])
     if last != 0:
         return x.reshape(x.call("Concat", x.integers([-1]), x.dim(-1), axis=0))
-    sizes = x.call("ReduceProd", x.call("Shape", x, end=-1), keepdims=1)
+    sizes = x.call("ReduceProd", x.sizes(0, -1), keepdims=1)
     shape = x.call("Concat", sizes, x.integers([0]), axis=0)
     return x.call("Reshape", x, shape, allowzero=1)
 

@@ -165,7 +165,7 @@ def deform_conv(step: Step) -> Sequence[Expr | None]:
     channels = x.dim(1) / groups
     # Each group of channels with its own offsets becomes an image of the batch.
     rows = x.reshape(x.call("Concat", [-1], channels, x.dim(2) * x.dim(3), axis=0))
-    there = offset.call("Concat", [-1, *kernel, 2], offset.call("Shape", offset, start=2), axis=0)
+    there = offset.call("Concat", [-1, *kernel, 2], offset.sizes(2), axis=0)
     offsets = offset.reshape(there)
     sizes, nears = [], []
     for at in range(2):
@@ -177,7 +177,7 @@ def deform_conv(step: Step) -> Sequence[Expr | None]:
     found = _elements(rows.transpose([0, 2, 1]), sizes, nears).sum()
     if step.has(4):
         found = found * step.operand(4).reshape(
-            found.call("Concat", found.call("Shape", found, end=2), [1], axis=0)
+            found.call("Concat", found.sizes(0, 2), [1], axis=0)
         )
     # [N * offset groups, C / offset groups, kernel * L] is [N, group, C / group * kernel, L].
     columns = found.transpose([0, 2, 1])
