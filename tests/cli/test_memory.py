@@ -53,6 +53,22 @@ def test_the_curve_is_written(cli: Cli, waves: Path) -> None:
     assert "waves.onnx: bytes alive at each node" in text
 
 
+def test_tensors_inside_of_local_functions_count(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "calls.onnx"
+    calls = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+        main (float[N,4] x) => (float[N,4] y) { y = own.Large(x) }
+        <domain: "own", opset_import: ["" : 21]>
+        Large (a) => (b) { z = Concat<axis=0>(a, a, a)  n = Size(z)  f = CastLike(n, a)
+            b = Mul(a, f) }"""
+    )
+    onnx.save(calls, path)
+    ended = cli("memory", path, "--dim", "N=8", "--no-in-place")
+    assert (ended.code, ended.err) == (0, "")
+    # x and three of it, then the size.
+    assert f"tensors at the peak: {4 * 8 * 4 * 4 + 8} B\n" in ended.out
+
+
 def test_a_chart_never_replaces_the_model(cli: Cli, waves: Path) -> None:
     before = waves.read_bytes()
     ended = cli("memory", waves, "--svg", waves)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from tiered import get_pass
 from tiered.cli.files import check_output
 from tiered.cli.flags import ReadOptions
 from tiered.cli.output.tables import print_table, size
@@ -37,6 +38,8 @@ def run_memory(
         check_output(file, svg)
     with Progress() as progress:
         model = load_shaped(file, options, progress)
+        if model.functions:  # tensors in them have sizes where they are called
+            get_pass("inline")(model)
         progress.say("planning")
         plan = memory_plan(model, default_dim=default_dim, in_place=in_place, views=in_place)
         found = peak_formula(model, plan)
