@@ -66,6 +66,27 @@ def test_the_page_has_passes_with_laws_skipped_ones_with_reasons_and_what_was_de
         assert heading in text
 
 
+def test_lines_of_a_description_are_paragraphs() -> None:
+    @rewrite(op.Identity(var.x), opt_level=0)
+    def drop(graph: Any, x: Value) -> Value:
+        """Drop it, as
+        nobody needs it.
+
+        Two lines
+        of one paragraph:
+          a list.
+
+        Args:
+            x: no part.
+        """
+        return x
+
+    trace = Trace()
+    optimize_model(parse(SMALL), passes=Sequential([drop]), trace=trace)
+    reason = read(trace.to_html()).data["reasons"]["drop"]
+    assert reason == "Drop it, as nobody needs it.\n\nTwo lines of one paragraph:\n  a list."
+
+
 def test_declined_nodes_are_listed_by_reason() -> None:
     @rewrite(op.Relu(var.x), opt_level=0)
     def declines(graph: Any, x: Value) -> Skip:

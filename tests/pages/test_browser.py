@@ -90,6 +90,32 @@ def test_the_search_finds_nodes_operators_and_passes(browser: Any, run_file: Pat
     page.close()
 
 
+def test_an_edge_passes_beside_the_nodes_between(browser: Any, tmp_path: Path) -> None:
+    text = """(float[2] x, float[2] s) => (float[2] y) {
+        e = Exp(x)  i = Identity(e)  n = Neg(i)  y = Add(n, e) }"""
+    trace = Trace()
+    result = optimize_model(parse(text), trace=trace)
+    path = tmp_path / "run.html"
+    path.write_text(run_page(trace.spans, result), encoding="utf-8")
+    page = _opened(browser, path)
+    page.locator("#rewrites-list button.row", has_text="eliminate_identity").first.click()
+    assert page.locator(".view svg").count() == 2
+    inside = page.evaluate("""() => [...document.querySelectorAll(".view svg")].flatMap((svg) => {
+        const boxes = [...svg.querySelectorAll("rect")].map((rect) => rect.getBBox());
+        return [...svg.querySelectorAll("path.edge")].flatMap((edge) => {
+            const length = edge.getTotalLength();
+            const shares = [...Array(40).keys()].map((n) => n / 39);
+            const points = shares.map((share) => edge.getPointAtLength(length * share));
+            return points.filter((at) => boxes.some((box) =>
+                at.x > box.x + 1 && at.x < box.x + box.width - 1 &&
+                at.y > box.y + 1 && at.y < box.y + box.height - 1));
+        });
+    }).length""")
+    assert inside == 0
+    check_page(page)
+    page.close()
+
+
 def test_many_rewrites_of_a_pass_are_a_group_that_opens(browser: Any, tmp_path: Path) -> None:
     chain = "  ".join(f"a{n + 1} = Identity(a{n})" for n in range(60))
     trace = Trace()

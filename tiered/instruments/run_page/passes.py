@@ -200,8 +200,9 @@ def passes(runs: Sequence[Run], hide: Hide, *, times: bool) -> Section:
 
 
 def reason_of(span: Span) -> str:
-    """Return the description of a pass without its arguments and errors."""
-    return visible(re.split(r"\n(?:Args|Raises):\n", span.info.doc)[0].strip())
+    """Return the description of a pass without its arguments and errors, a line a paragraph."""
+    text = re.split(r"\n(?:Args|Raises):\n", span.info.doc)[0].strip()
+    return visible(re.sub(r"(?<!\n)\n(?![\n ])", " ", text))
 
 
 def _described(total: _Total, *, times: bool) -> dict[str, object]:

@@ -1,6 +1,7 @@
 const SVG = "http://www.w3.org/2000/svg";
 const SMALLEST = 0.6;  /* How far a diagram shrinks before it scrolls. */
-const BOX = { width: 170, height: 44, gapX: 26, gapY: 62, margin: 14 };
+const BOX = { width: 170, height: 44, gapX: 26, gapY: 62, margin: 22 };
+const LANES = [8, 13, 18];  /* How far beside the boxes edges pass them, in turn. */
 
 function svgNode(name, attributes, text) {
   const made = document.createElementNS(SVG, name);
@@ -38,16 +39,37 @@ function drawDiagram(items, side, label, data, typeOf, onNode) {
     else for (const value of states[item[1]][4]) if (value >= 0) made.set(value, item);
   }
   const texts = [];
+  let passed = 0;
+  /* The boxes between two layers that a straight line would cross. */
+  const between = (from, to, x1, y1, x2, y2) => items.filter((item) => {
+    if (item[2] <= from[2] || item[2] >= to[2]) return false;
+    const at = x1 + ((x2 - x1) * (y(item) + BOX.height / 2 - y1)) / (y2 - y1);
+    return at > x(item) - LANES[0] && at < x(item) + BOX.width + LANES[0];
+  });
+  /* A path beside boxes, on the nearer side. */
+  const beside = (boxes, x1, y1, x2, y2) => {
+    const far = LANES[passed++ % LANES.length];
+    const left = Math.min(...boxes.map(x)) - far, right = Math.max(...boxes.map(x)) + BOX.width + far;
+    const lane = x1 + x2 - 2 * left < 2 * right - x1 - x2 ? left : right;
+    const top = Math.min(...boxes.map(y)), end = Math.max(...boxes.map(y)) + BOX.height;
+    const down = (top - y1) / 2, up = (y2 - end) / 2;
+    return `M${x1},${y1} C${x1},${y1 + down} ${lane},${top - down} ${lane},${top} L${lane},${end} C${lane},${end + up} ${x2},${y2 - up} ${x2},${y2}`;
+  };
   const connect = (from, to, value, place, count) => {
     const x1 = x(from) + BOX.width / 2, y1 = y(from) + BOX.height;
     const x2 = x(to) + (BOX.width * (place + 1)) / (count + 1), y2 = y(to);
     const bend = Math.max(18, Math.abs(y2 - y1) / 2);
-    svg.append(svgNode("path", { class: "edge", d: `M${x1},${y1} C${x1},${y1 + bend} ${x2},${y2 - bend} ${x2},${y2}` }));
+    const boxes = between(from, to, x1, y1, x2, y2);
+    const path = boxes.length ? beside(boxes, x1, y1, x2, y2) : `M${x1},${y1} C${x1},${y1 + bend} ${x2},${y2 - bend} ${x2},${y2}`;
+    svg.append(svgNode("path", { class: "edge", d: path }));
     const isPill = from[0] === 3 || to[0] === 3;
     const type = typeOf(value);
     if (type && !isPill) {
       const shift = count > 1 ? 0.42 + (0.36 * place) / (count - 1) : 0.5;
-      const text = svgNode("text", { class: "type", x: x1 + (x2 - x1) * shift, y: y1 + (y2 - y1) * shift + 4, "text-anchor": "middle" }, cutEnd(type, 36));
+      const fits = x2 + 4 + 6 * Math.min(type.length, 36) < width;
+      const spot = boxes.length ? { x: fits ? x2 + 4 : x2 - 4, y: y2 - 6, "text-anchor": fits ? "start" : "end" }
+        : { x: x1 + (x2 - x1) * shift, y: y1 + (y2 - y1) * shift + 4, "text-anchor": "middle" };
+      const text = svgNode("text", { class: "type", ...spot }, cutEnd(type, 36));
       text.append(svgNode("title", {}, `${strings[value]}: ${type}`));
       texts.push(text);
     }

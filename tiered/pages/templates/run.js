@@ -135,7 +135,7 @@
     list.replaceChildren();
     blocks = blocksOf(chosen);
     drawUpTo = inBatches(list, more, blocks, (block) => (block.length > 1 ? groupOf(block) : entry(block[0])));
-    if (blocks.length === 1) list.firstElementChild.expand();
+    if (blocks.length === 1 && blocks[0].length > 1) list.firstElementChild.expand();
   };
   const showRewrite = (place) => {
     if (!chosen.includes(place)) {
@@ -232,7 +232,7 @@
   }
   let waiting = 0;
   field.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(search, 120); });
-  byId("search-form").addEventListener("submit", (event) => { event.preventDefault(); search(); });
+  byId("search-form").addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(waiting); search(); });
   document.addEventListener("keydown", (event) => {
     if (event.key === "/" && !/^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName)) {
       event.preventDefault();
