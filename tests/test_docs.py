@@ -12,6 +12,7 @@ from unittest.mock import patch
 import pytest
 
 from tiered.graph.shape_inference.rules.shape_rule import TYPE_RULES, VALUE_RULES
+from tiered.passes.registry import registry
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 SNIPPET = re.compile(
@@ -25,9 +26,12 @@ PAGES = [*WITH_CODE, *sorted(DOCS.parent.glob("*.md")), RULES]
 
 @pytest.fixture
 def registries() -> Iterator[None]:
-    """Forget the shape rules that a page registers."""
+    """Forget the shape rules and the passes that a page registers."""
+    known = registry.names()
     with patch.dict(TYPE_RULES), patch.dict(VALUE_RULES):
         yield
+    for name in set(registry.names()).difference(known):
+        registry.unregister(name)
 
 
 @pytest.mark.usefixtures("registries")
