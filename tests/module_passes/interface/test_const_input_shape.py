@@ -24,6 +24,24 @@ def refused(text: str, error: type[Exception], match: str, **shape: list[int | s
     model.check_view()
 
 
+def test_operands_that_do_not_broadcast_are_an_error() -> None:
+    # A table of 4 positions, cut to the length of x: onnx does not infer that.
+    text = """(float[N,3] x) => (float[N,3] y) <int64[1] zero = {0}, int64[1] one = {1},
+        float[4,3] table = {1,2,3,4,5,6,7,8,9,10,11,12}> {
+        shape = Shape(x)  length = Slice(shape, zero, one)  part = Slice(table, zero, length)
+        y = Add(x, part) }"""
+    wrong = r"does not work with x:5,3: Add 'y' cannot broadcast \[5, 3\] and \[4, 3\]"
+    refused(text, ShapeError, wrong, x=[5, 3])
+    model = Model.from_proto(parse(text))
+    get_pass(PASS, shape={"x": [4, 3]}).apply(model, PassContext.isolated())
+    branch = text.replace("y = Add(x, part)", """y = If(c) <
+        then_branch = t () => (float[M,3] p) { p = Add(x, part) },
+        else_branch = e () => (float[M,3] q) { q = Identity(x) }>""")
+    branch = branch.replace("x) => (float[N,3] y)", "x, bool c) => (float[M,3] y)")
+    inside = Model.from_proto(parse(branch))
+    get_pass(PASS, shape={"x": [5, 3]}).apply(inside, PassContext.isolated())
+
+
 def test_the_name_of_a_dim_becomes_its_size_everywhere() -> None:
     assert_rewrites(
         PASS,

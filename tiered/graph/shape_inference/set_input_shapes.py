@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 import onnx
@@ -15,6 +16,7 @@ from tiered.graph.core.types import Dim, Shape, TensorType, read_type
 from tiered.graph.core.value import Value
 from tiered.graph.edits.declared_types import drop_contradicted
 from tiered.graph.io.export import export_model
+from tiered.graph.queries.op_traits import BROADCASTING
 from tiered.graph.shape_inference.onnx_inference import (
     DATA_ELEMENTS,
     calls_are_bounded,
@@ -72,7 +74,7 @@ def _write_shapes(
     for graph in graphs:
         drop_contradicted(graph)
     declare_known_sizes(model)
-    wrong = next(_impossible_reshapes(model), None)
+    wrong = next(chain(_impossible_reshapes(model), _impossible_broadcasts(model)), None)
     complaint = _complaint(model) if was_valid and wrong is None else None
     if wrong is None and complaint is not None:
         wrong = next(_suspects(model), None) or complaint
@@ -325,6 +327,22 @@ def _impossible_reshapes(model: ModelState) -> Iterator[str]:
         has_rest = any(size < 0 for size in sizes)
         if total != room if not has_rest else (room == 0 or total % room != 0):
             yield text
+
+
+def _impossible_broadcasts(model: ModelState) -> Iterator[str]:
+    """Yield each elementwise node of the main graph, which always runs, with operands that differ.
+
+    onnx reports only those with shapes that it infers without the values of the view.
+    """
+    for node in model.main.nodes:
+        if node.domain or node.op_type not in BROADCASTING or node.attr("broadcast", 0):
+            continue
+        shapes = [value.static_shape for value in node.inputs if value is not None]
+        known = [shape for shape in shapes if shape is not None]
+        columns = zip_longest(*(reversed(shape) for shape in known), fillvalue=1)
+        if any(len(set(column) - {1}) > 1 for column in columns):
+            shown = " and ".join(str(list(shape)) for shape in known)
+            yield f"{node.op_type} {node.label!r} cannot broadcast {shown}"
 
 
 def _suspects(model: ModelState) -> Iterator[str]:
