@@ -76,6 +76,40 @@ def test_masks_decide_no_range(method: Method, mask: str) -> None:
         assert found.ranges[name].masked == 4
 
 
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "a = Mul(x, k) b = Sub(one, k) c = Mul(b, large) m = Sub(a, c)",  # GPT-2
+        "a = Mul(x, k) b = Sub(one, k) c = Mul(large, b) d = Neg(c) m = Add(a, d)",
+        "a = Mul(x, k) b = Sub(k, one) c = Mul(b, large) d = Neg(c) m = Sub(a, d)",
+        "b = Sub(k, one) c = Mul(b, large) m = Add(x, c)",
+        "b = Sub(one, k) c = Mul(b, low) d = Add(x, c) m = Div(d, eight)",
+        "b = Sub(one, k) c = Mul(b, low) d = Add(x, c) m = Mul(d, tenth)",
+    ],
+)
+def test_masks_that_are_subtracted_or_scaled_decide_no_range(nodes: str) -> None:
+    model = _model(
+        f"""(float[N,4] x, float[N,4] k) => (float[N,4] y) <float one = {{1}}, float eight = {{8}},
+        float large = {{10000}}, float low = {{-10000}}, float tenth = {{0.1}}>
+        {{ {nodes} y = Softmax(m) }}"""
+    )
+    feeds = _sample(-1, 2)
+    feeds["k"] = feeds.pop("keep").astype(np.float32)
+    found = calibrate(model, _values(model, "m"), [feeds], method="minmax")
+    assert found.ranges["m"].masked == 4
+    low, high = _interval(found, "m")
+    assert -1 <= low < high <= 2
+
+
+def test_a_large_divisor_is_no_mask() -> None:
+    model = _model(
+        "(float[4] x) => (float[4] y) <float low = {-20000}> { a = Div(x, low) y = Softmax(a) }"
+    )
+    feeds = {"x": np.array([1, -2, 3, -2e4], np.float32)}
+    found = calibrate(model, _values(model, "a"), [feeds], method="minmax")
+    assert found.ranges["a"].masked == 0
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("mask", [-np.inf, -3.4e38, -1e9, -1e4])
 def test_masks_that_are_fed_decide_no_range(method: Method, mask: float) -> None:

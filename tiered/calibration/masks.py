@@ -2,95 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal
 
 import numpy as np
 
-from tiered.graph import Graph, Model, Value
+from tiered.graph import Graph, Model, Node, Value
 
 LARGEST: Final = 1e30
 """From this magnitude on, a number is a mask, an overflow, or the lowest of its dtype."""
 
 _LEAST_MASK: Final = -1e4
-"""Exporters mask scores with this number or a lower one."""
+"""Exporters mask scores with this number or a lower one, or subtract its opposite."""
 
-_ADDS: Final = frozenset({"Add", "Max", "Min", "Mul", "Sub", "Where"})
+_SUMS: Final = frozenset({"Add", "Max", "Min", "Where"})
+_SCALES: Final = frozenset({"Div", "Mul"})
 _MOVES: Final = frozenset(
     {
         *("Cast", "CastLike", "Concat", "Expand", "Flatten", "Gather", "Identity", "Reshape"),
         *("Slice", "Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze"),
     }
 )
+_PATH: Final = _SUMS | _SCALES | _MOVES | {"Neg", "Sub"}
+
+Sign = Literal[1, -1]
+Signed = tuple[Value, Sign]
+"""A value, with 1 if its numbers are added to scores, or -1 if they are subtracted."""
+
+Samples = Sequence[Mapping[str, Any]]
 
 
-def mask_limits(
-    model: Model, samples: Iterable[Mapping[str, Any]] = ()
-) -> Mapping[Value, float]:
+def mask_limits(model: Model, samples: Samples = ()) -> Mapping[Value, float]:
     """Return, for each value with masked elements, the number below which an element is masked.
 
     A mask is a constant, or an input of the model, with a number of -10,000 or less that reaches a
-    Softmax through sums, products, selections and movement of elements only.
+    Softmax through sums, products, selections and movement of elements only; or one of 10,000 or
+    more that is subtracted on the way. Of a value that is subtracted the limit is -Inf.
 
     Args:
         model: the model.
         samples: inputs by name; without any no input is a mask.
     """
     reaches = _before_softmax(model)
-    found = {
-        value: limit
-        for value in model.main.inputs
-        if value in reaches and (limit := _limit_of_samples(value.name, samples)) is not None
-    }
+    found: dict[Signed, float] = {}
+    for value, sign in reaches:
+        arrays = [sample[value.name] for sample in samples if value.name in sample]
+        if value.is_graph_input and value.owner.is_main and arrays:
+            _add(found, (value, sign), _limit_of_arrays(arrays, sign))
+        elif (tensor := value.tensor or value.default) is not None and not tensor.is_sparse:
+            _add(found, (value, sign), _limit_of_arrays([tensor.numpy()], sign))
     for graph in _graphs(model):
         for node in graph.topological_order():
-            if node.domain or node.op_type not in (*_ADDS, *_MOVES, "Constant"):
+            if node.domain or node.op_type not in _PATH:
                 continue
-            limits = [
-                _limit_of(value, found)
-                for value in node.inputs
-                if value is not None and value in reaches
-            ]
-            masked = [limit for limit in limits if limit is not None]
-            for output in node.outputs:
-                if masked and output is not None and output in reaches:
-                    found[output] = max(masked)
-    return found
+            for output in (each for each in node.outputs if each is not None):
+                for sign in _SIGNS:
+                    if (output, sign) in reaches:
+                        for place, operand in _operands(node, sign):
+                            limit = found.get(operand)
+                            scaled = None if limit is None else limit * _factor(node, place)
+                            _add(found, (output, sign), scaled)
+    limits = {value: -np.inf for value, sign in found if sign < 0}
+    return {**limits, **{value: limit for (value, sign), limit in found.items() if sign > 0}}
 
 
-def _limit_of(value: Value, found: Mapping[Value, float]) -> float | None:
-    """Return half the mask that a value holds, None without one."""
-    if value in found:
-        return found[value]
-    if not value.is_constant or value.tensor is None or value.tensor.is_sparse:
-        return None
-    return _limit_of_array(value.tensor.numpy())
+_SIGNS: Final[tuple[Sign, Sign]] = (1, -1)
 
 
-def _limit_of_array(array: np.ndarray[Any, Any]) -> float | None:
-    """Return half the mask that an array holds, None without one."""
-    if array.dtype.kind not in "fV" or not array.size:
-        return None
-    least = float(np.fmin.reduce(array.astype(np.float64), axis=None))
-    return max(least / 2, -LARGEST) if least <= _LEAST_MASK else None
+def _add(found: dict[Signed, float], key: Signed, limit: float | None) -> None:
+    """Note the limit of the weakest mask of a value, as if it were added."""
+    if limit is not None:
+        found[key] = max(limit, found.get(key, -np.inf))
 
 
-def _limit_of_samples(name: str, samples: Iterable[Mapping[str, Any]]) -> float | None:
-    """Return the limit of the mask that samples feed to an input: of the weakest one; or None."""
-    arrays = (sample.get(name) for sample in samples)
-    limits = (_limit_of_array(array) for array in arrays if isinstance(array, np.ndarray))
-    return max((limit for limit in limits if limit is not None), default=None)
+def _limit_of_arrays(arrays: Iterable[Any], sign: Sign) -> float | None:
+    """Return half the weakest mask that arrays hold, as if it were added; None without one."""
+    limits = []
+    for array in arrays:
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "fV" or not array.size:
+            continue
+        least = float(np.fmin.reduce(array.astype(np.float64) * sign, axis=None))
+        if least <= _LEAST_MASK:
+            limits.append(max(least / 2, -LARGEST))
+    return max(limits, default=None)
 
 
-def _before_softmax(model: Model) -> set[Value]:
+def _operands(node: Node, sign: Sign) -> Iterator[tuple[int, Signed]]:
+    """Yield the operands whose numbers become those of the results, by place, with their sign."""
+    opposite: Sign = -1 if sign == 1 else 1
+    for place, value in enumerate(node.inputs):
+        if value is None or (node.op_type == "Div" and place):
+            continue
+        is_taken = node.op_type == "Neg" or (node.op_type == "Sub" and place == 1)
+        yield place, (value, opposite if is_taken else sign)
+        if node.op_type == "Mul" and value.is_constant:
+            yield place, (value, opposite)  # (k - 1) * 10000 is 0 or a mask
+
+
+def _factor(node: Node, place: int) -> float:
+    """Return the positive number that a node multiplies an operand by, 1 if it is another."""
+    other = node.input(1 - place) if node.op_type in _SCALES and len(node.inputs) == 2 else None
+    number = None if other is None else other.number
+    if number is None or not 0 < number < np.inf:
+        return 1.0
+    return 1 / float(number) if node.op_type == "Div" else float(number)
+
+
+def _before_softmax(model: Model) -> Mapping[Signed, None]:
     """Return the values that reach a Softmax, through elements' sums and movement only."""
-    found: set[Value] = set()
+    found: dict[Signed, None] = {}
     for graph in _graphs(model):
         for node in reversed(graph.topological_order()):
-            is_path = not node.domain and node.op_type in (*_ADDS, *_MOVES)
-            is_end = node.op_type in ("LogSoftmax", "Softmax") and not node.domain
-            if is_end or (is_path and any(value in found for value in node.outputs)):
-                found.update(value for value in node.inputs if value is not None)
+            if node.domain:
+                continue
+            if node.op_type in ("LogSoftmax", "Softmax"):
+                found.update(((value, 1), None) for value in node.inputs if value is not None)
+            elif node.op_type in _PATH:
+                for sign in _SIGNS:
+                    if any((value, sign) in found for value in node.outputs if value is not None):
+                        found.update((operand, None) for _, operand in _operands(node, sign))
     return found
 
 
