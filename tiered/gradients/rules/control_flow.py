@@ -160,8 +160,10 @@ def _reverse_iterations(step: Step, forward: _Iterated) -> Sequence[Expr | None]
         grad = grads[at] if at < len(grads) else None
         starts.append(initial[at].zeros().value if grad is None else grad)
     starts += [step.of(value).zeros().value for value in captured]
+    # The condition may be absent, but onnx.reference would run no iteration then.
+    goes = graph.constant(np.array(True), f"{step.name}/true")
     made = graph.add_node(
-        "Loop", [forward.count.value, None, *starts], len(starts) + len(scanned),
+        "Loop", [forward.count.value, goes, *starts], len(starts) + len(scanned),
         name=step.name, bodies=["body"],
     )  # fmt: skip
     body = made.bodies[0]
