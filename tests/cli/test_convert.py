@@ -221,7 +221,7 @@ def test_four_bits_are_rounded_for_given_inputs(
     files = (tmp_path / "matmul.onnx", tmp_path / "out.onnx", "--inputs", tmp_path / "x.npy")
     ended = cli(command, *files, *options)
     assert (ended.code, ended.err) == (0, "")
-    assert "1 weights are rounded for the operands of 1 given input" in ended.out
+    assert "1 of 1 are rounded for 1 given input" in ended.out
 
 
 @pytest.mark.parametrize("to", ["fp16", "bf16"])

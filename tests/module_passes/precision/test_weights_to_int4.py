@@ -110,7 +110,7 @@ def test_errors_cancel_on_inputs_of_the_model() -> None:
     text = "(float[N,64] x) => (float[N,16] y) { s = Sigmoid(x) y = MatMul(s, w) }"
     proto = with_weight(text, (64, 16))
     model, found = apply("weights_to_int4", proto)
-    assert any("1 weights are rounded for the operands of 8 made inputs" in each for each in found)
+    assert any("1 of 1 are rounded for 8 made inputs, others to nearest" in each for each in found)
     nearest, found = apply("weights_to_int4", proto, {"rounding": "nearest"})
     assert not any("rounded" in each for each in found)
     assert noise_of(proto, model) < 0.8 * noise_of(proto, nearest)
@@ -124,7 +124,7 @@ def test_inputs_decide_how_weights_are_rounded(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", numbers)
     options: dict[str, object] = {"inputs": (str(tmp_path / "x.npy"),)}
     _, found = apply("weights_to_int4", with_weight(MATMUL, (70, 16)), options)
-    assert any("1 weights are rounded for the operands of 1 given input" in each for each in found)
+    assert any("1 of 1 are rounded for 1 given input" in each for each in found)
 
 
 def test_a_model_that_does_not_run_is_rounded_to_nearest() -> None:

@@ -212,7 +212,7 @@ class _Tally:
         if operands is not None and operands.reason:
             yield f"rounded to nearest: {operands.reason}"
         elif operands is not None:
-            yield f"{self._fitted} weights are rounded for the operands of {operands}"
+            yield f"{self._fitted} of {self._count} are rounded for {operands}, others to nearest"
 
 
 def _stored(
