@@ -70,6 +70,18 @@ def test_an_opset_without_the_operators_is_the_reason(cli: Cli, products: Path) 
     assert "0 of 2 layers and 0.0% of the multiply-adds are quantised" in ended.out
 
 
+@pytest.mark.parametrize("backend", ["coreml", "qnn_htp", "int8_npu", "onnxruntime_cpu"])
+def test_a_target_that_takes_no_quantised_model_is_a_warning(
+    cli: Cli, products: Path, backend: str
+) -> None:
+    samples = products.with_name("samples")
+    ended = cli("quantize", products, "--dry-run", "--inputs", samples, "--backend", backend)
+    assert ended.code == 0
+    warning = "warning: coreml takes no QuantizeLinear or DequantizeLinear"
+    assert (warning in ended.err) == (backend == "coreml")
+    assert backend == "coreml" or "takes no" not in ended.err
+
+
 def test_a_model_without_products_says_so(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "relu.onnx"
     onnx.save(parse("(float[2] x) => (float[2] y) { y = Tanh(x) }"), file)

@@ -123,6 +123,9 @@ def run_quantize(
         _print(report, None if write.verbose else FEW)
         for option in unmatched:
             notes().print(f"tiered: warning: {option} names no node of the model", soft_wrap=True)
+        if report.quantised and (missing := _missing_operators(options.backend)):
+            names = " or ".join(missing)
+            notes().print(f"tiered: warning: {options.backend} takes no {names}", soft_wrap=True)
         if found.calibration is not None and found.calibration.is_made:
             notes().print("tiered: warning: no --inputs: ranges are those of made inputs")
 
@@ -211,6 +214,16 @@ def _unmatched(model: Model, options: QuantizeOptions) -> list[str]:
             if not fnmatch.filter(labels, glob)
         ),
     ]
+
+
+def _missing_operators(backend: str | None) -> list[str]:
+    """Return the operators of quantised models that a target does not take."""
+    from tiered.backends import get_backend
+
+    if backend is None:
+        return []
+    target = get_backend(backend)
+    return [name for name in ("QuantizeLinear", "DequantizeLinear") if not target.rules(name)]
 
 
 def _mark(model: Model, source: str, target: str, options: OptimizeOptions) -> str:
