@@ -7,7 +7,7 @@ from tests.pages.reader import read
 from tiered.errors import ModelError
 from tiered.pages.charts import count_ticks, error_share
 from tiered.pages.render import check_page, page, script_json, short, visible, write_page
-from tiered.pages.sections import Table, change, tables
+from tiered.pages.sections import Table, tables
 
 HOSTILE = "</script><script>alert(1)</script><b onclick='x'>\"&amp;{{ 1 }}"
 
@@ -48,14 +48,6 @@ def test_cells_are_marked_by_what_they_hold(cell: str | int | None, mark: str) -
     mark = f' class="{mark}"' if mark else ""
     shown = "" if cell is None else cell
     assert f"<td{mark}>{shown}</td>" in html
-
-
-def test_a_small_change_is_not_shown_as_none() -> None:
-    assert change(429_855, 429_597) == "-258 (-0.1%)"
-    assert change(1_000_000, 999_999) == "-1"
-    assert change(947, 440) == "-507 (-54%)"
-    assert change(0, 3) == "+3"
-    assert change(3, 3) == ""
 
 
 def test_ticks_are_round_and_few() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from tiered.layout.transpose_report import LayoutReport, LeftTranspose
 from tiered.pages import charts
 from tiered.pages.render import page, short
-from tiered.pages.sections import Section, Table, size, tables
+from tiered.pages.sections import Section, Table, tables
+from tiered.support.amounts import size
 
 MOST = 2000
 """Transposes on a page."""

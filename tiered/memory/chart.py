@@ -7,8 +7,8 @@ from typing import Final
 
 from tiered.memory.plan import MemoryPlan
 from tiered.pages.render import counted
-from tiered.pages.sections import size
 from tiered.pages.svg import svg_file, text
+from tiered.support.amounts import size
 
 WIDTH: Final = 960
 HEIGHT: Final = 320

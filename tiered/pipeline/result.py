@@ -10,6 +10,7 @@ from tiered.graph import Model
 from tiered.graph.queries.stored_tensors import stored_tensors
 from tiered.passes.report import Remark, Report
 from tiered.pipeline.base import Pipeline
+from tiered.support.amounts import change, size
 
 if TYPE_CHECKING:
     from tiered.graph import Node
@@ -112,9 +113,7 @@ class OptimizeSummary(NamedTuple):
 
 
 def _row(name: str, before: int, after: int) -> tuple[str, str, str, str]:
-    share = f" ({(after - before) / before:+.0%})" if before else ""
-    change = "" if before == after else f"{after - before:+,}{share}"
-    return name, f"{before:,}", f"{after:,}", change
+    return name, f"{before:,}", f"{after:,}", change(before, after)
 
 
 class OptimizeResult(NamedTuple):
@@ -165,7 +164,7 @@ class OptimizeResult(NamedTuple):
     def _repr_html_(self) -> str:
         """Return the summary as tables, for a notebook."""
         from tiered.pages.render import fragment, short
-        from tiered.pages.sections import Table, change, size
+        from tiered.pages.sections import Table
 
         was, now = self.before, self.after
         rows = [

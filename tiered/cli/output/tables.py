@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tiered.cli.output.terminal import printable
+from tiered.support import amounts
 
 Cell = object
 """Any object: None is an empty cell, strings are escaped."""
@@ -57,12 +58,7 @@ def show(cell: Cell) -> str:
 
 def size(count: int) -> Number:
     """Return a number of bytes with its unit, in powers of 1024: 1.4 MiB."""
-    amount = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(amount) < 1024:
-            return Number(f"{count} B" if unit == "B" else f"{amount:.1f} {unit}")
-        amount /= 1024
-    return Number(f"{amount:.1f} TiB")
+    return Number(amounts.size(count))
 
 
 def seconds(amount: float) -> Number:
@@ -72,7 +68,4 @@ def seconds(amount: float) -> Number:
 
 def change(before: int, after: int) -> Number:
     """Return the difference with its sign and share; an empty string if there is none."""
-    if before == after:
-        return Number("")
-    share = f" ({(after - before) / before:+.0%})" if before else ""
-    return Number(f"{after - before:+,}{share}")
+    return Number(amounts.change(before, after))

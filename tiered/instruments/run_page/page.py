@@ -10,7 +10,8 @@ from tiered.instruments.run_page import passes
 from tiered.instruments.run_page.rewrites import rewrites_data
 from tiered.instruments.tracing.events import Span
 from tiered.pages.render import counted, page, short
-from tiered.pages.sections import Section, Table, change, size, tables
+from tiered.pages.sections import Section, Table, tables
+from tiered.support.amounts import change, size
 from tiered.support.loading import paused_collector
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from tiered.instruments.tracing.events import Span
 from tiered.pages import charts
 from tiered.pages.render import counted, short, visible
-from tiered.pages.sections import Section, Table, change
+from tiered.pages.sections import Section, Table
+from tiered.support.amounts import change
 from tiered.support.numerics import Numerics
 
 MOST_NAMES = 200
