@@ -135,8 +135,11 @@ REST_OF_A_TARGET = {
                 (float[2] n, float[2] o) {
                     l = ReduceSum<keepdims = 0>(x)  r = ReduceSum<keepdims = 0>(a)
                     e = Less(l, r)  w = Where(e, a, x)  n = Add(w, x)  o = Neg(w) }>(h, s) }""",
+    "tensorrt": """<ir_version: 8, opset_import: ["": 17]>
+        g (float[1,4] x) => (float[1,4] y) <float s = {0.3}, uint8 z = {12}> {
+            q = QuantizeLinear(x, s, z)  d = DequantizeLinear(q, s, z)  y = Relu(d) }""",
 }
-"""A late conversion to another opset, and Casts of a condition that becomes an index."""
+"""A late conversion to another opset, Casts of a condition that becomes an index, a late Div."""
 
 
 @pytest.mark.parametrize("backend", REST_OF_A_TARGET)

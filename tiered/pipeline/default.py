@@ -395,8 +395,10 @@ def default_pipeline() -> Sequential:
         # Parked: for targets without Gemm; the fixed point would fuse it again.
         "decompose_gemm",
 
-        # Weights and parts that the passes above made may be foldable or equal, in bodies too.
+        # Weights and parts that the passes above made may be foldable or equal, in bodies too; and
+        # legalization may have made a Div.
         "fold_constant",
+        "replace_div_with_reciprocal",
         "eliminate_nop_arithmetic",
         "move_subgraph_initializer",
         "eliminate_duplicate_initializer",
