@@ -60,6 +60,17 @@ class Budget(NamedTuple):
         return f"{self.metric}{'>=' if self.is_least else '<='}{self.limit:.12g}"
 
 
+def is_less_finite(expected: Any, actual: Any) -> bool:
+    """Return whether an output of floats has NaN or infinities where the original is finite."""
+    outputs = (expected, actual)
+    if not all(isinstance(each, np.ndarray) and is_float(each.dtype) for each in outputs):
+        return False
+    if actual.shape != expected.shape:
+        return False
+    a, b = (np.isfinite(each.astype(np.float64)) for each in outputs)
+    return bool((a & ~b).any())
+
+
 class _Metric(NamedTuple):
     """A measure of two vectors of float64; `best` is that of equal ones, `worst` of any others."""
 

@@ -9,7 +9,7 @@ from typing import Final
 from tiered.errors import RuntimeFailure
 from tiered.graph import Model
 from tiered.graph.io.export import export_model
-from tiered.precision.trials import Trials
+from tiered.precision.trials import Outputs, Trials
 from tiered.runtime.deviations import has_narrow_floats
 from tiered.verify.samples import Source
 
@@ -31,7 +31,8 @@ def measured_error(
     with Casts that round each value.
 
     Args:
-        model: all edits that this makes are undone.
+        model: all edits that this makes are undone. It gets a note if an output of floats is not
+            finite where that of the original is.
         inputs: files or arrays; made without any.
         seed: of made inputs.
         samples: how many are made.
@@ -56,8 +57,19 @@ def measured_error(
 
 
 def _judged(model: Model, trials: Trials) -> str:
-    """Return the runtime that judges, and the metrics."""
+    """Return the runtime that judges, and the metrics; note outputs that are no longer finite."""
+    judge, found = _run(model, trials)
+    lost = trials.not_finite_in(found)
+    if lost:
+        model.note(
+            f"{', '.join(map(repr, lost))}: NaN or infinite where the original output is finite; "
+            "keep operators in float (--keep-ops), or convert with --to mixed or --to bf16"
+        )
+    return f"{judge}: {trials.describe(found)}"
+
+
+def _run(model: Model, trials: Trials) -> tuple[str, list[Outputs]]:
     if trials.is_small(model) and has_narrow_floats(export_model(model, is_bare=True)):
         with suppress(RuntimeFailure):  # onnx.reference lacks some operators
-            return f"onnx.reference: {trials.describe(trials.outputs(model, by_reference=True))}"
-    return f"onnxruntime: {trials.describe(trials.outputs(model))}"
+            return "onnx.reference", trials.outputs(model, by_reference=True)
+    return "onnxruntime", trials.outputs(model)

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from tiered.calibration.calibrate import SampledModel
 from tiered.graph import Model
 from tiered.graph.io.export import export_model
-from tiered.precision.budget import Budget, budget_of
+from tiered.precision.budget import Budget, budget_of, is_less_finite
 from tiered.precision.convert import convert_precision
 from tiered.precision.emulation import emulate
 from tiered.precision.narrowing import Narrowing
@@ -111,6 +111,17 @@ class Trials(NamedTuple):
         """Return the metric of a budget for the worst run."""
         pairs = zip(self.expected, found, strict=True)
         return budget.worst_of([budget.measure(expected, actual) for expected, actual in pairs])
+
+    def not_finite_in(self, found: Iterable[Outputs]) -> list[str]:
+        """Return the outputs that are NaN or infinite where the model of floats is finite."""
+        return sorted(
+            {
+                name
+                for expected, actual in zip(self.expected, found, strict=True)
+                for name, value in expected.items()
+                if name in actual and is_less_finite(value, actual[name])
+            }
+        )
 
     def describe(self, found: Iterable[Outputs], budget: Budget | None = None) -> str:
         """Return the metrics of outputs, that of a budget first, in words."""

@@ -38,11 +38,19 @@ def test_a_model_without_halves_runs_on_onnxruntime() -> None:
     assert found == "error on 2 made inputs by onnxruntime: cosine 1, relative 0"
 
 
+def test_what_was_infinite_before_gets_no_note() -> None:
+    model = Model.from_proto(parse("(float[1] x) => (float[1] y) { a = Sub(x, x) y = Log(a) }"))
+    measured(model, "float_to_half")
+    assert not model.notes
+
+
 def test_overflow_is_an_error_without_limit(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.full((2, 4), 12, np.float32))
     model = Model.from_proto(parse(TEXT.replace("Sin", "Neg")))
     found = measured(model, "float_to_half", inputs=(str(tmp_path / "x.npy"),))
     assert found == "error on 1 given input by onnx.reference: cosine -1, relative inf"
+    (note,) = [each for each in model.notes if "infinite" in each]
+    assert note.startswith("'y': NaN or infinite where the original output is finite; keep")
 
 
 def test_an_interface_in_halves_is_fed_halves() -> None:
