@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from tiered.errors import UsageError
-from tiered.graph import Value
+from tiered.graph import Model, Value
 from tiered.graph.core.dtypes import bits_of
 from tiered.graph.shape_inference.symbolic_dims import Poly
 
@@ -22,11 +22,14 @@ class LayoutSizes(NamedTuple):
     default: int = 16
 
     @classmethod
-    def parse(cls, entries: Iterable[str], default: int, owner: str) -> LayoutSizes:
+    def parse(
+        cls, entries: Iterable[str], default: int, owner: str, model: Model
+    ) -> LayoutSizes:
         """Return the sizes of `name=size` entries.
 
         Raises:
-            UsageError: an entry is none; the message names the pass that owns the option.
+            UsageError: an entry is none, or no input of the model has that dim; the message names
+                the pass that owns the option.
         """
         known = {}
         for entry in entries:
@@ -34,6 +37,13 @@ class LayoutSizes(NamedTuple):
             if not name or not size.isdecimal():
                 raise UsageError(f"{owner}: a size is name=size, not {entry!r}")
             known[name] = int(size)
+        dims = (dim for value in model.main.inputs for dim in value.shape or ())
+        named = list(dict.fromkeys(dim for dim in dims if isinstance(dim, str)))
+        if unknown := known.keys() - set(named):
+            raise UsageError(
+                f"{owner}: no input has a dim {min(unknown)!r}; "
+                f"the dims of the inputs are {', '.join(named) or 'all static'}"
+            )
         return cls(known, default)
 
     def dims(self, value: Value) -> tuple[int, ...]:

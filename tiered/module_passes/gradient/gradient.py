@@ -72,6 +72,7 @@ def gradient(
     if made.issuperset(gradient_names(values, targets)):
         return Skip("the gradients are outputs")
     forward = model.main.topological_order()
+    sizes = LayoutSizes.parse(dims, default_dim, "gradient", model)
     add_gradients(
         model,
         values,
@@ -82,7 +83,7 @@ def gradient(
     )
     if recompute:
         stay = () if isinstance(recompute, bool) else recompute
-        _recompute(model, ctx, forward, stay, LayoutSizes.parse(dims, default_dim, "gradient"))
+        _recompute(model, ctx, forward, stay, sizes)
     return None
 
 

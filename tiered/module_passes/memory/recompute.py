@@ -42,7 +42,7 @@ def recompute(
         raise UsageError(
             f"recompute: max_multiply_adds is a number from 0 on, not {max_multiply_adds}"
         )
-    sizes = LayoutSizes.parse(dims, default_dim, "recompute")
+    sizes = LayoutSizes.parse(dims, default_dim, "recompute", model)
     before = memory_plan(model, dims=sizes.known, default_dim=default_dim)
     done = recompute_values(model, sizes=sizes, max_multiply_adds=max_multiply_adds)
     for node, reason in done.kept:

@@ -35,7 +35,7 @@ def schedule(
         dims: the sizes of dynamic dims, as `name=size`.
         default_dim: the size of all others.
     """
-    sizes = LayoutSizes.parse(dims, default_dim, "schedule")
+    sizes = LayoutSizes.parse(dims, default_dim, "schedule", model)
     before = memory_plan(model, dims=sizes.known, default_dim=default_dim)
     if not schedule_model(model, sizes=sizes, by_depth=objective == "depth"):
         return Skip("no order is better")

@@ -39,7 +39,7 @@ def split_by_budget(
     """
     if max_bytes <= 0:
         raise UsageError(f"split_by_budget: max_bytes is a positive number, not {max_bytes}")
-    sizes = LayoutSizes.parse(dims, default_dim, "split_by_budget")
+    sizes = LayoutSizes.parse(dims, default_dim, "split_by_budget", model)
     before = memory_plan(model, dims=sizes.known, default_dim=default_dim)
     if before.peak <= max_bytes:
         return Skip("the peak is within the budget")
