@@ -142,13 +142,16 @@ def most_saved(region: Region) -> int:
 
 
 def saved(text: str) -> int:
-    """Return the saving of the solution of a model."""
-    total = 0
+    """Return the saving of the solution of a model, by cuts; small regions are enumerated too."""
+    by_cuts, by_enumeration = 0, 0
     for region in regions(reach_of(Model.from_proto(parse(text))), LayoutSizes()):
-        here = dict.fromkeys(region.operators, 0)
-        found = cheapest(region)
-        total += by_time(region.cost(here)) - by_time(region.cost(found))
-    return total
+        here = by_time(region.cost(dict.fromkeys(region.operators, 0)))
+        by_enumeration += here - by_time(region.cost(cheapest(region)))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("tiered.layout.solve.ENUMERATED", 0)
+            by_cuts += here - by_time(region.cost(cheapest(region)))
+    assert by_enumeration == by_cuts
+    return by_cuts
 
 
 @each_topology

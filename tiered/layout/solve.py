@@ -15,7 +15,8 @@ operator either keeps its label or takes the proposed one. The best such move is
 (`expansion_cut`), found as a maximum flow by Dinic's algorithm (`max_flow`). Moves repeat until no
 proposal lowers the cost. If two proposals together contain every label of every operator, one
 cut is the global optimum; otherwise the result is a local optimum with respect to expansion moves,
-and the search is repeated from several assignments.
+and the search is repeated from several assignments. Of a region with few assignments, the costs of
+all are compared instead.
 
 Before this, `pruning` removes labels that no optimal assignment needs, and `region` splits the
 model into parts that share no tensor. Afterwards `apply` writes the assignment into the model.
@@ -31,6 +32,8 @@ TPAMI 23 (11), section 5 (expansion moves); Dinic 1970 (maximum flow).
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Final
 
@@ -40,6 +43,9 @@ from tiered.layout.expansion_cut import ExpansionCut, Weight
 from tiered.layout.expansion_moves import Proposal
 from tiered.layout.kernel_times import TRANSPOSE_START
 from tiered.layout.region import PREFERENCE_PENALTY, Assignment, Region
+
+ENUMERATED: Final = 64
+"""Of regions with so few assignments, all are compared: that takes less time than cuts."""
 
 LARGE_REGION: Final = 1000
 """Regions with more operators are searched from one starting assignment only."""
@@ -91,15 +97,29 @@ def cheapest(region: Region) -> dict[Operator, int]:
     if now[:2] == (0, 0):
         return present
     best, least = present, now
+    few = _costs_of_all(region)
     for objective in _objectives(now):
-        found = _search(region, present, objective)
-        cost = region.cost(found)
+        if few:
+            cost, found = min(few, key=lambda each: objective(each[0]))
+        else:
+            found = _search(region, present, objective)
+            cost = region.cost(found)
         if is_allowed(cost, now) and by_time(cost) < by_time(least):
             best, least = found, cost
         if objective is by_time and is_allowed(cost, now):
             # Nothing takes less time.
             break
     return best
+
+
+def _costs_of_all(region: Region) -> list[tuple[Cost, dict[Operator, int]]]:
+    """Return each assignment of a region with its cost, the present one first; none of many."""
+    operators = region.operators
+    if math.prod([len(operator.candidates) for operator in operators]) > ENUMERATED:
+        return []
+    choices = itertools.product(*[operator.candidates for operator in operators])
+    found = [dict(zip(operators, each, strict=True)) for each in choices]
+    return [(region.cost(assignment), assignment) for assignment in found]
 
 
 def _objectives(now: Cost) -> Iterator[Objective]:
