@@ -13,6 +13,7 @@ from tiered.gradients.reverse import ReverseMode
 from tiered.gradients.rule import NoGradient
 from tiered.graph import DataType, Graph, Model, Node, Value
 from tiered.graph.opset.adapter import NoEquivalentForm
+from tiered.support.loading import paused_collector
 
 PREFIX = "grad/"
 """The prefix of the names of gradients."""
@@ -68,7 +69,8 @@ def add_gradients(
     first = model.next_serial()
     reverse = ReverseMode(model, tuple(stop_at))
     try:
-        found = reverse(graph, nodes, seeds, targets)
+        with paused_collector():
+            found = reverse(graph, nodes, seeds, targets)
     finally:
         reverse.release()
     made = [
