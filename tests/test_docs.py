@@ -11,8 +11,8 @@ from unittest.mock import patch
 
 import pytest
 
+from tests.registered import passes_forgotten
 from tiered.graph.shape_inference.rules.shape_rule import TYPE_RULES, VALUE_RULES
-from tiered.passes.registry import registry
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 SNIPPET = re.compile(
@@ -27,11 +27,8 @@ PAGES = [*WITH_CODE, *sorted(DOCS.parent.glob("*.md")), RULES]
 @pytest.fixture
 def registries() -> Iterator[None]:
     """Forget the shape rules and the passes that a page registers."""
-    known = registry.names()
-    with patch.dict(TYPE_RULES), patch.dict(VALUE_RULES):
+    with patch.dict(TYPE_RULES), patch.dict(VALUE_RULES), passes_forgotten():
         yield
-    for name in set(registry.names()).difference(known):
-        registry.unregister(name)
 
 
 @pytest.mark.usefixtures("registries")

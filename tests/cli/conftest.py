@@ -1,10 +1,11 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 import pytest
 
+from tests.registered import passes_forgotten
 from tiered.cli import main
 from tiered.testing import parse
 
@@ -25,8 +26,8 @@ Cli = Callable[..., Ended]
 
 
 @pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Run a command line in this process, as if its output were piped."""
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Cli]:
+    """Run a command line in this process, as if its output were piped; forget what it loads."""
     monkeypatch.delenv("COLUMNS", raising=False)
 
     def run(*tokens: str | Path) -> Ended:
@@ -35,7 +36,8 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         said = capsys.readouterr()
         return Ended(code, said.out, said.err)
 
-    return run
+    with passes_forgotten():
+        yield run
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Passes of a user's own file, without a package."""
 
-import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +8,7 @@ import onnx
 import pytest
 
 from tests.cli.conftest import Cli
-from tiered.passes.registry import registry
+from tests.registered import passes_forgotten
 from tiered.testing import parse
 
 OWN = '''
@@ -31,15 +30,6 @@ def own_mul(graph: Graph, x: Value, y: Value, *, times: int = 1) -> Value:
     """Of no meaning either."""
     return graph.op.Mul(x, y)
 '''
-
-
-@contextlib.contextmanager
-def passes_forgotten() -> Iterator[None]:
-    """Unregister the passes that a block registers."""
-    before = registry.names()
-    yield
-    for name in set(registry.names()) - set(before):
-        registry.unregister(name)
 
 
 @pytest.fixture
