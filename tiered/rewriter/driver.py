@@ -126,9 +126,6 @@ def rewrite_node(rule: Rule, node: Node, options: Mapping[str, Any]) -> Skip | N
         return Skip("the pattern does not match")
     if isinstance(match, Skip):
         return match
-    marked = mark_against(match.nodes)
-    if marked:
-        return Skip(marked)
     outcome = _Run(rule, node.owner.model, options, None, None, None, None).edit(match)
     return outcome if isinstance(outcome, Skip) else None
 
@@ -183,9 +180,6 @@ class _Run:
             refusal = self.accept(match)
             if refusal is not None:
                 return self._declined(node, refusal)
-        marked = mark_against(match.nodes)
-        if marked:
-            return self._declined(node, Skip(marked))
         model, mark = self.model, self.model.mark()
         if model.gate.chosen is not None and not model.gate.lets(node.label):
             return self._declined(node, _NOT_CHOSEN)
@@ -195,7 +189,8 @@ class _Run:
             edits = model.journal.since(mark)
             outcome = (self.approve(edits) if self.approve is not None else None) or outcome
         if isinstance(outcome, Skip):
-            model.undo_to(mark)
+            if model.changed_since(mark):
+                model.undo_to(mark)
             return self._declined(node, outcome)
         model.gate.passed(outcome, self.rule.law, node.label, edits, tuple(match.nodes))
         if self.on_rewrite is not None:
@@ -218,6 +213,10 @@ class _Run:
             model.hint = None
         if isinstance(result, Skip):
             return result
+        # Few matches come this far, and reading metadata takes longer than most refusals.
+        marked = mark_against(match.nodes)
+        if marked:
+            return Skip(marked)
         successors = _successors(self.rule, match, result)
         for root, values in successors:
             refusal = why_not_replaceable(root, values)

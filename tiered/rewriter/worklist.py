@@ -91,16 +91,18 @@ class Worklist:
             # Edits that the last run saw were undone since, so any anchor may be affected.
             return self.all_anchors()
         touched = journal.note_touched()
+        # With more touched nodes than possible anchors, it is the anchors that are looked at.
+        most = len(touched) if self.rule.has_several_roots else self.candidates()
         dirty: list[Node] = []
         for node, at in reversed(touched.items()):
             if at <= since.length:
                 break
             if node.is_live:
+                if len(dirty) == most:
+                    near = Affected(touched, since.length, self.rule)
+                    return [anchor for anchor in self.all_anchors() if near.holds(anchor)]
                 dirty.append(node)
-        if not dirty or self.rule.has_several_roots or len(dirty) < self.candidates():
-            return self.affected_by(dirty)
-        near = Affected(touched, since.length, self.rule)
-        return [node for node in self.all_anchors() if near.holds(node)]
+        return self.affected_by(dirty)
 
     def candidates(self) -> int:
         """Return how many nodes the rule could be anchored at."""
