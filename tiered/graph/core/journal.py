@@ -213,9 +213,11 @@ def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
         edit, subject = entry[0], entry[1]
         if edit is _SET_INPUT:
             found[subject.id] = subject
-            for value in entry[3:]:
-                if value is not None:
-                    values[value.id] = value
+            _, _, _, before, after = entry
+            if before is not None:
+                values[before.id] = before
+            if after is not None:
+                values[after.id] = after
         elif edit in NODE_EDITS:
             found[subject.id] = subject
             _add(values, subject._inputs)
@@ -244,7 +246,12 @@ def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
     for value in values.values():
         if (producer := value.producer) is not None:
             found[producer.id] = producer
-    return [node for node in found.values() if node.graph is not None and node.is_live]
+    # Most nodes are in a graph of the model itself, which no node around them can leave.
+    return [
+        node
+        for node in found.values()
+        if (graph := node.graph) is not None and (graph.owner is None or node.is_live)
+    ]
 
 
 def _read_in(bodies: Iterable[Graph]) -> Iterator[Value | None]:
