@@ -62,7 +62,7 @@ def current_complaint(model: ModelState, *, early: bool = False) -> str | None:
     proto = _checkable(model)
     if early:
         _make_custom(proto)
-    complaint = _complaint(proto, full=_can_be_inferred(model, proto))
+    complaint = _complaint(proto, full=_can_be_inferred(model))
     if complaint is None or _complaint(proto, full=False) is not None:
         return complaint
     unsound = [
@@ -105,7 +105,7 @@ def is_only_declared(model: ModelState, outputs: Collection[str] = ()) -> bool:
     for function in proto.functions:
         del function.value_info[:]
     if not outputs:
-        return _complaint(proto, full=_can_be_inferred(model, proto)) is None
+        return _complaint(proto, full=_can_be_inferred(model, is_declared=False)) is None
     if _complaint(proto, full=False) is not None:
         return False
     for info in proto.graph.output:  # the checker requires a shape there
@@ -133,12 +133,21 @@ def wrong_declarations(model: ModelState) -> dict[str, str]:
     return wrong
 
 
-def _can_be_inferred(model: ModelState, proto: onnx.ModelProto) -> bool:
-    """Return whether onnx's inference ends without ending the process: negative dims crash it."""
+def _can_be_inferred(model: ModelState, *, is_declared: bool = True) -> bool:
+    """Return whether onnx's inference ends without ending the process: negative dims crash it.
+
+    Args:
+        model: the model.
+        is_declared: whether onnx reads the declared types of inner values.
+    """
     return is_inferable(model) and not any(
         dim.dim_value < 0
-        for graph in graphs_of(proto)
-        for info in (*graph.input, *graph.output, *graph.value_info)
+        for graph in model.graphs()
+        for info in (
+            *graph.input_infos,
+            *graph.output_infos,
+            *([info for _, info in graph.declarations] if is_declared else ()),
+        )
         for dim in info.type.tensor_type.shape.dim
     )
 
