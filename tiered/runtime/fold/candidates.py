@@ -27,13 +27,21 @@ def known_nodes(graph: Graph) -> Iterator[Node]:
 
 def is_known(node: Node, taken: Set[Node]) -> bool:
     """Return whether each operand of a node is constant, or an output of the `taken` nodes."""
-    inputs = node.inputs
-    for value in inputs:
-        if value is not None and value.producer not in taken:
-            tensor = value.tensor
-            if tensor is None or tensor.is_sparse:
+    has_operand = False
+    for value in node._inputs:
+        if value is None:
+            continue
+        has_operand = True
+        producer = value.producer
+        if producer is not None and producer.op_type != "Constant":
+            # Asked for every node of a model: most are out with their first operand.
+            if producer not in taken:
                 return False
-    if node.domain or node.op_type in _KEPT or not any(inputs):
+            continue
+        tensor = value.tensor
+        if tensor is None or tensor.is_sparse:
+            return False
+    if node.domain or node.op_type in _KEPT or not has_operand:
         return False
     if node.bodies and not all(value.is_constant for value in node.captured):
         return False
@@ -45,7 +53,8 @@ def is_known(node: Node, taken: Set[Node]) -> bool:
 def never_computed(graph: Graph) -> Iterator[tuple[Node, Skip]]:
     """Yield the nodes that are not computed although all operands are constants, and why."""
     has_sparse = any(value.tensor and value.tensor.is_sparse for value in graph.initializers)
-    for node in graph.nodes:
+    has_kept = any(domain or op_type in _KEPT for domain, op_type in graph._by_op)
+    for node in graph.nodes if has_sparse or has_kept else ():
         if not (node.domain or has_sparse or node.op_type in _KEPT):
             continue
         if not any(node.inputs) or node.is_op("Constant"):
