@@ -30,7 +30,7 @@ def attributes_fit(pattern: Op, node: Node, bindings: dict[str, Any]) -> bool | 
         A Skip if they match but for one that the call of a local function decides: its value is
         not known, so it equals neither the value in the pattern nor the default.
     """
-    if not node.proto.attribute and not pattern.attributes:
+    if not pattern.attributes and not node.attribute_protos():
         return True
     parameter = None
     if not pattern.ignores_attributes and node.has_references:

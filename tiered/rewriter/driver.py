@@ -88,19 +88,23 @@ def apply_rule(
         return
     run = _Run(rule, model, options, on_skip, accept, approve, on_rewrite)
     run.choose_programs()
-    queued = {node.id for node in queue}
-    total = sum(len(graph) for graph in model.graphs())
-    budget = _REWRITES_PER_NODE * (total + 1)
+    # Both are needed from the first rewrite on: most runs make none.
+    queued: set[int] | None = None
+    budget = 0
     while queue:
         node = queue.popleft()
-        queued.discard(node.id)
-        if not node.is_live:
-            continue
+        if queued is not None:
+            queued.discard(node.id)
+            if not node.is_live:
+                continue
         mark = model.mark()
         if not run.rewrite(node):
             continue
         if model.gate.is_shut():
             return
+        if queued is None:
+            queued = {waiting.id for waiting in queue}
+            budget = _REWRITES_PER_NODE * (sum(map(len, model.graphs())) + 1)
         edits = model.journal.since(mark)
         # A new node may be the operator that another choice of the root needs.
         if any(run.may_choose_after(entry) for entry in edits):
